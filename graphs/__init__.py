@@ -1,0 +1,8 @@
+"""Graphs: in which order things happen, as LangGraph state machines over plain records.
+
+Importing this package does not import LangGraph; `graphs.judging` does.
+"""
+
+from graphs.records import Judge, Judgment, Response, Summary, Verdict
+
+__all__ = ["Judge", "Judgment", "Response", "Summary", "Verdict"]

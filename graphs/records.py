@@ -1,0 +1,112 @@
+"""What travels through a graph: responses, judges, judgments and verdicts.
+
+Plain data, no behaviour beyond naming itself. Files and tables are made from these
+in `panel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from rubrics import Status, Usage
+
+
+class Response(BaseModel):
+    """One text to be judged.
+
+    `id` is unique among the responses to the same prompt. `prompt_id` names the
+    prompt; left out, it is given when a batch is read. `context` is what the text is
+    about besides the prompt (a position that a critique attacks, say). `metadata`
+    comes back in the outputs and is never shown to a judge; nor is `system`, the name
+    of the text's author.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = Field(min_length=1)
+    prompt: str
+    text: str
+    system: str = Field(min_length=1)
+    prompt_id: str | None = None
+    context: str | None = None
+    metadata: Mapping[str, Any] = Field(default_factory=dict)
+
+    @field_validator("prompt", "text")
+    @classmethod
+    def _is_not_blank(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("is empty")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A persona speaking through a model, asked in one way, for the nth time."""
+
+    persona: str
+    model: str
+    elicitation: str
+    replicate: int = 1
+
+    @property
+    def id(self) -> str:
+        """A stable id: the same judge has it in every run."""
+        return f"{self.persona}|{self.model}|{self.elicitation}|{self.replicate}"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """What one judge said of one response in one round."""
+
+    prompt_id: str
+    id: str
+    system: str
+    judge: Judge
+    status: Status
+    round: int = 1
+    scores: Mapping[str, float] = field(default_factory=dict)
+    abstained: bool | None = None
+    rationale: str | None = None
+    raw: str = ""
+    off_scale: Mapping[str, float] = field(default_factory=dict)
+    usage: Usage = Usage()
+    latency_s: float = 0.0
+    calls: int = 0
+    cached: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A dimension's ratings of one response: mean, standard deviation (n − 1), count.
+
+    `mean` is NaN where nobody rated, `sd` where fewer than two did.
+    """
+
+    mean: float
+    sd: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The panel's aggregate for one response.
+
+    `composite` is the unweighted mean of the dimensions' means, NaN where a dimension
+    has no rating. `n_judges` counts the judges that scored, out of `n_asked`.
+    `abstain_share` is the share that said the response declines to engage, among the
+    judges that answered (NaN where none did).
+    """
+
+    prompt_id: str
+    id: str
+    system: str
+    composite: float
+    dimensions: Mapping[str, Summary]
+    n_judges: int
+    n_asked: int
+    abstain_share: float

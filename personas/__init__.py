@@ -1,0 +1,14 @@
+"""Personas: the viewpoints that read, and the sets that ship with the package."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from personas.persona import Persona, PersonaSet
+
+__all__ = ["Persona", "PersonaSet", "shipped"]
+
+
+def shipped() -> dict[str, Path]:
+    """The YAML file of each persona set in the library, by name."""
+    folder = Path(str(files("personas").joinpath("library")))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}

@@ -1,0 +1,43 @@
+"""Rubrics: what is asked, how it is put to a model, and how an answer is read."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from rubrics.elicitation import (
+    Ask,
+    Dialogue,
+    Elicitation,
+    Position,
+    Question,
+    Reading,
+    Reply,
+    Status,
+    Usage,
+    elicitation_names,
+    load_elicitation,
+)
+from rubrics.rubric import Dimension, Rubric, Scale
+
+__all__ = [
+    "Ask",
+    "Dialogue",
+    "Dimension",
+    "Elicitation",
+    "Position",
+    "Question",
+    "Reading",
+    "Reply",
+    "Rubric",
+    "Scale",
+    "Status",
+    "Usage",
+    "elicitation_names",
+    "load_elicitation",
+    "shipped",
+]
+
+
+def shipped() -> dict[str, Path]:
+    """The YAML file of each rubric in the library, by name."""
+    folder = Path(str(files("rubrics").joinpath("library")))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}

@@ -1,0 +1,140 @@
+"""The words that an elicitation and whoever calls the model share.
+
+An elicitation is a generator without I/O: it yields an `Ask`, is sent the `Reply`,
+and returns a `Reading`. It can be tested with scripted replies, without a model, a
+loop or a clock. The elicitations themselves are the modules of
+`rubrics.elicitations`, found by their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Literal, Protocol, cast
+
+from rubrics.rubric import Rubric
+
+Status = Literal["scored", "abstained", "refused", "unparsed", "failed", "skipped"]
+"""How a judgment ended. `failed` and `skipped` are the caller's to give: the model
+could not be reached, or was not asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What one judge is asked about one response."""
+
+    rubric: Rubric
+    persona_label: str
+    persona_description: str
+    prompt: str
+    text: str
+    context: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One call to a model, in words that belong to no provider.
+
+    `blocks` make up the user's message. They go from what most judges share to what
+    is this judge's alone, so that a provider can reuse what it has read. `exchange`
+    holds (assistant, user) turns that follow it, for a re-ask. `prefill` is how the
+    model's answer begins.
+    """
+
+    system: str
+    blocks: tuple[str, ...]
+    exchange: tuple[tuple[str, str], ...] = ()
+    prefill: str = ""
+    schema: Mapping[str, Any] | None = None
+    top_logprobs: int = 0
+    max_tokens: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The log-probabilities (natural log) that a model gave at one token of its answer."""
+
+    token: str
+    top: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of a call as the provider reported them. `cached` is part of `input`."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input + other.input, self.cached + other.cached, self.output + other.output
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back from a model.
+
+    `refusal` is the provider's own word that the model declined: a refusal text, or
+    the name of the content filter that stopped it.
+    """
+
+    text: str
+    finish_reason: str = "stop"
+    refusal: str | None = None
+    logprobs: tuple[Position, ...] = ()
+    usage: Usage = Usage()
+    latency_s: float = 0.0
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an answer says.
+
+    `scores` has no entry for a dimension that was not rated. `off_scale` is, for
+    elicitations that read probabilities, how much of it lay on no value of the scale.
+    """
+
+    status: Status
+    scores: Mapping[str, float] = field(default_factory=dict)
+    abstained: bool | None = None
+    rationale: str | None = None
+    raw: str = ""
+    error: str | None = None
+    off_scale: Mapping[str, float] = field(default_factory=dict)
+
+
+Dialogue = Generator[Ask, Reply, Reading]
+
+
+class Elicitation(Protocol):
+    """What a module of `rubrics.elicitations` offers."""
+
+    NEEDS_LOGPROBS: bool
+    __doc__: str | None
+
+    def dialogue(self, question: Question) -> Dialogue:
+        """The whole exchange with one judge about one response."""
+
+
+def elicitation_names() -> tuple[str, ...]:
+    """The elicitations there are, in alphabetical order."""
+    import rubrics.elicitations as package
+
+    return tuple(sorted(module.name.replace("_", "-") for module in iter_modules(package.__path__)))
+
+
+def load_elicitation(name: str) -> Elicitation:
+    """The elicitation called `name`.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    if name not in elicitation_names():
+        raise KeyError(name)
+    module = import_module(f"rubrics.elicitations.{name.replace('-', '_')}")
+    return cast(Elicitation, module)
