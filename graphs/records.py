@@ -75,7 +75,6 @@ class Judgment:
     off_scale: Mapping[str, float] = field(default_factory=dict)
     usage: Usage = Usage()
     latency_s: float = 0.0
-    calls: int = 0
     cached: bool = False
     error: str | None = None
 

@@ -1,0 +1,80 @@
+"""persona-panel: a panel of personas, through several models, reads texts without a gold answer.
+
+The names below are the public interface, imported when first used:
+
+    from panel import Panel, Response, load_responses
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from panel._launch import CLASH, clashes
+
+if clashes():
+    raise ImportError(CLASH)
+
+if TYPE_CHECKING:
+    from graphs import Judge, Judgment, Response, Summary, Verdict
+    from panel.config import ModelConfig
+    from panel.errors import ConfigurationError, Fault, InputError, PanelError, RunFolderError
+    from panel.files.definitions import load_definition
+    from panel.files.responses import load_responses
+    from panel.panel import Panel
+    from panel.run import Coverage, Run
+    from panel.statistics.ranking import SystemRank
+    from personas import Persona, PersonaSet
+    from rubrics import Abstention, Dimension, Rubric, Scale, Usage
+
+_HOMES = {
+    "graphs": ("Judge", "Judgment", "Response", "Summary", "Verdict"),
+    "panel.config": ("ModelConfig",),
+    "panel.errors": ("ConfigurationError", "Fault", "InputError", "PanelError", "RunFolderError"),
+    "panel.files.definitions": ("load_definition",),
+    "panel.files.responses": ("load_responses",),
+    "panel.panel": ("Panel",),
+    "panel.run": ("Coverage", "Run"),
+    "panel.statistics.ranking": ("SystemRank",),
+    "personas": ("Persona", "PersonaSet"),
+    "rubrics": ("Abstention", "Dimension", "Rubric", "Scale", "Usage"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Abstention",
+    "ConfigurationError",
+    "Coverage",
+    "Dimension",
+    "Fault",
+    "InputError",
+    "Judge",
+    "Judgment",
+    "ModelConfig",
+    "Panel",
+    "PanelError",
+    "Persona",
+    "PersonaSet",
+    "Response",
+    "Rubric",
+    "Run",
+    "RunFolderError",
+    "Scale",
+    "Summary",
+    "SystemRank",
+    "Usage",
+    "Verdict",
+    "load_definition",
+    "load_responses",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # `panel --help` must not wait for numpy, pydantic and what else the names need.
+    if name not in _HOME:
+        raise AttributeError(f"module 'panel' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

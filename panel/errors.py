@@ -1,9 +1,9 @@
 """Every error that a user of the package can meet.
 
-    PanelError
-      ├── InputError        a file or argument is wrong; lists every fault found
-      ├── ConfigurationError a panel cannot be built: a missing extra, key, model, option
-      └── RunFolderError    a run folder is in use by another run, or cannot be written
+PanelError
+  ├── InputError        a file or argument is wrong; lists every fault found
+  ├── ConfigurationError a panel cannot be built: a missing extra, key, model, option
+  └── RunFolderError    a run folder is in use by another run, or cannot be written
 """
 
 from __future__ import annotations

@@ -39,6 +39,8 @@ class PersonaSet(BaseModel):
         seen: set[str] = set()
         for persona in self.personas:
             if persona.id in seen:
-                raise ValueError(f"two personas have the id {persona.id!r}; give each its own")
+                raise ValueError(
+                    f"two personas have the id {persona.id!r}; an id of its own for each"
+                )
             seen.add(persona.id)
         return self

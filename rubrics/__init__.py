@@ -16,9 +16,10 @@ from rubrics.elicitation import (
     elicitation_names,
     load_elicitation,
 )
-from rubrics.rubric import Dimension, Rubric, Scale
+from rubrics.rubric import Abstention, Dimension, Rubric, Scale
 
 __all__ = [
+    "Abstention",
     "Ask",
     "Dialogue",
     "Dimension",

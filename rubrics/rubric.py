@@ -22,11 +22,11 @@ class Scale(BaseModel):
     @model_validator(mode="after")
     def _has_two_values(self) -> Scale:
         if self.max <= self.min:
-            raise ValueError(f"max is {self.max}, which must be larger than min, {self.min}")
+            raise ValueError(f"max is {self.max}, not above min; a value above {self.min}")
         if self.min < 0:
-            raise ValueError(f"min is {self.min}; a scale starts at 0 or above")
+            raise ValueError(f"min is {self.min}; 0 or above")
         if self.max - self.min > 100:
-            raise ValueError(f"{self.min} to {self.max} is more than 101 values; use fewer")
+            raise ValueError(f"{self.min} to {self.max} has too many values; at most 101")
         return self
 
     @property
@@ -47,12 +47,20 @@ class Dimension(BaseModel):
     scale: Scale
 
 
+class Abstention(BaseModel):
+    """How a judge is asked whether a response declines to engage."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    definition: str = Field(min_length=1)
+    guiding_question: str = Field(min_length=1, description="answered by yes or no")
+
+
 class Rubric(BaseModel):
     """The question put to every judge, dimension by dimension.
 
-    `abstention` is the question that asks whether the response declines to engage;
-    without it the judges are not asked. `not_assessable` says whether a judge may
-    leave a dimension unrated.
+    Without `abstention` the judges are not asked about it. `not_assessable` says whether
+    a judge may leave a dimension unrated.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -61,7 +69,7 @@ class Rubric(BaseModel):
     label: str = Field(min_length=1)
     question: str = Field(min_length=1)
     dimensions: tuple[Dimension, ...] = Field(min_length=1)
-    abstention: str | None = None
+    abstention: Abstention | None = None
     not_assessable: bool = False
 
     @model_validator(mode="after")
@@ -69,6 +77,8 @@ class Rubric(BaseModel):
         seen = {"abstained"}
         for dimension in self.dimensions:
             if dimension.id in seen:
-                raise ValueError(f"the dimension id {dimension.id!r} is taken; give each its own")
+                raise ValueError(
+                    f"the dimension id {dimension.id!r} is taken; an id of its own for each"
+                )
             seen.add(dimension.id)
         return self

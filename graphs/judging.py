@@ -1,0 +1,181 @@
+"""The state machine that judges one response: read by every model, then aggregate.
+
+    START ─ Send, one per model ─▶ read × M ─▶ aggregate ─▶ END
+
+Nothing here opens a socket, a file or a cache: the means to look a response up and
+to call a model are handed in as the run's context. The state holds a response's key
+and small values; texts stay in the context, and each whole judgment leaves by the
+custom stream as soon as it is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Annotated, Any, TypedDict
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+
+from graphs.aggregate import aggregate
+from graphs.records import Judge, Judgment, Response, Verdict
+from personas import Persona
+from rubrics import Ask, Question, Reply, Rubric, Status, Usage, load_elicitation
+
+
+class Unanswered(Exception):
+    """A model gave no reply: it `failed`, or was `skipped` and not asked at all."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status: Status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a graph needs from above: who judges by what, the texts, and a way to ask."""
+
+    rubric: Rubric
+    personas: Mapping[str, Persona]
+    judges: Sequence[Judge]
+    responses: Mapping[str, Response]
+    ask: Callable[[Judge, Ask], Awaitable[Reply]]
+    """Answers an ask. Raises Unanswered where there is no reply to be had."""
+    turn: Callable[[Judge], AbstractAsyncContextManager[object]]
+    """Held while a judge speaks: a model that keeps what it has read hears one judge out."""
+    forget: Callable[[Judge, Sequence[Ask]], Awaitable[None]]
+    """Told which asks led to no result, so that their replies are not served again."""
+
+    def judges_by_model(self) -> dict[str, list[Judge]]:
+        """The judges that speak through each model, in the panel's order."""
+        by_model: dict[str, list[Judge]] = {}
+        for judge in self.judges:
+            by_model.setdefault(judge.model, []).append(judge)
+        return by_model
+
+
+class State(TypedDict):
+    """What a graph remembers of one response."""
+
+    response: str
+    judgments: Annotated[list[Judgment], operator.add]
+    verdict: Verdict
+
+
+class Reading(TypedDict):
+    """What one `read` is sent: the response's key and the model that reads it."""
+
+    response: str
+    model: str
+
+
+def fan_out(state: State, runtime: Runtime[Means]) -> list[Send]:
+    """One `read` per model."""
+    return [
+        Send("read", Reading(response=state["response"], model=model))
+        for model in runtime.context.judges_by_model()
+    ]
+
+
+async def read(job: Reading, runtime: Runtime[Means]) -> dict[str, Any]:
+    """All judges of one model: the first alone, then the others together.
+
+    The first call warms the model's prompt cache for what the others share.
+    """
+    means = runtime.context
+    response = means.responses[job["response"]]
+    first, *others = means.judges_by_model()[job["model"]]
+
+    async def judged(judge: Judge) -> Judgment:
+        async with means.turn(judge):
+            judgment = await judge_one(judge, response, means)
+        runtime.stream_writer(judgment)
+        # The raw text has left by the stream; the state is for what is counted.
+        return replace(judgment, raw="", rationale=None)
+
+    judgments = [await judged(first)]
+    judgments += await asyncio.gather(*(judged(judge) for judge in others))
+    return {"judgments": judgments}
+
+
+async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
+    """One judge's whole dialogue about one response. Never raises but for cancellation:
+    a judge that got no answer is a judgment whose status says so."""
+    persona = means.personas[judge.persona]
+    dialogue = load_elicitation(judge.elicitation).dialogue(
+        Question(
+            rubric=means.rubric,
+            persona_label=persona.label,
+            persona_description=persona.description,
+            prompt=response.prompt,
+            text=response.text,
+            context=response.context,
+        )
+    )
+    base = Judgment(
+        prompt_id=response.prompt_id or "",
+        id=response.id,
+        system=response.system,
+        judge=judge,
+        status="failed",
+    )
+    usage, latency, cached = Usage(), 0.0, True
+    asks: list[Ask] = []
+    try:
+        ask = next(dialogue)
+        while True:
+            reply = await means.ask(judge, ask)
+            asks.append(ask)
+            usage, latency = usage + reply.usage, latency + reply.latency_s
+            cached = cached and reply.cached
+            ask = dialogue.send(reply)
+    except StopIteration as done:
+        reading = done.value
+        base = replace(
+            base,
+            status=reading.status,
+            scores=reading.scores,
+            abstained=reading.abstained,
+            rationale=reading.rationale,
+            raw=reading.raw,
+            off_scale=reading.off_scale,
+            error=reading.error,
+        )
+        if reading.status in ("refused", "unparsed"):
+            await means.forget(judge, asks)
+    except Unanswered as error:
+        base = replace(base, status=error.status, error=str(error))
+    # A judge must not bring down its siblings, whatever a model or a rubric does.
+    except Exception as error:
+        base = replace(base, error=f"{type(error).__name__}: {error}")
+    finally:
+        dialogue.close()
+    return replace(base, usage=usage, latency_s=latency, cached=cached and bool(asks))
+
+
+def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
+    """The panel's verdict on the response."""
+    names = [dimension.id for dimension in runtime.context.rubric.dimensions]
+    return {"verdict": aggregate(state["judgments"], names)}
+
+
+@cache
+def judging_graph() -> CompiledStateGraph[State, Means, State, State]:
+    """The compiled graph; one serves every panel, since a panel comes as context.
+
+    Input `{"response": key}`, the key of a response in `Means.responses`; output the
+    whole `State`. Each `Judgment` is written to the custom stream.
+    """
+    builder = StateGraph(State, context_schema=Means)
+    builder.add_node("read", read)  # type: ignore[call-overload]
+    builder.add_node("aggregate", conclude)
+    builder.add_conditional_edges(START, fan_out, ["read"])
+    builder.add_edge("read", "aggregate")
+    builder.add_edge("aggregate", END)
+    return builder.compile(name="judging")

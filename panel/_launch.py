@@ -1,0 +1,34 @@
+"""Where the command starts: outside the package `panel`, whose name another library has too.
+
+HoloViz Panel installs an import package of the same name. Whichever of the two Python
+finds, half of the other is missing: so that is said before anything is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+CLASH = (
+    "persona-panel and HoloViz Panel (the distribution 'panel') both own the import name "
+    "'panel' and cannot share an environment: install persona-panel in one of its own, "
+    "or run 'pip uninstall panel' and install persona-panel again."
+)
+
+
+def clashes() -> bool:
+    """Whether HoloViz Panel is installed here too."""
+    try:
+        version("panel")
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def main() -> None:
+    """Run the command."""
+    if clashes():
+        sys.exit(CLASH)
+    from panel.cli.main import command
+
+    command()

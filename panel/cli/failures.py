@@ -1,0 +1,36 @@
+"""What a user sees when a command cannot go on: every reason, and exit status 2."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+import click
+
+from panel.errors import InputError, PanelError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+BAD_INPUT = 2
+
+
+def refusals(function: Callable[P, R]) -> Callable[P, R]:
+    """Turn a PanelError into its message on standard error and exit status 2."""
+
+    @wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except InputError as error:
+            for fault in error.faults:
+                click.echo(str(fault), err=True)
+            n = len(error.faults)
+            click.echo(f"{n} fault{'s' if n != 1 else ''} found; nothing was called.", err=True)
+        except PanelError as error:
+            click.echo(f"{error}\nNothing was called.", err=True)
+        sys.exit(BAD_INPUT)
+
+    return guarded

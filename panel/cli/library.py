@@ -1,0 +1,71 @@
+"""`persona-panel personas` and `persona-panel rubrics`: what the libraries hold."""
+
+from __future__ import annotations
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import personas as persona_library
+import rubrics as rubric_library
+from panel.cli.failures import refusals
+from panel.files.definitions import load_definition, resolve
+from personas import PersonaSet
+from rubrics import Rubric
+
+
+@click.command()
+@click.argument("name", required=False)
+@refusals
+def personas(name: str | None) -> None:
+    """List the persona sets, or show the set NAME (or a YAML file) with its descriptions."""
+    console = Console()
+    shipped = persona_library.shipped()
+    if name is None:
+        table = Table("name", "label", "personas", "axes")
+        for key, path in shipped.items():
+            persona_set = load_definition(path, PersonaSet)
+            axes = dict.fromkeys(persona.axis for persona in persona_set.personas)
+            table.add_row(
+                key, Text(persona_set.label), str(len(persona_set.personas)), ", ".join(axes)
+            )
+        console.print(table)
+        return
+    persona_set = load_definition(resolve(name, shipped, "persona set"), PersonaSet)
+    console.print(Text(f"{persona_set.id}: {persona_set.label}", style="bold"))
+    for persona in persona_set.personas:
+        console.print()
+        console.print(Text.assemble((persona.id, "bold"), f"  {persona.label} ({persona.axis})"))
+        console.print(Text(persona.description))
+
+
+@click.command()
+@click.argument("name", required=False)
+@refusals
+def rubrics(name: str | None) -> None:
+    """List the rubrics, or show the rubric NAME (or a YAML file) in full."""
+    console = Console()
+    shipped = rubric_library.shipped()
+    if name is None:
+        table = Table("name", "label", "dimensions", "abstention asked")
+        for key, path in shipped.items():
+            rubric = load_definition(path, Rubric)
+            asked = "yes" if rubric.abstention else "no"
+            table.add_row(key, Text(rubric.label), str(len(rubric.dimensions)), asked)
+        console.print(table)
+        return
+    rubric = load_definition(resolve(name, shipped, "rubric"), Rubric)
+    console.print(Text(f"{rubric.id}: {rubric.label}", style="bold"))
+    console.print(Text(rubric.question))
+    for dimension in rubric.dimensions:
+        scale = dimension.scale
+        console.print()
+        console.print(Text.assemble((dimension.id, "bold"), f"  {dimension.label}"))
+        console.print(Text(dimension.definition))
+        console.print(Text(dimension.guiding_question))
+        console.print(Text(f"{scale.min} ({scale.low}) to {scale.max} ({scale.high})", "dim"))
+    if rubric.abstention:
+        console.print()
+        console.print(Text("abstained", style="bold"))
+        console.print(Text(f"{rubric.abstention.definition} {rubric.abstention.guiding_question}"))

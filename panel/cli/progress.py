@@ -1,0 +1,97 @@
+"""How a run shows that it goes on: a live display on a terminal, plain lines elsewhere.
+
+Everything goes to standard error: standard output belongs to the result.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from graphs import Judgment
+from panel.models.catalogue import cost_of
+from rubrics import Usage
+
+_LINE_EVERY_S = 5.0
+
+
+class ScoreProgress:
+    """Counts judgments as they come, and shows them."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._console = Console(stderr=True)
+        self._started = self._shown = time.monotonic()
+        self._done = self._missing = self._fresh = 0
+        self._usage: dict[str, Usage] = {}
+        self._bar: Progress | None = None
+        if self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("judgments"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[tail]}"),
+                TimeRemainingColumn(),
+                console=self._console,
+            )
+            self._task = self._bar.add_task("", total=total, tail="")
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        else:
+            self._console.print(f"0/{self._total} judgments", highlight=False)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        else:
+            self._print_line()
+
+    def take(self, judgment: Judgment) -> None:
+        """Count one more judgment."""
+        self._done += 1
+        self._missing += judgment.status not in ("scored", "abstained")
+        if not judgment.cached:
+            self._fresh += 1
+            model = judgment.judge.model
+            self._usage[model] = self._usage.get(model, Usage()) + judgment.usage
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, tail=self._tail())
+        elif time.monotonic() - self._shown >= _LINE_EVERY_S:
+            self._print_line()
+
+    def _print_line(self) -> None:
+        self._shown = time.monotonic()
+        rate = self._rate()
+        left = self._total - self._done
+        eta = f", about {left / rate:,.0f} s left" if rate and left else ""
+        self._console.print(
+            f"{self._done:,}/{self._total:,} judgments, {self._tail()}{eta}", highlight=False
+        )
+
+    def _rate(self) -> float:
+        return self._done / max(time.monotonic() - self._started, 1e-6)
+
+    def _tail(self) -> str:
+        total = sum(self._usage.values(), Usage())
+        parts = [f"{self._rate():,.1f}/s", f"{total.input + total.output:,} tokens"]
+        costs = [cost_of(model, usage) for model, usage in self._usage.items()]
+        known = [cost for cost in costs if cost is not None]
+        if known and any(known):
+            more = " + unknown" if len(known) < len(costs) else ""
+            parts.append(f"${sum(known):.4f}{more}")
+        elif len(known) < len(costs):
+            parts.append("price unknown")
+        parts.append(f"{self._missing} missing")
+        return ", ".join(parts)

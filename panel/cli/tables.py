@@ -1,0 +1,93 @@
+"""A run as tables in a terminal: the leaderboard, each prompt's ranking, what is missing."""
+
+from __future__ import annotations
+
+import math
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from panel.models.weights import NOTICE
+from panel.run import Run
+from panel.statistics.ranking import SystemRank
+
+_PROMPTS_SHOWN = 10
+
+
+def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
+    """The leaderboard by system, then each prompt's ranking, then what is missing."""
+    console.print(_leaderboard(run, labels))
+    if any(judge.model.startswith("local:smollm2-135m") for judge in run.judges):
+        console.print(Text(NOTICE, "yellow"))
+    console.print(_prompts(run))
+    n_prompts = len({verdict.prompt_id for verdict in run.verdicts})
+    if n_prompts > _PROMPTS_SHOWN:
+        console.print(Text(f"{n_prompts - _PROMPTS_SHOWN} more prompts are in verdicts.csv."))
+    coverage = run.coverage
+    console.print(
+        Text(
+            f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "
+            f"{coverage.abstained:,} say that the response abstains; "
+            f"{run.tally.made:,} calls made, {run.tally.cached:,} answered from the cache."
+        )
+    )
+    for status, n in coverage.missing.items():
+        console.print(Text(f"{n:,} missing: {status}", "red"))
+
+
+def _leaderboard(run: Run, labels: dict[str, str]) -> Table:
+    table = Table(title="Systems", title_justify="left")
+    table.add_column("rank", justify="right")
+    table.add_column("system")
+    table.add_column("composite", justify="right")
+    table.add_column("95 % interval", justify="right")
+    table.add_column("prompts", justify="right")
+    for name in run.dimensions:
+        table.add_column(labels[name], justify="right")
+    for entry in run.ranking():
+        table.add_row(
+            _rank(entry),
+            Text(entry.system),
+            _score(entry.composite),
+            _interval(entry),
+            str(entry.n_prompts),
+            *(_score(entry.dimensions[name]) for name in run.dimensions),
+        )
+    return table
+
+
+def _prompts(run: Run) -> Table:
+    table = Table(title="Responses by prompt", title_justify="left")
+    table.add_column("prompt")
+    table.add_column("ranking (composite, judges)")
+    prompts = {response.prompt_id: response.prompt for response in run.responses}
+    for prompt_id, ranking in list(run.prompt_rankings().items())[:_PROMPTS_SHOWN]:
+        places = [
+            f"{'-' if rank is None else rank}. {verdict.system}/{verdict.id} "
+            f"({_score(verdict.composite)}, {verdict.n_judges}/{verdict.n_asked})"
+            for rank, verdict in ranking
+        ]
+        title = " ".join(prompts[prompt_id].split())
+        short = title if len(title) <= 60 else title[:59] + "…"
+        table.add_row(Text(f"{prompt_id}\n{short}"), Text("\n".join(places)))
+        table.add_section()
+    return table
+
+
+def _rank(entry: SystemRank) -> str:
+    if entry.rank is None:
+        return "-"
+    if entry.rank_low is None or entry.rank_low == entry.rank_high:
+        return str(entry.rank)
+    return f"{entry.rank} ({entry.rank_low}-{entry.rank_high})"
+
+
+def _interval(entry: SystemRank) -> str:
+    if math.isnan(entry.ci_low):
+        return "-"
+    return f"{entry.ci_low:.2f} to {entry.ci_high:.2f}"
+
+
+def _score(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2f}"

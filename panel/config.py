@@ -1,0 +1,70 @@
+"""What a panel file may say. Reading the file, with its lines in errors, is in `panel.files`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+
+from rubrics import elicitation_names
+
+
+def _known_elicitation(value: str | None) -> str | None:
+    if value is not None and value not in elicitation_names():
+        raise ValueError(f"{value!r}; one of {', '.join(elicitation_names())}")
+    return value
+
+
+class ModelConfig(BaseModel):
+    """A model and its limits.
+
+    `model` is `provider:name`. `key_env` names the environment variable that holds the
+    key. `timeout` is in seconds, for one attempt; `context_window` in tokens.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    model: str = Field(pattern=r"^[a-z_]+:.+$")
+    base_url: str | None = None
+    key_env: str | None = None
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+    concurrency: int | None = Field(default=None, ge=1)
+    temperature: float | None = Field(default=None, ge=0)
+    timeout: float = Field(default=120.0, gt=0)
+    context_window: int | None = Field(default=None, ge=512)
+    elicitation: str | None = None
+
+    _elicitation = field_validator("elicitation")(_known_elicitation)
+
+    @property
+    def provider(self) -> str:
+        """What stands before the first colon."""
+        return self.model.partition(":")[0]
+
+    @property
+    def name(self) -> str:
+        """What stands behind the first colon."""
+        return self.model.partition(":")[2]
+
+
+def _as_mapping(value: Any) -> Any:
+    return {"model": value} if isinstance(value, str) else value
+
+
+class PanelFile(BaseModel):
+    """A panel as YAML: who reads, by which models, with which rubric.
+
+    `personas` and `rubric` are names from the libraries or paths, relative to the file.
+    A model is its spec alone, or a mapping with its limits.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    personas: str = "perspectives"
+    rubric: str = "scrub"
+    models: tuple[Annotated[ModelConfig, BeforeValidator(_as_mapping)], ...] = Field(min_length=1)
+    elicitation: str | None = None
+    seed: int = Field(default=0, ge=0)
+
+    _elicitation = field_validator("elicitation")(_known_elicitation)

@@ -1,0 +1,173 @@
+"""A run's folder: run.json, judgments.jsonl, verdicts.csv and summary.json.
+
+judgments.jsonl grows while the panel reads and is begun anew by every run into the
+folder: what was read before comes back from the cache, so no line is ever torn or
+doubled. Every other file is written under another name and then renamed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from graphs import Judgment, Response, Verdict
+from panel.errors import RunFolderError
+from panel.run import Run
+
+_FLUSH_BYTES = 1 << 16
+
+
+class RunFolder:
+    """One run's folder, open for writing.
+
+    `manifest` is what makes the run what it is. A folder that holds another one is
+    refused, so that no result is overwritten by a different panel's.
+    """
+
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._refuse_another(manifest)
+            _replace(path / "run.json", _pretty(manifest))
+            self._judgments = (path / "judgments.jsonl").open("wb", buffering=_FLUSH_BYTES)
+        except OSError as error:
+            raise RunFolderError(f"{path} cannot be written: {error.strerror}") from None
+
+    def _refuse_another(self, manifest: dict[str, Any]) -> None:
+        try:
+            kept = orjson.loads((self.path / "run.json").read_bytes())
+        except FileNotFoundError:
+            others = [entry.name for entry in self.path.iterdir()]
+            if others:
+                raise RunFolderError(
+                    f"{self.path} is no run folder and not empty (it holds {others[0]}); choose "
+                    "another --out"
+                ) from None
+            return
+        except ValueError:
+            raise RunFolderError(
+                f"{self.path}/run.json is no JSON; choose another --out, or remove it"
+            ) from None
+        changed = [key for key in _IDENTITY if kept.get(key) != manifest.get(key)]
+        if changed:
+            raise RunFolderError(
+                f"{self.path} holds a run with another {' and another '.join(changed)}; choose "
+                "another --out, or remove it"
+            )
+
+    def add(self, judgment: Judgment) -> None:
+        """Append a judgment."""
+        self._judgments.write(orjson.dumps(as_line(judgment)) + b"\n")
+
+    def flush(self) -> None:
+        """Hand what was appended to the operating system."""
+        self._judgments.flush()
+
+    def close(self) -> None:
+        """Close judgments.jsonl."""
+        self._judgments.close()
+
+    def finish(self, run: Run) -> None:
+        """Write the verdicts and the summary."""
+        self.close()
+        _replace(self.path / "verdicts.csv", _verdicts(run))
+        _replace(self.path / "summary.json", _pretty(run.summary()))
+
+
+_IDENTITY = ("personas", "rubric", "models", "seed")
+
+
+def as_line(judgment: Judgment) -> dict[str, Any]:
+    """A judgment as a line of judgments.jsonl."""
+    judge = judgment.judge
+    return {
+        "prompt_id": judgment.prompt_id,
+        "id": judgment.id,
+        "system": judgment.system,
+        "judge": judge.id,
+        "persona": judge.persona,
+        "model": judge.model,
+        "elicitation": judge.elicitation,
+        "replicate": judge.replicate,
+        "round": judgment.round,
+        "status": judgment.status,
+        "scores": dict(judgment.scores),
+        "abstained": judgment.abstained,
+        "rationale": judgment.rationale,
+        "raw": judgment.raw,
+        "off_scale": dict(judgment.off_scale),
+        "usage": asdict(judgment.usage),
+        "latency_s": round(judgment.latency_s, 6),
+        "cached": judgment.cached,
+        "error": judgment.error,
+    }
+
+
+def _verdicts(run: Run) -> bytes:
+    """verdicts.csv: one response a line, in the order of the input."""
+    own = ["prompt_id", "id", "system", "composite", "rank", "n_judges"]
+    for name in run.dimensions:
+        own += [f"{name}_mean", f"{name}_sd", f"{name}_n"]
+    own.append("abstain_share")
+    metadata = list(dict.fromkeys(key for response in run.responses for key in response.metadata))
+    # A metadata column never takes the place of one of ours.
+    header = [*own, *(f"metadata_{key}" if key in own else key for key in metadata)]
+    ranks = {
+        (verdict.prompt_id, verdict.id): rank
+        for ranking in run.prompt_rankings().values()
+        for rank, verdict in ranking
+    }
+    responses = {(response.prompt_id, response.id): response for response in run.responses}
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    for verdict in run.verdicts:
+        key = (verdict.prompt_id, verdict.id)
+        writer.writerow(_row(verdict, ranks[key], responses[key], run.dimensions, metadata))
+    return text.getvalue().encode()
+
+
+def _row(
+    verdict: Verdict,
+    rank: int | None,
+    response: Response,
+    dimensions: tuple[str, ...],
+    metadata: list[str],
+) -> list[Any]:
+    row: list[Any] = [verdict.prompt_id, verdict.id, verdict.system, _cell(verdict.composite)]
+    row += ["" if rank is None else rank, verdict.n_judges]
+    for name in dimensions:
+        summary = verdict.dimensions[name]
+        row += [_cell(summary.mean), _cell(summary.sd), summary.n]
+    row.append(_cell(verdict.abstain_share))
+    for key in metadata:
+        value = response.metadata.get(key, "")
+        plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+        row.append(value if plain else "" if value is None else orjson.dumps(value).decode())
+    return row
+
+
+def _cell(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.6f}"
+
+
+def _pretty(document: dict[str, Any]) -> bytes:
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file so that it is either the old one or the whole new one."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    with new.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)

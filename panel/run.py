@@ -1,0 +1,196 @@
+"""What a run has brought: ratings with the reason of every gap, verdicts, rankings.
+
+Filled judgment by judgment while the panel reads; holds no texts. Files are written
+from it by `panel.files.run_folder`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphs import Judge, Judgment, Response, Verdict
+from panel.calls.caller import Tally
+from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
+from rubrics import Rubric, Status, Usage
+
+_STATUSES: tuple[Status, ...] = get_args(Status)
+_CODE = {status: code for code, status in enumerate(_STATUSES)}
+_NOT_YET = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many judgments there should be, and how many there are.
+
+    `expected` is `scored` + `abstained` + the sum of `missing`, which counts by reason.
+    An abstention is an answer, though no rating.
+    """
+
+    expected: int
+    scored: int
+    abstained: int
+    missing: dict[str, int]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every judgment is there."""
+        return not self.missing
+
+
+class Run:
+    """The outcome of a panel's reading of a batch.
+
+    Attributes:
+        responses: in the order of the input, n of them.
+        judges: in the panel's order, j of them.
+        dimensions: the rubric's dimension ids, d of them.
+        ratings: shape (n, j, d), NaN where missing.
+        verdicts: in the order of the input.
+        folder: where the run was written, if it was.
+    """
+
+    def __init__(
+        self, responses: Sequence[Response], judges: Sequence[Judge], rubric: Rubric, seed: int
+    ) -> None:
+        self.responses = tuple(responses)
+        self.judges = tuple(judges)
+        self.dimensions = tuple(dimension.id for dimension in rubric.dimensions)
+        self.seed = seed
+        self.folder: Path | None = None
+        self.tally = Tally()
+        self.elapsed_s = 0.0
+        self.usage: dict[str, Usage] = {}
+        shape = (len(self.responses), len(self.judges))
+        self.ratings: NDArray[np.float64] = np.full((*shape, len(self.dimensions)), np.nan)
+        self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
+        self._verdicts: list[Verdict | None] = [None] * len(self.responses)
+        self._reasons: Counter[tuple[str, str]] = Counter()
+        self._row = {
+            (response.prompt_id, response.id): i for i, response in enumerate(self.responses)
+        }
+        self._column = {judge: j for j, judge in enumerate(self.judges)}
+
+    def add(self, judgment: Judgment) -> None:
+        """Take a judgment in."""
+        i = self._row[judgment.prompt_id, judgment.id]
+        j = self._column[judgment.judge]
+        self._codes[i, j] = _CODE[judgment.status]
+        if judgment.status == "scored":
+            for d, dimension in enumerate(self.dimensions):
+                self.ratings[i, j, d] = judgment.scores.get(dimension, math.nan)
+        elif judgment.error is not None:
+            self._reasons[judgment.status, judgment.error] += 1
+        model = judgment.judge.model
+        self.usage[model] = self.usage.get(model, Usage()) + judgment.usage
+
+    def conclude(self, verdict: Verdict) -> None:
+        """Take a response's verdict in."""
+        self._verdicts[self._row[verdict.prompt_id, verdict.id]] = verdict
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """The verdicts there are, in the order of the input."""
+        return [verdict for verdict in self._verdicts if verdict is not None]
+
+    @property
+    def statuses(self) -> list[list[str]]:
+        """Why each rating is there or not: for each response, each judge's status."""
+        return [
+            ["skipped" if code == _NOT_YET else _STATUSES[code] for code in row]
+            for row in self._codes.tolist()
+        ]
+
+    @property
+    def coverage(self) -> Coverage:
+        """How many judgments are there, and why the others are not."""
+        counts = Counter(status for row in self.statuses for status in row)
+        scored, abstained = counts.pop("scored", 0), counts.pop("abstained", 0)
+        missing = dict(sorted(counts.items()))
+        return Coverage(self._codes.size, scored, abstained, missing)
+
+    def ranking(self) -> list[SystemRank]:
+        """The systems, best first, with 95 % intervals over prompts."""
+        verdicts = self.verdicts
+        means = np.array(
+            [[verdict.dimensions[name].mean for name in self.dimensions] for verdict in verdicts]
+        ).reshape(len(verdicts), len(self.dimensions))
+        return rank_systems(
+            [verdict.system for verdict in verdicts],
+            [verdict.prompt_id for verdict in verdicts],
+            np.array([verdict.composite for verdict in verdicts]),
+            means,
+            self.dimensions,
+            seed=self.seed,
+        )
+
+    def prompt_rankings(self) -> dict[str, list[tuple[int | None, Verdict]]]:
+        """For each prompt its responses with their ranks, best first, the unranked last."""
+        by_prompt: dict[str, list[Verdict]] = {}
+        for verdict in self.verdicts:
+            by_prompt.setdefault(verdict.prompt_id, []).append(verdict)
+        rankings = {}
+        for prompt_id, verdicts in by_prompt.items():
+            ranks = competition_ranks(np.array([verdict.composite for verdict in verdicts]))
+            pairs = [
+                (None if math.isnan(rank) else int(rank), verdict)
+                for rank, verdict in zip(ranks, verdicts, strict=True)
+            ]
+            rankings[prompt_id] = sorted(pairs, key=lambda pair: (pair[0] is None, pair[0] or 0))
+        return rankings
+
+    def summary(self) -> dict[str, Any]:
+        """What summary.json holds."""
+        coverage = self.coverage
+        return {
+            "ranking": [_entry(entry) for entry in self.ranking()],
+            "coverage": {
+                "expected": coverage.expected,
+                "scored": coverage.scored,
+                "abstained": coverage.abstained,
+                "missing": coverage.missing,
+            },
+            "reasons": [
+                {"status": status, "error": error, "n": n}
+                for (status, error), n in sorted(self._reasons.items())
+            ],
+            "calls": {
+                "made": self.tally.made,
+                "cached": self.tally.cached,
+                "faults": dict(sorted(self.tally.faults.items())),
+            },
+            "usage": {
+                model: {"input": usage.input, "cached_input": usage.cached, "output": usage.output}
+                for model, usage in sorted(self.usage.items())
+            },
+            "seed": self.seed,
+            "version": version("persona-panel"),
+            "elapsed_s": round(self.elapsed_s, 3),
+        }
+
+
+def number(value: float) -> float | None:
+    """A float as JSON has it: null for NaN."""
+    return None if math.isnan(value) else round(value, 6)
+
+
+def _entry(entry: SystemRank) -> dict[str, Any]:
+    return {
+        "system": entry.system,
+        "composite": number(entry.composite),
+        "ci_low": number(entry.ci_low),
+        "ci_high": number(entry.ci_high),
+        "rank": entry.rank,
+        "rank_low": entry.rank_low,
+        "rank_high": entry.rank_high,
+        "n_prompts": entry.n_prompts,
+        "dimensions": {name: number(mean) for name, mean in entry.dimensions.items()},
+    }

@@ -1,0 +1,1 @@
+"""Statistics: pure functions over arrays, with NaN for what is missing."""

@@ -1,0 +1,151 @@
+"""Reading what a model wrote: the JSON object in it, its numbers, a refusal.
+
+Tolerant about form (prose around the JSON, code fences, "8/10", a trailing comma),
+strict about content: a value that is not on the scale is an error, never rounded,
+clipped or guessed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import json_repair
+
+from rubrics.rubric import Dimension
+
+
+class Unreadable(ValueError):
+    """An answer does not say what was asked; the message says what is wrong with it."""
+
+
+_FRACTION = re.compile(r"(-?\d+)(?:\.0+)?(?:\s*/\s*(\d+))?")
+_YES = {"true": True, "yes": True, "false": False, "no": False}
+# Only read where an answer held no JSON, so that a rationale may say "I cannot".
+_REFUSAL = re.compile(
+    r"\b(?:I\s+(?:can(?:no|')?t|can not|won't|will not|am\s+(?:not\s+able|unable|not\s+willing)|"
+    r"must\s+(?:decline|refuse)|have\s+to\s+decline|(?:respectfully\s+)?decline|refuse)|"
+    r"I'm\s+(?:not\s+able|unable|sorry|not\s+comfortable|not\s+willing)|"
+    r"as\s+an\s+AI\b[^.]{0,80}\b(?:cannot|can't|not\s+able|unable))",
+    re.IGNORECASE,
+)
+
+
+def is_refusal(text: str) -> bool:
+    """Whether an answer without JSON reads as a model declining to judge."""
+    return _REFUSAL.search(text.replace("\u2019", "'")[:600]) is not None
+
+
+def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
+    """The JSON object in `text` that answers, with its keys normalised.
+
+    Where several objects hold every required key they must say the same.
+
+    Raises:
+        Unreadable: there is no object, it lacks a key, or two contradict each other.
+    """
+    found = [_normalised(candidate) for candidate in _objects(text)]
+    if not found:
+        raise Unreadable("there is no complete JSON object in it")
+    answers = [candidate for candidate in found if all(key in candidate for key in required)]
+    if not answers:
+        best = max(found, key=lambda candidate: sum(key in candidate for key in required))
+        missing = ", ".join(key for key in required if key not in best)
+        raise Unreadable(f"these keys are missing: {missing}")
+    chosen = [{key: answer[key] for key in required} for answer in answers]
+    if any(other != chosen[0] for other in chosen[1:]):
+        raise Unreadable("it holds two answers that contradict each other")
+    return answers[0]
+
+
+def read_score(value: object, dimension: Dimension) -> int:
+    """The rating that `value` states on a dimension's scale.
+
+    Raises:
+        Unreadable: it is no whole number on the scale.
+    """
+    scale = dimension.scale
+    wanted = f"a whole number from {scale.min} to {scale.max}"
+    number: int | None = None
+    if isinstance(value, int) and not isinstance(value, bool):
+        number = value
+    elif isinstance(value, float) and value.is_integer():
+        number = int(value)
+    elif (
+        isinstance(value, str)
+        and (match := _FRACTION.fullmatch(value.strip()))
+        and match[2] in (None, str(scale.max))
+    ):
+        number = int(match[1])
+    if number is None or number not in scale.values:
+        raise Unreadable(f"{dimension.id} is {_shown(value)}, not {wanted}")
+    return number
+
+
+def read_flag(value: object, key: str) -> bool:
+    """The yes or no that `value` states.
+
+    Raises:
+        Unreadable: it is neither.
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in _YES:
+        return _YES[value.strip().lower()]
+    raise Unreadable(f"{key} is {_shown(value)}, not true or false")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _normalised(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys in the rubric's spelling, with a nested object of scores lifted out."""
+    flat: dict[str, Any] = {}
+    for key, value in candidate.items():
+        name = re.sub(r"[\s-]+", "_", key.strip().lower())
+        if name in ("scores", "ratings") and isinstance(value, dict):
+            flat |= _normalised(value)
+        else:
+            flat[name] = value
+    return flat
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The outermost complete objects of a text, in order."""
+    for snippet in _braced(text):
+        try:
+            value = json.loads(snippet)
+        except ValueError:
+            value = json_repair.loads(snippet)
+        if isinstance(value, dict):
+            yield value
+
+
+def _braced(text: str) -> Iterator[str]:
+    """Each outermost `{…}` whose braces balance outside of strings.
+
+    An object that is cut short is not complete: a 1 at its end may have been a 10.
+    """
+    depth, start, quoted, escaped = 0, 0, False, False
+    for place, char in enumerate(text):
+        if depth and quoted:
+            if escaped:
+                escaped = False
+            elif char == "\\":
+                escaped = True
+            elif char == '"':
+                quoted = False
+        elif char == '"' and depth:
+            quoted = True
+        elif char == "{":
+            if depth == 0:
+                start = place
+            depth += 1
+        elif char == "}" and depth:
+            depth -= 1
+            if depth == 0:
+                yield text[start : place + 1]
