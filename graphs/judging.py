@@ -47,8 +47,9 @@ class Means:
     responses: Mapping[str, Response]
     ask: Callable[[Judge, Ask], Awaitable[Reply]]
     """Answers an ask. Raises Unanswered where there is no reply to be had."""
-    turn: Callable[[Judge], AbstractAsyncContextManager[object]]
-    """Held while a judge speaks: a model that keeps what it has read hears one judge out."""
+    turn: Callable[[Judge, Response], AbstractAsyncContextManager[object]]
+    """Held while a judge speaks: a model that keeps what it has read hears one judge of a
+    response out before the next."""
     forget: Callable[[Judge, Sequence[Ask]], Awaitable[None]]
     """Told which asks led to no result, so that their replies are not served again."""
 
@@ -93,7 +94,7 @@ async def read(job: Reading, runtime: Runtime[Means]) -> dict[str, Any]:
     first, *others = means.judges_by_model()[job["model"]]
 
     async def judged(judge: Judge) -> Judgment:
-        async with means.turn(judge):
+        async with means.turn(judge, response):
             judgment = await judge_one(judge, response, means)
         runtime.stream_writer(judgment)
         # The raw text has left by the stream; the state is for what is counted.

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -33,6 +33,7 @@ from panel.files.run_folder import RunFolder
 from panel.models.catalogue import context_window_of
 from panel.models.speaker import CallError, Speaker
 from panel.models.specs import speaker_for
+from panel.models.weights import ENGINES
 from panel.run import Run
 from personas import Persona, PersonaSet
 from rubrics import Ask, Question, Reply, Rubric, load_elicitation
@@ -233,21 +234,22 @@ class Panel:
             ),
             # What runs in this process cannot be hurried by giving up on it.
             timeout_s=None if model.embedded else config.timeout,
-            turn=asyncio.Lock() if model.embedded else nullcontext(),
+            one_by_one=model.embedded,
         )
 
     def _concurrency_of(self, model: _Model) -> int:
         if model.embedded:
-            return 1
+            return ENGINES
         return model.config.concurrency or self._concurrency or _SERVED_CONCURRENCY
 
     def _responses_in_flight(self) -> int:
         """Enough that slow calls leave no gate idle (three times what may be in flight).
 
-        An embedded model keeps one text in mind: more would only make it reread.
+        An embedded model keeps one text in mind for each of its engines: more would only
+        make it reread.
         """
         if all(model.embedded for model in self._models):
-            return 1
+            return ENGINES
         calls = sum(self._concurrency_of(model) for model in self._models)
         return math.ceil(3 * calls / len(self.judges)) + 1
 

@@ -11,13 +11,9 @@ from hashlib import sha256
 
 
 def fence_for(*texts: str) -> str:
-    """A word of 16 hexadecimal digits that occurs in none of the texts.
-
-    Whoever writes a text would need one that contains a digest of itself to close
-    its fence.
-    """
+    """A word of 8 hexadecimal digits that occurs in none of the texts."""
     digest = sha256("\x00".join(texts).encode("utf-8", "surrogatepass"))
-    while any((mark := digest.hexdigest()[:16]) in text for text in texts):
+    while any((mark := digest.hexdigest()[:8]) in text for text in texts):
         digest.update(b"again")
     return mark
 

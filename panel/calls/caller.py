@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from graphs import Judge
+from graphs import Judge, Response
 from graphs.judging import Unanswered
 from panel.calls.cache import ReplyCache, key_of
 from panel.calls.gate import Gate
@@ -39,7 +40,8 @@ class Line:
     speaker: Speaker
     gate: Gate
     timeout_s: float | None
-    turn: AbstractAsyncContextManager[object] = field(default_factory=nullcontext)
+    one_by_one: bool = False
+    """Whether the judges of a response must speak one after the other."""
     dead: str | None = None
     lost_in_a_row: int = 0
 
@@ -63,6 +65,7 @@ class Caller:
         # Jitter needs no secrecy, and a seed keeps a run's schedule repeatable.
         self._random = random.Random(seed)
         self.tally = Tally()
+        self._turns: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 
     async def ask(self, judge: Judge, ask: Ask) -> Reply:
         """A reply to an ask, from the cache or from the model.
@@ -78,9 +81,12 @@ class Caller:
             return kept
         return await self._call(judge.model, line, ask, key)
 
-    def turn(self, judge: Judge) -> AbstractAsyncContextManager[object]:
+    def turn(self, judge: Judge, response: Response) -> AbstractAsyncContextManager[object]:
         """Held while a judge speaks; only an embedded model makes the others wait."""
-        return self._lines[judge.model].turn
+        if not self._lines[judge.model].one_by_one:
+            return nullcontext()
+        key = (judge.model, response.prompt_id, response.id)
+        return self._turns.setdefault(key, asyncio.Lock())
 
     async def forget(self, judge: Judge, asks: Sequence[Ask]) -> None:
         """Do not serve the replies to these asks again: they led to no result."""

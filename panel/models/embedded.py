@@ -12,7 +12,6 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,12 +24,12 @@ from pydantic import ConfigDict, PrivateAttr
 
 from panel.models.completions import as_message, read_completion, request_of
 from panel.models.speaker import CallError
-from panel.models.weights import CONTEXT_TOKENS, require_engine, weights_of
+from panel.models.weights import CONTEXT_TOKENS, ENGINES, THREADS, require_engine, weights_of
 from rubrics import Ask, Reply
 
 
 class _Engine:
-    """One loaded model. It answers one call at a time, in a thread of its own.
+    """One loaded model. It answers one call at a time.
 
     A cached prefix gives very slightly other probabilities than a fresh one, and
     where llama.cpp split a prompt into batches depends on what came before. So each
@@ -53,19 +52,19 @@ class _Engine:
         params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
         # llama.cpp opens a port on the loopback interface; nobody else knows this key.
         params.api_keys = [secrets.token_hex(16)]
-        threads = min(len(os.sched_getaffinity(0)), 8)
-        params.cpuparams.n_threads = threads
-        params.cpuparams_batch.n_threads = threads
+        params.cpuparams.n_threads = THREADS
+        params.cpuparams_batch.n_threads = THREADS
         self._server = xllamacpp.Server(params)
-        self._lock = threading.Lock()
         self._read: tuple[str, ...] = ()
-        self.thread = ThreadPoolExecutor(1, thread_name_prefix="local-model")
 
     def complete(self, blocks: Sequence[str], body: Mapping[str, Any]) -> dict[str, Any]:
         """llama.cpp's own answer. `blocks` are what the first user message is made of."""
-        with self._lock:
-            self._read_ahead(tuple(blocks), body["messages"])
-            return self._answer(body)
+        self._read_ahead(tuple(blocks), body["messages"])
+        return self._answer(body)
+
+    def has_read(self, text: str) -> bool:
+        """Whether this is the text that the last call began with."""
+        return self._read[1:2] == (text,)
 
     def _read_ahead(self, blocks: tuple[str, ...], messages: list[dict[str, Any]]) -> None:
         head = [message for message in messages if message["role"] == "system"]
@@ -93,9 +92,36 @@ class _Engine:
         return answer
 
 
+class _Engines:
+    """Copies of one model. They share its weights; each has its own text in mind."""
+
+    def __init__(self, path: Path, context_tokens: int) -> None:
+        self._free = [_Engine(path, context_tokens) for _ in range(ENGINES)]
+        self._changed = threading.Condition()
+
+    def complete(self, blocks: Sequence[str], body: Mapping[str, Any]) -> dict[str, Any]:
+        """As `_Engine.complete`, by the copy that has read this text, or else the one whose
+        last call is longest ago."""
+        with self._changed:
+            while not self._free:
+                self._changed.wait()
+            knowing = [engine for engine in self._free if blocks and engine.has_read(blocks[0])]
+            engine = (knowing or self._free)[0]
+            self._free.remove(engine)
+        try:
+            return engine.complete(blocks, body)
+        finally:
+            with self._changed:
+                self._free.append(engine)
+                self._changed.notify()
+
+
+_loading = threading.Lock()
+
+
 @cache
-def _engine(path: Path, context_tokens: int) -> _Engine:
-    return _Engine(path, context_tokens)
+def _engines(path: Path, context_tokens: int) -> _Engines:
+    return _Engines(path, context_tokens)
 
 
 class EmbeddedChat(BaseChatModel):
@@ -141,9 +167,13 @@ class EmbeddedChat(BaseChatModel):
         body = request_of(ask) | {"temperature": self.temperature}
         started = time.monotonic()
         loop = asyncio.get_running_loop()
-        engine = await loop.run_in_executor(None, _engine, self._path, self.context_tokens)
-        answer = await loop.run_in_executor(engine.thread, engine.complete, ask.blocks, body)
+        answer = await loop.run_in_executor(None, self._complete, ask.blocks, body)
         return read_completion(answer, time.monotonic() - started)
+
+    def _complete(self, blocks: Sequence[str], body: Mapping[str, Any]) -> dict[str, Any]:
+        with _loading:
+            engines = _engines(self._path, self.context_tokens)
+        return engines.complete(blocks, body)
 
     async def aclose(self) -> None:
         """The loaded model stays: other panels of this process may be using it."""
@@ -163,6 +193,6 @@ class EmbeddedChat(BaseChatModel):
         if stop:
             body["stop"] = stop
         started = time.monotonic()
-        answer = _engine(self._path, self.context_tokens).complete((), body)
+        answer = self._complete((), body)
         reply = read_completion(answer, time.monotonic() - started)
         return ChatResult(generations=[ChatGeneration(message=as_message(reply, answer))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,6 +14,12 @@ NOTICE = (
     "local:smollm2-135m has 135 million parameters: it shows that the machinery works and is "
     "no judge. On 100 human-rated speeches its tau_c with the human mean was 0.07-0.13."
 )
+_CORES = len(os.sched_getaffinity(0))
+ENGINES = min(_CORES, 4)
+"""How many copies of an embedded model read at once, each its own response. The questions
+that follow a text are short: two cores answer them faster apart than together."""
+THREADS = max(1, _CORES // ENGINES)
+"""How many threads each of them has."""
 CONTEXT_TOKENS = 8192
 """How much an embedded model reads at once, unless a panel file says otherwise."""
 

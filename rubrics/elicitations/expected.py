@@ -21,9 +21,9 @@ from rubrics.wording import SYSTEM, material, scale_words, viewpoint
 NEEDS_LOGPROBS = True
 
 _TOP = 512
-# The start of a longer answer is followed up only where it could move a score: what is
-# below this is left to the probability off the scale.
-_NEGLIGIBLE = 1e-3
+# The start of a longer answer is followed up only where it could move a score: a share
+# below this, of what is on the scale, is left to the probability off it.
+_NEGLIGIBLE = 0.01
 _YES_NO = ("yes", "no")
 
 
@@ -89,10 +89,14 @@ def _letters() -> Iterator[str]:
 def _preamble(rubric: Rubric) -> str:
     """The rubric in few words: every token of it is read before the first question."""
     lines = [rubric.question]
-    lines += [
-        f"- {dimension.label}: {dimension.guiding_question} {scale_words(dimension)}"
-        for dimension in rubric.dimensions
-    ]
+    scale = None
+    for dimension in rubric.dimensions:
+        line = f"- {dimension.label}: {dimension.guiding_question}"
+        # A scale is told where it changes: most rubrics have but one.
+        if dimension.scale != scale:
+            scale = dimension.scale
+            line += f" {scale_words(dimension)}"
+        lines.append(line)
     if rubric.abstention:
         lines.append(rubric.abstention.definition)
     return "\n".join(lines)
@@ -146,8 +150,9 @@ def _masses(
             mass[piece] += p
         elif "" in mass and not piece[:1].isalnum():
             mass[""] += p
+    seen = sum(mass.values()) + sum(unfinished.values())
     for piece, p in unfinished.items():
-        if p < _NEGLIGIBLE:
+        if p < _NEGLIGIBLE * seen:
             continue
         tails = tuple(answer[len(piece) :] for answer in answers if answer.startswith(piece))
         went_this_way = _piece(shown[0].token, written) == piece
