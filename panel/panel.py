@@ -408,7 +408,14 @@ def _rubric(given: str | Path | Rubric) -> Rubric:
 def _models(
     given: Sequence[str | ModelConfig | BaseChatModel], elicitation: str | None
 ) -> tuple[_Model, ...]:
-    models = tuple(_model(one, elicitation) for one in given)
+    models, wrong = [], []
+    for one in given:
+        try:
+            models.append(_model(one, elicitation))
+        except ConfigurationError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ConfigurationError("\n".join(wrong))
     if not models:
         raise ConfigurationError("a panel needs at least one model")
     seen: set[str] = set()
@@ -416,7 +423,7 @@ def _models(
         if model.id in seen:
             raise ConfigurationError(f"{model.id} is on the panel twice; name it once")
         seen.add(model.id)
-    return models
+    return tuple(models)
 
 
 def _model(given: str | ModelConfig | BaseChatModel, elicitation: str | None) -> _Model:

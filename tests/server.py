@@ -16,7 +16,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Literal
@@ -132,7 +132,7 @@ def echo_headers(code: int) -> Answer:
     """An error whose message quotes the request's headers, as careless proxies do."""
 
     def body(call: Call) -> bytes:
-        quoted = orjson.dumps(dict(call.headers)).decode()
+        quoted = json.dumps(dict(call.headers))
         return orjson.dumps({"error": {"message": f"not with these headers: {quoted}"}})
 
     return Answer(body, status=code)
@@ -419,7 +419,5 @@ async def _main(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    try:
+    with suppress(KeyboardInterrupt):
         asyncio.run(_main(_options()))
-    except KeyboardInterrupt:
-        pass

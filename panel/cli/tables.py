@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -16,8 +17,13 @@ _PROMPTS_SHOWN = 10
 
 
 def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
-    """The leaderboard by system, then each prompt's ranking, then what is missing."""
-    console.print(_leaderboard(run, labels))
+    """The leaderboard by system, then each prompt's ranking, then what is missing.
+
+    `labels` are the dimensions' labels by their ids.
+    """
+    board = run.ranking()
+    console.print(_leaderboard(board))
+    console.print(_dimensions(board, labels))
     if any(judge.model.startswith("local:smollm2-135m") for judge in run.judges):
         console.print(Text(NOTICE, "yellow"))
     console.print(_prompts(run))
@@ -36,29 +42,36 @@ def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
         console.print(Text(f"{n:,} missing: {status}", "red"))
 
 
-def _leaderboard(run: Run, labels: dict[str, str]) -> Table:
-    table = Table(title="Systems", title_justify="left")
+def _leaderboard(board: list[SystemRank]) -> Table:
+    table = Table(title="Systems", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("rank", justify="right")
-    table.add_column("system")
+    table.add_column("system", overflow="fold")
     table.add_column("composite", justify="right")
     table.add_column("95 % interval", justify="right")
     table.add_column("prompts", justify="right")
-    for name in run.dimensions:
-        table.add_column(labels[name], justify="right")
-    for entry in run.ranking():
+    for entry in board:
         table.add_row(
             _rank(entry),
             Text(entry.system),
             _score(entry.composite),
             _interval(entry),
             str(entry.n_prompts),
-            *(_score(entry.dimensions[name]) for name in run.dimensions),
         )
     return table
 
 
+def _dimensions(board: list[SystemRank], labels: dict[str, str]) -> Table:
+    table = Table(title="Means by dimension", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("system", overflow="fold")
+    for label in labels.values():
+        table.add_column(label, justify="right", overflow="fold")
+    for entry in board:
+        table.add_row(Text(entry.system), *(_score(entry.dimensions[name]) for name in labels))
+    return table
+
+
 def _prompts(run: Run) -> Table:
-    table = Table(title="Responses by prompt", title_justify="left")
+    table = Table(title="Responses by prompt", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("prompt")
     table.add_column("ranking (composite, judges)")
     prompts = {response.prompt_id: response.prompt for response in run.responses}

@@ -1,0 +1,34 @@
+"""Everything that CI checks, in one command: `python -m tests`.
+
+Lint, format, types, floors, then the tests. Arguments go to pytest.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+CHECKS = (
+    ("ruff", "check", "."),
+    ("ruff", "format", "--check", "."),
+    ("mypy",),
+    ("lint-imports",),
+)
+
+
+def main() -> int:
+    """Run every check, also behind one that fails; 1 if any did."""
+    root = Path(__file__).parent.parent
+    scripts = Path(sys.executable).parent
+    failed = []
+    for name, *arguments in (*CHECKS, ("pytest", *sys.argv[1:])):
+        print(f"== {name} {' '.join(arguments)}", flush=True)
+        if subprocess.run([scripts / name, *arguments], cwd=root).returncode != 0:
+            failed.append(name)
+    print(f"failed: {', '.join(failed)}" if failed else "all checks passed", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
