@@ -64,7 +64,8 @@ def _dimensions(board: list[SystemRank], labels: dict[str, str]) -> Table:
     table = Table(title="Means by dimension", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("system", overflow="fold")
     for label in labels.values():
-        table.add_column(label, justify="right", overflow="fold")
+        longest = max(map(len, label.split()))
+        table.add_column(label, justify="right", min_width=min(longest, 16))
     for entry in board:
         table.add_row(Text(entry.system), *(_score(entry.dimensions[name]) for name in labels))
     return table
