@@ -37,6 +37,10 @@ class Unanswered(Exception):
         self.status: Status = status
 
 
+class Abort(Exception):
+    """The run cannot go on; unlike all else that befalls a judge, this is not caught."""
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
     """What a graph needs from above: who judges by what, the texts, and a way to ask."""
@@ -106,19 +110,14 @@ async def read(job: Reading, runtime: Runtime[Means]) -> dict[str, Any]:
 
 
 async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
-    """One judge's whole dialogue about one response. Never raises but for cancellation:
-    a judge that got no answer is a judgment whose status says so."""
+    """One judge's whole dialogue about one response.
+
+    Never raises but for cancellation and `Abort`: a judge that got no answer is a
+    judgment whose status says so.
+    """
     persona = means.personas[judge.persona]
-    dialogue = load_elicitation(judge.elicitation).dialogue(
-        Question(
-            rubric=means.rubric,
-            persona_label=persona.label,
-            persona_description=persona.description,
-            prompt=response.prompt,
-            text=response.text,
-            context=response.context,
-        )
-    )
+    question = question_of(means.rubric, persona, response)
+    dialogue = load_elicitation(judge.elicitation).dialogue(question)
     base = Judgment(
         prompt_id=response.prompt_id or "",
         id=response.id,
@@ -152,12 +151,26 @@ async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
             await means.forget(judge, asks)
     except Unanswered as error:
         base = replace(base, status=error.status, error=str(error))
+    except Abort:
+        raise
     # A judge must not bring down its siblings, whatever a model or a rubric does.
     except Exception as error:
         base = replace(base, error=f"{type(error).__name__}: {error}")
     finally:
         dialogue.close()
     return replace(base, usage=usage, latency_s=latency, cached=cached and bool(asks))
+
+
+def question_of(rubric: Rubric, persona: Persona, response: Response) -> Question:
+    """What a persona is asked about a response: never who wrote it."""
+    return Question(
+        rubric=rubric,
+        persona_label=persona.label,
+        persona_description=persona.description,
+        prompt=response.prompt,
+        text=response.text,
+        context=response.context,
+    )
 
 
 def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:

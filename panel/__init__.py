@@ -15,8 +15,17 @@ if clashes():
 
 if TYPE_CHECKING:
     from graphs import Judge, Judgment, Response, Summary, Verdict
+    from panel.calls.budget import Caps
     from panel.config import ModelConfig
-    from panel.errors import ConfigurationError, Fault, InputError, PanelError, RunFolderError
+    from panel.errors import (
+        ConfigurationError,
+        Fault,
+        InputError,
+        PanelError,
+        RunFolderError,
+        RunStopped,
+    )
+    from panel.estimate import Estimate
     from panel.files.definitions import load_definition
     from panel.files.responses import load_responses
     from panel.panel import Panel
@@ -27,8 +36,17 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "graphs": ("Judge", "Judgment", "Response", "Summary", "Verdict"),
+    "panel.calls.budget": ("Caps",),
     "panel.config": ("ModelConfig",),
-    "panel.errors": ("ConfigurationError", "Fault", "InputError", "PanelError", "RunFolderError"),
+    "panel.errors": (
+        "ConfigurationError",
+        "Fault",
+        "InputError",
+        "PanelError",
+        "RunFolderError",
+        "RunStopped",
+    ),
+    "panel.estimate": ("Estimate",),
     "panel.files.definitions": ("load_definition",),
     "panel.files.responses": ("load_responses",),
     "panel.panel": ("Panel",),
@@ -41,9 +59,11 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Abstention",
+    "Caps",
     "ConfigurationError",
     "Coverage",
     "Dimension",
+    "Estimate",
     "Fault",
     "InputError",
     "Judge",
@@ -57,6 +77,7 @@ __all__ = [
     "Rubric",
     "Run",
     "RunFolderError",
+    "RunStopped",
     "Scale",
     "Summary",
     "SystemRank",

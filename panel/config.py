@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+from panel.models.catalogue import Price
 from rubrics import elicitation_names
 
 
@@ -19,7 +20,8 @@ class ModelConfig(BaseModel):
     """A model and its limits.
 
     `model` is `provider:name`. `key_env` names the environment variable that holds the
-    key. `timeout` is in seconds, for one attempt; `context_window` in tokens.
+    key. `timeout` is in seconds, for one attempt; `context_window` in tokens; `price` in US
+    dollars for a million tokens, in place of the one that is shipped.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
@@ -33,6 +35,7 @@ class ModelConfig(BaseModel):
     temperature: float | None = Field(default=None, ge=0)
     timeout: float = Field(default=120.0, gt=0)
     context_window: int | None = Field(default=None, ge=512)
+    price: Price | None = None
     elicitation: str | None = None
 
     _elicitation = field_validator("elicitation")(_known_elicitation)

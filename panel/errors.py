@@ -3,7 +3,8 @@
 PanelError
   ├── InputError        a file or argument is wrong; lists every fault found
   ├── ConfigurationError a panel cannot be built: a missing extra, key, model, option
-  └── RunFolderError    a run folder is in use by another run, or cannot be written
+  ├── RunFolderError    a run folder is in use by another run, or cannot be made
+  └── RunStopped        a run could not go on (a full disk, say); the same command resumes
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ class ConfigurationError(PanelError):
 
 
 class RunFolderError(PanelError):
-    """A run folder belongs to another run, or cannot be written."""
+    """A run folder belongs to another run, or cannot be made."""
+
+
+class RunStopped(PanelError):
+    """A run could not go on; started again, it calls models only for what it lacks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from graphs import Judge, Judgment, Response, Verdict
 from panel.calls.caller import Tally
+from panel.models.catalogue import Price, cost
 from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
 from rubrics import Rubric, Status, Usage
 
@@ -59,12 +60,19 @@ class Run:
     """
 
     def __init__(
-        self, responses: Sequence[Response], judges: Sequence[Judge], rubric: Rubric, seed: int
+        self,
+        responses: Sequence[Response],
+        judges: Sequence[Judge],
+        rubric: Rubric,
+        *,
+        prices: Mapping[str, Price | None],
+        seed: int,
     ) -> None:
         self.responses = tuple(responses)
         self.judges = tuple(judges)
         self.dimensions = tuple(dimension.id for dimension in rubric.dimensions)
         self.seed = seed
+        self.prices = dict(prices)
         self.folder: Path | None = None
         self.tally = Tally()
         self.elapsed_s = 0.0
@@ -117,6 +125,12 @@ class Run:
         missing = dict(sorted(counts.items()))
         return Coverage(self._codes.size, scored, abstained, missing)
 
+    def _spent(self) -> float | None:
+        """What the calls made in this run cost; None where a price is not known."""
+        costs = [cost(self.prices[model], usage) for model, usage in self.tally.spent.items()]
+        known = [usd for usd in costs if usd is not None]
+        return _dollars(math.fsum(known)) if len(known) == len(costs) else None
+
     def ranking(self) -> list[SystemRank]:
         """The systems, best first, with 95 % intervals over prompts."""
         verdicts = self.verdicts
@@ -165,10 +179,19 @@ class Run:
             "calls": {
                 "made": self.tally.made,
                 "cached": self.tally.cached,
+                "usd": self._spent(),
                 "faults": dict(sorted(self.tally.faults.items())),
             },
             "usage": {
-                model: {"input": usage.input, "cached_input": usage.cached, "output": usage.output}
+                model: {
+                    "input": usage.input,
+                    "cached_input": usage.cached,
+                    "output": usage.output,
+                    # null: the price is not known, which is not to say that it is nothing
+                    "usd": None
+                    if (usd := cost(self.prices[model], usage)) is None
+                    else round(usd, 6),
+                }
                 for model, usage in sorted(self.usage.items())
             },
             "seed": self.seed,
@@ -180,6 +203,11 @@ class Run:
 def number(value: float) -> float | None:
     """A float as JSON has it: null for NaN."""
     return None if math.isnan(value) else round(value, 6)
+
+
+def _dollars(usd: float | None) -> float | None:
+    """Null in JSON where a price is not known, which is not to say that it is nothing."""
+    return None if usd is None else round(usd, 6)
 
 
 def _entry(entry: SystemRank) -> dict[str, Any]:

@@ -117,6 +117,10 @@ class Elicitation(Protocol):
     NEEDS_LOGPROBS: bool
     __doc__: str | None
 
+    def calls(self, rubric: Rubric) -> tuple[int, int]:
+        """How many calls a judgment takes when all goes well, and about how many tokens
+        each answers with."""
+
     def dialogue(self, question: Question) -> Dialogue:
         """The whole exchange with one judge about one response."""
 

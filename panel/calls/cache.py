@@ -85,6 +85,10 @@ class ReplyCache:
         stored = self._store.get(key)
         return None if stored is None else _decode(stored)
 
+    def has(self, key: str) -> bool:
+        """Whether a reply is kept under `key`."""
+        return key in self._store
+
     async def put(self, key: str, reply: Reply) -> None:
         """Keep a reply; returns when it is on disk."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -11,15 +11,16 @@ import random
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from graphs import Judge, Response
-from graphs.judging import Unanswered
-from panel.calls.cache import ReplyCache, key_of
+from graphs.judging import Abort, Unanswered
+from panel.calls.budget import Budget, CapReached
+from panel.calls.cache import ReplyCache, default_folder, key_of
 from panel.calls.gate import Gate
 from panel.models.speaker import CallError, Speaker
 from rubrics import Ask, Reply, Usage
@@ -43,7 +44,13 @@ class Line:
     one_by_one: bool = False
     """Whether the judges of a response must speak one after the other."""
     dead: str | None = None
+    died: asyncio.Event = field(default_factory=asyncio.Event)
     lost_in_a_row: int = 0
+
+    def give_up(self, why: str) -> None:
+        """Ask this model no more; whoever waits to try again learns of it at once."""
+        self.dead = self.dead or why
+        self.died.set()
 
 
 @dataclass(slots=True)
@@ -59,9 +66,12 @@ class Tally:
 class Caller:
     """Answers asks for one run."""
 
-    def __init__(self, lines: Mapping[str, Line], cache: ReplyCache, *, seed: int = 0) -> None:
+    def __init__(
+        self, lines: Mapping[str, Line], cache: ReplyCache, budget: Budget, *, seed: int = 0
+    ) -> None:
         self._lines = lines
         self._cache = cache
+        self._budget = budget
         # Jitter needs no secrecy, and a seed keeps a run's schedule repeatable.
         self._random = random.Random(seed)
         self.tally = Tally()
@@ -72,7 +82,8 @@ class Caller:
 
         Raises:
             Unanswered: `failed` with the last fault, or `skipped` where the model has
-                been given up.
+                been given up or a cap is reached.
+            Abort: a reply could not be kept.
         """
         line = self._lines[judge.model]
         key = key_of(line.speaker.parameters, ask, judge.replicate)
@@ -110,7 +121,12 @@ class Caller:
         def out_of_time(state: RetryCallState) -> bool:
             return time.monotonic() - started + state.upcoming_sleep > TOTAL_S
 
+        async def sleep(seconds: float) -> None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(line.died.wait(), seconds)
+
         retrying = AsyncRetrying(
+            sleep=sleep,
             retry=retry_if_exception(is_worth_another),
             wait=wait,
             stop=lambda state: stop_after_attempt(ATTEMPTS)(state) or out_of_time(state),
@@ -131,35 +147,66 @@ class Caller:
         async with line.gate.passage(tokens):
             if line.dead is not None:
                 raise Unanswered("skipped", f"{model} is no longer asked: {line.dead}")
-            self.tally.made += 1
-            started = time.monotonic()
+            most = Usage(input=tokens - ask.max_tokens // 2, output=ask.max_tokens)
             try:
-                async with asyncio.timeout(line.timeout_s):
-                    reply = await line.speaker.reply(ask)
-            except TimeoutError:
-                error = CallError(f"no answer within {line.timeout_s:g} s", kind="transient")
-                self.tally.faults[str(error)] += 1
-                raise error from None
-            except CallError as error:
-                self.tally.faults[_fault_name(error)] += 1
-                if error.retry_after is not None and error.kind == "transient":
-                    line.gate.hold(error.retry_after)
-                raise
-            self.tally.spent[model] = self.tally.spent.get(model, Usage()) + reply.usage
-            line.gate.settle(tokens, reply.usage.input + reply.usage.output)
-            reply = replace(reply, latency_s=time.monotonic() - started)
+                reserved = await self._budget.reserve(model, most)
+            except CapReached as cap:
+                raise Unanswered("skipped", str(cap)) from None
+            used = Usage()
+            try:
+                reply = await self._send(model, line, ask)
+                used = reply.usage
+            finally:
+                await self._budget.settle(model, reserved, used)
+            line.gate.settle(tokens, used.input + used.output)
             # The slot is held until the reply is on disk: a crash loses no more calls
             # than may be in flight.
-            await self._cache.put(key, reply)
+            await self._keep(key, reply)
             return reply
+
+    async def _send(self, model: str, line: Line, ask: Ask) -> Reply:
+        """One attempt, counted."""
+        self.tally.made += 1
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(line.timeout_s):
+                reply = await line.speaker.reply(ask)
+        except TimeoutError:
+            self.tally.faults["timeout"] += 1
+            raise CallError(f"no answer within {line.timeout_s:g} s", kind="transient") from None
+        except CallError as error:
+            self.tally.faults[_fault_name(error)] += 1
+            self._heed(line, error)
+            raise
+        self.tally.spent[model] = self.tally.spent.get(model, Usage()) + reply.usage
+        return replace(reply, latency_s=time.monotonic() - started)
+
+    async def _keep(self, key: str, reply: Reply) -> None:
+        try:
+            await self._cache.put(key, reply)
+        # Going on would mean to pay for what a rerun must pay for again.
+        except Exception as error:
+            raise Abort(
+                f"the cache {default_folder()} cannot be written ({error}); see that there is "
+                "space and permission, then run the same command again"
+            ) from None
+
+    def _heed(self, line: Line, error: CallError) -> None:
+        """Hold back where the provider has said for how long."""
+        if error.retry_after is None or error.kind != "transient":
+            return
+        if error.retry_after > TOTAL_S:
+            line.give_up(f"it wants to be left alone for {error.retry_after:,.0f} s ({error})")
+        else:
+            line.gate.hold(error.retry_after)
 
     def _note_loss(self, line: Line, error: CallError) -> None:
         if error.kind == "permanent":
-            line.dead = str(error)
+            line.give_up(str(error))
         elif error.kind == "transient":
             line.lost_in_a_row += 1
             if line.lost_in_a_row >= _GIVE_UP_AFTER:
-                line.dead = f"{line.lost_in_a_row} calls in a row were lost, the last to: {error}"
+                line.give_up(f"{line.lost_in_a_row} calls in a row were lost, the last to: {error}")
 
 
 def estimated_tokens(ask: Ask) -> int:

@@ -1,4 +1,5 @@
-"""What a user sees when a command cannot go on: every reason, and exit status 2."""
+"""What a user sees when a command cannot go on: every reason, and exit status 2;
+where a run was under way, 1."""
 
 from __future__ import annotations
 
@@ -9,11 +10,12 @@ from typing import ParamSpec, TypeVar
 
 import click
 
-from panel.errors import InputError, PanelError
+from panel.errors import InputError, PanelError, RunStopped
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+STOPPED = 1
 BAD_INPUT = 2
 
 
@@ -29,6 +31,9 @@ def refusals(function: Callable[P, R]) -> Callable[P, R]:
                 click.echo(str(fault), err=True)
             n = len(error.faults)
             click.echo(f"{n} fault{'s' if n != 1 else ''} found; nothing was called.", err=True)
+        except RunStopped as error:
+            click.echo(f"Stopped: {error}", err=True)
+            sys.exit(STOPPED)
         except PanelError as error:
             click.echo(f"{error}\nNothing was called.", err=True)
         sys.exit(BAD_INPUT)

@@ -6,6 +6,7 @@ Everything goes to standard error: standard output belongs to the result.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from graphs import Judgment
-from panel.models.catalogue import cost_of
+from panel.models.catalogue import Price, cost
 from rubrics import Usage
 
 _LINE_EVERY_S = 5.0
@@ -22,8 +23,9 @@ _LINE_EVERY_S = 5.0
 class ScoreProgress:
     """Counts judgments as they come, and shows them."""
 
-    def __init__(self, total: int) -> None:
-        self._total = total
+    def __init__(self, total: int, prices: Mapping[str, Price | None]) -> None:
+        self.total = total
+        self._prices = prices
         self._console = Console(stderr=True)
         self._started = self._shown = time.monotonic()
         self._done = self._missing = self._fresh = 0
@@ -44,7 +46,7 @@ class ScoreProgress:
         if self._bar is not None:
             self._bar.start()
         else:
-            self._console.print(f"0/{self._total} judgments", highlight=False)
+            self._console.print(f"0/{self.total} judgments", highlight=False)
         return self
 
     def __exit__(
@@ -71,13 +73,18 @@ class ScoreProgress:
         elif time.monotonic() - self._shown >= _LINE_EVERY_S:
             self._print_line()
 
+    @property
+    def done(self) -> int:
+        """How many judgments there are."""
+        return self._done
+
     def _print_line(self) -> None:
         self._shown = time.monotonic()
         rate = self._rate()
-        left = self._total - self._done
+        left = self.total - self._done
         eta = f", about {left / rate:,.0f} s left" if rate and left else ""
         self._console.print(
-            f"{self._done:,}/{self._total:,} judgments, {self._tail()}{eta}", highlight=False
+            f"{self._done:,}/{self.total:,} judgments, {self._tail()}{eta}", highlight=False
         )
 
     def _rate(self) -> float:
@@ -86,7 +93,7 @@ class ScoreProgress:
     def _tail(self) -> str:
         total = sum(self._usage.values(), Usage())
         parts = [f"{self._rate():,.1f}/s", f"{total.input + total.output:,} tokens"]
-        costs = [cost_of(model, usage) for model, usage in self._usage.items()]
+        costs = [cost(self._prices[model], usage) for model, usage in self._usage.items()]
         known = [cost for cost in costs if cost is not None]
         if known and any(known):
             more = " + unknown" if len(known) < len(costs) else ""

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from panel.cli.failures import refusals
 
+if TYPE_CHECKING:
+    from graphs import Response
+    from panel.calls.budget import Caps
+    from panel.panel import Panel
+
 INCOMPLETE = 1
+INTERRUPTED = 130
 
 
 @click.command()
@@ -37,6 +45,27 @@ INCOMPLETE = 1
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="Read the first N responses only."
 )
+@click.option(
+    "--dry-run", is_flag=True, help="Say what it would take, model by model; call nothing."
+)
+@click.option(
+    "--max-usd",
+    metavar="X",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Stop before the call that would pass this many US dollars.",
+)
+@click.option(
+    "--max-calls",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Stop before the call that would pass this many calls, retries counted.",
+)
+@click.option(
+    "--max-tokens",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Stop before the call that would pass this many tokens, in and out.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json, and nothing else.")
 @refusals
 def score(
@@ -48,6 +77,10 @@ def score(
     out: str | None,
     concurrency: int | None,
     limit: int | None,
+    dry_run: bool,
+    max_usd: float | None,
+    max_calls: int | None,
+    max_tokens: int | None,
     as_json: bool,
 ) -> None:
     """Have a panel read every response in RESPONSES, and rank them.
@@ -57,20 +90,16 @@ def score(
     respondent_id). Other columns come back in the outputs.
 
     Exit status: 0, all judgments are there; 1, finished, but some are missing;
-    2, bad input or configuration, nothing was called.
+    2, bad input or configuration, nothing was called; 130, interrupted. Whatever
+    ended a run, the same command goes on where it stopped.
     """
     if panel_file and (personas or rubric or models):
         raise click.UsageError("--panel says it all: leave out --personas, --rubric and --model.")
 
-    import gc
-
-    from rich.console import Console
-
-    from panel.cli.progress import ScoreProgress
-    from panel.cli.tables import show_run
+    from panel.calls.budget import Caps
     from panel.files.responses import load_responses
-    from panel.models.weights import NOTICE
-    from panel.panel import DEFAULT_MODEL, Panel
+    from panel.panel import Panel
+    from panel.seating import DEFAULT_MODEL
 
     batch = load_responses(responses, limit=limit)
     if panel_file:
@@ -82,18 +111,55 @@ def score(
             rubric or "scrub",
             concurrency=concurrency,
         )
+    if dry_run:
+        _tell(panel, batch)
+        return
+    folder = Path(out) if out else Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+    _read(panel, batch, folder, Caps(max_usd, max_calls, max_tokens), as_json)
+
+
+def _tell(panel: Panel, batch: list[Response]) -> None:
+    """What the run would take."""
+    from rich.console import Console
+
+    from panel.cli.tables import show_estimates
+
+    show_estimates(panel.estimate(batch), Console())
+
+
+def _read(panel: Panel, batch: list[Response], folder: Path, caps: Caps, as_json: bool) -> None:
+    """The run itself, with its progress, its tables and its exit status."""
+    import gc
+
+    from rich.console import Console
+
+    from panel.cli.progress import ScoreProgress
+    from panel.cli.tables import show_run
+    from panel.models.weights import NOTICE
+    from panel.seating import DEFAULT_MODEL
+
     said = Console(stderr=True, highlight=False)
+    responses = f"{len(batch):,} response{'s' if len(batch) != 1 else ''}"
     said.print(
-        f"{len(batch):,} responses × {len(panel.judges)} judges ({', '.join(panel.models)})",
-        markup=False,
+        f"{responses} × {len(panel.judges)} judges ({', '.join(panel.models)})", markup=False
     )
     if DEFAULT_MODEL in panel.models:
         said.print(NOTICE, style="yellow")
-    folder = Path(out) if out else Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     # What the imports made stays for good: the collector need not look at it again.
     gc.freeze()
-    with ScoreProgress(len(batch) * len(panel.judges)) as progress:
-        run = panel.score(batch, out=folder, on_judgment=progress.take)
+    progress = ScoreProgress(len(batch) * len(panel.judges), panel.prices)
+    try:
+        with progress:
+            run = panel.score(batch, out=folder, caps=caps, on_judgment=progress.take)
+    except KeyboardInterrupt:
+        said.print(
+            f"Interrupted: {progress.done:,} of {progress.total:,} judgments are done and kept, "
+            f"and written to {folder}. The same command goes on from there.",
+            markup=False,
+        )
+        # A model in this process may be in the middle of a text: it is not waited for.
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
     if as_json:
         sys.stdout.write((folder / "summary.json").read_text("utf-8"))
     else:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from panel.estimate import Estimate
+from panel.models.catalogue import prices_as_of
 from panel.models.weights import NOTICE
 from panel.run import Run
 from panel.statistics.ranking import SystemRank
@@ -40,6 +43,34 @@ def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
     )
     for status, n in coverage.missing.items():
         console.print(Text(f"{n:,} missing: {status}", "red"))
+
+
+def show_estimates(estimates: Sequence[Estimate], console: Console) -> None:
+    """What a run would take, model by model."""
+    table = Table(title="What it would take", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("model", overflow="fold")
+    for heading in ("judgments", "calls", "tokens in", "tokens out", "US dollars"):
+        table.add_column(heading, justify="right")
+    table.add_column("tokens counted by")
+    for one in estimates:
+        table.add_row(
+            Text(one.model),
+            f"{one.judgments:,}",
+            f"{one.calls:,}",
+            f"{one.input_tokens:,}",
+            f"{one.output_tokens:,}",
+            "unknown" if one.usd is None else f"{one.usd:,.4f}",
+            one.tokenizer,
+        )
+    console.print(table)
+    cached = sum(one.of - one.judgments for one in estimates)
+    console.print(Text(f"{cached:,} judgments are in the cache already. Nothing was called."))
+    known = [one.usd for one in estimates if one.usd is not None]
+    unknown = [one.model for one in estimates if one.usd is None]
+    total = f"Together: {sum(one.calls for one in estimates):,} calls, ${math.fsum(known):,.4f}"
+    if unknown:
+        total += f", and what {', '.join(unknown)} cost, whose price is not known"
+    console.print(Text(f"{total}. Prices as of {prices_as_of()}; retries come on top."))
 
 
 def _leaderboard(board: list[SystemRank]) -> Table:

@@ -71,13 +71,9 @@ class RunFolder:
         """Hand what was appended to the operating system."""
         self._judgments.flush()
 
-    def close(self) -> None:
-        """Close judgments.jsonl."""
-        self._judgments.close()
-
     def finish(self, run: Run) -> None:
-        """Write the verdicts and the summary."""
-        self.close()
+        """Close judgments.jsonl, and write the verdicts and the summary."""
+        self._judgments.close()
         _replace(self.path / "verdicts.csv", _verdicts(run))
         _replace(self.path / "summary.json", _pretty(run.summary()))
 

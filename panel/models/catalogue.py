@@ -2,46 +2,68 @@
 
 from __future__ import annotations
 
+from datetime import date
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
 
 import yaml
+from pydantic import BaseModel, ConfigDict, Field
 
 from rubrics import Usage
 
 
-class Known(NamedTuple):
-    """A model's context window in tokens, and US dollars for a million tokens."""
+class Price(BaseModel):
+    """US dollars for a million tokens. Cached input costs as much as other input unless
+    it is said."""
 
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float = Field(ge=0)
+    cached_input: float | None = Field(default=None, ge=0)
+    output: float = Field(ge=0)
+
+    def cost(self, usage: Usage) -> float:
+        """What this usage costs, in US dollars."""
+        cached = self.input if self.cached_input is None else self.cached_input
+        fresh = usage.input - usage.cached
+        return (fresh * self.input + usage.cached * cached + usage.output * self.output) / 1e6
+
+
+def cost(price: Price | None, usage: Usage) -> float | None:
+    """What a usage costs; None where the price is not known, which is not for nothing."""
+    return None if price is None else price.cost(usage)
+
+
+class _Entry(Price):
     context_window: int
-    input: float
-    cached_input: float
-    output: float
+
+
+class _Table(BaseModel):
+    as_of: date
+    models: dict[str, _Entry]
+
+
+FREE = Price(input=0, output=0)
+"""The price of a model that runs in this process."""
 
 
 @cache
-def _table() -> dict[str, Known]:
-    document = yaml.safe_load(files("panel").joinpath("library/models.yaml").read_text("utf-8"))
-    return {spec: Known(**entry) for spec, entry in document["models"].items()}
+def _table() -> _Table:
+    text = files("panel").joinpath("library/models.yaml").read_text("utf-8")
+    return _Table.model_validate(yaml.safe_load(text))
+
+
+def prices_as_of() -> date:
+    """The date of the table."""
+    return _table().as_of
 
 
 def context_window_of(spec: str) -> int | None:
     """How many tokens a model takes at once; None where that is not known."""
-    known = _table().get(spec)
+    known = _table().models.get(spec)
     return None if known is None else known.context_window
 
 
-def cost_of(spec: str, usage: Usage) -> float | None:
-    """What this usage costs in US dollars; None where the price is not known.
-
-    A model that runs in this process costs nothing.
-    """
-    if spec.startswith("local:"):
-        return 0.0
-    known = _table().get(spec)
-    if known is None:
-        return None
-    fresh = usage.input - usage.cached
-    dollars = fresh * known.input + usage.cached * known.cached_input + usage.output * known.output
-    return dollars / 1e6
+def price_of(spec: str) -> Price | None:
+    """A model's price; None where it is not known."""
+    return FREE if spec.startswith("local:") else _table().models.get(spec)

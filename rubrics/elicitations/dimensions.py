@@ -16,6 +16,11 @@ from rubrics.wording import SYSTEM, criteria, material, viewpoint
 NEEDS_LOGPROBS = False
 
 
+def calls(rubric: Rubric) -> tuple[int, int]:
+    """One call; a dozen tokens for each key of its answer."""
+    return 1, 12 * len(_keys(rubric))
+
+
 def dialogue(question: Question) -> Dialogue:
     """Ask for every dimension at once; ask again once if the answer cannot be read."""
     rubric = question.rubric

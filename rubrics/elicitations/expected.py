@@ -35,6 +35,11 @@ class _NoAnswer(Exception):
         self.reply = reply
 
 
+def calls(rubric: Rubric) -> tuple[int, int]:
+    """One call a dimension and one for the abstention, of a token or two each."""
+    return len(rubric.dimensions) + (rubric.abstention is not None), 2
+
+
 def dialogue(question: Question) -> Dialogue:
     """Ask about each dimension in turn, then whether the response abstains."""
     rubric = question.rubric

@@ -618,7 +618,7 @@ async def test_a_server_that_takes_neither_name_of_the_limit_gets_none() -> None
     assert len(server.calls) == 3
 
 
-async def test_calls_in_flight_together_each_get_through() -> None:
+async def test_calls_in_flight_together_each_get_through(caplog: pytest.LogCaptureFixture) -> None:
     """What one learns the others learn too; none is lost, and the log has one line."""
     answer = status(400, body=openai_error("response_format is unsupported"))
     with serving(declining("response_format", answer), latency_s=0.02) as server:
@@ -628,6 +628,7 @@ async def test_calls_in_flight_together_each_get_through() -> None:
         await model.aclose()
     assert {reply.text for reply in replies} == {"7"}
     assert len(server.calls) == 40
+    assert len(caplog.records) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""What is refused before the first call: texts too long, caps without prices, models that
+cannot be asked in the way they are to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphs import Judge, Response
+from graphs.judging import Unanswered
+from panel.calls.budget import Caps
+from panel.calls.caller import Caller, Tally, estimated_tokens, tokens_in
+from panel.errors import ConfigurationError, Fault, InputError
+from panel.seating import Seat
+from personas import Persona
+from rubrics import Ask, Reply, Rubric, load_elicitation
+
+
+def refuse_too_long(
+    seats: Sequence[Seat], batch: Sequence[Response], rubric: Rubric, persona: Persona
+) -> None:
+    """Name every response that cannot fit into a model's context.
+
+    Raises:
+        InputError: there are some.
+    """
+    faults = []
+    for seat in seats:
+        window = seat.context_window
+        if window is None or not batch:
+            continue
+        around = estimated_tokens(seat.first_ask(rubric, persona, batch[0])) - _length(batch[0])
+        for response in batch:
+            needed = around + _length(response)
+            if needed > window:
+                faults.append(
+                    Fault(
+                        file=f"{response.prompt_id}/{response.id}",
+                        field="response",
+                        found=f"about {needed:,} tokens with the question",
+                        expected=f"at most {window:,}, the context of {seat.id}: shorten the "
+                        "response, leave this model out, or set its context_window in a panel "
+                        "file if it takes more",
+                    )
+                )
+    if faults:
+        raise InputError(faults)
+
+
+def refuse_unpriced(seats: Sequence[Seat], caps: Caps) -> None:
+    """A cap in dollars wants the price of every model.
+
+    Raises:
+        ConfigurationError: one is not known.
+    """
+    unknown = [seat.id for seat in seats if seat.price is None]
+    if caps.usd is not None and unknown:
+        raise ConfigurationError(
+            f"the price of {', '.join(unknown)} is not known, so a cap in dollars cannot be kept: "
+            "give its price in a panel file, or cap calls or tokens"
+        )
+
+
+async def refuse_without_logprobs(seats: Sequence[Seat], caller: Caller) -> None:
+    """Find out, by one small call, whether a served model gives the probabilities it must.
+
+    Raises:
+        ConfigurationError: one does not.
+    """
+    probe = Ask("", ("Answer with the number 1 and nothing else.",), top_logprobs=20, max_tokens=1)
+    for seat in seats:
+        if seat.embedded or not load_elicitation(seat.elicitation).NEEDS_LOGPROBS:
+            continue
+        judge = Judge("probe", seat.id, seat.elicitation)
+        reply: Reply | None = None
+        why = "it returned none"
+        try:
+            reply = await caller.ask(judge, probe)
+        except Unanswered as error:
+            why = str(error)
+        if reply is None or not reply.logprobs:
+            await caller.forget(judge, [probe])
+            raise ConfigurationError(
+                f"the elicitation {seat.elicitation!r} needs log-probabilities, and {seat.id} "
+                f"gave none ({why}); use the elicitation 'dimensions'"
+            )
+    # What was asked to find out is no part of the run.
+    caller.tally = Tally()
+
+
+def _length(response: Response) -> int:
+    return tokens_in(response.prompt) + tokens_in(response.text) + tokens_in(response.context or "")
