@@ -171,18 +171,19 @@ class Panel:
             started = time.monotonic()
             run.tally = caller.tally
             try:
-                async for verdict in self._read(as_async(batch), caller, take):
-                    run.conclude(verdict)
+                try:
+                    async for verdict in self._read(as_async(batch), caller, take):
+                        run.conclude(verdict)
+                        if folder is not None:
+                            folder.flush()
+                finally:
+                    # Stopped or done, what there is is written.
+                    run.elapsed_s = time.monotonic() - started
                     if folder is not None:
-                        folder.flush()
+                        folder.finish(run)
+                        run.folder = folder.path
             except (Abort, OSError) as error:
                 raise RunStopped(str(error)) from error
-            finally:
-                # Stopped or done, what there is is written.
-                run.elapsed_s = time.monotonic() - started
-                if folder is not None:
-                    folder.finish(run)
-                    run.folder = folder.path
         return run
 
     def estimate(self, responses: Iterable[Response]) -> list[Estimate]:
@@ -297,8 +298,9 @@ class Panel:
                     else:
                         reading.add(asyncio.create_task(judged(response)))
                 if reading:
-                    done, reading = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
+                    done, _ = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
                     for task in done:
+                        reading.remove(task)
                         yield task.result()
         finally:
             for task in reading:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import sqlite3
 import zlib
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ import orjson
 import platformdirs
 from diskcache.core import MODE_BINARY, MODE_RAW
 
+from panel.errors import ConfigurationError
 from rubrics import Ask, Position, Reply, Usage
 
 ENVIRONMENT_VARIABLE = "PERSONA_PANEL_CACHE"
@@ -67,15 +69,24 @@ class ReplyCache:
 
     Writes are gathered and committed together off the event loop; `put` returns once
     its reply is on disk.
+
+    Raises:
+        ConfigurationError: the folder cannot be used.
     """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Nothing that was paid for is evicted; a wait of a minute for another
-        # process's write is better than a lost one.
-        self._store = diskcache.Cache(
-            str(folder), disk=_BytesDisk, eviction_policy="none", cull_limit=0, timeout=60
-        )
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            # Nothing that was paid for is evicted; a wait of a minute for another
+            # process's write is better than a lost one.
+            self._store = diskcache.Cache(
+                str(folder), disk=_BytesDisk, eviction_policy="none", cull_limit=0, timeout=60
+            )
+        except (OSError, sqlite3.Error, diskcache.Timeout) as error:
+            raise ConfigurationError(
+                f"the cache {folder} cannot be used ({error}); see that there is space and "
+                f"permission, or choose another with {ENVIRONMENT_VARIABLE}"
+            ) from None
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="reply-cache")
         self._waiting: list[tuple[str, bytes, asyncio.Future[None]]] = []
         self._flushing: asyncio.Task[None] | None = None

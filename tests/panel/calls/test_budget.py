@@ -1,0 +1,74 @@
+"""What a run may spend: `panel.calls.budget`."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from panel.calls.budget import Budget, CapReached, Caps
+from panel.models.catalogue import Price
+from rubrics import Usage
+
+PRICE = Price(input=1.0, cached_input=0.1, output=10.0)
+
+
+def budget(**caps: float) -> Budget:
+    return Budget(Caps(**caps), {"m": PRICE})  # type: ignore[arg-type]
+
+
+async def test_the_call_that_would_pass_the_cap_is_refused() -> None:
+    """With a cap of two calls, two are let through and the third is not."""
+    two = budget(calls=2)
+    await two.reserve("m", Usage())
+    await two.reserve("m", Usage())
+    with pytest.raises(CapReached, match="the cap of 2 calls"):
+        await two.reserve("m", Usage())
+
+
+async def test_calls_in_flight_count_as_what_they_may_come_to() -> None:
+    """A call that fits only if one in flight comes to less waits for it, then goes."""
+    # 1,000 tokens; the first call may come to 600, so a second of 600 has to wait; the
+    # first comes to 300, which leaves 700.
+    capped = budget(tokens=1000)
+    first = await capped.reserve("m", Usage(input=100, output=500))
+    waiting = asyncio.create_task(capped.reserve("m", Usage(input=100, output=500)))
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    await capped.settle("m", first, Usage(input=100, output=200))
+    await asyncio.wait_for(waiting, 1)
+
+
+async def test_dollars_are_counted_from_the_provider_s_usage() -> None:
+    """What was spent is fresh input, cached input and output, each at its price."""
+    # 1e6 fresh at $1 + 1e6 cached at $0.10 + 1e5 output at $10 = 1 + 0.1 + 1 = $2.10.
+    capped = budget(usd=2.2)
+    reserved = await capped.reserve("m", Usage())
+    await capped.settle("m", reserved, Usage(input=2_000_000, cached=1_000_000, output=100_000))
+    # $0.10 are left: 100,000 tokens of input fit exactly, a token of output more does not.
+    await capped.reserve("m", Usage(input=99_999))
+    with pytest.raises(CapReached, match=r"the cap of \$2.20"):
+        capped_again = budget(usd=2.2)
+        spent = await capped_again.reserve("m", Usage())
+        await capped_again.settle("m", spent, Usage(input=2_100_000, output=10_000))
+        await capped_again.reserve("m", Usage(input=100_001))
+
+
+async def test_once_reached_a_cap_stays_reached() -> None:
+    """After the first refusal even a call that would fit is refused, and all who wait learn it."""
+    capped = budget(tokens=100)
+    first = await capped.reserve("m", Usage(input=90))
+    waiting = [asyncio.create_task(capped.reserve("m", Usage(input=50))) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    await capped.settle("m", first, Usage(input=90))
+    results = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 1)
+    assert all(isinstance(result, CapReached) for result in results)
+    with pytest.raises(CapReached):
+        await capped.reserve("m", Usage(input=1))
+
+
+async def test_without_caps_nothing_is_refused() -> None:
+    """No cap, no refusal."""
+    free = budget()
+    for _ in range(100):
+        await free.reserve("m", Usage(input=10**9))

@@ -1,0 +1,56 @@
+"""What a run would take, told before: `Panel.estimate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from panel import ModelConfig, Panel, Response
+from panel.calls.caller import tokens_in
+from panel.models.catalogue import Price
+from tests.server import ok, serving
+
+ANSWER = (
+    '{"conceptual_clarity": 5, "evidential_grounding": 5, "contextual_relevance": 5, '
+    '"pluralistic_engagement": 5, "argumentative_soundness": 5, "abstained": false}'
+)
+RESPONSES = [Response(id=str(i), prompt="p", text=f"text {i}", system="s") for i in range(3)]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path / "cache"))
+
+
+def panel(url: str, price: Price | None = None) -> Panel:
+    return Panel("disciplinary", ModelConfig(model="openai:stub", base_url=url, price=price))
+
+
+def test_it_counts_what_the_cache_lacks_and_calls_nothing() -> None:
+    """After two of three responses are read, the third's five judgments are left to pay for."""
+    with serving(lambda n, payload: ok(ANSWER)) as server:
+        two = panel(server.base_url)
+        [before] = two.estimate(RESPONSES)
+        assert (before.judgments, before.of, before.calls) == (15, 15, 15)
+        assert not server.calls
+        two.score(RESPONSES[:2])
+        [after] = two.estimate(RESPONSES)
+        assert (after.judgments, after.of, after.calls) == (5, 15, 5)
+        assert len(server.calls) == 10
+
+
+def test_an_unknown_price_is_unknown_and_a_given_one_is_multiplied() -> None:
+    """Without a price the cost is None; with one it is tokens times price."""
+    [unknown] = panel("http://127.0.0.1:1/v1").estimate(RESPONSES)
+    assert unknown.usd is None
+    [known] = panel("http://127.0.0.1:1/v1", Price(input=2, output=4)).estimate(RESPONSES)
+    # Dollars for a million tokens: 2 for those that go in, 4 for those that come out.
+    assert known.usd == pytest.approx((known.input_tokens * 2 + known.output_tokens * 4) / 1e6)
+    assert known.tokenizer == "characters / 4"
+
+
+def test_four_ascii_characters_make_a_token_and_others_one_each() -> None:
+    """The fallback counts 8 ASCII characters as 2 tokens and 3 Chinese ones as 3."""
+    assert tokens_in("abcdefgh") == 2
+    assert tokens_in("abcd三个字") == 4
