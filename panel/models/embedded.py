@@ -12,6 +12,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,8 @@ class _Engines:
 
 
 _loading = threading.Lock()
+# Not the event loop's own threads: those it would wait for when a run is interrupted.
+_threads = ThreadPoolExecutor(ENGINES, thread_name_prefix="local-model")
 
 
 @cache
@@ -167,7 +170,7 @@ class EmbeddedChat(BaseChatModel):
         body = request_of(ask) | {"temperature": self.temperature}
         started = time.monotonic()
         loop = asyncio.get_running_loop()
-        answer = await loop.run_in_executor(None, self._complete, ask.blocks, body)
+        answer = await loop.run_in_executor(_threads, self._complete, ask.blocks, body)
         return read_completion(answer, time.monotonic() - started)
 
     def _complete(self, blocks: Sequence[str], body: Mapping[str, Any]) -> dict[str, Any]:
