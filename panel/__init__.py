@@ -8,7 +8,7 @@ The names below are the public interface, imported when first used:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from panel._launch import CLASH, clashes
+from persona_panel import CLASH, clashes
 
 if clashes():
     raise ImportError(CLASH)

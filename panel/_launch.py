@@ -1,7 +1,8 @@
 """Where the command starts: outside the package `panel`, whose name another library has too.
 
-HoloViz Panel installs an import package of the same name. Whichever of the two Python
-finds, half of the other is missing: so that is said before anything is imported.
+Installed, this file is the module `persona_panel` (see pyproject.toml). HoloViz Panel
+installs an import package named `panel`, too. Whichever of the two Python finds, half of the
+other is missing: so that is said before anything is imported.
 """
 
 from __future__ import annotations
