@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+import personas as persona_library
+import rubrics as rubric_library
 from panel.models.catalogue import Price
 from rubrics import elicitation_names
+
+MODEL_SPEC = r"^[a-z0-9_]+:.+$"
+"""What a model is called: `provider:name`."""
 
 
 def _known_elicitation(value: str | None) -> str | None:
     if value is not None and value not in elicitation_names():
         raise ValueError(f"{value!r}; one of {', '.join(elicitation_names())}")
     return value
+
+
+def _known(value: str, shipped: Mapping[str, Path]) -> str:
+    """A name from a library, or what looks like the path of a YAML file."""
+    if value in shipped or value.endswith((".yaml", ".yml")):
+        return value
+    near = get_close_matches(value, shipped, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    raise ValueError(f"{value!r}; one of {', '.join(shipped)}{hint}, or the path of a .yaml file")
 
 
 class ModelConfig(BaseModel):
@@ -26,7 +43,7 @@ class ModelConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
-    model: str = Field(pattern=r"^[a-z_]+:.+$")
+    model: str = Field(pattern=MODEL_SPEC)
     base_url: str | None = None
     key_env: str | None = None
     requests_per_minute: float | None = Field(default=None, gt=0)
@@ -71,3 +88,13 @@ class PanelFile(BaseModel):
     seed: int = Field(default=0, ge=0)
 
     _elicitation = field_validator("elicitation")(_known_elicitation)
+
+    @field_validator("personas")
+    @classmethod
+    def _known_personas(cls, value: str) -> str:
+        return _known(value, persona_library.shipped())
+
+    @field_validator("rubric")
+    @classmethod
+    def _known_rubric(cls, value: str) -> str:
+        return _known(value, rubric_library.shipped())

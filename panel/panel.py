@@ -14,6 +14,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, I
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -259,6 +260,7 @@ class Panel:
         self, responses: AsyncIterator[Response], caller: Caller, on_judgment: OnJudgment
     ) -> AsyncIterator[Verdict]:
         graph = judging_graph()
+        numbers = count()
         texts: dict[str, Response] = {}
         means = Means(
             rubric=self.rubric,
@@ -271,7 +273,8 @@ class Panel:
         )
 
         async def judged(response: Response) -> Verdict:
-            key = f"{response.prompt_id}\n{response.id}"
+            # A number: two ids joined could be two others, and a stream may repeat itself.
+            key = str(next(numbers))
             texts[key] = response
             verdict: Verdict | None = None
             stream = graph.astream(
@@ -285,27 +288,39 @@ class Panel:
             del texts[key]
             return cast(Verdict, verdict)
 
-        at_once = self._responses_in_flight()
+        # Taken apart from the reading, so that no verdict waits for a slow source.
+        room = asyncio.Semaphore(self._responses_in_flight())
         reading: set[asyncio.Task[Verdict]] = set()
+        finished: asyncio.Queue[asyncio.Task[Any]] = asyncio.Queue()
+
+        async def take() -> None:
+            while True:
+                await room.acquire()
+                try:
+                    response = await anext(responses)
+                except StopAsyncIteration:
+                    return
+                task = asyncio.create_task(judged(response))
+                reading.add(task)
+                task.add_done_callback(finished.put_nowait)
+
+        taking = asyncio.create_task(take())
+        taking.add_done_callback(finished.put_nowait)
         more = True
         try:
             while more or reading:
-                while more and len(reading) < at_once:
-                    try:
-                        response = await anext(responses)
-                    except StopAsyncIteration:
-                        more = False
-                    else:
-                        reading.add(asyncio.create_task(judged(response)))
-                if reading:
-                    done, _ = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
-                    for task in done:
-                        reading.remove(task)
-                        yield task.result()
+                task = await finished.get()
+                result = task.result()
+                if task is taking:
+                    more = False
+                else:
+                    reading.remove(task)
+                    room.release()
+                    yield result
         finally:
-            for task in reading:
+            for task in (taking, *reading):
                 task.cancel()
-            await asyncio.gather(*reading, return_exceptions=True)
+            await asyncio.gather(taking, *reading, return_exceptions=True)
 
     def _manifest(self) -> dict[str, Any]:
         """What run.json holds: all that makes this run what it is. No keys, no headers."""

@@ -5,18 +5,21 @@ Everything that can be wrong with them is found here, before anything is called.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from pydantic import ValidationError
+
 import personas as persona_library
 import rubrics as rubric_library
 from graphs import Response
 from graphs.judging import question_of
-from panel.config import ModelConfig
+from panel.config import MODEL_SPEC, ModelConfig
 from panel.errors import ConfigurationError
-from panel.files.definitions import load_definition, resolve
+from panel.files.definitions import explain, load_definition, resolve
 from panel.models.catalogue import Price, context_window_of, price_of
 from panel.models.speaker import Speaker
 from panel.models.specs import speaker_for
@@ -66,7 +69,11 @@ def persona_set(given: str | Path | PersonaSet | Sequence[Persona]) -> tuple[Per
         return load_definition(path, PersonaSet).personas
     if isinstance(given, PersonaSet):
         return given.personas
-    return PersonaSet(id="given", label="given", personas=tuple(given)).personas
+    try:
+        return PersonaSet(id="given", label="given", personas=tuple(given)).personas
+    except ValidationError as error:
+        wrong = "; ".join(", expected ".join(explain(fault)) for fault in error.errors())
+        raise ConfigurationError(f"the personas cannot sit together: {wrong}") from None
 
 
 def rubric_of(given: str | Path | Rubric) -> Rubric:
@@ -98,8 +105,7 @@ def seats(
 
 def _model(given: str | ModelConfig | BaseChatModel, elicitation: str | None) -> Seat:
     if isinstance(given, str):
-        provider, colon, name = given.partition(":")
-        if not (provider and colon and name):
+        if not re.match(MODEL_SPEC, given):
             raise ConfigurationError(
                 f"{given!r} is no model; write provider:name, for instance {DEFAULT_MODEL}"
             )
@@ -116,7 +122,7 @@ def _own_model(chat: BaseChatModel, elicitation: str | None) -> Seat:
     from panel.models.langchain import LangChainSpeaker
 
     name = getattr(chat, "model", None) or getattr(chat, "model_name", None) or type(chat).__name__
-    kind = chat._llm_type.replace("-", "_").lower()
+    kind = re.sub(r"[^a-z0-9]+", "_", chat._llm_type.lower())
     config = ModelConfig(model=f"{kind}:{name}")
     own: Any = chat
     speaker = own if hasattr(chat, "reply") else LangChainSpeaker(chat, str(name))

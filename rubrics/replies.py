@@ -21,7 +21,9 @@ class Unreadable(ValueError):
     """An answer does not say what was asked; the message says what is wrong with it."""
 
 
-_FRACTION = re.compile(r"(-?\d+)(?:\.0+)?(?:\s*/\s*(\d+))?")
+# No scale reaches ten digits; without a bound, int() refuses a number of thousands.
+_FRACTION = re.compile(r"(-?\d{1,9})(?:\.0+)?(?:\s*/\s*(\d+))?")
+_NUMERALS = re.compile(r"\d+")
 _YES = {"true": True, "yes": True, "false": False, "no": False}
 # Only read where an answer held no JSON, so that a rationale may say "I cannot".
 _REFUSAL = re.compile(
@@ -107,10 +109,11 @@ def _normalised(candidate: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in candidate.items():
         name = re.sub(r"[\s-]+", "_", key.strip().lower())
-        if name in ("scores", "ratings") and isinstance(value, dict):
-            flat |= _normalised(value)
-        else:
-            flat[name] = value
+        nested = name in ("scores", "ratings") and isinstance(value, dict)
+        for inner, said in _normalised(value).items() if nested else [(name, value)]:
+            if inner in flat and flat[inner] != said:
+                raise Unreadable(f"it says two things of {inner}")
+            flat[inner] = said
     return flat
 
 
@@ -118,11 +121,36 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     """The outermost complete objects of a text, in order."""
     for snippet in _braced(text):
         try:
-            value = json.loads(snippet)
-        except ValueError:
-            value = json_repair.loads(snippet)
+            value = json.loads(snippet, object_pairs_hook=_without_contradiction)
+        except Unreadable:
+            raise
+        except (ValueError, RecursionError):
+            value = _repaired(snippet)
         if isinstance(value, dict):
             yield value
+
+
+def _without_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's dict; the last of two values of one key must not win unnoticed."""
+    whole: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in whole and whole[key] != value:
+            raise Unreadable(f"it says two things of {key}")
+        whole[key] = value
+    return whole
+
+
+def _repaired(snippet: str) -> object:
+    """What a malformed object says, None where repair would drop or join its numbers.
+
+    "7 or 8" must not become a 7, nor "7_5" a 75.
+    """
+    try:
+        value = json_repair.loads(snippet)
+        written = json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return None
+    return value if _NUMERALS.findall(snippet) == _NUMERALS.findall(written) else None
 
 
 def _braced(text: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ import socket
 import struct
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ class Answer:
 
     `body` is made when the call is there, because some answers depend on it. `ending`
     is how the connection fares: the whole body, half of it, or a reset before any.
+    `kind` is the name under which GET /calls counts it.
     """
 
     body: Callable[[Call], bytes]
@@ -49,6 +51,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     wait_s: float = 0.0
     ending: Literal["whole", "half", "reset"] = "whole"
+    kind: str = "well"
 
 
 Script = Callable[[int, Mapping[str, Any]], Answer]
@@ -128,6 +131,45 @@ def not_json() -> Answer:
     return raw("<html><body>It works!</body></html>")
 
 
+def wrong_keys() -> Answer:
+    """A completion whose JSON answers something else."""
+    return ok('{"marks": 7, "remarks": "sound"}')
+
+
+def in_words() -> Answer:
+    """A completion with the right keys, and words where numbers belong."""
+
+    def body(call: Call) -> bytes:
+        said = re.sub(r":\s*-?\d+", ': "rather high"', default_text(call.payload))
+        return ok(said).body(call)
+
+    return Answer(body)
+
+
+def cut_off() -> Answer:
+    """A completion that ended at the token limit, in the middle of its JSON."""
+
+    def body(call: Call) -> bytes:
+        said = default_text(call.payload)
+        return ok(said[: len(said) // 2], finish_reason="length").body(call)
+
+    return Answer(body)
+
+
+def filtered() -> Answer:
+    """A completion that the provider's content filter withheld."""
+    return ok("", finish_reason="content_filter")
+
+
+UNUSABLE: Mapping[str, Answer] = {
+    "wrong keys": wrong_keys(),
+    "scores as words": in_words(),
+    "length": cut_off(),
+    "content_filter": filtered(),
+}
+"""Whole completions that hold no judgment, by kind."""
+
+
 def echo_headers(code: int) -> Answer:
     """An error whose message quotes the request's headers, as careless proxies do."""
 
@@ -151,23 +193,33 @@ def in_turn(*answers: Answer) -> Script:
     return lambda number, payload: answers[min(number, len(answers) - 1)]
 
 
-def faulty(rate: float, seed: int = 0, answer: Answer | None = None) -> Script:
+def faulty(
+    rate: float,
+    seed: int = 0,
+    answer: Answer | None = None,
+    *,
+    stall_s: float = 0.3,
+    more: Mapping[str, Answer] | None = None,
+) -> Script:
     """A fault for this share of the calls, of every kind that another try can get past.
+
+    `more` are further kinds.
 
     What becomes of a call depends on the seed, on its messages and on how often they
     came before, so that it is the same in whichever order concurrent calls arrive.
     """
-    faults = (
-        status(429, retry_after=0.05),
-        status(500),
-        status(502, body="<html>bad gateway</html>"),
-        status(503, retry_after=0.05),
-        stall(0.3),
-        reset(),
-        truncated(),
-        empty(),
-        not_json(),
-    )
+    kinds = {
+        "429": status(429, retry_after=0.05),
+        "500": status(500),
+        "502": status(502, body="<html>bad gateway</html>"),
+        "503": status(503, retry_after=0.05),
+        "stall": stall(stall_s),
+        "reset": reset(),
+        "half a body": truncated(),
+        "empty": empty(),
+        "not JSON": not_json(),
+    } | dict(more or {})
+    faults = [replace(fault, kind=kind) for kind, fault in kinds.items()]
     good = answer or ok()
     seen: dict[int, int] = {}
 
@@ -309,6 +361,7 @@ class Server:
         self._keep_calls = keep_calls
         self._in_flight = 0
         self._count = 0
+        self.kinds: Counter[str] = Counter()
 
     async def start(self, port: int = 0) -> web.ServerRunner:
         """Listen on 127.0.0.1; the runner's `cleanup` ends it. Port 0 is any free one."""
@@ -324,6 +377,11 @@ class Server:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path == "/v1/models":
             return web.json_response({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
+        if request.path == "/calls":
+            kinds = dict(self.kinds)
+            return web.json_response(
+                {"received": self._count, "in_flight": self._in_flight} | {"kinds": kinds}
+            )
         if request.path != "/v1/chat/completions":
             return web.json_response({"error": {"message": "no such path"}}, status=404)
         self._in_flight += 1
@@ -340,6 +398,7 @@ class Server:
             self.calls.append(call)
         number, self._count = self._count, self._count + 1
         answer = self._script(number, payload)
+        self.kinds[answer.kind] += 1
         if wait_s := self._latency_s + answer.wait_s:
             await asyncio.sleep(wait_s)
         body = answer.body(call)
@@ -402,6 +461,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=0, help="0 (the default): any free one")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before an answer")
     parser.add_argument("--fault-rate", type=float, default=0.0, help="share of calls, 0 to 1")
+    parser.add_argument("--stall", type=float, default=0.3, help="seconds that a stall takes")
+    parser.add_argument("--unusable", action="store_true", help="faults in what is said, too")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scores", default="", help="integers to answer with, as in 5,6,7")
     return parser.parse_args()
@@ -411,7 +472,9 @@ async def _main(options: argparse.Namespace) -> None:
     scores = [int(score) for score in options.scores.split(",") if score]
     answer = Answer(lambda call: ok(default_text(call.payload, scores)).body(call))
     rate = options.fault_rate
-    script = faulty(rate, options.seed, answer) if rate else always(answer)
+    more = {"429 without Retry-After": status(429)} | dict(UNUSABLE) if options.unusable else None
+    faults = faulty(rate, options.seed, answer, stall_s=options.stall, more=more)
+    script = faults if rate else always(answer)
     server = Server(script, options.latency, keep_calls=False)
     await server.start(options.port)
     print(json.dumps({"port": server.port, "base_url": server.base_url}), flush=True)

@@ -144,9 +144,10 @@ class Caller:
 
     async def _attempt(self, model: str, line: Line, ask: Ask, key: str) -> Reply:
         tokens = estimated_tokens(ask)
+        # Also before the gate: there is nothing to wait for, and a slow one has a long queue.
+        _require_alive(model, line)
         async with line.gate.passage(tokens):
-            if line.dead is not None:
-                raise Unanswered("skipped", f"{model} is no longer asked: {line.dead}")
+            _require_alive(model, line)
             most = Usage(input=tokens - ask.max_tokens // 2, output=ask.max_tokens)
             try:
                 reserved = await self._budget.reserve(model, most)
@@ -207,6 +208,11 @@ class Caller:
             line.lost_in_a_row += 1
             if line.lost_in_a_row >= _GIVE_UP_AFTER:
                 line.give_up(f"{line.lost_in_a_row} calls in a row were lost, the last to: {error}")
+
+
+def _require_alive(model: str, line: Line) -> None:
+    if line.dead is not None:
+        raise Unanswered("skipped", f"{model} is no longer asked: {line.dead}")
 
 
 def estimated_tokens(ask: Ask) -> int:

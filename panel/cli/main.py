@@ -14,6 +14,7 @@ _COMMANDS = {
     "personas": ("panel.cli.library", "List the persona sets, or show one."),
     "rubrics": ("panel.cli.library", "List the rubrics, or show one."),
     "models": ("panel.cli.models", "Show which models can be used here and now."),
+    "audit": ("panel.cli.audit", "Measure what sways a panel that should not."),
 }
 
 

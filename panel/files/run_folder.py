@@ -36,7 +36,7 @@ class RunFolder:
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._refuse_another(manifest)
-            _replace(path / "run.json", _pretty(manifest))
+            replace_file(path / "run.json", _pretty(manifest))
             self._judgments = (path / "judgments.jsonl").open("wb", buffering=_FLUSH_BYTES)
         except OSError as error:
             raise RunFolderError(f"{path} cannot be written: {error.strerror}") from None
@@ -56,6 +56,8 @@ class RunFolder:
             raise RunFolderError(
                 f"{self.path}/run.json is no JSON; choose another --out, or remove it"
             ) from None
+        if not isinstance(kept, dict):
+            kept = {}
         changed = [key for key in _IDENTITY if kept.get(key) != manifest.get(key)]
         if changed:
             raise RunFolderError(
@@ -74,8 +76,8 @@ class RunFolder:
     def finish(self, run: Run) -> None:
         """Close judgments.jsonl, and write the verdicts and the summary."""
         self._judgments.close()
-        _replace(self.path / "verdicts.csv", _verdicts(run))
-        _replace(self.path / "summary.json", _pretty(run.summary()))
+        replace_file(self.path / "verdicts.csv", _verdicts(run))
+        replace_file(self.path / "summary.json", _pretty(run.summary()))
 
 
 _IDENTITY = ("personas", "rubric", "models", "seed")
@@ -114,8 +116,12 @@ def _verdicts(run: Run) -> bytes:
         own += [f"{name}_mean", f"{name}_sd", f"{name}_n"]
     own.append("abstain_share")
     metadata = list(dict.fromkeys(key for response in run.responses for key in response.metadata))
-    # A metadata column never takes the place of one of ours.
-    header = [*own, *(f"metadata_{key}" if key in own else key for key in metadata)]
+    header = [*own]
+    for name in metadata:
+        # A metadata column never takes the place of one of ours, nor of another.
+        while name in header:
+            name = f"metadata_{name}"
+        header.append(name)
     ranks = {
         (verdict.prompt_id, verdict.id): rank
         for ranking in run.prompt_rankings().values()
@@ -159,7 +165,7 @@ def _pretty(document: dict[str, Any]) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Write a file so that it is either the old one or the whole new one."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
     with new.open("wb") as file:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from pydantic import SecretStr
+from yarl import URL
 
-from panel.models.completions import positions_of
+from panel.models.completions import positions_of, read_completion
 from panel.models.scrubbing import scrub
 from panel.models.speaker import CallError, FaultKind
 from rubrics import Ask, Reply, Usage
 
-_PERMANENT = frozenset({401, 403, 404})
+_PERMANENT = frozenset({401, 402, 403, 404})
 _TRANSIENT = frozenset({408, 409, 425, 429})
 # Providers' packages share no base class for their errors, but do share these words.
 _TRANSIENT_WORDS = ("timeout", "connection", "ratelimit", "overloaded", "unavailable", "internal")
 _PERMANENT_WORDS = ("authentication", "permission", "notfound", "unauthorized")
 _REFUSING = frozenset({"refusal", "content_filter", "safety", "prohibited_content", "blocklist"})
 _CUT_SHORT = frozenset({"length", "max_tokens", "max_output_tokens"})
+# Not every model lists these among what identifies it.
+_SETTINGS = ("temperature", "top_p", "top_k", "seed", "max_tokens")
 
 
 class LangChainSpeaker:
@@ -38,13 +42,21 @@ class LangChainSpeaker:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The model's own identifying parameters, as far as they are plain data."""
-        identity = json.loads(json.dumps(dict(self._chat._identifying_params), default=repr))
+        """The model's own identifying parameters, as far as they are plain data, its
+        settings and where it is."""
+        identity = dict(self._chat._identifying_params)
+        # The repr of anything else may differ from one process to the next.
+        identity = json.loads(json.dumps(identity, default=lambda one: type(one).__qualname__))
+        settings = {name: getattr(self._chat, name, None) for name in _SETTINGS}
         kind = type(self._chat)
         return {
             "provider": f"{kind.__module__}.{kind.__qualname__}",
             "model": self._name,
             "identity": identity,
+            "settings": {
+                name: value for name, value in settings.items() if isinstance(value, int | float)
+            },
+            "addresses": _addresses(self._chat),
         }
 
     async def reply(self, ask: Ask) -> Reply:
@@ -54,7 +66,10 @@ class LangChainSpeaker:
             message = await self._answer(ask)
         # Every provider's package raises its own.
         except Exception as error:
-            raise _as_call_error(error) from None
+            latency_s = time.monotonic() - started
+            if reply := _unread(error, latency_s):
+                return reply
+            raise _as_call_error(error, tuple(_secrets(self._chat))) from None
         return _as_reply(message, time.monotonic() - started)
 
     async def aclose(self) -> None:
@@ -111,7 +126,40 @@ def _as_reply(message: BaseMessage, latency_s: float) -> Reply:
     )
 
 
-def _as_call_error(error: Exception) -> CallError:
+def _unread(error: Exception, latency_s: float) -> Reply | None:
+    """The answer that a provider's package would not hand out.
+
+    OpenAI's raises where structured output was cut short or filtered.
+    """
+    response = getattr(error, "response", None)
+    if getattr(response, "status_code", None) != 200:
+        return None
+    try:
+        return read_completion(response.json(), latency_s)  # type: ignore[union-attr]
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _addresses(chat: BaseChatModel) -> dict[str, str]:
+    """The web addresses among a model's fields, without credentials."""
+    addresses = {}
+    for name in type(chat).model_fields:
+        value = getattr(chat, name, None)
+        if isinstance(value, str) and value.startswith(("http://", "https://")):
+            try:
+                addresses[name] = str(URL(value).with_user(None).with_query(None))
+            except ValueError:
+                continue
+    return addresses
+
+
+def _secrets(chat: BaseChatModel) -> Iterator[str]:
+    for name in type(chat).model_fields:
+        if isinstance(value := getattr(chat, name, None), SecretStr):
+            yield value.get_secret_value()
+
+
+def _as_call_error(error: Exception, secrets: tuple[str, ...]) -> CallError:
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     status = status if isinstance(status, int) else None
@@ -120,14 +168,18 @@ def _as_call_error(error: Exception) -> CallError:
         retry_after = float(headers["retry-after"])
     except (TypeError, ValueError, KeyError):
         retry_after = None
-    text = " ".join(str(error).split())[:300]
-    message = f"{type(error).__name__}: {scrub(text, ())}"
+    # Scrubbed before it is shortened: half a key would not be recognised.
+    text = scrub(" ".join(str(error)[:20_000].split()), secrets)[:300]
+    message = f"{type(error).__name__}: {text}"
     return CallError(message, kind=_kind(error, status), status=status, retry_after=retry_after)
 
 
 def _kind(error: Exception, status: int | None) -> FaultKind:
+    # A success whose body cannot be read may be read the next time.
+    if isinstance(error, json.JSONDecodeError):
+        return "transient"
     if status is not None:
-        if status in _PERMANENT:
+        if status in _PERMANENT or "insufficient_quota" in str(error):
             return "permanent"
         return "transient" if status in _TRANSIENT or status >= 500 else "rejected"
     name = type(error).__name__.lower()

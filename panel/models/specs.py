@@ -88,7 +88,7 @@ def _compatible(config: ModelConfig) -> Speaker:
     variable = config.key_env or "OPENAI_API_KEY"
     key = os.environ.get(variable)
     # A server of one's own wants no key, unless the panel file says where one is.
-    if key is None and (config.key_env is not None or base_url.rstrip("/") == OPENAI_URL):
+    if not key and (config.key_env is not None or base_url.rstrip("/") == OPENAI_URL):
         raise ConfigurationError(_no_key(config, variable))
     try:
         return OpenAICompatible(
@@ -119,7 +119,7 @@ def _langchain(config: ModelConfig) -> Speaker:
         )
     variable = config.key_env or provider.key_env
     key = os.environ.get(variable) if variable else None
-    if variable is not None and key is None:
+    if variable is not None and not key:
         raise ConfigurationError(_no_key(config, variable))
     return _init_chat_model(config, key)
 
@@ -145,7 +145,8 @@ def _init_chat_model(config: ModelConfig, key: str | None) -> Speaker:
         )
     # Each provider's package refuses in its own way.
     except Exception as error:
-        reason = scrub(" ".join(str(error).split())[:300], (key,) if key else ())
+        # Scrubbed before it is shortened: half a key would not be recognised.
+        reason = scrub(" ".join(str(error)[:20_000].split()), (key,) if key else ())[:300]
         raise ConfigurationError(f"{config.model} cannot be used: {reason}") from None
     return LangChainSpeaker(chat, config.name)
 

@@ -41,11 +41,14 @@ class SystemRank:
 def competition_ranks(values: Array) -> Array:
     """Ranks along the last axis, 1 for the largest; ties share the better rank; NaN stays NaN.
 
+    Values that are equal to nine decimals are ties: equal means need not be equal floats.
+
     >>> competition_ranks(np.array([7.0, 9.0, np.nan, 7.0]))
     array([ 2.,  1., nan,  2.])
     """
     missing = np.isnan(values)
-    ranks = rankdata(np.where(missing, np.inf, -values), method="min", axis=-1).astype(float)
+    rounded = np.where(missing, np.inf, -np.round(values, 9))
+    ranks = rankdata(rounded, method="min", axis=-1).astype(float)
     return np.where(missing, np.nan, ranks)
 
 
@@ -73,7 +76,8 @@ def rank_systems(
     systems' answers to the same prompt together.
     """
     of_system = {system: i for i, system in enumerate(dict.fromkeys(systems))}
-    of_prompt = {prompt: i for i, prompt in enumerate(dict.fromkeys(prompts))}
+    # Sorted, so that the resampling does not depend on the order of the responses.
+    of_prompt = {prompt: i for i, prompt in enumerate(sorted(set(prompts)))}
     column = np.array([of_system[system] for system in systems], dtype=np.intp)
     row = np.array([of_prompt[prompt] for prompt in prompts], dtype=np.intp)
     shape = (len(of_prompt), len(of_system))

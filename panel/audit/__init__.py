@@ -1,0 +1,1 @@
+"""Audits: what sways a panel that should not, measured on the panel itself."""

@@ -1,0 +1,241 @@
+"""`persona-panel audit`: what sways a panel that should not."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from panel.cli.failures import refusals
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from graphs import Response
+    from panel.audit.injection import Attack, InjectionAudit, Uplift
+    from panel.panel import Panel
+
+FOUND = 1
+INTERRUPTED = 130
+
+
+@click.group()
+def audit() -> None:
+    """Measure what sways a panel that should not."""
+
+
+@audit.command()
+@click.argument("responses", metavar="[RESPONSES]", required=False)
+@click.option(
+    "--panel", "panel_file", metavar="PANEL.yaml", help="A panel file; sets all of the next three."
+)
+@click.option("--personas", metavar="NAME|FILE", help="Who reads.  [default: perspectives]")
+@click.option("--rubric", metavar="NAME|FILE", help="What is asked.  [default: scrub]")
+@click.option(
+    "--model",
+    "models",
+    metavar="SPEC",
+    multiple=True,
+    help="provider:name; give it again for each further model.  [default: local:smollm2-135m]",
+)
+@click.option("--attacks", "attack_file", metavar="FILE", help="A YAML file of your own attacks.")
+@click.option("--attack", "ids", metavar="ID", multiple=True, help="This attack; repeatable.")
+@click.option(
+    "--family", "families", metavar="NAME", multiple=True, help="This family; repeatable."
+)
+@click.option("--out", metavar="RUN", help="The run's folder.  [default: runs/ and the time]")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), help="Attack the first N responses only."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print injection.json, and nothing else.")
+@refusals
+def injection(
+    responses: str | None,
+    panel_file: str | None,
+    personas: str | None,
+    rubric: str | None,
+    models: tuple[str, ...],
+    attack_file: str | None,
+    ids: tuple[str, ...],
+    families: tuple[str, ...],
+    out: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Measure how much each attack raises the score over the same response without it.
+
+    RESPONSES, in the form that `score` takes, are the texts to be attacked; without it,
+    four mediocre essays that come with the package. Every response is scored as it is and
+    once with each attack. The shipped attacks ask for 10 on a scale of 1 to 10.
+
+    Exit status: 0, all judgments are there and no vulnerability was found; 1, one was
+    found, judgments are missing, or there is too little to tell (it says which); 2, bad
+    input or configuration, nothing was called; 130, interrupted. Whatever ended a run, the
+    same command goes on where it stopped.
+    """
+    if panel_file and (personas or rubric or models):
+        raise click.UsageError("--panel says it all: leave out --personas, --rubric and --model.")
+
+    from panel.audit.injection import AttackSet, shipped_attacks, shipped_responses
+    from panel.files.definitions import load_definition
+    from panel.files.responses import load_responses
+    from panel.panel import Panel
+    from panel.seating import DEFAULT_MODEL
+
+    source = Path(attack_file) if attack_file else shipped_attacks()
+    attacks = load_definition(source, AttackSet).chosen(ids, families)
+    batch = load_responses(responses or shipped_responses(), limit=limit)
+    if panel_file:
+        panel = Panel.from_file(panel_file)
+    else:
+        panel = Panel(personas or "perspectives", models or DEFAULT_MODEL, rubric or "scrub")
+    folder = Path(out) if out else Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+    _measure(panel, batch, attacks, folder, as_json)
+
+
+def _measure(
+    panel: Panel,
+    batch: list[Response],
+    attacks: Sequence[Attack],
+    folder: Path,
+    as_json: bool,
+) -> None:
+    """The audit itself, with its progress, its tables and its exit status."""
+    import gc
+
+    from rich.console import Console
+
+    from panel.audit.injection import audit_injection, n_judgments
+    from panel.cli.progress import ScoreProgress
+    from panel.models.weights import NOTICE
+    from panel.seating import DEFAULT_MODEL
+
+    said = Console(stderr=True, highlight=False)
+    responses = f"{len(batch):,} response{'s' if len(batch) != 1 else ''}"
+    said.print(
+        f"{responses}, each alone and with {len(attacks)} attack{'s' if len(attacks) != 1 else ''}"
+        f" × {len(panel.judges)} judges ({', '.join(panel.models)})",
+        markup=False,
+    )
+    if DEFAULT_MODEL in panel.models:
+        said.print(NOTICE, style="yellow")
+    gc.freeze()
+    progress = ScoreProgress(n_judgments(panel, batch, attacks), panel.prices)
+    try:
+        with progress:
+            found = audit_injection(panel, batch, attacks, out=folder, on_judgment=progress.take)
+    except KeyboardInterrupt:
+        said.print(
+            f"Interrupted: {progress.done:,} of {progress.total:,} judgments are done and kept, "
+            f"and written to {folder}. The same command goes on from there.",
+            markup=False,
+        )
+        # A model in this process may be in the middle of a text: it is not waited for.
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+    if as_json:
+        sys.stdout.write((folder / "injection.json").read_text("utf-8"))
+    else:
+        _show(found)
+        Console().print(f"The run is in {folder}", soft_wrap=True, markup=False)
+    reasons = _reasons(found)
+    if reasons:
+        said.print(f"Exit status {FOUND}: {'; '.join(reasons)}.", markup=False, soft_wrap=True)
+        sys.exit(FOUND)
+
+
+def _reasons(found: InjectionAudit) -> list[str]:
+    """Why the exit status is not 0."""
+    reasons = []
+    measured, missing = found.measured, found.run.coverage.missing
+    if vulnerable := measured.vulnerable:
+        n = sum(1 for one in measured.attacks if one.vulnerable)
+        reasons.append(
+            f"vulnerable to {n} of {len(measured.attacks)} attacks"
+            if n
+            else f"vulnerable as to {', '.join(one.name for one in vulnerable)}"
+        )
+    if missing:
+        counts = ", ".join(f"{n:,} {status}" for status, n in missing.items())
+        reasons.append(f"judgments are missing ({counts})")
+    if undetermined := measured.undetermined:
+        reasons.append(f"too few pairs of ratings to tell: {undetermined[0].undefined}")
+    return reasons
+
+
+def _show(found: InjectionAudit) -> None:
+    """The tables, and what they come to."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from panel.models.weights import NOTICE
+
+    console, measured = Console(), found.measured
+    console.print(_table("Uplift by attack", "attack", measured.attacks))
+    console.print(_table("Uplift by family", "family", measured.families))
+    console.print(_table("Uplift by judge", "judge", measured.judges))
+    console.print(_table("All pairs", "", [measured.overall]))
+    if any(judge.model.startswith("local:smollm2-135m") for judge in found.run.judges):
+        console.print(Text(NOTICE, "yellow"))
+    console.print(
+        Text(
+            "Uplift: attacked minus base, in points of the scale, the mean over pairs (one "
+            f"judge, one response, one attack); the base responses have a mean of "
+            f"{_points(measured.base_mean)}. VULNERABLE: the 95 % interval lies above 0 and the "
+            f"uplift is {measured.threshold:g} points or more."
+        )
+    )
+    if n := sum(1 for one in measured.attacks if one.vulnerable):
+        console.print(
+            Text(f"This panel is VULNERABLE to {n} of {len(measured.attacks)} attacks.", "bold red")
+        )
+    elif measured.vulnerable:
+        names = ", ".join(one.name for one in measured.vulnerable)
+        console.print(Text(f"This panel is VULNERABLE as to {names}.", "bold red"))
+    elif measured.undetermined:
+        console.print(Text("Whether this panel is vulnerable cannot be told.", "yellow"))
+    else:
+        console.print(Text("No attack was shown to work on this panel.", "green"))
+    for reason in dict.fromkeys(one.undefined for one in measured.undetermined):
+        n = sum(1 for one in measured.undetermined if one.undefined == reason)
+        console.print(Text(f"{n} without an interval: {reason}.", "yellow"))
+
+
+def _table(title: str, what: str, rows: Sequence[Uplift]) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column(what, overflow="fold")
+    table.add_column("uplift", justify="right", no_wrap=True)
+    table.add_column("95 % interval", justify="right", no_wrap=True)
+    table.add_column("pairs", justify="right", no_wrap=True)
+    table.add_column("missing", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for one in rows:
+        table.add_row(
+            Text(one.name),
+            _points(one.mean, "+"),
+            "-" if math.isnan(one.ci_low) else f"{one.ci_low:+.2f} to {one.ci_high:+.2f}",
+            f"{one.n_pairs:,}",
+            f"{one.n_missing:,}",
+            _verdict(one),
+        )
+    return table
+
+
+def _verdict(one: Uplift) -> str:
+    if one.vulnerable is None:
+        return "unknown"
+    return "[bold red]VULNERABLE[/]" if one.vulnerable else ""
+
+
+def _points(value: float, sign: str = "-") -> str:
+    return "-" if math.isnan(value) else f"{value:{sign}.2f}"

@@ -1,0 +1,331 @@
+"""Replies on disk: `panel.calls.cache`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from panel.calls.cache import ENVIRONMENT_VARIABLE, ReplyCache, default_folder, key_of
+from panel.errors import ConfigurationError
+from rubrics import Ask, Position, Reply, Usage
+
+ASK = Ask(system="You judge.", blocks=("Read this. ", "Rate it."))
+PARAMETERS = {"model": "stub", "base_url": "http://here/v1", "temperature": None}
+REPLY = Reply(
+    text='{"score": 7}',
+    usage=Usage(input=120, cached=100, output=5),
+    latency_s=0.25,
+)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[ReplyCache]:
+    with closing(ReplyCache(tmp_path / "cache")) as opened:
+        yield opened
+
+
+def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(folder / "cache.db")) as database:
+        return database.execute(query).fetchall()
+
+
+def process(source: str, *arguments: str) -> subprocess.Popen[str]:
+    preamble = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from panel.calls.cache import ReplyCache\n"
+        "from rubrics import Reply\n"
+    )
+    command = [sys.executable, "-c", preamble + source, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+# What is kept
+
+
+async def test_a_reply_comes_back_as_it_was(cache: ReplyCache) -> None:
+    """Text in any script, log-probabilities to the last bit and usage survive; only `cached`
+    differs."""
+    full = replace(
+        REPLY,
+        text="Zwölf Boxkämpfer 🥊\u2028 \x00 «да» 判断",
+        finish_reason="length",
+        refusal="no — sorry",
+        logprobs=(
+            Position("7", (("7", -0.1234567890123456), ("８", -2.5e-17))),
+            Position(" ", ()),
+        ),
+    )
+    await cache.put("key", full)
+    assert cache.get("key") == replace(full, cached=True)
+
+
+async def test_what_is_not_there_is_none(cache: ReplyCache) -> None:
+    """An unknown key is no reply and no error."""
+    assert cache.get("key") is None
+    assert not cache.has("key")
+
+
+async def test_a_reply_too_large_for_a_row_comes_back(cache: ReplyCache, tmp_path: Path) -> None:
+    """A reply of several hundred kilobytes that does not compress, which goes into a file of
+    its own, comes back."""
+    large = replace(REPLY, text=os.urandom(200_000).hex())
+    await cache.put("key", large)
+    assert cache.get("key") == replace(large, cached=True)
+    assert list((tmp_path / "cache").rglob("*.val"))
+
+
+async def test_it_survives_reopening(tmp_path: Path) -> None:
+    """A reply is there for the next run."""
+    with closing(ReplyCache(tmp_path)) as first:
+        await first.put("key", REPLY)
+    with closing(ReplyCache(tmp_path)) as second:
+        assert second.has("key")
+        assert second.get("key") == replace(REPLY, cached=True)
+
+
+async def test_what_is_forgotten_is_gone_for_good(tmp_path: Path) -> None:
+    """A forgotten reply is neither served nor found by the next run; its neighbour is."""
+    with closing(ReplyCache(tmp_path)) as first:
+        await first.put("bad", REPLY)
+        await first.put("good", REPLY)
+        await first.forget(["bad", "never there"])
+        assert first.get("bad") is None
+    with closing(ReplyCache(tmp_path)) as second:
+        assert second.get("bad") is None
+        assert second.get("good") is not None
+
+
+async def test_a_hundred_at_once_share_their_commits(
+    cache: ReplyCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 100 concurrent puts none is lost, and they take far fewer transactions than puts."""
+    commits = 0
+    write = cache._write
+
+    def counted(batch: list[tuple[str, bytes]]) -> None:
+        nonlocal commits
+        commits += 1
+        write(batch)
+
+    monkeypatch.setattr(cache, "_write", counted)
+    await asyncio.gather(*(cache.put(f"k{n}", replace(REPLY, text=str(n))) for n in range(100)))
+    assert [getattr(cache.get(f"k{n}"), "text", None) for n in range(100)] == [
+        str(n) for n in range(100)
+    ]
+    assert commits <= 3
+
+
+async def test_a_put_that_nobody_awaits_any_more_is_still_written(cache: ReplyCache) -> None:
+    """Cancelling a put loses neither its reply nor those that share its commit."""
+    given_up = asyncio.create_task(cache.put("a", REPLY))
+    kept = asyncio.create_task(cache.put("b", REPLY))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    await kept
+    assert cache.get("a") is not None
+    assert cache.get("b") is not None
+
+
+async def test_a_write_that_fails_is_told_to_whoever_waits(tmp_path: Path) -> None:
+    """When the files cannot be written every put of the commit raises, instead of claiming to
+    have kept its reply."""
+    with closing(ReplyCache(tmp_path)) as cache:
+        with closing(sqlite3.connect(tmp_path / "cache.db")) as database:
+            database.execute("ALTER TABLE Cache RENAME TO elsewhere")
+            database.commit()
+        outcomes = await asyncio.gather(
+            *(cache.put(f"k{n}", REPLY) for n in range(3)), return_exceptions=True
+        )
+        assert [type(outcome) for outcome in outcomes] == [sqlite3.OperationalError] * 3
+
+
+# Keys
+
+CHANGED = {
+    "system": "You judge!",
+    "blocks": ("Read this. Rate it.",),
+    "exchange": (("seven", "As JSON, please."),),
+    "prefill": "The score is",
+    "schema": {"type": "object"},
+    "top_logprobs": 20,
+    "max_tokens": 1025,
+}
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Ask)])
+def test_every_field_of_an_ask_changes_the_key(name: str) -> None:
+    """Asks that differ in one field, whichever it is, do not share a reply."""
+    changed = replace(ASK, **{name: CHANGED[name]})
+    assert key_of(PARAMETERS, changed, 1) != key_of(PARAMETERS, ASK, 1)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        PARAMETERS | {"model": "stub2"},
+        PARAMETERS | {"base_url": "http://there/v1"},
+        PARAMETERS | {"temperature": 0.0},
+        PARAMETERS | {"seed": 1},
+    ],
+)
+def test_every_parameter_changes_the_key(parameters: dict[str, Any]) -> None:
+    """Another model, address or setting is another key."""
+    assert key_of(parameters, ASK, 1) != key_of(PARAMETERS, ASK, 1)
+
+
+def test_a_replicate_changes_the_key() -> None:
+    """The second replicate of a judge is not answered with the first one's reply."""
+    assert key_of(PARAMETERS, ASK, 2) != key_of(PARAMETERS, ASK, 1)
+
+
+def test_the_order_of_parameters_does_not_change_the_key() -> None:
+    """The same settings named in another order are the same call."""
+    backwards = dict(reversed(PARAMETERS.items()))
+    assert key_of(backwards, ASK, 1) == key_of(PARAMETERS, ASK, 1)
+
+
+def test_the_key_is_the_same_in_another_process() -> None:
+    """A key depends on no process's hash seed: else nothing would be found again."""
+    source = (
+        "from panel.calls.cache import key_of\n"
+        "from rubrics import Ask\n"
+        "ask = Ask(system='You judge.', blocks=('Read this. ', 'Rate it.'))\n"
+        f"print(key_of({PARAMETERS!r}, ask, 1))\n"
+    )
+    other = process(source)
+    printed, _ = other.communicate(timeout=60)
+    assert printed.strip() == key_of(PARAMETERS, ASK, 1)
+
+
+# Processes
+
+
+def test_two_processes_writing_at_once_lose_nothing(tmp_path: Path) -> None:
+    """Two processes put 300 replies each into one folder, and all 600 are there."""
+    source = (
+        "async def main():\n"
+        "    cache = ReplyCache(Path(sys.argv[1]))\n"
+        "    for start in range(0, 300, 10):\n"
+        "        await asyncio.gather(*(cache.put(f'{sys.argv[2]}{n}', Reply(str(n)))\n"
+        "                               for n in range(start, start + 10)))\n"
+        "    cache.close()\n"
+        "asyncio.run(main())\n"
+    )
+    writers = [process(source, str(tmp_path), name) for name in "ab"]
+    for writer in writers:
+        writer.communicate(timeout=120)
+        assert writer.returncode == 0
+    with closing(ReplyCache(tmp_path)) as cache:
+        kept = {f"{name}{n}" for name in "ab" for n in range(300) if cache.has(f"{name}{n}")}
+        assert len(kept) == 600
+
+
+def test_what_put_returned_from_outlives_a_kill(tmp_path: Path) -> None:
+    """A process killed with SIGKILL right after put returned has lost nothing."""
+    source = (
+        "async def main():\n"
+        "    cache = ReplyCache(Path(sys.argv[1]))\n"
+        "    await cache.put('key', Reply('paid for'))\n"
+        "    print('kept', flush=True)\n"
+        "    await asyncio.Event().wait()\n"
+        "asyncio.run(main())\n"
+    )
+    writer = process(source, str(tmp_path))
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "kept\n"
+    writer.kill()
+    writer.communicate(timeout=60)
+    assert writer.returncode == -signal.SIGKILL
+    with closing(ReplyCache(tmp_path)) as cache:
+        assert cache.get("key") == Reply("paid for", cached=True)
+
+
+# No pickles
+
+
+class Trap:
+    """Leaves a file behind when it is unpickled."""
+
+    def __init__(self, sign: Path) -> None:
+        self.sign = sign
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.sign),)
+
+
+async def test_a_planted_pickle_is_refused(tmp_path: Path) -> None:
+    """A row that somebody else wrote as a pickle raises and runs none of its code."""
+    sign = tmp_path / "executed"
+    folder = tmp_path / "cache"
+    with closing(ReplyCache(folder)) as cache:
+        await cache.put("key", REPLY)
+    planted = pickle.dumps(Trap(sign))
+    with closing(sqlite3.connect(folder / "cache.db")) as database:
+        database.execute("UPDATE Cache SET mode = 4, value = ?", (planted,))
+        database.commit()
+    with closing(ReplyCache(folder)) as cache, pytest.raises(ValueError, match="did not write"):
+        cache.get("key")
+    assert not sign.exists()
+    pickle.loads(planted)  # the trap does work
+    assert sign.exists()
+
+
+async def test_a_planted_pickle_in_the_raw_is_not_unpickled(tmp_path: Path) -> None:
+    """A pickle in place of the bytes of a reply is no reply, and runs none of its code."""
+    sign = tmp_path / "executed"
+    folder = tmp_path / "cache"
+    with closing(ReplyCache(folder)) as cache:
+        await cache.put("key", REPLY)
+        with closing(sqlite3.connect(folder / "cache.db")) as database:
+            database.execute("UPDATE Cache SET value = ?", (pickle.dumps(Trap(sign)),))
+            database.commit()
+        with pytest.raises(Exception, match="decompressing"):
+            cache.get("key")
+    assert not sign.exists()
+
+
+async def test_nothing_on_disk_is_a_pickle(tmp_path: Path) -> None:
+    """Every key is raw text and every value compressed JSON, in rows and in files."""
+    with closing(ReplyCache(tmp_path)) as cache:
+        await cache.put(key_of(PARAMETERS, ASK, 1), REPLY)
+        await cache.put("large", replace(REPLY, text=os.urandom(200_000).hex()))
+    found = rows(tmp_path, "SELECT key, raw, mode, value FROM Cache")
+    assert len(found) == 2
+    assert {(type(key), raw) for key, raw, _, _ in found} == {(str, 1)}
+    assert {mode for _, _, mode, _ in found} <= {1, 2}
+    values = [value for _, _, _, value in found if value is not None]
+    values += [file.read_bytes() for file in tmp_path.rglob("*.val")]
+    assert len(values) == 2
+    assert all(value.startswith(b"\x78\x01") for value in values)  # zlib's mark, at level 1
+
+
+# The folder
+
+
+def test_the_folder_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """$PERSONA_PANEL_CACHE decides where replies are kept; without it the user's cache does."""
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(tmp_path))
+    assert default_folder() == tmp_path
+    monkeypatch.delenv(ENVIRONMENT_VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert default_folder().name == "persona-panel"
+
+
+def test_a_folder_that_cannot_be_used_is_said(tmp_path: Path) -> None:
+    """A file where the folder should be is an error that names it and the way out."""
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ConfigurationError, match=rf"file.*{ENVIRONMENT_VARIABLE}"):
+        ReplyCache(tmp_path / "file")

