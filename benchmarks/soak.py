@@ -76,11 +76,8 @@ def write_batch(folder: Path, responses: int, models: Sequence[str]) -> list[str
             file.write(json.dumps(row | {"response": f"Answer {i}: it depends."}) + "\n")
     lines = "".join(f"  - {model}\n" for model in models)
     (folder / "panel.yaml").write_text(f"personas: perspectives\nrubric: scrub\nmodels:\n{lines}")
-    return [COMMAND, "score", str(folder / "responses.jsonl"), "--panel"] + [
-        str(folder / "panel.yaml"),
-        "--json",
-        "--out",
-    ]
+    panel = ["--panel", str(folder / "panel.yaml")]
+    return [COMMAND, "score", str(folder / "responses.jsonl"), *panel, "--json", "--out"]
 
 
 def model_line(name: str, url: str) -> str:

@@ -174,7 +174,8 @@ class Caller:
                 reply = await line.speaker.reply(ask)
         except TimeoutError:
             self.tally.faults["timeout"] += 1
-            raise CallError(f"no answer within {line.timeout_s:g} s", kind="transient") from None
+            limit = "" if line.timeout_s is None else f" within {line.timeout_s:g} s"
+            raise CallError(f"no answer{limit}", kind="transient") from None
         except CallError as error:
             self.tally.faults[_fault_name(error)] += 1
             self._heed(line, error)

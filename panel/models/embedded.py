@@ -58,8 +58,12 @@ class _Engine:
         self._server = xllamacpp.Server(params)
         self._read: tuple[str, ...] = ()
 
-    def complete(self, blocks: Sequence[str], body: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, blocks: Sequence[str], body: dict[str, Any]) -> dict[str, Any]:
         """llama.cpp's own answer. `blocks` are what the first user message is made of."""
+        if len(blocks) < 2:
+            # Nothing is shared, so nothing is taken from what was read before.
+            self._read = ()
+            return self._answer(body | {"cache_prompt": False})
         self._read_ahead(tuple(blocks), body["messages"])
         return self._answer(body)
 
@@ -71,9 +75,7 @@ class _Engine:
         head = [message for message in messages if message["role"] == "system"]
         system = head[0]["content"] if head else ""
         before, self._read = self._read, (system, *blocks)
-        if before[:-1] == self._read[:-1] and (
-            before == self._read or before[-1][:1] != self._read[-1][:1]
-        ):
+        if before[:-1] == self._read[:-1] and before[-1][:1] != self._read[-1][:1]:
             return  # nothing of the last question can be taken for the start of this one
         fresh = before[:2] != self._read[:2]
         for n in range(1, len(blocks)):
@@ -100,7 +102,7 @@ class _Engines:
         self._free = [_Engine(path, context_tokens) for _ in range(ENGINES)]
         self._changed = threading.Condition()
 
-    def complete(self, blocks: Sequence[str], body: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, blocks: Sequence[str], body: dict[str, Any]) -> dict[str, Any]:
         """As `_Engine.complete`, by the copy that has read this text, or else the one whose
         last call is longest ago."""
         with self._changed:
@@ -173,7 +175,7 @@ class EmbeddedChat(BaseChatModel):
         answer = await loop.run_in_executor(_threads, self._complete, ask.blocks, body)
         return read_completion(answer, time.monotonic() - started)
 
-    def _complete(self, blocks: Sequence[str], body: Mapping[str, Any]) -> dict[str, Any]:
+    def _complete(self, blocks: Sequence[str], body: dict[str, Any]) -> dict[str, Any]:
         with _loading:
             engines = _engines(self._path, self.context_tokens)
         return engines.complete(blocks, body)

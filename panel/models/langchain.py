@@ -179,7 +179,7 @@ def _kind(error: Exception, status: int | None) -> FaultKind:
     if isinstance(error, json.JSONDecodeError):
         return "transient"
     if status is not None:
-        if status in _PERMANENT or "insufficient_quota" in str(error):
+        if status in _PERMANENT or getattr(error, "code", None) == "insufficient_quota":
             return "permanent"
         return "transient" if status in _TRANSIENT or status >= 500 else "rejected"
     name = type(error).__name__.lower()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -85,6 +85,12 @@ async def desk(
             cache.close()
 
 
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not true():  # noqa: ASYNC110 (it comes about in another thread)
+            await asyncio.sleep(0.005)
+
+
 def has_all_slots(gate: Gate, count: int) -> bool:
     return gate._slots._value == count
 
@@ -110,8 +116,7 @@ async def test_retry_after_is_honoured(tmp_path: Path) -> None:
     script = in_turn(status(429, retry_after=0.4), ok("7"))
     async with desk(script, tmp_path) as at:
         first = asyncio.create_task(at.caller.ask(JUDGE, ask(1)))
-        while not at.caller.tally.faults:
-            await asyncio.sleep(0.005)
+        await until(lambda: at.caller.tally.faults)
         await asyncio.gather(first, at.caller.ask(JUDGE, ask(2)))
     refused, *others = [call.at for call in at.server.calls]
     assert len(others) == 2
@@ -241,8 +246,7 @@ async def test_who_waits_to_try_again_learns_that_the_model_is_gone(
     monkeypatch.setattr(module, "_LONGEST_WAIT_S", 60)
     async with desk(in_turn(status(500), status(401)), tmp_path) as at:
         waiting = asyncio.create_task(at.outcome(ask(1)))
-        while not at.caller.tally.faults:
-            await asyncio.sleep(0.005)
+        await until(lambda: at.caller.tally.faults)
         await at.outcome(ask(2))
         assert (await asyncio.wait_for(waiting, 5)).status == "skipped"
     assert len(at.server.calls) == 2
@@ -377,8 +381,7 @@ async def test_cancellation_leaves_no_slot_taken(tmp_path: Path) -> None:
             asyncio.create_task(at.caller.ask(JUDGE, replace(ask(number), max_tokens=500)))
             for number in range(6)
         ]
-        while len(at.server.calls) < 2:
-            await asyncio.sleep(0.005)
+        await until(lambda: len(at.server.calls) == 2)
         for call in calls:
             call.cancel()
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
@@ -443,9 +446,9 @@ async def test_only_an_embedded_model_makes_judges_take_turns(tmp_path: Path) ->
     response = Response(id="r1", prompt="Why?", text="Because.", system="alder", prompt_id="p1")
     other = response.model_copy(update={"id": "r2"})
     async with desk(always(ok()), tmp_path) as at:
-        async with at.caller.turn(JUDGE, response), asyncio.timeout(1):
-            async with at.caller.turn(JUDGE, response):
-                pass
+        served = at.caller.turn(JUDGE, response), at.caller.turn(JUDGE, response)
+        async with asyncio.timeout(1), served[0], served[1]:
+            pass
         at.line.one_by_one = True
         async with at.caller.turn(JUDGE, response):
             async with asyncio.timeout(1), at.caller.turn(JUDGE, other):

@@ -82,7 +82,7 @@ async def test_a_call_cancelled_while_it_waits_leaves_nothing_taken(where: str) 
     """A call that is cancelled in the queue, whatever it waits for, blocks no later one."""
     gate = Gate(
         1,
-        requests_per_minute=120 if where == "requests" else None,
+        requests_per_minute=60 if where == "requests" else None,
         tokens_per_minute=600 if where == "tokens" else None,
     )
     release = asyncio.Event()

