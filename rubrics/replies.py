@@ -23,6 +23,8 @@ class Unreadable(ValueError):
 
 # No scale reaches ten digits; without a bound, int() refuses a number of thousands.
 _FRACTION = re.compile(r"(-?\d{1,9})(?:\.0+)?(?:\s*/\s*(\d+))?")
+# Repair takes quadratic time on piles of braces.
+_LONGEST_REPAIR = 10_000
 _NUMERALS = re.compile(r"\d+")
 _YES = {"true": True, "yes": True, "false": False, "no": False}
 # Only read where an answer held no JSON, so that a rationale may say "I cannot".
@@ -56,8 +58,9 @@ def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
         best = max(found, key=lambda candidate: sum(key in candidate for key in required))
         missing = ", ".join(key for key in required if key not in best)
         raise Unreadable(f"these keys are missing: {missing}")
-    chosen = [{key: answer[key] for key in required} for answer in answers]
-    if any(other != chosen[0] for other in chosen[1:]):
+    # As text: to Python, true and 1 are equal.
+    said = {json.dumps([answer[key] for key in required]) for answer in answers}
+    if len(said) > 1:
         raise Unreadable("it holds two answers that contradict each other")
     return answers[0]
 
@@ -145,6 +148,8 @@ def _repaired(snippet: str) -> object:
 
     "7 or 8" must not become a 7, nor "7_5" a 75.
     """
+    if len(snippet) > _LONGEST_REPAIR:
+        return None
     try:
         value = json_repair.loads(snippet)
         written = json.dumps(value, ensure_ascii=False)

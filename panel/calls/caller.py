@@ -10,8 +10,8 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
@@ -102,7 +102,8 @@ class Caller:
     async def forget(self, judge: Judge, asks: Sequence[Ask]) -> None:
         """Do not serve the replies to these asks again: they led to no result."""
         parameters = self._lines[judge.model].speaker.parameters
-        await self._cache.forget(key_of(parameters, ask, judge.replicate) for ask in asks)
+        with _unwritable_ends_the_run():
+            await self._cache.forget(key_of(parameters, ask, judge.replicate) for ask in asks)
 
     async def _call(self, model: str, line: Line, ask: Ask, key: str) -> Reply:
         started = time.monotonic()
@@ -162,7 +163,8 @@ class Caller:
             line.gate.settle(tokens, used.input + used.output)
             # The slot is held until the reply is on disk: a crash loses no more calls
             # than may be in flight.
-            await self._keep(key, reply)
+            with _unwritable_ends_the_run():
+                await self._cache.put(key, reply)
             return reply
 
     async def _send(self, model: str, line: Line, ask: Ask) -> Reply:
@@ -183,16 +185,6 @@ class Caller:
         self.tally.spent[model] = self.tally.spent.get(model, Usage()) + reply.usage
         return replace(reply, latency_s=time.monotonic() - started)
 
-    async def _keep(self, key: str, reply: Reply) -> None:
-        try:
-            await self._cache.put(key, reply)
-        # Going on would mean to pay for what a rerun must pay for again.
-        except Exception as error:
-            raise Abort(
-                f"the cache {default_folder()} cannot be written ({error}); see that there is "
-                "space and permission, then run the same command again"
-            ) from None
-
     def _heed(self, line: Line, error: CallError) -> None:
         """Hold back where the provider has said for how long."""
         if error.retry_after is None or error.kind != "transient":
@@ -209,6 +201,18 @@ class Caller:
             line.lost_in_a_row += 1
             if line.lost_in_a_row >= _GIVE_UP_AFTER:
                 line.give_up(f"{line.lost_in_a_row} calls in a row were lost, the last to: {error}")
+
+
+@contextmanager
+def _unwritable_ends_the_run() -> Iterator[None]:
+    """Going on without the cache would mean to pay for what a rerun must pay for again."""
+    try:
+        yield
+    except Exception as error:
+        raise Abort(
+            f"the cache {default_folder()} cannot be written ({error}); see that there is "
+            "space and permission, then run the same command again"
+        ) from None
 
 
 def _require_alive(model: str, line: Line) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +76,21 @@ class _Engine:
         head = [message for message in messages if message["role"] == "system"]
         system = head[0]["content"] if head else ""
         before, self._read = self._read, (system, *blocks)
-        if before[:-1] == self._read[:-1] and before[-1][:1] != self._read[-1][:1]:
+        goes_on = messages[-1]["role"] == "assistant"
+        if not goes_on and before[:-1] == self._read[:-1] and before[-1][:1] != blocks[-1][:1]:
             return  # nothing of the last question can be taken for the start of this one
-        fresh = before[:2] != self._read[:2]
-        for n in range(1, len(blocks)):
+        # What both share but for the last, which was read together with what followed it.
+        shared = sum(1 for _ in takewhile(_same, zip(before[:-1], self._read[:-1], strict=False)))
+        steps = list(range(max(1, shared - 1), len(blocks)))
+        if goes_on:
+            # Read to its end, and its end once more: so an answer's beginning follows the
+            # question alike, whether or not that has just been asked.
+            asked = before == self._read
+            steps = [len(blocks)] if asked else [*steps, len(blocks), len(blocks)]
+        for n in steps:
             user = {"role": "user", "content": "".join(blocks[:n])}
             body = {"messages": [*head, user], "max_tokens": 0}
-            if n == 1 and fresh:
+            if n == 1 and shared < 2:
                 self._answer(body | {"cache_prompt": False})
             self._answer(body)
 
@@ -93,6 +102,10 @@ class _Engine:
         if error:
             raise CallError(str(error.get("message", error))[:300], kind="rejected")
         return answer
+
+
+def _same(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
 
 
 class _Engines:

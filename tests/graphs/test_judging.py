@@ -93,8 +93,8 @@ class Panel:
             turn=self._turn,
             forget=self._forget,
         )
-        async for mode, chunk in judging_graph().astream(
-            {"response": "k"},  # type: ignore[arg-type]
+        async for mode, chunk in judging_graph().astream(  # type: ignore[call-overload]
+            {"response": "k"},
             context=means,
             stream_mode=["custom", "values"],
         ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -75,6 +76,8 @@ async def test_the_same_ask_gives_the_same_numbers_whatever_came_before(
         for prefill in ("", "The rating is ")
     ]
     asks.append(Ask("", (BEES,), top_logprobs=512, max_tokens=1))
+    asks.append(replace(asks[0], blocks=(SHIPS, "As a lawyer, ", "Rate it.")))
+    asks.append(replace(asks[0], blocks=(SHIPS, "As a lawyer, ", "Be brief. ", "Rate it.")))
     numbers = range(len(asks))
     first = [(await model.reply(ask)).logprobs for ask in asks]
     drawn = random.Random(7)

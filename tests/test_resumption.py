@@ -1,0 +1,167 @@
+"""What survives a kill: runs as real processes, killed with -9 and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server import Answer, echo_headers, faulty, ok, serving
+
+COMMAND = str(Path(sys.executable).with_name("persona-panel"))
+RESPONSES, JUDGES, CONCURRENCY = 60, 10, 16
+JUDGMENTS = RESPONSES * JUDGES
+
+
+class Desk:
+    """A batch, a panel of ten judges on one server, and the command that reads it."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self._folder = folder
+        folder.mkdir(exist_ok=True)
+        rows = [
+            {"id": f"r{i}", "prompt": f"p{i // 4}", "response": f"text {i}", "system": f"s{i % 4}"}
+            for i in range(RESPONSES)
+        ]
+        (folder / "batch.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (folder / "panel.yaml").write_text(
+            "personas: perspectives\nmodels:\n"
+            f"  - {{model: 'openai:stub', base_url: '{url}', concurrency: {CONCURRENCY}, "
+            "timeout: 5}\n"
+        )
+
+    def run_folder(self, name: str = "run") -> Path:
+        return self._folder / name
+
+    def start(self, name: str = "run") -> subprocess.Popen[bytes]:
+        """The command, its output in a file; Popen's pipes could fill and stall it."""
+        batch, panel = str(self._folder / "batch.jsonl"), str(self._folder / "panel.yaml")
+        with (self._folder / f"{name}.output").open("ab") as output:
+            return subprocess.Popen(
+                [COMMAND, "score", batch, "--panel", panel, "--out", str(self.run_folder(name))],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def run(self, name: str = "run") -> int:
+        return self.start(name).wait(60)
+
+    def verdicts(self, name: str = "run") -> bytes:
+        return (self.run_folder(name) / "verdicts.csv").read_bytes()
+
+    def judgments(self, name: str = "run") -> list[dict[str, Any]]:
+        """judgments.jsonl, of which every line is whole and no two are of one judgment."""
+        text = (self.run_folder(name) / "judgments.jsonl").read_text()
+        assert text.endswith("\n")
+        judgments = [json.loads(line) for line in text.splitlines()]
+        assert len({(j["prompt_id"], j["id"], j["judge"]) for j in judgments}) == len(judgments)
+        return judgments
+
+
+def kill_when(process: subprocess.Popen[bytes], moment: Callable[[], bool]) -> None:
+    """SIGKILL, as soon as the moment has come; it must come before the process ends."""
+    until = time.monotonic() + 30
+    while not moment():
+        assert process.poll() is None, "the run ended before it was killed"
+        assert time.monotonic() < until, "the moment to kill it did not come"
+        time.sleep(0.001)
+    process.kill()
+    assert process.wait(10) == -signal.SIGKILL
+
+
+def test_what_was_answered_is_not_asked_again_after_two_kills(tmp_path: Path) -> None:
+    """600 judgments, killed twice, take at most 600 good answers and those in flight."""
+    with serving(faulty(0.1, seed=1), latency_s=0.02) as server:
+        desk = Desk(tmp_path, server.base_url)
+        for calls in (150, 450):
+            kill_when(desk.start(), lambda calls=calls: len(server.calls) >= calls)
+        assert desk.run() == 0
+        judgments = desk.judgments()
+        assert len(judgments) == JUDGMENTS
+        assert {judgment["status"] for judgment in judgments} == {"scored"}
+        assert JUDGMENTS <= server.kinds["well"] <= JUDGMENTS + 2 * CONCURRENCY
+        assert sum(judgment["cached"] for judgment in judgments) >= 250
+
+
+def test_a_run_killed_while_it_replays_can_be_replayed(tmp_path: Path) -> None:
+    """Killed while it reads from the cache, a run leaves it whole: the next one calls nothing."""
+    with serving() as server:
+        desk = Desk(tmp_path, server.base_url)
+        assert desk.run() == 0
+        verdicts, calls = desk.verdicts(), len(server.calls)
+        file = desk.run_folder() / "judgments.jsonl"
+        whole = file.stat().st_size
+        kill_when(desk.start(), lambda: 0 < file.stat().st_size < whole)
+        assert file.stat().st_size < whole
+        assert desk.run() == 0
+        assert len(desk.judgments()) == JUDGMENTS
+        assert desk.verdicts() == verdicts
+        assert len(server.calls) == calls == JUDGMENTS
+
+
+def test_two_processes_on_one_cache_do_no_harm(tmp_path: Path) -> None:
+    """Two runs over the same batch at the same time both end whole, with the same verdicts."""
+    with serving(latency_s=0.02) as server:
+        desk = Desk(tmp_path, server.base_url)
+        both = [desk.start("one"), desk.start("other")]
+        assert [process.wait(60) for process in both] == [0, 0]
+        assert len(desk.judgments("one")) == len(desk.judgments("other")) == JUDGMENTS
+        assert desk.verdicts("one") == desk.verdicts("other")
+        # What one has been told the other need not ask, but for what both ask at once.
+        made = len(server.calls)
+        assert JUDGMENTS <= made <= 2 * JUDGMENTS
+        assert desk.run("third") == 0
+        assert len(server.calls) == made
+
+
+@pytest.mark.parametrize("code", [400, 401, 500])
+def test_a_key_that_a_server_echoes_is_in_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """An error that quotes the request's headers brings the key into no file and no output."""
+    canary = "sk-canary-4f1d2c7e9ab35608"
+    monkeypatch.setenv("OPENAI_API_KEY", canary)
+    # Retried at once, so that the error is the last one soon.
+    echo = replace(echo_headers(code), headers={"Retry-After": "0"})
+
+    def script(number: int, payload: Mapping[str, Any]) -> Answer:
+        return ok() if number < 20 else echo
+
+    with serving(script) as server:
+        desk = Desk(tmp_path, server.base_url)
+        assert desk.run() == 1
+        assert server.calls[-1].headers["Authorization"] == f"Bearer {canary}"
+    failed = [judgment for judgment in desk.judgments() if judgment["status"] == "failed"]
+    assert failed
+    # The error was quoted, with a mask where the key stood.
+    assert any("not with these headers" in judgment["error"] for judgment in failed)
+    assert any("[secret]" in judgment["error"] for judgment in failed)
+    written = dict(_written(tmp_path))
+    assert {"run/judgments.jsonl", "run/summary.json", "run.output", "cache/cache.db"} <= set(
+        written
+    )
+    assert sum(name.startswith("row ") for name in written) >= 20
+    canary_in = [name for name, content in written.items() if b"canary" in content]
+    assert canary_in == []
+
+
+def _written(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Every file below the folder, and every reply in the cache, which is compressed there."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            yield str(path.relative_to(folder)), path.read_bytes()
+    with sqlite3.connect(Path(os.environ["PERSONA_PANEL_CACHE"]) / "cache.db") as cache:
+        for key, value in cache.execute("SELECT key, value FROM Cache"):
+            yield f"row {key}", zlib.decompress(value)
+    cache.close()
