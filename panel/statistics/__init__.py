@@ -1,1 +1,30 @@
-"""Statistics: pure functions over arrays, with NaN for what is missing."""
+"""How far ratings can be trusted: agreement, panel against humans, what a panel is worth.
+
+Pure functions: arrays in, small frozen results out. Ratings are `(items, raters)`, NaN
+where there is no rating; nothing is imputed. A statistic that is undefined has the value
+NaN and a `reason`. Most have a `resampled_…` form, which `bootstrap` takes.
+"""
+
+from panel.statistics.arrays import Resampled, row_means
+from panel.statistics.bootstrap import Interval, Method, bootstrap, by_items, resampled_mean
+from panel.statistics.estimate import Estimate, Reason
+from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
+from panel.statistics.reliability import Level, krippendorff_alpha, resampled_alpha
+
+__all__ = [
+    "Estimate",
+    "Interval",
+    "Level",
+    "Method",
+    "Reason",
+    "Resampled",
+    "SystemRank",
+    "bootstrap",
+    "by_items",
+    "competition_ranks",
+    "krippendorff_alpha",
+    "rank_systems",
+    "resampled_alpha",
+    "resampled_mean",
+    "row_means",
+]
