@@ -7,24 +7,43 @@ NaN and a `reason`. Most have a `resampled_…` form, which `bootstrap` takes.
 
 from panel.statistics.arrays import Resampled, row_means
 from panel.statistics.bootstrap import Interval, Method, bootstrap, by_items, resampled_mean
+from panel.statistics.correlation import (
+    Correlation,
+    correlation,
+    resampled_correlation,
+    within_prompts,
+)
 from panel.statistics.estimate import Estimate, Reason
+from panel.statistics.holm import holm
+from panel.statistics.permutation import correlation_test, permutation_p_value
+from panel.statistics.prompts import OverPrompts, over_prompts, resampled_over_prompts
 from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
 from panel.statistics.reliability import Level, krippendorff_alpha, resampled_alpha
 
 __all__ = [
+    "Correlation",
     "Estimate",
     "Interval",
     "Level",
     "Method",
+    "OverPrompts",
     "Reason",
     "Resampled",
     "SystemRank",
     "bootstrap",
     "by_items",
     "competition_ranks",
+    "correlation",
+    "correlation_test",
+    "holm",
     "krippendorff_alpha",
+    "over_prompts",
+    "permutation_p_value",
     "rank_systems",
     "resampled_alpha",
+    "resampled_correlation",
     "resampled_mean",
+    "resampled_over_prompts",
     "row_means",
+    "within_prompts",
 ]
