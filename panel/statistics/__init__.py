@@ -7,6 +7,7 @@ NaN and a `reason`. Most have a `resampled_…` form, which `bootstrap` takes.
 
 from panel.statistics.arrays import Resampled, row_means
 from panel.statistics.bootstrap import Interval, Method, bootstrap, by_items, resampled_mean
+from panel.statistics.concordance import kendall_w
 from panel.statistics.correlation import (
     Correlation,
     correlation,
@@ -18,6 +19,7 @@ from panel.statistics.holm import holm
 from panel.statistics.permutation import correlation_test, permutation_p_value
 from panel.statistics.prompts import OverPrompts, over_prompts, resampled_over_prompts
 from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
+from panel.statistics.ranks import Ranks, mean_ranks, ranks_within
 from panel.statistics.reliability import Level, krippendorff_alpha, resampled_alpha
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "Level",
     "Method",
     "OverPrompts",
+    "Ranks",
     "Reason",
     "Resampled",
     "SystemRank",
@@ -36,10 +39,13 @@ __all__ = [
     "correlation",
     "correlation_test",
     "holm",
+    "kendall_w",
     "krippendorff_alpha",
+    "mean_ranks",
     "over_prompts",
     "permutation_p_value",
     "rank_systems",
+    "ranks_within",
     "resampled_alpha",
     "resampled_correlation",
     "resampled_mean",

@@ -7,7 +7,7 @@ from math import nan
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
@@ -63,6 +63,7 @@ def test_undefined_stays_undefined() -> None:
     assert correlation_test([1, 1], [1, 2], "tau_b").reason is Reason.CONSTANT_RATER
 
 
+@settings(max_examples=15, deadline=None)  # statsmodels takes 70 ms a call
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_equals_statsmodels(p_values: list[float]) -> None:
     """Adjusted p-values are those of statsmodels.stats.multitest."""
