@@ -16,6 +16,21 @@ from panel.statistics.correlation import (
 )
 from panel.statistics.estimate import Estimate, Reason
 from panel.statistics.holm import holm
+from panel.statistics.kappa import (
+    KappaWeights,
+    cohen_kappa,
+    fleiss_kappa,
+    resampled_cohen_kappa,
+    resampled_fleiss_kappa,
+)
+from panel.statistics.pairwise import (
+    PairStatistic,
+    Pairwise,
+    pairwise,
+    pairwise_by_prompt,
+    resampled_pairwise,
+    tau_b_matrix,
+)
 from panel.statistics.permutation import correlation_test, permutation_p_value
 from panel.statistics.prompts import OverPrompts, over_prompts, resampled_over_prompts
 from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
@@ -26,30 +41,41 @@ __all__ = [
     "Correlation",
     "Estimate",
     "Interval",
+    "KappaWeights",
     "Level",
     "Method",
     "OverPrompts",
+    "PairStatistic",
+    "Pairwise",
     "Ranks",
     "Reason",
     "Resampled",
     "SystemRank",
     "bootstrap",
     "by_items",
+    "cohen_kappa",
     "competition_ranks",
     "correlation",
     "correlation_test",
+    "fleiss_kappa",
     "holm",
     "kendall_w",
     "krippendorff_alpha",
     "mean_ranks",
     "over_prompts",
+    "pairwise",
+    "pairwise_by_prompt",
     "permutation_p_value",
     "rank_systems",
     "ranks_within",
     "resampled_alpha",
+    "resampled_cohen_kappa",
     "resampled_correlation",
+    "resampled_fleiss_kappa",
     "resampled_mean",
     "resampled_over_prompts",
+    "resampled_pairwise",
     "row_means",
+    "tau_b_matrix",
     "within_prompts",
 ]
