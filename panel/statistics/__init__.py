@@ -7,6 +7,7 @@ NaN and a `reason`. Most have a `resampled_…` form, which `bootstrap` takes.
 
 from panel.statistics.arrays import Resampled, row_means
 from panel.statistics.bootstrap import Interval, Method, bootstrap, by_items, resampled_mean
+from panel.statistics.components import Components, variance_components
 from panel.statistics.concordance import kendall_w
 from panel.statistics.correlation import (
     Correlation,
@@ -16,6 +17,7 @@ from panel.statistics.correlation import (
 )
 from panel.statistics.estimate import Estimate, Reason
 from panel.statistics.holm import holm
+from panel.statistics.icc import icc
 from panel.statistics.kappa import (
     KappaWeights,
     cohen_kappa,
@@ -38,6 +40,7 @@ from panel.statistics.ranks import Ranks, mean_ranks, ranks_within
 from panel.statistics.reliability import Level, krippendorff_alpha, resampled_alpha
 
 __all__ = [
+    "Components",
     "Correlation",
     "Estimate",
     "Interval",
@@ -59,6 +62,7 @@ __all__ = [
     "correlation_test",
     "fleiss_kappa",
     "holm",
+    "icc",
     "kendall_w",
     "krippendorff_alpha",
     "mean_ranks",
@@ -77,5 +81,6 @@ __all__ = [
     "resampled_pairwise",
     "row_means",
     "tau_b_matrix",
+    "variance_components",
     "within_prompts",
 ]
