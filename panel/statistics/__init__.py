@@ -5,8 +5,20 @@ where there is no rating; nothing is imputed. A statistic that is undefined has 
 NaN and a `reason`. Most have a `resampled_…` form, which `bootstrap` takes.
 """
 
+from panel.statistics.agreement import (
+    PerfectAgreement,
+    RankingAgreement,
+    perfect_agreement,
+    ranking_agreement,
+)
 from panel.statistics.arrays import Resampled, row_means
 from panel.statistics.bootstrap import Interval, Method, bootstrap, by_items, resampled_mean
+from panel.statistics.ceiling import (
+    Ceiling,
+    human_ceiling,
+    human_ceiling_by_prompt,
+    resampled_human_ceiling,
+)
 from panel.statistics.components import Components, variance_components
 from panel.statistics.concordance import kendall_w
 from panel.statistics.correlation import (
@@ -15,6 +27,7 @@ from panel.statistics.correlation import (
     resampled_correlation,
     within_prompts,
 )
+from panel.statistics.distribution import Distributions, score_distributions
 from panel.statistics.estimate import Estimate, Reason
 from panel.statistics.holm import holm
 from panel.statistics.icc import icc
@@ -34,14 +47,18 @@ from panel.statistics.pairwise import (
     tau_b_matrix,
 )
 from panel.statistics.permutation import correlation_test, permutation_p_value
+from panel.statistics.preferences import Preferences, preferences
 from panel.statistics.prompts import OverPrompts, over_prompts, resampled_over_prompts
 from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
 from panel.statistics.ranks import Ranks, mean_ranks, ranks_within
 from panel.statistics.reliability import Level, krippendorff_alpha, resampled_alpha
+from panel.statistics.sources import SourceMeans, source_means
 
 __all__ = [
+    "Ceiling",
     "Components",
     "Correlation",
+    "Distributions",
     "Estimate",
     "Interval",
     "KappaWeights",
@@ -50,9 +67,13 @@ __all__ = [
     "OverPrompts",
     "PairStatistic",
     "Pairwise",
+    "PerfectAgreement",
+    "Preferences",
+    "RankingAgreement",
     "Ranks",
     "Reason",
     "Resampled",
+    "SourceMeans",
     "SystemRank",
     "bootstrap",
     "by_items",
@@ -62,6 +83,8 @@ __all__ = [
     "correlation_test",
     "fleiss_kappa",
     "holm",
+    "human_ceiling",
+    "human_ceiling_by_prompt",
     "icc",
     "kendall_w",
     "krippendorff_alpha",
@@ -69,17 +92,23 @@ __all__ = [
     "over_prompts",
     "pairwise",
     "pairwise_by_prompt",
+    "perfect_agreement",
     "permutation_p_value",
+    "preferences",
     "rank_systems",
+    "ranking_agreement",
     "ranks_within",
     "resampled_alpha",
     "resampled_cohen_kappa",
     "resampled_correlation",
     "resampled_fleiss_kappa",
+    "resampled_human_ceiling",
     "resampled_mean",
     "resampled_over_prompts",
     "resampled_pairwise",
     "row_means",
+    "score_distributions",
+    "source_means",
     "tau_b_matrix",
     "variance_components",
     "within_prompts",
