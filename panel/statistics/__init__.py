@@ -5,6 +5,7 @@ where there is no rating; nothing is imputed. A statistic that is undefined has 
 NaN and a `reason`. Most have a `resampled_…` form, which `bootstrap` takes.
 """
 
+from panel.statistics.added_raters import AddedRaters, added_raters
 from panel.statistics.agreement import (
     PerfectAgreement,
     RankingAgreement,
@@ -38,6 +39,7 @@ from panel.statistics.kappa import (
     resampled_cohen_kappa,
     resampled_fleiss_kappa,
 )
+from panel.statistics.losses import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
 from panel.statistics.pairwise import (
     PairStatistic,
     Pairwise,
@@ -53,8 +55,16 @@ from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
 from panel.statistics.ranks import Ranks, mean_ranks, ranks_within
 from panel.statistics.reliability import Level, krippendorff_alpha, resampled_alpha
 from panel.statistics.sources import SourceMeans, source_means
+from panel.statistics.substitution import (
+    MeanKappa,
+    Substitution,
+    resampled_substitution,
+    substitution,
+)
 
 __all__ = [
+    "CUSTOM_DIMENSIONS",
+    "AddedRaters",
     "Ceiling",
     "Components",
     "Correlation",
@@ -63,6 +73,8 @@ __all__ = [
     "Interval",
     "KappaWeights",
     "Level",
+    "Loss",
+    "MeanKappa",
     "Method",
     "OverPrompts",
     "PairStatistic",
@@ -74,13 +86,16 @@ __all__ = [
     "Reason",
     "Resampled",
     "SourceMeans",
+    "Substitution",
     "SystemRank",
+    "added_raters",
     "bootstrap",
     "by_items",
     "cohen_kappa",
     "competition_ranks",
     "correlation",
     "correlation_test",
+    "custom_loss",
     "fleiss_kappa",
     "holm",
     "human_ceiling",
@@ -92,6 +107,7 @@ __all__ = [
     "over_prompts",
     "pairwise",
     "pairwise_by_prompt",
+    "pairwise_error",
     "perfect_agreement",
     "permutation_p_value",
     "preferences",
@@ -106,9 +122,11 @@ __all__ = [
     "resampled_mean",
     "resampled_over_prompts",
     "resampled_pairwise",
+    "resampled_substitution",
     "row_means",
     "score_distributions",
     "source_means",
+    "substitution",
     "tau_b_matrix",
     "variance_components",
     "within_prompts",
