@@ -55,11 +55,19 @@ from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
 from panel.statistics.ranks import Ranks, mean_ranks, ranks_within
 from panel.statistics.reliability import Level, krippendorff_alpha, resampled_alpha
 from panel.statistics.sources import SourceMeans, source_means
+from panel.statistics.subset import Subset, smallest_subset
 from panel.statistics.substitution import (
     MeanKappa,
     Substitution,
     resampled_substitution,
     substitution,
+)
+from panel.statistics.worth import (
+    LeaveOneOut,
+    effective_judges,
+    leave_one_judge_out,
+    resampled_effective_judges,
+    spearman_brown,
 )
 
 __all__ = [
@@ -72,6 +80,7 @@ __all__ = [
     "Estimate",
     "Interval",
     "KappaWeights",
+    "LeaveOneOut",
     "Level",
     "Loss",
     "MeanKappa",
@@ -86,6 +95,7 @@ __all__ = [
     "Reason",
     "Resampled",
     "SourceMeans",
+    "Subset",
     "Substitution",
     "SystemRank",
     "added_raters",
@@ -96,6 +106,7 @@ __all__ = [
     "correlation",
     "correlation_test",
     "custom_loss",
+    "effective_judges",
     "fleiss_kappa",
     "holm",
     "human_ceiling",
@@ -103,6 +114,7 @@ __all__ = [
     "icc",
     "kendall_w",
     "krippendorff_alpha",
+    "leave_one_judge_out",
     "mean_ranks",
     "over_prompts",
     "pairwise",
@@ -117,6 +129,7 @@ __all__ = [
     "resampled_alpha",
     "resampled_cohen_kappa",
     "resampled_correlation",
+    "resampled_effective_judges",
     "resampled_fleiss_kappa",
     "resampled_human_ceiling",
     "resampled_mean",
@@ -125,7 +138,9 @@ __all__ = [
     "resampled_substitution",
     "row_means",
     "score_distributions",
+    "smallest_subset",
     "source_means",
+    "spearman_brown",
     "substitution",
     "tau_b_matrix",
     "variance_components",
