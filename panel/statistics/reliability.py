@@ -53,7 +53,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Estimate
             rating at the ratio level.
 
     >>> round(krippendorff_alpha([[1, 1], [2, 2], [3, 3], [1, 2]], "nominal").value, 6)
-    0.695652
+    0.666667
     """
     array = as_ratings(ratings)
     rated = ~np.isnan(array)
