@@ -31,7 +31,7 @@ from panel.statistics.correlation import (
 from panel.statistics.distribution import Distributions, score_distributions
 from panel.statistics.estimate import Estimate, Reason
 from panel.statistics.holm import holm
-from panel.statistics.icc import icc
+from panel.statistics.icc import icc, resampled_icc
 from panel.statistics.kappa import (
     KappaWeights,
     cohen_kappa,
@@ -132,6 +132,7 @@ __all__ = [
     "resampled_effective_judges",
     "resampled_fleiss_kappa",
     "resampled_human_ceiling",
+    "resampled_icc",
     "resampled_mean",
     "resampled_over_prompts",
     "resampled_pairwise",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from panel.statistics import Reason, icc, variance_components
+from panel.statistics import Reason, icc, resampled_icc, variance_components
 from panel.statistics.icc import Form
 
 FORMS = get_args(Form)
@@ -74,6 +74,29 @@ def test_properties(ratings: np.ndarray, form: Form, seed: int) -> None:
     theirs = icc(5 - 2 * shuffled, form)
     if ours.reason is not Reason.NOT_POSITIVE and theirs.reason is not Reason.NOT_POSITIVE:
         assert theirs.value == pytest.approx(ours.value, abs=1e-6, nan_ok=True)
+
+
+@given(RATINGS, st.sampled_from(FORMS), st.integers(0, 2**32 - 1))
+def test_resampled_equals_repeating_the_rows(ratings: np.ndarray, form: Form, seed: int) -> None:
+    """A weight of k is worth k copies of the item."""
+    drawn = np.random.default_rng(seed).integers(0, 4, (3, len(ratings))).astype(float)
+    for row, found in zip(drawn, resampled_icc(ratings, form)(drawn), strict=True):
+        repeated = icc(np.repeat(ratings, row.astype(int), axis=0), form)
+        if repeated.reason is not Reason.NOT_POSITIVE:
+            assert found == pytest.approx(repeated.value, abs=1e-6, nan_ok=True)
+
+
+@given(RATINGS)
+def test_equals_the_variance_components(ratings: np.ndarray) -> None:
+    """Gaps or not, ICC(2,1) is the items' part of Henderson's components."""
+    items, raters = np.nonzero(~np.isnan(ratings))
+    found = variance_components(ratings[items, raters], {"item": items, "rater": raters})
+    total = sum(found.variances.values())
+    ours = icc(ratings, "icc2")
+    if ours.reason is None:
+        assert ours.value == pytest.approx(found.variances["item"] / total, abs=1e-6)
+    else:
+        assert not total > 1e-9
 
 
 def test_one_way_with_gaps() -> None:

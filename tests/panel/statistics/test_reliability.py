@@ -36,10 +36,10 @@ PUBLISHED = np.array(
 
 
 def reference(ratings: np.ndarray, level: str) -> float:
-    """α by the krippendorff package, NaN where it refuses."""
+    """α by the krippendorff package, NaN where it refuses or warns of 0/0."""
     try:
         return float(krippendorff.alpha(ratings.T, level_of_measurement=level))
-    except ValueError:
+    except (ValueError, RuntimeWarning):
         return nan
 
 
