@@ -8,6 +8,7 @@ copying the drawn rows would redo every statistic from its raw ratings.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -115,22 +116,35 @@ def scaled(x: Array) -> Array:
     return result
 
 
-def count_values(x: Array, weights: Array) -> tuple[Array, Codes, Array]:
-    """How often each distinct value of `x` occurs in each resample.
+@dataclass(frozen=True, slots=True, eq=False)
+class Values:
+    """The distinct values of scores, made ready to be counted in many resamples.
 
-    Args:
-        x: `(items,)` without gaps, at least one.
-        weights: `(resamples, items)`.
-
-    Returns:
-        The distinct values in ascending order `(values,)`, each item's place among them
-        `(items,)`, and the counts `(resamples, values)`.
+    `values` are in ascending order `(values,)`, `codes` is each item's place among them.
     """
-    values, codes = np.unique(x, return_inverse=True)
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(len(values)))
-    counts = np.add.reduceat(weights[:, order], starts, axis=1)
-    return values, codes, counts
+
+    values: Array
+    codes: Codes
+    order: Codes
+    starts: Codes
+
+    @classmethod
+    def of(cls, scores: Array) -> Values:
+        """Those of scores without gaps, one at least."""
+        values, codes = np.unique(scores, return_inverse=True)
+        order = np.argsort(codes, kind="stable")
+        return cls(values, codes, order, np.searchsorted(codes[order], np.arange(len(values))))
+
+    def count(self, weights: Array) -> Array:
+        """How often each value occurs in each resample `(resamples, values)`."""
+        counts: Array = np.add.reduceat(weights[:, self.order], self.starts, axis=1)
+        return counts
+
+
+def several(counts: Array) -> Mask:
+    """Whether a resample has more than one value, from their counts."""
+    result: Mask = (counts > 0).sum(axis=1) > 1
+    return result
 
 
 def count_by_item(ratings: Array, values: Array) -> Array:
@@ -140,6 +154,21 @@ def count_by_item(ratings: Array, values: Array) -> Array:
     cells = items * len(values) + np.searchsorted(values, ratings[items, raters])
     flat = np.bincount(cells, minlength=len(ratings) * len(values))
     return flat.reshape(len(ratings), len(values)).astype(np.float64)
+
+
+def mean_of(functions: Sequence[Resampled]) -> Resampled:
+    """The mean of several statistics in each resample, over those defined in it."""
+
+    def mean(weights: Array) -> Array:
+        total, count = np.zeros(len(weights)), np.zeros(len(weights))
+        for function in functions:
+            values = function(weights)
+            defined = ~np.isnan(values)
+            total[defined] += values[defined]
+            count += defined
+        return divide(total, count)
+
+    return mean
 
 
 def once(n_items: int) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.arrays import Array, Labels, Resampled, as_ratings, divide, members
+from panel.statistics.arrays import Array, Labels, Resampled, as_ratings, divide, mean_of, members
 from panel.statistics.correlation import Correlation, correlation, resampled_correlation
 from panel.statistics.estimate import Estimate, Reason
 from panel.statistics.prompts import OverPrompts, over_prompts
@@ -74,16 +74,9 @@ def resampled_human_ceiling(
     array = as_ratings(ratings)
     others = mean_of_others(array)
     raters = _with_enough(array, others, min_shared)
-
-    def mean(weights: Array) -> Array:
-        total, count = np.zeros(len(weights)), np.zeros(len(weights))
-        for rater in raters:
-            drawn = resampled_correlation(array[:, rater], others[:, rater], kind)(weights)
-            total += np.nan_to_num(drawn)
-            count += ~np.isnan(drawn)
-        return divide(total, count)
-
-    return mean
+    return mean_of(
+        [resampled_correlation(array[:, rater], others[:, rater], kind) for rater in raters]
+    )
 
 
 def mean_of_others(ratings: Array) -> Array:

@@ -20,12 +20,12 @@ from scipy import stats
 from panel.statistics.arrays import (
     Array,
     Labels,
-    Mask,
     Resampled,
-    count_values,
+    Values,
     divide,
     members,
     scaled,
+    several,
     shared,
 )
 from panel.statistics.estimate import Estimate, Reason
@@ -76,15 +76,10 @@ def resampled_correlation(x: ArrayLike, y: ArrayLike, kind: Correlation) -> Resa
     """The correlation as a function of resampling weights; args as for `correlation`."""
     _check(kind)
     first, second, both = shared(x, y)
-    function = _RESAMPLED[kind]
-
-    def statistic(weights: Array) -> Array:
-        if not both.any():
-            return np.full(len(weights), np.nan)
-        values = function(first[both], second[both], weights[:, both])
-        return np.clip(values, -1, 1)
-
-    return statistic
+    if not both.any():
+        return lambda weights: np.full(len(weights), np.nan)
+    function = _RESAMPLED[kind](first[both], second[both])
+    return lambda weights: np.clip(function(weights[:, both]), -1, 1)
 
 
 def within_prompts(
@@ -131,37 +126,53 @@ def _pair_sums(x: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]
     return agreement, untied_x, untied_y
 
 
-def _tau_b(x: Array, y: Array, weights: Array) -> Array:
-    agreement, untied_x, untied_y = _pair_sums(x, y, weights)
-    return divide(agreement, np.sqrt(untied_x) * np.sqrt(untied_y))
+def _tau_b(x: Array, y: Array) -> Resampled:
+    def statistic(weights: Array) -> Array:
+        agreement, untied_x, untied_y = _pair_sums(x, y, weights)
+        return divide(agreement, np.sqrt(untied_x) * np.sqrt(untied_y))
+
+    return statistic
 
 
-def _tau_c(x: Array, y: Array, weights: Array) -> Array:
+def _tau_c(x: Array, y: Array) -> Resampled:
     """τ_c = 2 (concordant − discordant) / (n² (m − 1) / m), m the smaller number of
     distinct values; the sum over ordered pairs already holds the 2."""
-    agreement, _, _ = _pair_sums(x, y, weights)
-    counts = (count_values(side, weights)[2] for side in (x, y))
-    smaller = np.minimum(*((count > 0).sum(axis=1) for count in counts))
-    return divide(agreement * smaller, weights.sum(axis=1) ** 2 * (smaller - 1))
+    sides = (Values.of(x), Values.of(y))
+
+    def statistic(weights: Array) -> Array:
+        agreement, _, _ = _pair_sums(x, y, weights)
+        smaller = np.minimum(*((side.count(weights) > 0).sum(axis=1) for side in sides))
+        return divide(agreement * smaller, weights.sum(axis=1) ** 2 * (smaller - 1))
+
+    return statistic
 
 
-def _spearman(x: Array, y: Array, weights: Array) -> Array:
-    rank_x, several_x = _ranks(x, weights)
-    rank_y, several_y = _ranks(y, weights)
-    values = _weighted_pearson(rank_x, rank_y, weights)
-    return np.where(several_x & several_y, values, np.nan)
+def _spearman(x: Array, y: Array) -> Resampled:
+    sides = (Values.of(x), Values.of(y))
+
+    def statistic(weights: Array) -> Array:
+        counts = [side.count(weights) for side in sides]
+        # Mid-ranks up to a constant, which r does not see.
+        rank_x, rank_y = (
+            (np.cumsum(count, axis=1) - count / 2)[:, side.codes]
+            for side, count in zip(sides, counts, strict=True)
+        )
+        values = _weighted_pearson(rank_x, rank_y, weights)
+        return np.where(several(counts[0]) & several(counts[1]), values, np.nan)
+
+    return statistic
 
 
-def _ranks(scores: Array, weights: Array) -> tuple[Array, Mask]:
-    """Each item's mid-rank in each resample, up to a constant, and whether there are two."""
-    _, codes, counts = count_values(scores, weights)
-    return (np.cumsum(counts, axis=1) - counts / 2)[:, codes], (counts > 0).sum(axis=1) > 1
+def _pearson(x: Array, y: Array) -> Resampled:
+    sides = (Values.of(x), Values.of(y))
+    centred_x, centred_y = _centred(x)[None], _centred(y)[None]
 
+    def statistic(weights: Array) -> Array:
+        values = _weighted_pearson(centred_x, centred_y, weights)
+        defined = several(sides[0].count(weights)) & several(sides[1].count(weights))
+        return np.where(defined, values, np.nan)
 
-def _pearson(x: Array, y: Array, weights: Array) -> Array:
-    several = [(count_values(side, weights)[2] > 0).sum(axis=1) > 1 for side in (x, y)]
-    values = _weighted_pearson(_centred(x)[None], _centred(y)[None], weights)
-    return np.where(several[0] & several[1], values, np.nan)
+    return statistic
 
 
 def _centred(scores: Array) -> Array:
@@ -184,7 +195,7 @@ def _weighted_pearson(x: Array, y: Array, weights: Array) -> Array:
     return divide(covariance, np.sqrt(variance_x) * np.sqrt(variance_y))
 
 
-_RESAMPLED: dict[Correlation, Callable[[Array, Array, Array], Array]] = {
+_RESAMPLED: dict[Correlation, Callable[[Array, Array], Resampled]] = {
     "tau_b": _tau_b,
     "tau_c": _tau_c,
     "spearman": _spearman,

@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike
 from panel.statistics.arrays import (
     Array,
     Resampled,
+    Values,
     as_ratings,
     count_by_item,
-    count_values,
     divide,
     once,
+    several,
     shared,
 )
 from panel.statistics.estimate import Estimate, Reason
@@ -78,17 +79,19 @@ def resampled_cohen_kappa(
     if categories is not None:
         first, second = _places(first, categories), _places(second, categories)
 
+    if not both.any():
+        return lambda drawn: np.full(len(drawn), np.nan)
+    values_x, values_y = Values.of(first), Values.of(second)
+    distance = _distance(first, second, weights)
+    apart = _distance(values_x.values[:, None], values_y.values[None, :], weights)
+
     def statistic(drawn: Array) -> Array:
-        if not both.any():
-            return np.full(len(drawn), np.nan)
         drawn = drawn[:, both]
-        values_x, _, counts_x = count_values(first, drawn)
-        values_y, _, counts_y = count_values(second, drawn)
-        observed = drawn @ _distance(first, second, weights)
-        apart = _distance(values_x[:, None], values_y[None, :], weights)
+        counts_x, counts_y = values_x.count(drawn), values_y.count(drawn)
+        observed = (drawn @ distance) * drawn.sum(axis=1)
         expected = ((counts_x @ apart) * counts_y).sum(axis=1)
-        several = ((counts_x > 0).sum(axis=1) > 1) & ((counts_y > 0).sum(axis=1) > 1)
-        return np.where(several, 1 - divide(observed * drawn.sum(axis=1), expected), np.nan)
+        defined = several(counts_x) & several(counts_y)
+        return np.where(defined, 1 - divide(observed, expected), np.nan)
 
     return statistic
 

@@ -17,6 +17,7 @@ from panel.statistics.arrays import (
     Resampled,
     as_ratings,
     divide,
+    mean_of,
     members,
     once,
 )
@@ -79,7 +80,9 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
         values = tau_b_matrix(array)[pairs[:, 0], pairs[:, 1]]
     else:
         weights = once(len(array))
-        values = np.array([_of_pair(array, statistic, a, b)(weights)[0] for a, b in pairs])
+        values = np.array(
+            [_PAIR[statistic](array[:, a], array[:, b])(weights)[0] for a, b in pairs]
+        )
     defined = ~np.isnan(values)
     raters = np.unique(pairs[defined])
     rated = ~np.isnan(array)
@@ -116,18 +119,8 @@ def resampled_pairwise(
     undefined does not enter that resample's mean.
     """
     array = as_ratings(ratings)
-    pairs = list(_pairs(array, statistic, min_shared))
-
-    def mean(weights: Array) -> Array:
-        total, count = np.zeros(len(weights)), np.zeros(len(weights))
-        for a, b in pairs:
-            both = ~np.isnan(array[:, a] + array[:, b])
-            drawn = _of_pair(array[both], statistic, a, b)(weights[:, both])
-            total += np.nan_to_num(drawn)
-            count += ~np.isnan(drawn)
-        return divide(total, count)
-
-    return mean
+    pairs = _pairs(array, statistic, min_shared)
+    return mean_of([_PAIR[statistic](array[:, a], array[:, b]) for a, b in pairs])
 
 
 def tau_b_matrix(ratings: ArrayLike) -> Array:
@@ -163,10 +156,6 @@ def _pairs(array: Array, statistic: str, min_shared: int) -> Iterator[tuple[int,
     rated = (~np.isnan(array)).astype(np.intp)
     enough = rated.T @ rated >= min_shared
     return ((a, b) for a, b in combinations(range(array.shape[1]), 2) if enough[a, b])
-
-
-def _of_pair(array: Array, statistic: PairStatistic, a: int, b: int) -> Resampled:
-    return _PAIR[statistic](array[:, a], array[:, b])
 
 
 def _why_undefined(rated: Array, n_pairs: int) -> Reason:

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.arrays import Array, Resampled, as_ratings, as_scores, divide, once
+from panel.statistics.arrays import Array, Resampled, as_ratings, as_scores, divide, mean_of, once
 from panel.statistics.estimate import Estimate, Reason
 from panel.statistics.kappa import KappaWeights, resampled_cohen_kappa
 
@@ -143,13 +143,17 @@ def _mean(
 def _resampled_mean(
     pairs: list[Pair], weights: KappaWeights, categories: Sequence[float] | None, zeros: bool
 ) -> Resampled:
+    kappas = [resampled_cohen_kappa(x, y, weights, categories) for x, y in pairs]
+    if not zeros:
+        return mean_of(kappas)
+    rated = [~np.isnan(x + y) for x, y in pairs]
+
     def mean(drawn: Array) -> Array:
         total, count = np.zeros(len(drawn)), np.zeros(len(drawn))
-        for x, y in pairs:
-            kappas = resampled_cohen_kappa(x, y, weights, categories)(drawn)
-            total += np.nan_to_num(kappas)
-            present = drawn[:, ~np.isnan(x + y)].any(axis=1)
-            count += present if zeros else ~np.isnan(kappas)
+        for kappa, both in zip(kappas, rated, strict=True):
+            total += np.nan_to_num(kappa(drawn))
+            # A pair of whom no item was drawn is absent, not constant.
+            count += drawn[:, both].any(axis=1)
         return divide(total, count)
 
     return mean
