@@ -6,6 +6,7 @@ NaN and a `reason`. Most have a `resampled_…` form, which `bootstrap` takes.
 """
 
 from panel.statistics.added_raters import AddedRaters, added_raters
+from panel.statistics.agree import By, agree
 from panel.statistics.agreement import (
     PerfectAgreement,
     RankingAgreement,
@@ -22,6 +23,7 @@ from panel.statistics.ceiling import (
 )
 from panel.statistics.components import Components, variance_components
 from panel.statistics.concordance import kendall_w
+from panel.statistics.correlate import correlate
 from panel.statistics.correlation import (
     Correlation,
     correlation,
@@ -49,7 +51,7 @@ from panel.statistics.pairwise import (
     tau_b_matrix,
 )
 from panel.statistics.permutation import correlation_test, permutation_p_value
-from panel.statistics.preferences import Preferences, preferences
+from panel.statistics.preferences import Preferences, preferences, resampled_preferences
 from panel.statistics.prompts import OverPrompts, over_prompts, resampled_over_prompts
 from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
 from panel.statistics.ranks import Ranks, mean_ranks, ranks_within
@@ -62,6 +64,7 @@ from panel.statistics.substitution import (
     resampled_substitution,
     substitution,
 )
+from panel.statistics.table import Ratings, Row, Settings
 from panel.statistics.worth import (
     LeaveOneOut,
     effective_judges,
@@ -73,6 +76,7 @@ from panel.statistics.worth import (
 __all__ = [
     "CUSTOM_DIMENSIONS",
     "AddedRaters",
+    "By",
     "Ceiling",
     "Components",
     "Correlation",
@@ -92,17 +96,22 @@ __all__ = [
     "Preferences",
     "RankingAgreement",
     "Ranks",
+    "Ratings",
     "Reason",
     "Resampled",
+    "Row",
+    "Settings",
     "SourceMeans",
     "Subset",
     "Substitution",
     "SystemRank",
     "added_raters",
+    "agree",
     "bootstrap",
     "by_items",
     "cohen_kappa",
     "competition_ranks",
+    "correlate",
     "correlation",
     "correlation_test",
     "custom_loss",
@@ -136,6 +145,7 @@ __all__ = [
     "resampled_mean",
     "resampled_over_prompts",
     "resampled_pairwise",
+    "resampled_preferences",
     "resampled_substitution",
     "row_means",
     "score_distributions",

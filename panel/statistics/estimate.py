@@ -15,6 +15,7 @@ class Reason(StrEnum):
     FEW_PROMPTS = "no prompt has a defined value"
     FEW_CLUSTERS = "fewer than two clusters to resample"
     FEW_SOURCES = "fewer than two sources"
+    NO_RATINGS = "no ratings"
     NO_SHARED_ITEMS = "no shared items"
     NO_COMPLETE_RATERS = "fewer than two raters rated every item"
     NO_PAIRS = "no pair of raters shares enough items"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from panel.statistics.arrays import Array, Labels, Resampled, divide, labelled
+from panel.statistics.arrays import Array, Codes, Labels, Resampled, divide, labelled
 from panel.statistics.estimate import Estimate, Reason
 
 
@@ -63,14 +63,27 @@ def resampled_over_prompts(result: OverPrompts, prompts: Labels) -> Resampled:
     names, codes = labelled(prompts, len(prompts))
     values = dict(zip(result.prompts, (e.value for e in result.values), strict=True))
     by_prompt = np.array([values[name] for name in names])
-    first = np.array([np.flatnonzero(codes == code)[0] for code in range(len(names))])
     defined = ~np.isnan(by_prompt)
 
     def statistic(weights: Array) -> Array:
-        drawn = weights[:, first]
-        if (drawn[:, codes] != weights).any():
-            raise ValueError("a statistic within prompts is resampled by whole prompts")
-        kept = drawn[:, defined]
+        kept = weights_of_prompts(weights, codes)[:, defined]
         return divide(kept @ by_prompt[defined], kept.sum(axis=1))
 
     return statistic
+
+
+def weights_of_prompts(weights: Array, codes: Codes) -> Array:
+    """How often each prompt was drawn, `(resamples, prompts)`, from how often its items were.
+
+    Args:
+        weights: `(resamples, items)`.
+        codes: each item's prompt, all of 0, 1, … occurring.
+
+    Raises:
+        ValueError: items of a prompt were not drawn equally often.
+    """
+    _, first = np.unique(codes, return_index=True)
+    drawn = weights[:, first]
+    if (drawn[:, codes] != weights).any():
+        raise ValueError("a statistic within prompts is resampled by whole prompts")
+    return drawn

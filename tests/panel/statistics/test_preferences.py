@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from panel.statistics import Reason, preferences, score_distributions, source_means
+from panel.statistics import (
+    Reason,
+    preferences,
+    resampled_preferences,
+    score_distributions,
+    source_means,
+)
 
 
 def test_preferences_by_hand() -> None:
@@ -52,6 +58,27 @@ def test_preferences_properties(ratings: np.ndarray, seed: int) -> None:
     changed = preferences(np.exp(ratings), sources, prompts)
     assert changed.win_rate == pytest.approx(ours.win_rate, nan_ok=True)
     assert changed.first_place == pytest.approx(ours.first_place, nan_ok=True)
+
+
+def test_preferences_are_resampled_by_prompt() -> None:
+    """A prompt drawn twice gives its comparisons and rankings twice."""
+    rng = np.random.default_rng(0)
+    ratings = rng.integers(1, 5, (9, 3)).astype(float)
+    ratings[rng.random(ratings.shape) < 0.2] = nan
+    sources, prompts = list("abcabbcca"), [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    drawn = np.array([2, 0, 1])
+    items = np.concatenate([np.flatnonzero(np.array(prompts) == p) for p in (0, 0, 2)])
+    expected = preferences(
+        ratings[items], [sources[i] for i in items], np.repeat([0, 1, 2], 3).tolist()
+    )
+    found = resampled_preferences(ratings, sources, prompts)
+    weights = drawn[prompts][None].astype(float)
+    for place, source in enumerate(expected.sources):
+        wins, firsts = (function(weights)[0] for function in found[source])
+        assert wins == pytest.approx(expected.win_rate[place])
+        assert firsts == pytest.approx(expected.first_place[place])
+    with pytest.raises(ValueError, match="by whole prompts"):
+        found["a"][0](np.arange(9.0)[None])
 
 
 def test_one_source_has_nothing_to_win() -> None:
