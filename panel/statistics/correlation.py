@@ -1,0 +1,203 @@
+"""How two sets of scores go together: τ_b, τ_c, Spearman's ρ, Pearson's r.
+
+The values are scipy's. The resampled forms are ours, since scipy has none: each equals
+scipy's statistic on the resampled pairs, and takes all resamples at once.
+
+Sources: M. G. Kendall (1945), "The treatment of ties in ranking problems" (τ_b; the form
+in the SCRuB paper, section 14.5); A. Stuart (1953), "The estimation and comparison of
+strengths of association in contingency tables" (τ_c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from panel.statistics.arrays import (
+    Array,
+    Labels,
+    Resampled,
+    Values,
+    divide,
+    members,
+    scaled,
+    several,
+    shared,
+)
+from panel.statistics.estimate import Estimate, Reason
+
+Correlation = Literal["tau_b", "tau_c", "spearman", "pearson"]
+
+ROWS_AT_ONCE = 256
+"""Rows of an item × item matrix held at a time."""
+
+
+def correlation(x: ArrayLike, y: ArrayLike, kind: Correlation) -> Estimate:
+    """The correlation of two sets of scores over the items that both have.
+
+    Args:
+        x, y: `(items,)`, NaN where missing.
+        kind: `tau_b` corrects for ties on either side; `tau_c` suits scores with
+            different numbers of possible values; `spearman` and `pearson`.
+
+    Returns:
+        A value in [−1, 1] and scipy's two-sided p-value, which takes items as
+        independent (see `permutation.correlation_test` for responses to shared prompts).
+        Undefined without two shared items, or where either side is constant on them.
+
+    Raises:
+        ValueError: the shapes differ, a value is infinite, or an unknown kind.
+    """
+    _check(kind)
+    first, second, both = shared(x, y)
+    first, second = first[both], second[both]
+    n_items = len(first)
+    reason = _why_undefined(first, second)
+    if reason:
+        return Estimate.undefined(reason, n_items=n_items, n_raters=2)
+    if kind == "pearson":
+        result = stats.pearsonr(_centred(first), _centred(second))
+    elif kind == "spearman":
+        result = stats.spearmanr(first, second)
+    else:
+        result = stats.kendalltau(first, second, variant=kind[-1])
+    # scipy's rounding can pass the bounds by a hair.
+    value = float(np.clip(result.statistic, -1, 1))
+    # With two pairs there is no distribution to take a p-value from.
+    p_value = float(result.pvalue) if n_items > 2 else float("nan")
+    return Estimate(value, n_items, n_raters=2, p_value=p_value)
+
+
+def resampled_correlation(x: ArrayLike, y: ArrayLike, kind: Correlation) -> Resampled:
+    """The correlation as a function of resampling weights; args as for `correlation`."""
+    _check(kind)
+    first, second, both = shared(x, y)
+    if not both.any():
+        return lambda weights: np.full(len(weights), np.nan)
+    function = _RESAMPLED[kind](first[both], second[both])
+    return lambda weights: np.clip(function(weights[:, both]), -1, 1)
+
+
+def within_prompts(
+    x: ArrayLike, y: ArrayLike, prompts: Labels, kind: Correlation
+) -> tuple[tuple[object, Estimate], ...]:
+    """The correlation inside each prompt, in order of appearance; their mean is taken by
+    `prompts.over_prompts`. Args and errors as for `correlation`, and one label an item."""
+    first, second, _ = shared(x, y)
+    return tuple(
+        (name, correlation(first[items], second[items], kind))
+        for name, items in members(prompts, len(first))
+    )
+
+
+def _check(kind: str) -> None:
+    if kind not in get_args(Correlation):
+        raise ValueError(f"kind is one of {', '.join(get_args(Correlation))}, found {kind!r}")
+
+
+def _why_undefined(x: Array, y: Array) -> Reason | None:
+    if len(x) == 0:
+        return Reason.NO_SHARED_ITEMS
+    if len(x) < 2:
+        return Reason.FEW_ITEMS
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return Reason.CONSTANT_RATER
+    return None
+
+
+def _pair_sums(x: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Sums over ordered pairs of items, weighted: the sign of agreement, the pairs untied
+    in x, and those untied in y; each `(resamples,)`. They are whole numbers, so exact."""
+    agreement, untied_x, untied_y = (np.zeros(len(weights)) for _ in range(3))
+    for start in range(0, len(x), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        sign_x = np.sign(x[rows, None] - x[None, :])
+        sign_y = np.sign(y[rows, None] - y[None, :])
+        for total, signs in (
+            (agreement, sign_x * sign_y),
+            (untied_x, np.abs(sign_x)),
+            (untied_y, np.abs(sign_y)),
+        ):
+            total += np.einsum("rj,rj->r", weights[:, rows] @ signs, weights)
+    return agreement, untied_x, untied_y
+
+
+def _tau_b(x: Array, y: Array) -> Resampled:
+    def statistic(weights: Array) -> Array:
+        agreement, untied_x, untied_y = _pair_sums(x, y, weights)
+        return divide(agreement, np.sqrt(untied_x) * np.sqrt(untied_y))
+
+    return statistic
+
+
+def _tau_c(x: Array, y: Array) -> Resampled:
+    """τ_c = 2 (concordant − discordant) / (n² (m − 1) / m), m the smaller number of
+    distinct values; the sum over ordered pairs already holds the 2."""
+    sides = (Values.of(x), Values.of(y))
+
+    def statistic(weights: Array) -> Array:
+        agreement, _, _ = _pair_sums(x, y, weights)
+        smaller = np.minimum(*((side.count(weights) > 0).sum(axis=1) for side in sides))
+        return divide(agreement * smaller, weights.sum(axis=1) ** 2 * (smaller - 1))
+
+    return statistic
+
+
+def _spearman(x: Array, y: Array) -> Resampled:
+    sides = (Values.of(x), Values.of(y))
+
+    def statistic(weights: Array) -> Array:
+        counts = [side.count(weights) for side in sides]
+        # Mid-ranks up to a constant, which r does not see.
+        rank_x, rank_y = (
+            (np.cumsum(count, axis=1) - count / 2)[:, side.codes]
+            for side, count in zip(sides, counts, strict=True)
+        )
+        values = _weighted_pearson(rank_x, rank_y, weights)
+        return np.where(several(counts[0]) & several(counts[1]), values, np.nan)
+
+    return statistic
+
+
+def _pearson(x: Array, y: Array) -> Resampled:
+    sides = (Values.of(x), Values.of(y))
+    centred_x, centred_y = _centred(x)[None], _centred(y)[None]
+
+    def statistic(weights: Array) -> Array:
+        values = _weighted_pearson(centred_x, centred_y, weights)
+        defined = several(sides[0].count(weights)) & several(sides[1].count(weights))
+        return np.where(defined, values, np.nan)
+
+    return statistic
+
+
+def _centred(scores: Array) -> Array:
+    """Scores about their median and of magnitude one, which leaves r as it is.
+
+    The difference of two nearly equal scores is exact, so scores that differ in their
+    last digits only do not lose them (nor does scipy warn of it).
+    """
+    return scaled(scores - np.median(scores))
+
+
+def _weighted_pearson(x: Array, y: Array, weights: Array) -> Array:
+    """Pearson's r of each row of x and y `(resamples or 1, items)`, weighted."""
+    n = weights.sum(axis=1, keepdims=True)
+    x = x - divide((weights * x).sum(axis=1, keepdims=True), n)
+    y = y - divide((weights * y).sum(axis=1, keepdims=True), n)
+    covariance, variance_x, variance_y = (
+        (weights * product).sum(axis=1) for product in (x * y, x * x, y * y)
+    )
+    return divide(covariance, np.sqrt(variance_x) * np.sqrt(variance_y))
+
+
+_RESAMPLED: dict[Correlation, Callable[[Array, Array], Resampled]] = {
+    "tau_b": _tau_b,
+    "tau_c": _tau_c,
+    "spearman": _spearman,
+    "pearson": _pearson,
+}

@@ -1,0 +1,55 @@
+"""A statistic's value, or the named reason why it has none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isnan, nan
+
+
+class Reason(StrEnum):
+    """Why a statistic is undefined. Undefined is undefined: never 0, 1 or a warning."""
+
+    FEW_RATERS = "fewer than two raters"
+    FEW_ITEMS = "fewer than two items"
+    FEW_PROMPTS = "no prompt has a defined value"
+    FEW_CLUSTERS = "fewer than two clusters to resample"
+    FEW_SOURCES = "fewer than two sources"
+    NO_RATINGS = "no ratings"
+    NO_SHARED_ITEMS = "no shared items"
+    NO_COMPLETE_RATERS = "fewer than two raters rated every item"
+    NO_PAIRS = "no pair of raters shares enough items"
+    NO_COMPARISONS = "no pair of items that the reference tells apart"
+    ONE_VALUE = "one-value domain"
+    CONSTANT_RATER = "constant rater"
+    NO_ERROR_TERM = "too few ratings to tell items, raters and error apart"
+    NO_VARIANCE = "no variance"
+    NOT_POSITIVE = "the variances do not add up to a positive total"
+    ALL_RESAMPLES_UNDEFINED = "every resample is undefined"
+    RESAMPLES_CONSTANT = "every resample gave the same value"
+    OUTSIDE_RESAMPLES = "the estimate lies outside its resamples"
+    NOT_REACHED = "no subset reaches the threshold"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One statistic over one set of ratings.
+
+    `value` is NaN exactly when `reason` says why. `n_items` and `n_raters` count what
+    entered the value, not what was handed in.
+    """
+
+    value: float
+    n_items: int
+    n_raters: int
+    p_value: float = nan
+    reason: Reason | None = None
+
+    def __post_init__(self) -> None:
+        if isnan(self.value) != (self.reason is not None):
+            raise ValueError("an estimate has either a value or a reason for having none")
+
+    @classmethod
+    def undefined(cls, reason: Reason, *, n_items: int = 0, n_raters: int = 0) -> Estimate:
+        """The estimate that has no value, and why."""
+        return cls(nan, n_items, n_raters, reason=reason)
