@@ -94,9 +94,14 @@ def test_equals_the_variance_components(ratings: np.ndarray) -> None:
     total = sum(found.variances.values())
     ours = icc(ratings, "icc2")
     if ours.reason is None:
-        assert ours.value == pytest.approx(found.variances["item"] / total, abs=1e-6)
+        assert ours.value * total == pytest.approx(found.variances["item"], abs=1e-6)
     else:
-        assert not total > 1e-9
+        assert not total > 1e-6
+
+
+def test_variances_that_cancel_have_no_share() -> None:
+    """Components −1/2, −1/3 and 5/6 sum to 0: no ICC, not one of a rounding error."""
+    assert icc([[2, 1], [nan, 2], [nan, 2]]).reason is Reason.NOT_POSITIVE
 
 
 def test_one_way_with_gaps() -> None:
