@@ -146,8 +146,9 @@ def _report(responses: int, three: Outcome, two: Outcome) -> bool:
     print(f"bound {bound:,.0f} s:\n  {how}\n")
     scored = Counter((j["prompt_id"], j["id"]) for j in three.judgments if j["status"] == "scored")
     stated = {(v["prompt_id"], v["id"]): int(v["n_judges"]) for v in three.verdicts}
-    # A dead model is known to be dead after its calls have been tried to the end, once.
-    allowance = bound_s(1, models=1)[0]
+    held_back = three.served_s - two.served_s
+    # Two runs alone differ by as much: it hangs on the longest chain of waits.
+    allowance = max(5.0, 0.15 * two.served_s)
     checks = {
         "every judgment is there once": len(three.judgments) == responses * 3 * JUDGES
         and len({(j["prompt_id"], j["id"], j["judge"]) for j in three.judgments})
@@ -166,8 +167,8 @@ def _report(responses: int, three: Outcome, two: Outcome) -> bool:
             _share_scored(three) - _share_scored(two)
         )
         <= 0.03,
-        f"the others finished at most {allowance:.0f} s later with it": three.served_s
-        <= two.served_s + allowance,
+        f"the others finished {held_back:.1f} s later with it, at most {allowance:.1f} s": held_back
+        <= allowance,
         "each verdict's n_judges is its number of scored judgments": stated
         == {key: scored[key] for key in stated},
     }

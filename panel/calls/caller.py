@@ -30,6 +30,8 @@ ATTEMPTS = 6
 TOTAL_S = 600.0
 """How long one call may take with all its attempts and waits, in seconds."""
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
+_SILENCE_S = 3.0
+"""How long a server that has never answered is tried."""
 _GIVE_UP_AFTER = 5
 """Calls in a row, each tried to the end, after which a model counts as dead."""
 
@@ -46,6 +48,8 @@ class Line:
     dead: str | None = None
     died: asyncio.Event = field(default_factory=asyncio.Event)
     lost_in_a_row: int = 0
+    answered: bool = False
+    silent_since: float | None = None
 
     def give_up(self, why: str) -> None:
         """Ask this model no more; whoever waits to try again learns of it at once."""
@@ -175,15 +179,29 @@ class Caller:
             async with asyncio.timeout(line.timeout_s):
                 reply = await line.speaker.reply(ask)
         except TimeoutError:
+            self._mind_silence(line)
             self.tally.faults["timeout"] += 1
             limit = "" if line.timeout_s is None else f" within {line.timeout_s:g} s"
             raise CallError(f"no answer{limit}", kind="transient") from None
         except CallError as error:
             self.tally.faults[_fault_name(error)] += 1
+            if error.status is None and error.kind == "transient":
+                self._mind_silence(line)
             self._heed(line, error)
             raise
+        line.answered = True
         self.tally.spent[model] = self.tally.spent.get(model, Usage()) + reply.usage
         return replace(reply, latency_s=time.monotonic() - started)
+
+    def _mind_silence(self, line: Line) -> None:
+        """Give up a server that is not there sooner than one that has been.
+
+        Whoever waits for it holds up the other models of the same response.
+        """
+        line.silent_since = line.silent_since or time.monotonic()
+        silence = time.monotonic() - line.silent_since
+        if not line.answered and silence > _SILENCE_S:
+            line.give_up(f"it has not answered once, and was tried for {silence:.0f} s")
 
     def _heed(self, line: Line, error: CallError) -> None:
         """Hold back where the provider has said for how long."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from panel.panel import Panel
 
 FOUND = 1
-INTERRUPTED = 130
 
 
 @click.group()
@@ -106,39 +104,17 @@ def _measure(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """The audit itself, with its progress, its tables and its exit status."""
-    import gc
-
+    """The audit itself, with its tables and its exit status."""
     from rich.console import Console
 
     from panel.audit.injection import audit_injection, n_judgments
-    from panel.cli.progress import ScoreProgress
-    from panel.models.weights import NOTICE
-    from panel.seating import DEFAULT_MODEL
+    from panel.cli.watching import counted, watched
 
-    said = Console(stderr=True, highlight=False)
-    responses = f"{len(batch):,} response{'s' if len(batch) != 1 else ''}"
-    said.print(
-        f"{responses}, each alone and with {len(attacks)} attack{'s' if len(attacks) != 1 else ''}"
-        f" × {len(panel.judges)} judges ({', '.join(panel.models)})",
-        markup=False,
+    what = (
+        f"{counted(len(batch), 'response')}, each alone and with {counted(len(attacks), 'attack')}"
     )
-    if DEFAULT_MODEL in panel.models:
-        said.print(NOTICE, style="yellow")
-    gc.freeze()
-    progress = ScoreProgress(n_judgments(panel, batch, attacks), panel.prices)
-    try:
-        with progress:
-            found = audit_injection(panel, batch, attacks, out=folder, on_judgment=progress.take)
-    except KeyboardInterrupt:
-        said.print(
-            f"Interrupted: {progress.done:,} of {progress.total:,} judgments are done and kept, "
-            f"and written to {folder}. The same command goes on from there.",
-            markup=False,
-        )
-        # A model in this process may be in the middle of a text: it is not waited for.
-        sys.stderr.flush()
-        os._exit(INTERRUPTED)
+    with watched(panel, what, n_judgments(panel, batch, attacks), folder) as progress:
+        found = audit_injection(panel, batch, attacks, out=folder, on_judgment=progress.take)
     if as_json:
         sys.stdout.write((folder / "injection.json").read_text("utf-8"))
     else:
@@ -146,7 +122,7 @@ def _measure(
         Console().print(f"The run is in {folder}", soft_wrap=True, markup=False)
     reasons = _reasons(found)
     if reasons:
-        said.print(f"Exit status {FOUND}: {'; '.join(reasons)}.", markup=False, soft_wrap=True)
+        click.echo(f"Exit status {FOUND}: {'; '.join(reasons)}.", err=True)
         sys.exit(FOUND)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from panel.panel import Panel
 
 INCOMPLETE = 1
-INTERRUPTED = 130
 
 
 @click.command()
@@ -128,38 +126,15 @@ def _tell(panel: Panel, batch: list[Response]) -> None:
 
 
 def _read(panel: Panel, batch: list[Response], folder: Path, caps: Caps, as_json: bool) -> None:
-    """The run itself, with its progress, its tables and its exit status."""
-    import gc
-
+    """The run itself, with its tables and its exit status."""
     from rich.console import Console
 
-    from panel.cli.progress import ScoreProgress
     from panel.cli.tables import show_run
-    from panel.models.weights import NOTICE
-    from panel.seating import DEFAULT_MODEL
+    from panel.cli.watching import counted, watched
 
-    said = Console(stderr=True, highlight=False)
-    responses = f"{len(batch):,} response{'s' if len(batch) != 1 else ''}"
-    said.print(
-        f"{responses} × {len(panel.judges)} judges ({', '.join(panel.models)})", markup=False
-    )
-    if DEFAULT_MODEL in panel.models:
-        said.print(NOTICE, style="yellow")
-    # What the imports made stays for good: the collector need not look at it again.
-    gc.freeze()
-    progress = ScoreProgress(len(batch) * len(panel.judges), panel.prices)
-    try:
-        with progress:
-            run = panel.score(batch, out=folder, caps=caps, on_judgment=progress.take)
-    except KeyboardInterrupt:
-        said.print(
-            f"Interrupted: {progress.done:,} of {progress.total:,} judgments are done and kept, "
-            f"and written to {folder}. The same command goes on from there.",
-            markup=False,
-        )
-        # A model in this process may be in the middle of a text: it is not waited for.
-        sys.stderr.flush()
-        os._exit(INTERRUPTED)
+    total = len(batch) * len(panel.judges)
+    with watched(panel, counted(len(batch), "response"), total, folder) as progress:
+        run = panel.score(batch, out=folder, caps=caps, on_judgment=progress.take)
     if as_json:
         sys.stdout.write((folder / "summary.json").read_text("utf-8"))
     else:

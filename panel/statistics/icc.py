@@ -21,6 +21,9 @@ Form = Literal["icc1", "icc2", "icc2k"]
 SINGULAR = 1e-10
 """Equations whose determinant is this small beside their rows' lengths tell nothing apart."""
 
+ROUNDING = 1e-9
+"""Variances that cancel to less than this share of their sizes add up to nothing."""
+
 
 def icc(ratings: ArrayLike, form: Form = "icc2") -> Estimate:
     """An intraclass correlation of the raters.
@@ -74,7 +77,8 @@ def resampled_icc(ratings: ArrayLike, form: Form = "icc2") -> Resampled:
         items, raters, residual = _variances(values, counts, weights, form != "icc1")
         mean_of = 1.0 if form != "icc2k" else _harmonic_mean(counts.sum(axis=1), weights)
         total = items + (raters + residual) / mean_of
-        return divide(items, np.where(total > 0, total, 0))
+        size = np.abs(items) + (np.abs(raters) + np.abs(residual)) / mean_of
+        return divide(items, np.where(total > ROUNDING * size, total, 0))
 
     return statistic
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from panel.statistics import (
+    Estimate,
     Reason,
     correlation,
     over_prompts,
@@ -163,6 +164,14 @@ def test_over_prompts_keeps_a_shared_reason() -> None:
     assert over_prompts([("a", constant), ("b", constant)]).mean.reason is Reason.CONSTANT_RATER
     assert over_prompts([("a", constant), ("b", short)]).mean.reason is Reason.FEW_PROMPTS
     assert over_prompts([]).mean.reason is Reason.FEW_PROMPTS
+
+
+def test_an_estimate_has_a_value_or_a_reason() -> None:
+    """NaN without a reason, and a reason beside a value, cannot be made."""
+    with pytest.raises(ValueError, match="either a value or a reason"):
+        Estimate(nan, 1, 2)
+    with pytest.raises(ValueError, match="either a value or a reason"):
+        Estimate(0.5, 1, 2, reason=Reason.FEW_ITEMS)
 
 
 def test_bad_input_is_refused() -> None:

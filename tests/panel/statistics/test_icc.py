@@ -94,9 +94,24 @@ def test_equals_the_variance_components(ratings: np.ndarray) -> None:
     total = sum(found.variances.values())
     ours = icc(ratings, "icc2")
     if ours.reason is None:
-        assert ours.value == pytest.approx(found.variances["item"] / total, abs=1e-6)
+        assert ours.value * total == pytest.approx(found.variances["item"], abs=1e-6)
     else:
-        assert not total > 1e-9
+        assert not total > 1e-6
+
+
+def test_raters_who_share_no_item_cannot_be_told_from_items() -> None:
+    """Each item rated by raters of its own: ICC(1) is defined, ICC(2,1) is not.
+
+    1 2 against 4 5: between 2 · 1.5² · 2 = 9 over 1, within 1/2, so (9 − 1/2) / (9 + 1/2).
+    """
+    ratings = [[1, 2, nan, nan], [nan, nan, 4, 5]]
+    assert icc(ratings, "icc1").value == pytest.approx(8.5 / 9.5)
+    assert icc(ratings, "icc2").reason is Reason.NO_ERROR_TERM
+
+
+def test_variances_that_cancel_have_no_share() -> None:
+    """Components −1/2, −1/3 and 5/6 sum to 0: no ICC, not one of a rounding error."""
+    assert icc([[2, 1], [nan, 2], [nan, 2]]).reason is Reason.NOT_POSITIVE
 
 
 def test_one_way_with_gaps() -> None:
