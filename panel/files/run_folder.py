@@ -168,8 +168,5 @@ def _pretty(document: dict[str, Any]) -> bytes:
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file so that it is either the old one or the whole new one."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
-    with new.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    new.write_bytes(content)
     new.replace(path)
