@@ -108,9 +108,12 @@ def test_ctrl_c_ends_at_once_and_the_same_command_goes_on(tmp_path: Path) -> Non
     """Interrupted, a run says what is done within two seconds; resumed, it asks only the rest."""
     with serving(answer, latency_s=0.05) as server:
         desk = Desk(tmp_path, server.base_url)
+        # A shell's background job ignores Ctrl-C, and so would what it starts.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         process = subprocess.Popen(
             desk.command, env=desk.env, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        signal.signal(signal.SIGINT, before)
         while len(server.calls) < 40:
             time.sleep(0.02)
         started = time.monotonic()
