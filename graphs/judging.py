@@ -141,6 +141,7 @@ async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
             base,
             status=reading.status,
             scores=reading.scores,
+            labels=reading.labels,
             abstained=reading.abstained,
             rationale=reading.rationale,
             raw=reading.raw,
@@ -175,8 +176,7 @@ def question_of(rubric: Rubric, persona: Persona, response: Response) -> Questio
 
 def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
     """The panel's verdict on the response."""
-    names = [dimension.id for dimension in runtime.context.rubric.dimensions]
-    return {"verdict": aggregate(state["judgments"], names)}
+    return {"verdict": aggregate(state["judgments"], runtime.context.rubric)}
 
 
 @cache

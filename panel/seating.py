@@ -83,12 +83,19 @@ def rubric_of(given: str | Path | Rubric) -> Rubric:
 
 
 def seats(
-    given: Sequence[str | ModelConfig | BaseChatModel], elicitation: str | None
+    given: Sequence[str | ModelConfig | BaseChatModel], elicitation: str | None, rubric: Rubric
 ) -> tuple[Seat, ...]:
+    """The models, each with the elicitation by which it is asked.
+
+    Raises:
+        ConfigurationError: a model cannot be had, or its elicitation cannot serve the rubric.
+    """
     seats, wrong = [], []
     for one in given:
         try:
-            seats.append(_model(one, elicitation))
+            seat = _model(one, elicitation, rubric)
+            _refuse_unserved(seat, rubric)
+            seats.append(seat)
         except ConfigurationError as error:
             wrong.append(str(error))
     if wrong:
@@ -103,7 +110,9 @@ def seats(
     return tuple(seats)
 
 
-def _model(given: str | ModelConfig | BaseChatModel, elicitation: str | None) -> Seat:
+def _model(
+    given: str | ModelConfig | BaseChatModel, elicitation: str | None, rubric: Rubric
+) -> Seat:
     if isinstance(given, str):
         if not re.match(MODEL_SPEC, given):
             raise ConfigurationError(
@@ -111,7 +120,8 @@ def _model(given: str | ModelConfig | BaseChatModel, elicitation: str | None) ->
             )
         given = ModelConfig(model=given)
     if isinstance(given, ModelConfig):
-        default = "expected" if given.provider == "local" else "dimensions"
+        expects = given.provider == "local" and not load_elicitation("expected").serves(rubric)
+        default = "expected" if expects else "dimensions"
         chosen = given.elicitation or elicitation or default
         _refuse_unknown(chosen)
         return Seat(given.model, given, speaker_for(given), chosen)
@@ -137,6 +147,21 @@ def _refuse_unknown(elicitation: str) -> None:
         raise ConfigurationError(
             f"no elicitation is called {elicitation!r}; there are {', '.join(known)}"
         )
+
+
+def _refuse_unserved(seat: Seat, rubric: Rubric) -> None:
+    why = load_elicitation(seat.elicitation).serves(rubric)
+    if why is None:
+        return
+    able = [
+        name
+        for name in rubric_library.elicitation_names()
+        if load_elicitation(name).serves(rubric) is None
+    ]
+    raise ConfigurationError(
+        f"{seat.id}: the elicitation {seat.elicitation!r} cannot serve the rubric {rubric.id!r}: "
+        f"{why}; use {' or '.join(map(repr, able))}"
+    )
 
 
 def beside(file: Path, name: str, shipped: dict[str, Path]) -> str | Path:

@@ -3,6 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
+from rubrics.composite import Composite
 from rubrics.elicitation import (
     Ask,
     Dialogue,
@@ -16,17 +17,21 @@ from rubrics.elicitation import (
     elicitation_names,
     load_elicitation,
 )
-from rubrics.rubric import Abstention, Dimension, Rubric, Scale
+from rubrics.rubric import Abstention, Dimension, Rubric
+from rubrics.scale import CategoryScale, RealScale, Scale
 
 __all__ = [
     "Abstention",
     "Ask",
+    "CategoryScale",
+    "Composite",
     "Dialogue",
     "Dimension",
     "Elicitation",
     "Position",
     "Question",
     "Reading",
+    "RealScale",
     "Reply",
     "Rubric",
     "Scale",
