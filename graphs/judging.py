@@ -142,6 +142,7 @@ async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
             base,
             status=reading.status,
             scores=reading.scores,
+            labels=reading.labels,
             abstained=reading.abstained,
             rationale=reading.rationale,
             raw=reading.raw,
@@ -179,8 +180,7 @@ def question_of(
 
 def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
     """The panel's verdict on the response."""
-    names = [dimension.id for dimension in runtime.context.rubric.dimensions]
-    return {"verdict": aggregate(state["judgments"], names)}
+    return {"verdict": aggregate(state["judgments"], runtime.context.rubric)}
 
 
 @cache

@@ -14,7 +14,7 @@ if clashes():
     raise ImportError(CLASH)
 
 if TYPE_CHECKING:
-    from graphs import Judge, Judgment, Response, Summary, Verdict
+    from graphs import Judge, Judgment, LabelSummary, Response, Summary, Verdict
     from panel.calls.budget import Caps
     from panel.config import ModelConfig
     from panel.errors import (
@@ -32,10 +32,19 @@ if TYPE_CHECKING:
     from panel.run import Coverage, Run
     from panel.statistics.ranking import SystemRank
     from personas import Persona, PersonaSet
-    from rubrics import Abstention, Dimension, Rubric, Scale, Usage
+    from rubrics import (
+        Abstention,
+        CategoryScale,
+        Composite,
+        Dimension,
+        RealScale,
+        Rubric,
+        Scale,
+        Usage,
+    )
 
 _HOMES = {
-    "graphs": ("Judge", "Judgment", "Response", "Summary", "Verdict"),
+    "graphs": ("Judge", "Judgment", "LabelSummary", "Response", "Summary", "Verdict"),
     "panel.calls.budget": ("Caps",),
     "panel.config": ("ModelConfig",),
     "panel.errors": (
@@ -53,13 +62,24 @@ _HOMES = {
     "panel.run": ("Coverage", "Run"),
     "panel.statistics.ranking": ("SystemRank",),
     "personas": ("Persona", "PersonaSet"),
-    "rubrics": ("Abstention", "Dimension", "Rubric", "Scale", "Usage"),
+    "rubrics": (
+        "Abstention",
+        "CategoryScale",
+        "Composite",
+        "Dimension",
+        "RealScale",
+        "Rubric",
+        "Scale",
+        "Usage",
+    ),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Abstention",
     "Caps",
+    "CategoryScale",
+    "Composite",
     "ConfigurationError",
     "Coverage",
     "Dimension",
@@ -68,11 +88,13 @@ __all__ = [
     "InputError",
     "Judge",
     "Judgment",
+    "LabelSummary",
     "ModelConfig",
     "Panel",
     "PanelError",
     "Persona",
     "PersonaSet",
+    "RealScale",
     "Response",
     "Rubric",
     "Run",

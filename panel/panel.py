@@ -60,14 +60,15 @@ class Panel:
         models: specs (`provider:name`), `ModelConfig`s, or LangChain chat models.
         rubric: from the library by name, the path of a YAML file, or a `Rubric`.
         elicitation: how every judge is asked; by default `expected` for embedded
-            models and `dimensions` for the others.
+            models where it can serve the rubric, and `dimensions` otherwise.
         layout: whether a question begins with what all judges of a response share, which
             a model then reads once for all of them, or with who the judge is.
         concurrency: calls in flight at most, for each model that sets no limit itself.
         seed: of the resampling behind intervals.
 
     Raises:
-        ConfigurationError: a model cannot be had; says what is missing.
+        ConfigurationError: a model cannot be had (says what is missing), or an elicitation
+            cannot serve the rubric.
         InputError: a persona set or rubric cannot be read; lists every fault.
     """
 
@@ -92,7 +93,7 @@ class Panel:
             [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
         )
         self._layout: Layout = layout
-        self._models = seats(several, elicitation, layout, len(self.personas))
+        self._models = seats(several, elicitation, layout, len(self.personas), self.rubric)
         self._concurrency = concurrency
         self.judges = tuple(
             Judge(persona.id, model.id, model.elicitation)
