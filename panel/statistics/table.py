@@ -30,6 +30,7 @@ class Ratings:
         groups: one a rater: human, expert, a model.
         prompts, sources: one an item, None where there are none.
         lower_is_better: whether scores are ranks, 1 the best.
+        personas: who speaks, one a rater, None where raters are no personas.
     """
 
     scores: Array
@@ -40,6 +41,7 @@ class Ratings:
     prompts: tuple[str, ...] | None = None
     sources: tuple[str, ...] | None = None
     lower_is_better: bool = False
+    personas: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.items), len(self.raters), len(self.dimensions))
@@ -52,7 +54,13 @@ class Ratings:
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
                 raise ValueError(f"{twice!r} is twice among the {kind}")
-        for kind, length in (("groups", shape[1]), ("prompts", shape[0]), ("sources", shape[0])):
+        lengths = {
+            "groups": shape[1],
+            "personas": shape[1],
+            "prompts": shape[0],
+            "sources": shape[0],
+        }
+        for kind, length in lengths.items():
             labels = getattr(self, kind)
             if labels is not None and len(labels) != length:
                 raise ValueError(f"{len(labels)} {kind} for {length}")
@@ -61,6 +69,12 @@ class Ratings:
     def sign(self) -> int:
         """What the scores are to be multiplied by so that higher is better."""
         return -1 if self.lower_is_better else 1
+
+    def composite(self) -> Ratings:
+        """These ratings on one dimension, `all`: each rater's mean over the dimensions, NaN
+        where one of them is missing."""
+        means = self.scores.mean(axis=2, keepdims=True)
+        return replace(self, scores=means, dimensions=(ALL,))
 
     def raters_by_group(self) -> dict[str, list[int]]:
         """The columns of each group in order of appearance, and of all where there are several."""
