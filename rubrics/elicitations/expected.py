@@ -46,10 +46,7 @@ def serves(rubric: Rubric) -> str | None:
 
 
 def calls(rubric: Rubric) -> tuple[int, int]:
-    """One call a dimension and one for the abstention, of a token or two each.
-
-    Categories whose names take several tokens and begin alike take some more.
-    """
+    """One call a dimension and one for the abstention, of a token or two each."""
     return len(rubric.dimensions) + (rubric.abstention is not None), 2
 
 
@@ -69,21 +66,21 @@ def dialogue(question: Question) -> Dialogue:
             scale = dimension.scale
             if isinstance(scale, RealScale):
                 raise TypeError(serves(rubric))
-            asked = (
-                f"one of {', '.join(scale.names)}"
-                if isinstance(scale, CategoryScale)
-                else f"score from {scale.min} to {scale.max}"
-            )
-            text = f"{letter}. {dimension.label}, {asked}:"
-            # What is read is in small letters, so what is looked for is, too.
-            answers = {str(value).lower(): value for value in scale.values}
-            weights, off = yield from _weights((*shared, text), tuple(answers))
+            if isinstance(scale, CategoryScale):
+                # By number: a name takes several tokens, and most that begin alike are none.
+                named = {str(number): name for number, name in enumerate(scale.names, start=1)}
+                listed = ", ".join(f"{number} {name}" for number, name in named.items())
+                text = f"{letter}. {dimension.label}: {listed}. The number of one of these:"
+                weights, off = yield from _weights((*shared, text), tuple(named))
+                labels[dimension.id] = named[_most_probable(weights)]
+                weights = {named[number]: p for number, p in weights.items()}
+            else:
+                text = f"{letter}. {dimension.label}, score from {scale.min} to {scale.max}:"
+                values = tuple(str(value) for value in scale.values)
+                weights, off = yield from _weights((*shared, text), values)
+                scores[dimension.id] = sum(int(value) * p for value, p in weights.items())
             seen[dimension.id] = weights
             off_scale[dimension.id] = off
-            if isinstance(scale, CategoryScale):
-                labels[dimension.id] = str(answers[_most_probable(weights)])
-            else:
-                scores[dimension.id] = sum(int(value) * p for value, p in weights.items())
         if rubric.abstention:
             text = f"Last. {rubric.abstention.guiding_question} Answer yes or no."
             weights, off = yield from _weights((*shared, text), _YES_NO)
@@ -147,7 +144,7 @@ def _weights(
 def _most_probable(weights: Mapping[str, float]) -> str:
     first, second = sorted(weights, key=weights.__getitem__, reverse=True)[:2]
     if weights[first] == weights[second]:
-        raise _NoAnswer(f"{first} and {second} are equally probable")
+        raise _NoAnswer(f"categories {first} and {second} are equally probable")
     return first
 
 
