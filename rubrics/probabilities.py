@@ -79,7 +79,7 @@ def most_probable(weights: Mapping[str, float]) -> str:
     """
     first, second = sorted(weights, key=weights.__getitem__, reverse=True)[:2]
     if weights[first] == weights[second]:
-        raise NoAnswer(f"{first} and {second} are equally probable")
+        raise NoAnswer(f"categories {first} and {second} are equally probable")
     return first
 
 

@@ -83,10 +83,10 @@ class _Weighed:
     abstained: bool | None = None
 
     def rate(self, dimension: Dimension, weights: Mapping[str, float], off: float) -> None:
-        """Take in a dimension's weights, by its answers in small letters."""
+        """Take in a dimension's weights, by the values of its scale."""
         self.note(dimension.id, weights, off)
         if isinstance(dimension.scale, CategoryScale):
-            self.labels[dimension.id] = _answers(dimension)[most_probable(weights)]
+            self.labels[dimension.id] = most_probable(weights)
         else:
             self.scores[dimension.id] = sum(int(value) * p for value, p in weights.items())
 
@@ -106,13 +106,6 @@ class _Weighed:
         )
 
 
-def _answers(dimension: Dimension) -> dict[str, str]:
-    """The values of a scale, by what is looked for: what is read is in small letters."""
-    if isinstance(dimension.scale, RealScale):
-        raise TypeError(f"{dimension.id} may be any number in a range")
-    return {str(value).lower(): str(value) for value in dimension.scale.values}
-
-
 # One question a dimension
 
 
@@ -124,14 +117,16 @@ def _apart(question: Question, weighed: _Weighed) -> Dialogue:
         scale = dimension.scale
         if isinstance(scale, RealScale):
             raise TypeError(serves(rubric))
-        asked = (
-            f"one of {', '.join(scale.names)}"
-            if isinstance(scale, CategoryScale)
-            else f"score from {scale.min} to {scale.max}"
-        )
-        text = f"{letter}. {dimension.label}, {asked}:"
-        weights, off = yield from weights_of((*shared, text), tuple(_answers(dimension)))
-        weighed.rate(dimension, weights, off)
+        if isinstance(scale, CategoryScale):
+            # By number: a name takes several tokens, and most that begin alike are none.
+            named = {str(number): name for number, name in enumerate(scale.names, start=1)}
+            listed = ", ".join(f"{number} {name}" for number, name in named.items())
+            text = f"{letter}. {dimension.label}: {listed}. The number of one of these:"
+        else:
+            named = {str(value): str(value) for value in scale.values}
+            text = f"{letter}. {dimension.label}, score from {scale.min} to {scale.max}:"
+        weights, off = yield from weights_of((*shared, text), tuple(named))
+        weighed.rate(dimension, {named[answer]: p for answer, p in weights.items()}, off)
     if rubric.abstention:
         text = f"Last. {rubric.abstention.guiding_question} Answer yes or no."
         weights, off = yield from weights_of((*shared, text), YES_NO)
@@ -195,9 +190,20 @@ def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
             if value is None and (dimension.id in rubric.categories or not rubric.not_assessable):
                 continue
             start = _place(text, dimension.id, value)
-            answers = tuple(_answers(dimension)) + (_NULL,) * rubric.not_assessable
+            if isinstance(dimension.scale, RealScale):
+                raise TypeError(serves(rubric))
+            # What is read is in small letters, so what is looked for is, too.
+            named = {str(value).lower(): str(value) for value in dimension.scale.values}
+            answers = (*named, _NULL) if rubric.not_assessable else tuple(named)
             weights, off = yield from weights_within(ask, last.logprobs, start, answers)
-            _rate_unless_null(weighed, dimension, weights, off)
+            null = weights.pop(_NULL, 0.0)
+            off += null * (1.0 - off)
+            # Left unrated where that is more probable than any rating.
+            if null > 0.5:
+                weighed.note(dimension.id, {_NULL: null}, off)
+                continue
+            shares = {named[answer]: p / (1.0 - null) for answer, p in weights.items()}
+            weighed.rate(dimension, shares, off)
         if rubric.abstention:
             start = _place(text, "abstained", written["abstained"])
             weights, off = yield from weights_within(ask, last.logprobs, start, _TRUE_FALSE)
@@ -206,19 +212,6 @@ def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
     except Unreadable as error:
         raise NoAnswer(f"its tokens cannot be read: {error}", last) from None
     return weighed.reading()
-
-
-def _rate_unless_null(
-    weighed: _Weighed, dimension: Dimension, weights: dict[str, float], off: float
-) -> None:
-    """A dimension is unrated where that is more probable than any rating; its probability
-    lies off the scale."""
-    null = weights.pop(_NULL, 0.0)
-    off += null * (1.0 - off)
-    if null > 0.5:
-        weighed.note(dimension.id, {_NULL: null, **weights}, off)
-        return
-    weighed.rate(dimension, {value: p / (1.0 - null) for value, p in weights.items()}, off)
 
 
 def _place(text: str, key: str, value: object) -> int:

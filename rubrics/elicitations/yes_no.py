@@ -21,8 +21,10 @@ NEEDS_LOGPROBS = True
 
 PROBABILITY = RealScale(min=0, max=1, low="surely no", high="surely yes")
 
+# At the beginning of the question, or of the part of it that asks.
 _OPEN_QUESTION = re.compile(
-    r"\s*(?:to\s+what|what|which|who|whom|whose|when|where|why|how)\b", re.IGNORECASE
+    r"(?:^|[,;:.?!]\s+)(?:to\s+what|what|which|who|whom|whose|when|where|why|how)\b",
+    re.IGNORECASE,
 )
 
 
@@ -30,7 +32,7 @@ def serves(rubric: Rubric) -> str | None:
     """Dimensions that are rated by numbers, and whose question has yes or no for an answer."""
     if rubric.categories:
         return f"a probability is no category of {', '.join(rubric.categories)}"
-    if wrong := [d.id for d in rubric.dimensions if _OPEN_QUESTION.match(d.guiding_question)]:
+    if wrong := [d.id for d in rubric.dimensions if _OPEN_QUESTION.search(d.guiding_question)]:
         return f"the guiding question of {', '.join(wrong)} is not answered by yes or no"
     required = rubric.composite.reliable_where if rubric.composite else None
     scales = {dimension.id: dimension.scale for dimension in rubric.numeric}
