@@ -227,9 +227,7 @@ def test_abstention(true: float, abstained: bool) -> None:
     rubric = a_rubric(TWO.dimensions[0], abstention=True)
     reading, _ = play(
         rubric,
-        written(
-            '{"clarity":', " 3", ', "abstained":', {" false": 1 - true, " true": true}, "}"
-        ),
+        written('{"clarity":', " 3", ', "abstained":', {" false": 1 - true, " true": true}, "}"),
     )
     assert reading.abstained is abstained
     assert reading.status == ("abstained" if abstained else "scored")
