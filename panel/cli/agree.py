@@ -84,12 +84,12 @@ def _show(ratings: Ratings, rows: Sequence[Row], worth: Sequence[Row], console: 
         "Agreement beyond chance",
         cells,
         {
-            "Krippendorff α": "krippendorff_alpha",
-            "Fleiss κ": "fleiss_kappa",
-            "Cohen κ, quadratic": "cohen_kappa_quadratic",
-            "linear": "cohen_kappa_linear",
-            "unweighted": "cohen_kappa_none",
-            "all agree": "perfect_agreement",
+            "Krippendorff\nα": "krippendorff_alpha",
+            "Fleiss\nκ": "fleiss_kappa",
+            "Cohen κ,\nquadratic": "cohen_kappa_quadratic",
+            "Cohen κ,\nlinear": "cohen_kappa_linear",
+            "Cohen κ,\nunweighted": "cohen_kappa_none",
+            "all\nagree": "perfect_agreement",
         },
     )
     show(
@@ -97,13 +97,13 @@ def _show(ratings: Ratings, rows: Sequence[Row], worth: Sequence[Row], console: 
         "Agreement of rankings",
         cells,
         {
-            "Kendall W": "kendall_w",
-            "W, ties corrected": "kendall_w_ties",
-            "mean τ_b": "mean_tau_b",
-            "within prompts": "mean_tau_b_within_prompts",
-            "mean Spearman ρ": "mean_spearman",
-            "same ranking": "full_ranking_agreement",
-            "same first": "top_ranking_agreement",
+            "Kendall\nW": "kendall_w",
+            "W, ties\ncorrected": "kendall_w_ties",
+            "mean\nτ_b": "mean_tau_b",
+            "τ_b within\nprompts": "mean_tau_b_within_prompts",
+            "mean\nSpearman ρ": "mean_spearman",
+            "same\nranking": "full_ranking_agreement",
+            "same\nfirst": "top_ranking_agreement",
         },
     )
     show(
@@ -113,8 +113,8 @@ def _show(ratings: Ratings, rows: Sequence[Row], worth: Sequence[Row], console: 
         {
             "ICC(1)": "icc1",
             "ICC(2,1)": "icc2",
-            "ICC(2,k), the mean's": "icc2k",
-            "independent judges": "effective_judges",
+            "ICC(2,k),\nof the mean": "icc2k",
+            "independent\njudges": "effective_judges",
         },
     )
     if worth:
@@ -138,7 +138,7 @@ def _show_worth(rows: Sequence[Row], worth: Sequence[Row], console: Console) -> 
         console,
         "Reliability of the mean of so many judges (Spearman-Brown)",
         reliability,
-        {size: size for size in sizes},
+        {size.split()[0]: size for size in sizes},
     )
     variance = by_part(worth, "variance_share")
     parts = dict.fromkeys(part for part, _ in variance)

@@ -6,10 +6,13 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import accumulate
 from math import isnan
+from textwrap import wrap
 
 import orjson
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -23,6 +26,9 @@ Place = tuple[str, str]
 Cells = Mapping[tuple[str, Place], Row]
 """The rows of a result by statistic and place."""
 
+_GAP = 3
+_LABEL_WIDTH = 36
+_REASON_WIDTH = 14
 _UNDEFINED = re.compile(r"undefined: ([^;]+)")
 
 
@@ -67,29 +73,53 @@ def show(
     places = list(dict.fromkeys(place for statistic, place in cells if statistic in wanted))
     if not places:
         return
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     said = [part for part in (0, 1) if {place[part] for place in places} != {ALL}] or [0]
-    for part in said:
-        table.add_column(heads[part], overflow="fold")
-    for heading in names:
-        table.add_column(heading, justify="right")
-    for place in places:
-        rows = [
-            next((cells[name, place] for name in those if (name, place) in cells), None)
-            for those in names.values()
+    labels = [[Text(heads[part])] + [Text(printable(at[part])) for at in places] for part in said]
+    figures = [
+        [Text(heading)]
+        + [
+            next((figure(cells[name, at]) for name in those if (name, at) in cells), Text(""))
+            for at in places
         ]
-        labels = [Text(printable(place[part])) for part in said]
-        table.add_row(*labels, *("" if row is None else figure(row) for row in rows))
-    console.print(table)
+        for heading, those in names.items()
+    ]
+    figures = [column for column in figures if any(column[1:])]
+    room = console.width - 1 - sum(min(_width(column), _LABEL_WIDTH + _GAP) for column in labels)
+    console.print(Text(title, "bold"))
+    while figures:
+        fitting = _fitting(figures, room)
+        console.print(_table(labels, figures[:fitting]))
+        figures = figures[fitting:]
+
+
+def _fitting(columns: Sequence[Sequence[Text]], width: int) -> int:
+    """How many columns go into a width, one at least."""
+    used = accumulate(map(_width, columns))
+    return max(1, sum(so_far <= width for so_far in used))
+
+
+def _width(column: Sequence[Text]) -> int:
+    return _GAP + max(cell_len(line) for cell in column for line in cell.plain.split("\n"))
+
+
+def _table(labels: Sequence[Sequence[Text]], figures: Sequence[Sequence[Text]]) -> Table:
+    table = Table(box=SIMPLE_HEAD)
+    for head, *_ in labels:
+        table.add_column(head, overflow="fold", max_width=_LABEL_WIDTH)
+    for head, *_ in figures:
+        table.add_column(head, justify="right", vertical="top", no_wrap=True)
+    for row in zip(*(column[1:] for column in (*labels, *figures)), strict=True):
+        table.add_row(*row)
+    return table
 
 
 def figure(row: Row) -> Text:
     """A value, below it its interval and p-value; or the reason why there is none."""
     if isnan(row.value):
-        return Text(why(row), "dim")
-    text = Text(number(row.value))
+        return Text("\n".join(wrap(why(row), _REASON_WIDTH)), "dim")
+    text = Text(number(row.value, 3))
     if not isnan(row.ci_low):
-        text.append(f"\n{number(row.ci_low)} to {number(row.ci_high)}", "dim")
+        text.append(f"\n[{number(row.ci_low, 2)}, {number(row.ci_high, 2)}]", "dim")
     if not isnan(row.p_value):
         text.append(f"\np {row.p_value:.2g}", "dim")
     return text
@@ -101,9 +131,9 @@ def why(row: Row) -> str:
     return said.group(1) if said else "undefined"
 
 
-def number(value: float) -> str:
-    """A statistic to three digits after the point, never a minus nought."""
-    return f"{value + 0:.3f}".replace("-0.000", "0.000")
+def number(value: float, digits: int) -> str:
+    """A statistic to so many digits after the point, nought without a sign."""
+    return f"{round(value, digits) + 0:.{digits}f}"
 
 
 def remark(console: Console, line: str) -> None:
