@@ -13,11 +13,11 @@ from panel.cli.failures import refusals
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from panel.cli.figures import Place
     from panel.statistics import By, Ratings, Row
 
 ALL = "all"
 JUDGES_SHOWN = 12
+NAMES_SHOWN = 6
 
 
 @click.command()
@@ -76,59 +76,54 @@ def agree(
 
 
 def _show(ratings: Ratings, rows: Sequence[Row], worth: Sequence[Row], console: Console) -> None:
+    """The main figures of every group; all others, and the worth, of all raters together."""
     from panel.cli.figures import by_place, remark, show
 
+    whole = [*ratings.raters_by_group()][-1]
     cells = by_place(rows)
     show(
         console,
-        "Agreement beyond chance",
+        "Agreement",
         cells,
         {
             "Krippendorff\nα": "krippendorff_alpha",
-            "Fleiss\nκ": "fleiss_kappa",
-            "Cohen κ,\nquadratic": "cohen_kappa_quadratic",
-            "Cohen κ,\nlinear": "cohen_kappa_linear",
-            "Cohen κ,\nunweighted": "cohen_kappa_none",
-            "all\nagree": "perfect_agreement",
-        },
-    )
-    show(
-        console,
-        "Agreement of rankings",
-        cells,
-        {
             "Kendall\nW": "kendall_w",
-            "W, ties\ncorrected": "kendall_w_ties",
             "mean\nτ_b": "mean_tau_b",
-            "τ_b within\nprompts": "mean_tau_b_within_prompts",
-            "mean\nSpearman ρ": "mean_spearman",
-            "same\nranking": "full_ranking_agreement",
-            "same\nfirst": "top_ranking_agreement",
-        },
-    )
-    show(
-        console,
-        "Reliability",
-        cells,
-        {
-            "ICC(1)": "icc1",
             "ICC(2,1)": "icc2",
             "ICC(2,k),\nof the mean": "icc2k",
             "independent\njudges": "effective_judges",
         },
     )
+    columns = {
+        "Fleiss\nκ": "fleiss_kappa",
+        "Cohen κ,\nquadratic": "cohen_kappa_quadratic",
+        "Cohen κ,\nlinear": "cohen_kappa_linear",
+        "Cohen κ": "cohen_kappa_none",
+        "W, ties\ncorrected": "kendall_w_ties",
+        "τ_b within\nprompts": "mean_tau_b_within_prompts",
+        "mean\nSpearman ρ": "mean_spearman",
+        "ICC(1)": "icc1",
+        "all\nagree": "perfect_agreement",
+        "same\nranking": "full_ranking_agreement",
+        "same\nfirst": "top_ranking_agreement",
+    }
+    theirs = [row for row in rows if row.group.partition(" / ")[0] == whole]
+    show(console, "Further figures", by_place(theirs), columns)
     if worth:
-        _show_worth(rows, worth, console)
+        ours = [row for row in worth if row.group.partition(" / ")[0] == whole]
+        alphas = [row for row in theirs if row.statistic == "krippendorff_alpha"]
+        _show_worth(ours, alphas, console)
     resampled = "prompts" if ratings.prompts else "items"
+    of = "" if whole == ratings.groups[0] else f" Below the first table, {whole} raters together."
     remark(
         console,
-        f"{len(ratings.items):,} items, {len(ratings.raters):,} raters. Below a value its 95 % "
-        f"interval (BCa bootstrap over {resampled}) and its p-value (permutations; Holm over "
-        "dimensions). --json has every statistic with its numbers of items and raters.",
+        f"{len(ratings.items):,} items, {len(ratings.raters):,} raters.{of} p by permutations, "
+        "with Holm's correction over dimensions; in brackets 95 % intervals, by a BCa bootstrap "
+        f"over {resampled}. --json has every figure of every group.",
     )
 
 
-def _show_worth(rows: Sequence[Row], worth: Sequence[Row], console: Console) -> None:
+def _show_worth(worth: Sequence[Row], alphas: Sequence[Row], console: Console) -> None:
     """The reliability of more and fewer judges, where variance comes from, who is needed."""
     from panel.cli.figures import by_part, remark, show
 
@@ -143,49 +138,35 @@ def _show_worth(rows: Sequence[Row], worth: Sequence[Row], console: Console) -> 
     variance = by_part(worth, "variance_share")
     parts = dict.fromkeys(part for part, _ in variance)
     show(console, "Shares of the variance of scores", variance, {part: part for part in parts})
-    _show_judges(rows, worth, console)
+    without = [row for row in worth if row.statistic == "alpha_without"]
+    if without:
+        _show_judges(without, alphas, console)
     for row in worth:
         if row.statistic == "smallest_subset":
-            of = ", ".join(name for name in (row.group, row.dimension) if name != ALL)
-            start = f"Fewest judges who rank as all do{f' ({of})' if of else ''}: "
-            remark(console, start + _subset(row))
+            of = "" if row.dimension == ALL else f" ({row.dimension})"
+            remark(console, f"Fewest judges who rank as all do{of}: {_subset(row)}.")
 
 
 def _subset(row: Row) -> str:
     if isnan(row.value):
-        return f"{row.note.removeprefix('undefined: ')}."
-    return f"{row.value:.0f} of {row.n_raters}; {row.note}."
+        return row.note.removeprefix("undefined: ")
+    # Who they are is worth reading only where they are few.
+    note = row.note if row.value <= NAMES_SHOWN else row.note.partition(": ")[0]
+    return f"{row.value:.0f} of {row.n_raters}, {note}"
 
 
-def _show_judges(rows: Sequence[Row], worth: Sequence[Row], console: Console) -> None:
-    """Alpha without each judge, of all judges together, those first whose absence raises it."""
+def _show_judges(without: Sequence[Row], alphas: Sequence[Row], console: Console) -> None:
+    """Alpha without each judge, those first whose absence raises it most."""
     from panel.cli.figures import remark, show
 
-    without = [row for row in worth if row.statistic == "alpha_without"]
-    if not without:
-        return
-    group = without[-1].group.partition(" / ")[0]
-    cells: dict[tuple[str, Place], Row] = {
-        (row.dimension, ("nobody", ALL)): row
-        for row in rows
-        if row.statistic == "krippendorff_alpha" and row.group == group
-    }
-    dimensions = [dimension for dimension, _ in cells]
     judges: dict[str, list[Row]] = {}
     for row in without:
-        of, _, part = row.group.partition(" / ")
-        if of == group:
-            judges.setdefault(part.removeprefix("without "), []).append(row)
+        judges.setdefault(row.group.partition(" / without ")[2], []).append(row)
     order = sorted(judges, key=lambda judge: -_mean(judges[judge]))
-    for judge in order[:JUDGES_SHOWN]:
-        cells |= {(row.dimension, (judge, ALL)): row for row in judges[judge]}
-    show(
-        console,
-        "Krippendorff α without a judge",
-        cells,
-        {dimension: dimension for dimension in dimensions},
-        heads=("left out", ""),
-    )
+    lines = {"nobody": alphas} | {judge: judges[judge] for judge in order[:JUDGES_SHOWN]}
+    cells = {(row.dimension, (name, ALL)): row for name, rows in lines.items() for row in rows}
+    columns = {row.dimension: row.dimension for row in alphas}
+    show(console, "Krippendorff α without a judge", cells, columns, heads=("left out", ""))
     if len(order) > JUDGES_SHOWN:
         remark(console, f"{len(order) - JUDGES_SHOWN} more judges are in --json.")
 

@@ -70,8 +70,6 @@ def _show(ours: Ratings, theirs: Ratings, rows: Sequence[Row], console: Console)
             heading: (f"{kind}{suffix}", f"human_ceiling_{kind}{suffix}")
             for heading, kind in kinds.items()
         }
-        if not suffix:
-            columns["independent\njudges"] = "effective_judges"
         show(
             console,
             f"Against the mean human, {where}; humans: one against the others",
@@ -87,18 +85,16 @@ def _show(ours: Ratings, theirs: Ratings, rows: Sequence[Row], console: Console)
             "left out": ("substituted_kappa_without_constant", "human_kappa_without_constant"),
         },
     )
-    for row in rows:
-        if row.statistic in ("substituted_kappa", "human_kappa"):
-            remark(console, f"{_place(row)}: {row.note}")
+    _remark_on(("substituted_kappa", "human_kappa"), rows, console)
     losses = {
         "pairs in the\nwrong order": "pairwise_error",
         "weighted": "weighted_pairwise_error",
         "custom loss": "custom_loss",
     }
     show(console, "Losses, by position: smaller is better", cells, losses)
-    for row in rows:
-        if row.statistic in losses.values():
-            remark(console, f"{_place(row)}, {row.statistic}: {row.note}")
+    _remark_on(tuple(losses.values()), rows, console)
+    title = "Independent judges, of what they say beyond the humans' mean"
+    show(console, title, cells, {"judges": "effective_judges"})
     _show_sources(rows, console)
     _show_scores(ours, theirs, console)
     added = by_part(rows, "alpha_added")
@@ -124,8 +120,18 @@ def _of_panel(row: Row) -> Row:
     return replace(row, group="".join((PANEL, *part))) if group == ALL else row
 
 
-def _place(row: Row) -> str:
-    return row.group if row.dimension == ALL else f"{row.group}, {row.dimension}"
+def _remark_on(statistics: tuple[str, ...], rows: Sequence[Row], console: Console) -> None:
+    """The notes of these statistics, those of several groups once."""
+    from panel.cli.figures import remark
+
+    said = dict.fromkeys(
+        (row.statistic, row.dimension, row.note)
+        for row in rows
+        if row.statistic in statistics and row.note
+    )
+    for statistic, dimension, note in said:
+        of = "" if dimension == ALL else f" ({dimension})"
+        remark(console, f"{statistic}{of}: {note}")
 
 
 def _show_sources(rows: Sequence[Row], console: Console) -> None:

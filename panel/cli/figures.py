@@ -114,14 +114,14 @@ def _table(labels: Sequence[Sequence[Text]], figures: Sequence[Sequence[Text]]) 
 
 
 def figure(row: Row) -> Text:
-    """A value, below it its interval and p-value; or the reason why there is none."""
+    """A value and its p-value, below it its interval; or the reason why there is none."""
     if isnan(row.value):
         return Text("\n".join(wrap(why(row), _REASON_WIDTH)), "dim")
     text = Text(number(row.value, 3))
+    if not isnan(row.p_value):
+        text.append(f" p {row.p_value:.2g}", "dim")
     if not isnan(row.ci_low):
         text.append(f"\n[{number(row.ci_low, 2)}, {number(row.ci_high, 2)}]", "dim")
-    if not isnan(row.p_value):
-        text.append(f"\np {row.p_value:.2g}", "dim")
     return text
 
 
