@@ -119,7 +119,7 @@ def _verdicts(run: Run) -> bytes:
         else:
             own += [f"{name}_mean", f"{name}_sd"]
         own.append(f"{name}_n")
-    own.append("abstain_share")
+    own += ["abstain_share", "words"]
     if run.reliability:
         own.append("n_unreliable")
     metadata = list(dict.fromkeys(key for response in run.responses for key in response.metadata))
@@ -160,7 +160,7 @@ def _row(
         else:
             summary = verdict.dimensions[name]
             row += [_cell(summary.mean), _cell(summary.sd), summary.n]
-    row.append(_cell(verdict.abstain_share))
+    row += [_cell(verdict.abstain_share), len(response.text.split())]
     if run.reliability:
         row.append(verdict.n_unreliable)
     for key in metadata:
