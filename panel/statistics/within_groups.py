@@ -15,6 +15,7 @@ from panel.statistics.arrays import (
     Array,
     Codes,
     Labels,
+    Mask,
     Resampled,
     divide,
     labelled,
@@ -75,12 +76,8 @@ def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array,
     codes = labelled(groups, len(first))[1]
     sizes = np.bincount(codes[both], minlength=int(codes.max(initial=-1)) + 1)
     kept = both & (sizes[codes] > 1)
-    return (
-        _about_groups(first[kept], codes[kept]),
-        _about_groups(second[kept], codes[kept]),
-        codes[kept],
-        kept,
-    )
+    x_kept, y_kept = (_about_groups(side[kept], codes[kept]) for side in (first, second))
+    return x_kept, y_kept, codes[kept], kept
 
 
 def _about_groups(values: Array, codes: Codes) -> Array:
@@ -98,15 +95,14 @@ def _within(x: Array, y: Array, codes: Codes) -> Resampled:
         n = weights @ member
         sum_x, sum_y = ((weights * side) @ member for side in (x, y))
 
-        def products(a: Array, b: Array, sum_a: Array, sum_b: Array) -> tuple[Array, Array]:
-            raw = weights @ (a * b)
-            return raw - np.nansum(divide(sum_a * sum_b, n), axis=1), raw
+        def inside(raw: Array, sum_a: Array, sum_b: Array) -> Array:
+            products: Array = raw - np.nansum(divide(sum_a * sum_b, n), axis=1)
+            return products
 
-        covariance, _ = products(x, y, sum_x, sum_y)
-        variance_x, raw_x = products(x, x, sum_x, sum_x)
-        variance_y, raw_y = products(y, y, sum_y, sum_y)
-        varies = (variance_x > _ROUNDING * raw_x) & (variance_y > _ROUNDING * raw_y)
-        scale = np.sqrt(np.where(varies, variance_x, 0)) * np.sqrt(np.where(varies, variance_y, 0))
-        return np.clip(divide(covariance, scale), -1, 1)
+        raw_x, raw_y = weights @ x**2, weights @ y**2
+        of_x, of_y = inside(raw_x, sum_x, sum_x), inside(raw_y, sum_y, sum_y)
+        varies = (of_x > _ROUNDING * raw_x) & (of_y > _ROUNDING * raw_y)
+        scale = np.sqrt(np.where(varies, of_x, 0)) * np.sqrt(np.where(varies, of_y, 0))
+        return np.clip(divide(inside(weights @ (x * y), sum_x, sum_y), scale), -1, 1)
 
     return statistic
