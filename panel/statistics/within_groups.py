@@ -44,10 +44,11 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Estimate:
     Raises:
         ValueError: the shapes differ, a value is infinite, or not one label an item.
     """
-    first, second, codes, kept = _prepared(x, y, groups)
+    first, second, codes, _ = _prepared(x, y, groups)
     n_items, n_groups = len(first), len(np.unique(codes))
     if n_items == 0:
-        reason = Reason.NO_SHARED_ITEMS if not kept.any() else Reason.FEW_ITEMS
+        alone = shared(x, y)[2].any()
+        reason = Reason.FEW_ITEMS if alone else Reason.NO_SHARED_ITEMS
         return Estimate.undefined(reason, n_items=0, n_raters=2)
     value = float(_within(first, second, codes)(np.ones((1, n_items)))[0])
     if np.isnan(value):
@@ -55,8 +56,9 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Estimate:
     freedom = n_items - n_groups - 1
     p_value = float("nan")
     if freedom > 0:
-        left = max(1 - value**2, np.finfo(float).tiny)
-        p_value = float(2 * stats.t.sf(abs(value) * np.sqrt(freedom / left), freedom))
+        t = float(divide(abs(value) * np.sqrt(freedom), np.sqrt(1 - value**2)))
+        # Without an error there is no t: as large as it gets.
+        p_value = 0.0 if np.isnan(t) else float(2 * stats.t.sf(t, freedom))
     return Estimate(value, n_items, n_raters=2, p_value=p_value)
 
 
