@@ -24,7 +24,7 @@ from panel.models.catalogue import Price, context_window_of, price_of
 from panel.models.speaker import Speaker
 from panel.models.specs import speaker_for
 from personas import Persona, PersonaSet
-from rubrics import Ask, Rubric, load_elicitation
+from rubrics import Ask, Layout, Rubric, load_elicitation
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -40,6 +40,7 @@ class Seat:
     config: ModelConfig
     speaker: Speaker
     elicitation: str
+    layout: Layout
 
     @property
     def embedded(self) -> bool:
@@ -47,7 +48,7 @@ class Seat:
 
     def first_ask(self, rubric: Rubric, persona: Persona, response: Response) -> Ask:
         """What a judge of this model is asked first."""
-        question = question_of(rubric, persona, response)
+        question = question_of(rubric, persona, response, self.layout)
         return next(load_elicitation(self.elicitation).dialogue(question))
 
     @property
@@ -83,17 +84,24 @@ def rubric_of(given: str | Path | Rubric) -> Rubric:
 
 
 def seats(
-    given: Sequence[str | ModelConfig | BaseChatModel], elicitation: str | None, rubric: Rubric
+    given: Sequence[str | ModelConfig | BaseChatModel],
+    elicitation: str | None,
+    layout: Layout,
+    n_personas: int,
+    rubric: Rubric,
 ) -> tuple[Seat, ...]:
-    """The models, each with the elicitation by which it is asked.
+    """The models of a panel of `n_personas`, in the given order.
 
     Raises:
-        ConfigurationError: a model cannot be had, or its elicitation cannot serve the rubric.
+        ConfigurationError: one cannot be had, is there twice, or is to be asked in a way that
+            cannot serve the rubric; lists all.
     """
+    # Where a judge's neighbours read the same words, a provider is told to keep them.
+    several = n_personas > 1 and layout == "shared-prefix"
     seats, wrong = [], []
     for one in given:
         try:
-            seat = _model(one, elicitation, rubric)
+            seat = _seat(one, elicitation, layout, several, rubric)
             _refuse_unserved(seat, rubric)
             seats.append(seat)
         except ConfigurationError as error:
@@ -110,8 +118,12 @@ def seats(
     return tuple(seats)
 
 
-def _model(
-    given: str | ModelConfig | BaseChatModel, elicitation: str | None, rubric: Rubric
+def _seat(
+    given: str | ModelConfig | BaseChatModel,
+    elicitation: str | None,
+    layout: Layout,
+    keep_prefix: bool,
+    rubric: Rubric,
 ) -> Seat:
     if isinstance(given, str):
         if not re.match(MODEL_SPEC, given):
@@ -124,21 +136,23 @@ def _model(
         default = "expected" if expects else "dimensions"
         chosen = given.elicitation or elicitation or default
         _refuse_unknown(chosen)
-        return Seat(given.model, given, speaker_for(given), chosen)
-    return _own_model(given, elicitation)
+        return Seat(given.model, given, speaker_for(given, keep_prefix), chosen, layout)
+    config, speaker = _own_model(given, keep_prefix)
+    chosen = elicitation or "dimensions"
+    _refuse_unknown(chosen)
+    return Seat(config.model, config, speaker, chosen, layout)
 
 
-def _own_model(chat: BaseChatModel, elicitation: str | None) -> Seat:
+def _own_model(chat: BaseChatModel, keep_prefix: bool) -> tuple[ModelConfig, Speaker]:
     from panel.models.langchain import LangChainSpeaker
 
     name = getattr(chat, "model", None) or getattr(chat, "model_name", None) or type(chat).__name__
     kind = re.sub(r"[^a-z0-9]+", "_", chat._llm_type.lower())
     config = ModelConfig(model=f"{kind}:{name}")
     own: Any = chat
-    speaker = own if hasattr(chat, "reply") else LangChainSpeaker(chat, str(name))
-    chosen = elicitation or "dimensions"
-    _refuse_unknown(chosen)
-    return Seat(config.model, config, speaker, chosen)
+    if hasattr(chat, "reply"):
+        return config, own
+    return config, LangChainSpeaker(chat, str(name), keep_prefix)
 
 
 def _refuse_unknown(elicitation: str) -> None:

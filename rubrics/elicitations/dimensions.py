@@ -19,7 +19,7 @@ from rubrics.replies import (
 )
 from rubrics.rubric import Dimension, Rubric
 from rubrics.scale import CategoryScale, RealScale
-from rubrics.wording import SYSTEM, criteria, material, viewpoint
+from rubrics.wording import SYSTEM, criteria, opening
 
 NEEDS_LOGPROBS = False
 
@@ -39,8 +39,8 @@ def dialogue(question: Question) -> Dialogue:
     ask = Ask(
         system=SYSTEM,
         blocks=(
-            f"{criteria(rubric)}\n\n{_answer_form(rubric)}\n\n{material(question)}\n\n",
-            f"{viewpoint(question)}\n\nNow give your judgment: the JSON object, nothing else.",
+            *opening(question, f"{criteria(rubric)}\n\n{_answer_form(rubric)}"),
+            "Now give your judgment: the JSON object, nothing else.",
         ),
         schema=_schema(rubric),
     )

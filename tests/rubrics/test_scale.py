@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -89,13 +90,20 @@ def test_what_is_no_category_is_not_guessed(said: str) -> None:
     assert VERDICT.find(said) is None
 
 
-@given(st.text(max_size=12), st.sampled_from([str.upper, str.lower, str.title, str.swapcase]))
-def test_no_text_is_two_categories(name: str, dressed: Any) -> None:
+_NAMES = st.builds(str.__add__, st.characters(categories=("L",)), st.text(max_size=12)).filter(
+    lambda name: name.isprintable() and folded(name)[:1].isalpha()
+)
+
+
+@given(_NAMES, st.sampled_from([str.upper, str.lower, str.title, str.swapcase]))
+def test_no_text_is_two_categories(name: str, dressed: Callable[[str], str]) -> None:
     """Whatever may be a name is found in quotes and in another case, and only as itself."""
     try:
         scale = CategoryScale(values={name: "meant", "zzz other zzz": "not meant"})
     except ValidationError:
-        assume(False)
+        # What a reader would take off: it ends in a quote, a space or a full stop.
+        assert name != name.strip(" .'\"`*“”‘’«»")
+        return
     assert scale.find(f'  "{name}"  ') == name
     # A few letters (the Turkish dotless i) have a capital that is another letter's.
     if folded(dressed(name)) == folded(name):
