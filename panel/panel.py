@@ -7,7 +7,6 @@ judges are asked is `graphs.judging`'s business, how a call is made `panel.calls
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
@@ -25,6 +24,7 @@ import rubrics as rubric_library
 from graphs import Judge, Judgment, Response, Verdict
 from graphs.judging import Abort, Means, judging_graph
 from panel.batch import as_async, identified, identified_async, refuse_repeated
+from panel.calls.allowance import MOST
 from panel.calls.budget import NO_CAPS, Budget, Caps
 from panel.calls.cache import ReplyCache, default_folder, key_of
 from panel.calls.caller import Caller, Line
@@ -49,12 +49,10 @@ from panel.seating import (
     seats,
 )
 from personas import Persona, PersonaSet
-from rubrics import Layout, Rubric
+from rubrics import Ask, Layout, Reply, Rubric
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-
-_SERVED_CONCURRENCY = 32
 
 T = TypeVar("T")
 OnJudgment = Callable[[Judgment], None]
@@ -74,7 +72,8 @@ class Panel:
             a model then reads once for all of them, or with who the judge is.
         replicates: how often each persona is asked through each model; every answer is an
             annotator of its own.
-        concurrency: calls in flight at most, for each model that sets no limit itself.
+        concurrency: calls in flight at most, for each model that sets no limit itself; by
+            default as many as its provider is found to take.
         seed: of the resampling behind intervals.
 
     Attributes:
@@ -273,10 +272,9 @@ class Panel:
             one_by_one=model.embedded,
         )
 
-    def _concurrency_of(self, model: Seat) -> int:
-        if model.embedded:
-            return ENGINES
-        return model.config.concurrency or self._concurrency or _SERVED_CONCURRENCY
+    def _concurrency_of(self, model: Seat) -> int | None:
+        """None: as many as the provider takes, which is found out."""
+        return ENGINES if model.embedded else model.config.concurrency or self._concurrency
 
     def _responses_in_flight(self) -> int:
         """Enough that slow calls leave no gate idle (three times what may be in flight).
@@ -286,7 +284,7 @@ class Panel:
         """
         if all(model.embedded for model in self._models):
             return ENGINES
-        calls = sum(self._concurrency_of(model) for model in self._models)
+        calls = sum(self._concurrency_of(model) or MOST for model in self._models)
         return math.ceil(3 * calls / len(self.judges)) + 1
 
     async def _read(
@@ -295,6 +293,14 @@ class Panel:
         graph = judging_graph()
         numbers = count()
         texts: dict[str, Response] = {}
+
+        async def ask(judge: Judge, response: Response, ask: Ask) -> Reply:
+            page = _page_of(judge, response, caller)
+            return await caller.ask(judge.model, ask, page, judge.replicate)
+
+        async def forget(judge: Judge, response: Response, asks: Sequence[Ask]) -> None:
+            await caller.forget(asks, _page_of(judge, response, caller), judge.replicate)
+
         means = Means(
             rubric=self.rubric,
             layout=self._layout,
@@ -302,9 +308,9 @@ class Panel:
             personas={persona.id: persona for persona in self.personas},
             judges=self.judges,
             responses=texts,
-            ask=caller.ask,
+            ask=ask,
             turn=caller.turn,
-            forget=caller.forget,
+            forget=forget,
         )
 
         async def judged(response: Response) -> Verdict:
@@ -382,7 +388,11 @@ class Panel:
         """A digest of the words in which this model is asked, whatever the response."""
         sample = Response(id="id", prompt="prompt", text="text", system="system")
         ask = model.first_ask(self.rubric, self.personas[0], sample)
-        return hashlib.sha256(key_of({}, ask, 1).encode()).hexdigest()[:16]
+        return key_of(ask, 1).hex()[:16]
+
+
+def _page_of(judge: Judge, response: Response, caller: Caller) -> str:
+    return caller.page(judge.model, response.prompt, response.text, response.context)
 
 
 def _in_a_loop(work: Coroutine[Any, Any, T]) -> T:

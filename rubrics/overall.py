@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from rubrics.elicitation import Ask, Dialogue, Question, Reading, Reply
 from rubrics.exchange import ask_twice
-from rubrics.rubric import Dimension, Rubric
+from rubrics.rubric import Dimension, Rubric, once_a_rubric
 from rubrics.scale import CategoryScale, RealScale, Scale
 from rubrics.single_number import read_number
 from rubrics.wording import SYSTEM, opening
@@ -30,6 +30,7 @@ def why_no_overall(rubric: Rubric) -> str | None:
     return "it asks for one number, and the rubric's dimensions have different scales"
 
 
+@once_a_rubric
 def overall(rubric: Rubric) -> Rubric:
     """The rubric with one dimension, and without the question whether a response abstains.
 

@@ -9,19 +9,21 @@ from typing import Any
 
 from rubrics.elicitation import Reading
 from rubrics.replies import read_flag, read_label, read_object, read_score
-from rubrics.rubric import Dimension, Rubric
+from rubrics.rubric import Dimension, Rubric, once_a_rubric
 from rubrics.scale import CategoryScale, RealScale
 
 TOKENS_A_KEY = 12
 """About how many tokens a key takes with its value."""
 
 
+@once_a_rubric
 def keys_of(rubric: Rubric) -> tuple[str, ...]:
     """The object's keys, in the rubric's order."""
     keys = tuple(dimension.id for dimension in rubric.dimensions)
     return (*keys, "abstained") if rubric.abstention else keys
 
 
+@once_a_rubric
 def form_of(rubric: Rubric) -> str:
     """What the object is to look like, in words."""
     parts = [
@@ -41,6 +43,7 @@ def form_of(rubric: Rubric) -> str:
     return " ".join(parts)
 
 
+@once_a_rubric
 def schema_of(rubric: Rubric) -> dict[str, Any]:
     """The object's JSON schema, for models that can be held to one."""
     properties: dict[str, Any] = {

@@ -30,7 +30,7 @@ from rubrics.probabilities import (
 )
 from rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings
 from rubrics.replies import Unreadable, read_object
-from rubrics.rubric import Dimension, Rubric
+from rubrics.rubric import Dimension, Rubric, once_a_rubric
 from rubrics.scale import CategoryScale, RealScale
 from rubrics.wording import SYSTEM, criteria, opening, scale_words
 
@@ -135,6 +135,7 @@ def _apart(question: Question, weighed: _Weighed) -> Dialogue:
     return weighed.reading()
 
 
+@once_a_rubric
 def _preamble(rubric: Rubric) -> str:
     """The rubric in few words: every token of it is read before the first question."""
     lines = [rubric.question]

@@ -13,7 +13,7 @@ import re
 from rubrics.elicitation import Dialogue, Question, Reading
 from rubrics.probabilities import YES_NO, NoAnswer, letters, weights_of
 from rubrics.ratings_object import keys_of
-from rubrics.rubric import Rubric
+from rubrics.rubric import Rubric, once_a_rubric
 from rubrics.scale import RealScale
 from rubrics.wording import opening
 
@@ -44,6 +44,7 @@ def serves(rubric: Rubric) -> str | None:
     return None
 
 
+@once_a_rubric
 def rated(rubric: Rubric) -> Rubric:
     """Every dimension, on a scale from 0 to 1."""
     dimensions = tuple(
@@ -86,6 +87,7 @@ def dialogue(question: Question) -> Dialogue:
     )
 
 
+@once_a_rubric
 def _preamble(rubric: Rubric) -> str:
     lines = [rubric.question]
     lines += [f"- {dimension.label}: {dimension.definition}" for dimension in rubric.dimensions]
