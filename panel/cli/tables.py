@@ -18,6 +18,7 @@ from panel.run import Run, share_name
 from panel.statistics.ranking import SystemRank
 
 _PROMPTS_SHOWN = 10
+_COLUMNS_SHOWN = 7
 
 
 def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
@@ -102,7 +103,15 @@ def _leaderboard(board: list[SystemRank]) -> Table:
 
 
 def _means(title: str, board: list[SystemRank], labels: dict[str, str]) -> Table:
+    """Systems by dimensions, or where those are many, dimensions by systems."""
     table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD)
+    if len(labels) > _COLUMNS_SHOWN:
+        table.add_column("")
+        for entry in board:
+            table.add_column(Text(entry.system), justify="right", overflow="fold")
+        for name, label in labels.items():
+            table.add_row(Text(label), *(_score(entry.dimensions[name]) for entry in board))
+        return table
     table.add_column("system", overflow="fold")
     for label in labels.values():
         longest = max(map(len, label.split()))
