@@ -135,9 +135,7 @@ def measure(
             words = output.read().decode(errors="replace").strip()[-600:]
             raise RuntimeError(f"ended with {process.returncode}: {words}")
     usage = ended[2]
-    return Used(
-        usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss / 1024, process.returncode
-    )
+    return Used(usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss / 1024, process.returncode)
 
 
 def resident_mb(pid: int) -> float:

@@ -23,7 +23,7 @@ ALLOWED = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What ten personas cost, in seconds, and their mean scores."""
+    """What ten personas cost, in seconds, for so many judgments."""
 
     cpu_s: float
     wall_s: float
@@ -44,14 +44,15 @@ def run(options: argparse.Namespace) -> Outcome:
     for name, measured in costs.items():
         shown = "; ".join(f"CPU {cost.cpu_s:.1f} s, wall {cost.wall_s:.1f} s" for cost in measured)
         notes.append(f"{name}: {shown}")
-    asked = f"<= {ALLOWED:g}"
     return Outcome(
-        figures=[
-            Figure("CPU of shared-prefix over persona-first", cpu, asked, max(cpu) <= ALLOWED),
-            Figure("wall time of shared-prefix over persona-first", wall, asked, max(wall) <= ALLOWED),
-        ],
+        figures=[_figure("CPU", cpu), _figure("wall time", wall)],
         notes=notes,
     )
+
+
+def _figure(what: str, values: tuple[float, ...]) -> Figure:
+    name = f"{what} of shared-prefix over persona-first"
+    return Figure(name, values, f"<= {ALLOWED:g}", max(values) <= ALLOWED)
 
 
 def _measured(name: str) -> Cost:
@@ -71,9 +72,9 @@ def read_by_ten(layout: str) -> Cost:
     response = Response(id="r", prompt="Is merit a myth?", text=TEXT, system="a")
     cpu, wall = time.process_time(), time.perf_counter()
     run = panel.score([response])
-    cost = Cost(time.process_time() - cpu, time.perf_counter() - wall, len(run.judgments))
-    if cost.judgments != 10 or any(judgment.status != "scored" for judgment in run.judgments):
-        sys.exit("some of the ten judgments are missing")
+    cost = Cost(time.process_time() - cpu, time.perf_counter() - wall, run.coverage.scored)
+    if cost.judgments != run.coverage.expected:
+        sys.exit(f"judgments are missing: {run.coverage.missing}")
     return cost
 
 

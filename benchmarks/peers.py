@@ -15,8 +15,8 @@ import venv
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.harness import ROOT, environment, scratch, stub
-from benchmarks.overhead import COLD, JUDGES, Contender, loop, ours, prepare, race
+from benchmarks.harness import ROOT, scratch, stub
+from benchmarks.overhead import COLD, JUDGES, LOOP, ours, prepare, race, script
 from benchmarks.report import FLOOR, Figure, Outcome, Row, row_of
 
 PEERS = {
@@ -35,25 +35,29 @@ def run(options: argparse.Namespace) -> Outcome:
     notes, absent = [], []
     with scratch("peers") as folder, stub() as url:
         prepare(folder, responses)
-        field = [loop(FLOOR, "aiohttp", folder, url, options), *ours(folder, url, options)]
+        field = [
+            script(FLOOR, [*LOOP, "aiohttp"], folder, url, options),
+            *ours(folder, url, options),
+        ]
         for name, (client, package) in CLIENTS.items():
-            field.append(loop(name, client, folder, url, options))
+            field.append(script(name, [*LOOP, client], folder, url, options))
             notes.append(f"{package} {version(package)}: as it comes")
-        for name, (script, requirements) in PEERS.items():
-            file = ROOT / "benchmarks" / "contenders" / script
+        for name, (file, requirements) in PEERS.items():
             try:
                 python = environment_of(name, requirements)
-                notes.append(_said([str(python), str(file), "--configuration"], folder))
+                command = [str(python), str(ROOT / "benchmarks" / "contenders" / file)]
+                notes.append(_said([*command, "--configuration"], folder))
             except RuntimeError as error:
                 absent.append(Row(name, responses * JUDGES, absent=str(error)))
                 continue
-            command = [str(python), str(file), str(folder), url, str(options.concurrency)]
-            field.append(Contender(name, lambda n, command=command: (command, environment())))
+            field.append(script(name, command, folder, url, options))
         rows = [*race(field, responses * JUDGES, options.repeat, url), *absent]
     return Outcome(rows, _figures(rows), notes)
 
 
 def _figures(rows: list[Row]) -> list[Figure]:
+    if not row_of(rows, COLD).runs:
+        return []
     cost = row_of(rows, COLD).cpu_s
     return [
         Figure(

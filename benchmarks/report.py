@@ -57,9 +57,7 @@ class Outcome:
 def ratios(rows: Sequence[Row], name: str) -> tuple[float, ...]:
     """A contender's CPU over the floor's, round by round, at the same size."""
     floor, row = row_of(rows, FLOOR), row_of(rows, name)
-    return tuple(
-        mine.cpu_s / least.cpu_s for mine, least in zip(row.runs, floor.runs, strict=True)
-    )
+    return tuple(mine.cpu_s / least.cpu_s for mine, least in zip(row.runs, floor.runs, strict=True))
 
 
 def row_of(rows: Sequence[Row], name: str) -> Row:
@@ -78,10 +76,11 @@ def show_rows(rows: Sequence[Row]) -> None:
             print(f"{row.judgments:>9,}  {row.name:<36}not measured: {row.absent}")
             continue
         same = [other for other in rows if other.judgments == row.judgments]
+        to_floor = _spread(ratios(same, row.name), 1) if row_of(same, FLOOR).runs else "?"
         each = [1000 * run.cpu_s / row.judgments for run in row.runs]
         print(
             f"{row.judgments:>9,}  {row.name:<36}{_spread(each, 3):>16}"
-            f"{_spread(ratios(same, row.name), 1):>13}{row.wall_s:>8.1f}"
+            f"{to_floor:>13}{row.wall_s:>8.1f}"
             f"{row.judgments / row.wall_s:>10,.0f}{max(run.peak_mb for run in row.runs):>9.0f}"
         )
 

@@ -70,4 +70,4 @@ def check(judgments: int, batch: Batch) -> None:
 
 def is_judgment(text: str, batch: Batch) -> bool:
     """Whether it is the JSON object asked for: the work that all of them do with a reply."""
-    return json.loads(text).keys() == batch.schema["properties"].keys()
+    return bool(json.loads(text).keys() == batch.schema["properties"].keys())

@@ -62,9 +62,7 @@ def task(batch: Batch) -> Any:
         config=GenerateConfig(
             max_connections=batch.concurrency,
             max_tokens=batch.max_tokens,
-            response_schema=ResponseSchema(
-                name="judgment", json_schema=batch.schema, strict=True
-            ),
+            response_schema=ResponseSchema(name="judgment", json_schema=batch.schema, strict=True),
         ),
     )
 
