@@ -100,7 +100,7 @@ def race(field: Sequence[Contender], judgments: int, repeat: int, url: str) -> l
                 failed[contender.name] = str(error)
                 continue
             made, due = calls_received(url)["received"] - before, contender.calls * judgments
-            if made != due:
+            if not due <= made <= 1.01 * due:  # a client may try a call again
                 failed[contender.name] = f"it made {made:,} calls where {due:,} are due"
     return [
         Row(name, judgments, absent=failed[name])

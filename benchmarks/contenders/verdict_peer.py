@@ -1,9 +1,10 @@
 """The same judgments by verdict: a layer of one unit a judge, over a dataset of responses.
 
 Its pages on models and rate limits: a server of one's own is a `vLLMModel`, `max_workers`
-sets how many threads call, `ratelimit.disable()` lifts the client-side limits. The JSON is
-read by a `CustomExtractor`; its default asks for a tool call, which the stub does not make.
-The log file, which it writes at debug level, is switched off.
+sets how many threads call, `ratelimit.disable()` lifts the client-side limits; `retries` as
+in its README's examples, without which one broken connection ends the whole run. The JSON
+is read by a `CustomExtractor`; its default asks for a tool call, which the stub does not
+make. The log file, which it writes at debug level, is switched off.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from batch import MARK, Batch, check, read_batch
 
+RETRIES = 3
 ENVIRONMENT = {"VERDICT_NO_LOG": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
 
@@ -44,7 +46,7 @@ def pipeline(batch: Batch) -> Any:
         Judge()
         .prompt(f"@system\n{batch.system}\n@user\n{template.replace(MARK, '{source.text}')}")
         .extract(Json())
-        .via(model, **asked)
+        .via(model, retries=RETRIES, **asked)
         for template in batch.templates
     ]
     return Pipeline("judges") >> Layer(units)
@@ -55,7 +57,7 @@ def main() -> None:
         settings = ", ".join(f"{name}={value}" for name, value in ENVIRONMENT.items())
         print(
             f"verdict {version('verdict')} (litellm {version('litellm')}): max_workers as "
-            f"given, ratelimit.disable(), display=False, {settings}"
+            f"given, retries={RETRIES}, ratelimit.disable(), display=False, {settings}"
         )
         return
     batch = read_batch()
