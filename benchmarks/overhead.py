@@ -67,10 +67,15 @@ def _figures(rows: Sequence[Row]) -> list[Figure]:
         name = "CPU of the whole command over that of a bare loop"
         figures.append(Figure(name, costs, "<= 3", max(costs) <= 3))
     warm = row_of(rows, WARM)
-    if warm.runs:
-        rates = tuple(warm.judgments / used.wall_s for used in warm.runs)
-        name = "judgments a second from a warm cache, start and end included"
-        figures.append(Figure(name, rates, ">= 5,000", min(rates) >= 5000))
+    # A busy machine stretches the wall time; what the CPU allows is the bound on a free one.
+    for what, seconds in {
+        "second": [used.wall_s for used in warm.runs],
+        "CPU second": [used.cpu_s for used in warm.runs],
+    }.items():
+        rates = tuple(warm.judgments / spent for spent in seconds)
+        if rates:
+            name = f"judgments a {what} from a warm cache, start and end included"
+            figures.append(Figure(name, rates, ">= 5,000", min(rates) >= 5000))
     return figures
 
 
