@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent
 COMMAND = [sys.executable, "-c", "from persona_panel import main; main()"]
 TEXT = "Meritocracy promises that places go to the able, and hides how ability is made. " * 30
 LATENCY_S = 0.02
+WATCH_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,6 @@ class Used:
     cpu_s: float
     wall_s: float
     peak_mb: float
-    status: int
 
 
 @contextmanager
@@ -105,21 +105,16 @@ def measure(
     command: Sequence[str],
     env: Mapping[str, str],
     *,
-    accept: tuple[int, ...] = (0,),
-    log: Path | None = None,
     watch: Callable[[int, float], None] | None = None,
-    every_s: float = 1.0,
 ) -> Used:
     """Run a command to its end.
 
-    `accept` are the exit statuses of a run that counts; `log` takes its output, which is
-    shown if it fails. `watch` is called with the process id and the seconds gone, every
-    `every_s` seconds.
+    `watch` is called with the process id and the seconds gone, every WATCH_S.
 
     Raises:
-        RuntimeError: it ended with another status; says its last words.
+        RuntimeError: its exit status is not 0; says the end of its output.
     """
-    with tempfile.TemporaryFile() if log is None else log.open("w+b") as output:
+    with tempfile.TemporaryFile() as output:
         started = time.monotonic()
         process = subprocess.Popen(
             command, cwd=ROOT, env=env, stdout=output, stderr=subprocess.STDOUT
@@ -127,15 +122,15 @@ def measure(
         options = os.WNOHANG if watch else 0
         while (ended := os.wait4(process.pid, options))[0] == 0 and watch:
             watch(process.pid, time.monotonic() - started)
-            time.sleep(every_s)
+            time.sleep(WATCH_S)
         wall_s = time.monotonic() - started
         process.returncode = os.waitstatus_to_exitcode(ended[1])
-        if process.returncode not in accept:
+        if process.returncode != 0:
             output.seek(0)
             words = output.read().decode(errors="replace").strip()[-600:]
             raise RuntimeError(f"ended with {process.returncode}: {words}")
     usage = ended[2]
-    return Used(usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss / 1024, process.returncode)
+    return Used(usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss / 1024)
 
 
 def resident_mb(pid: int) -> float:

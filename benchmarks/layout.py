@@ -57,9 +57,8 @@ def _figure(what: str, values: tuple[float, ...]) -> Figure:
 
 def _measured(name: str) -> Cost:
     with scratch("layout") as folder:
-        log = folder / "log"
         command = [sys.executable, "-m", "benchmarks.layout", name, str(folder / "cost.json")]
-        measure(command, environment(PERSONA_PANEL_CACHE=str(folder / "cache")), log=log)
+        measure(command, environment(PERSONA_PANEL_CACHE=str(folder / "cache")))
         return Cost(**json.loads((folder / "cost.json").read_text()))
 
 

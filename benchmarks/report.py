@@ -73,7 +73,8 @@ def show_rows(rows: Sequence[Row]) -> None:
     )
     for row in rows:
         if row.absent:
-            print(f"{row.judgments:>9,}  {row.name:<36}not measured: {row.absent}")
+            last = row.absent.strip().splitlines()[-1]
+            print(f"{row.judgments:>9,}  {row.name:<36}not measured: {last}")
             continue
         same = [other for other in rows if other.judgments == row.judgments]
         to_floor = _spread(ratios(same, row.name), 1) if row_of(same, FLOOR).runs else "?"
