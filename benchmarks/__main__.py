@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 from importlib import import_module
@@ -41,6 +42,7 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := set(options.parts) - set(parts):
         parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the stub ends, too
     outcomes = {
         part: _run(part, options) for part in parts if not options.parts or part in options.parts
     }

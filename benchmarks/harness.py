@@ -120,9 +120,13 @@ def measure(
             command, cwd=ROOT, env=env, stdout=output, stderr=subprocess.STDOUT
         )
         options = os.WNOHANG if watch else 0
-        while (ended := os.wait4(process.pid, options))[0] == 0 and watch:
-            watch(process.pid, time.monotonic() - started)
-            time.sleep(WATCH_S)
+        try:
+            while (ended := os.wait4(process.pid, options))[0] == 0 and watch:
+                watch(process.pid, time.monotonic() - started)
+                time.sleep(WATCH_S)
+        except BaseException:  # nothing goes on spending CPU when this is interrupted
+            process.kill()
+            raise
         wall_s = time.monotonic() - started
         process.returncode = os.waitstatus_to_exitcode(ended[1])
         if process.returncode != 0:
