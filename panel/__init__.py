@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from panel.estimate import Estimate
     from panel.files.definitions import load_definition
-    from panel.files.responses import load_responses
+    from panel.files.responses import ResponseFile, load_responses
     from panel.panel import Panel
     from panel.run import Coverage, Run
     from panel.statistics.ranking import SystemRank
@@ -57,7 +57,7 @@ _HOMES = {
     ),
     "panel.estimate": ("Estimate",),
     "panel.files.definitions": ("load_definition",),
-    "panel.files.responses": ("load_responses",),
+    "panel.files.responses": ("ResponseFile", "load_responses"),
     "panel.panel": ("Panel",),
     "panel.run": ("Coverage", "Run"),
     "panel.statistics.ranking": ("SystemRank",),
@@ -96,6 +96,7 @@ __all__ = [
     "PersonaSet",
     "RealScale",
     "Response",
+    "ResponseFile",
     "Rubric",
     "Run",
     "RunFolderError",

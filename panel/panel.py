@@ -7,7 +7,6 @@ judges are asked is `graphs.judging`'s business, how a call is made `panel.calls
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
@@ -24,7 +23,8 @@ import personas as persona_library
 import rubrics as rubric_library
 from graphs import Judge, Judgment, Response, Verdict
 from graphs.judging import Abort, Means, judging_graph
-from panel.batch import as_async, identified, identified_async, refuse_repeated
+from panel.batch import Batch, as_async, identified_async
+from panel.calls.allowance import MOST
 from panel.calls.budget import NO_CAPS, Budget, Caps
 from panel.calls.cache import ReplyCache, default_folder, key_of
 from panel.calls.caller import Caller, Line
@@ -40,12 +40,10 @@ from panel.preflight import refuse_too_long, refuse_unpriced, refuse_without_log
 from panel.run import Run
 from panel.seating import DEFAULT_MODEL, Seat, beside, persona_set, rubric_of, seats
 from personas import Persona, PersonaSet
-from rubrics import Layout, Rubric
+from rubrics import Ask, Layout, Reply, Rubric
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-
-_SERVED_CONCURRENCY = 32
 
 T = TypeVar("T")
 OnJudgment = Callable[[Judgment], None]
@@ -63,7 +61,8 @@ class Panel:
             models where it can serve the rubric, and `dimensions` otherwise.
         layout: whether a question begins with what all judges of a response share, which
             a model then reads once for all of them, or with who the judge is.
-        concurrency: calls in flight at most, for each model that sets no limit itself.
+        concurrency: calls in flight at most, for each model that sets no limit itself; by
+            default as many as its provider is found to take.
         seed: of the resampling behind intervals.
 
     Raises:
@@ -148,6 +147,8 @@ class Panel:
         """Have every judge read every response.
 
         Args:
+            responses: gone through several times where that can be done, and then never held in
+                memory together (a `ResponseFile`).
             out: a folder to write the run to.
             caps: what the run may spend; what is left unasked then is `skipped`.
             on_judgment: told of each judgment as it is made.
@@ -159,8 +160,7 @@ class Panel:
             RunFolderError: `out` holds another run, or cannot be made.
             RunStopped: the run could not go on; what it has is written.
         """
-        batch = list(identified(responses))
-        refuse_repeated(batch)
+        batch = Batch(responses)
         refuse_too_long(self._models, batch, self.rubric, self.personas[0])
         run = Run(batch, self.judges, self.rubric, prices=self.prices, seed=self.seed)
         refuse_unpriced(self._models, caps)
@@ -187,7 +187,7 @@ class Panel:
                     # Stopped or done, what there is is written.
                     run.elapsed_s = time.monotonic() - started
                     if folder is not None:
-                        folder.finish(run)
+                        folder.finish(run, batch)
                         run.folder = folder.path
             except (Abort, OSError) as error:
                 raise RunStopped(str(error)) from error
@@ -195,7 +195,7 @@ class Panel:
 
     def estimate(self, responses: Iterable[Response]) -> list[Estimate]:
         """What scoring these would take, model by model, the cache counted in; calls nothing."""
-        batch = list(identified(responses))
+        batch = Batch(responses)
         with closing(ReplyCache(default_folder())) as cache:
             return [
                 estimate(model, self.rubric, self.personas, batch, cache) for model in self._models
@@ -246,10 +246,9 @@ class Panel:
             one_by_one=model.embedded,
         )
 
-    def _concurrency_of(self, model: Seat) -> int:
-        if model.embedded:
-            return ENGINES
-        return model.config.concurrency or self._concurrency or _SERVED_CONCURRENCY
+    def _concurrency_of(self, model: Seat) -> int | None:
+        """None: as many as the provider takes, which is found out."""
+        return ENGINES if model.embedded else model.config.concurrency or self._concurrency
 
     def _responses_in_flight(self) -> int:
         """Enough that slow calls leave no gate idle (three times what may be in flight).
@@ -259,7 +258,7 @@ class Panel:
         """
         if all(model.embedded for model in self._models):
             return ENGINES
-        calls = sum(self._concurrency_of(model) for model in self._models)
+        calls = sum(self._concurrency_of(model) or MOST for model in self._models)
         return math.ceil(3 * calls / len(self.judges)) + 1
 
     async def _read(
@@ -268,15 +267,23 @@ class Panel:
         graph = judging_graph()
         numbers = count()
         texts: dict[str, Response] = {}
+
+        async def ask(judge: Judge, response: Response, ask: Ask) -> Reply:
+            page = _page_of(judge, response, caller)
+            return await caller.ask(judge.model, ask, page, judge.replicate)
+
+        async def forget(judge: Judge, response: Response, asks: Sequence[Ask]) -> None:
+            await caller.forget(asks, _page_of(judge, response, caller), judge.replicate)
+
         means = Means(
             rubric=self.rubric,
             layout=self._layout,
             personas={persona.id: persona for persona in self.personas},
             judges=self.judges,
             responses=texts,
-            ask=caller.ask,
+            ask=ask,
             turn=caller.turn,
-            forget=caller.forget,
+            forget=forget,
         )
 
         async def judged(response: Response) -> Verdict:
@@ -349,7 +356,11 @@ class Panel:
         """A digest of the words in which this model is asked, whatever the response."""
         sample = Response(id="id", prompt="prompt", text="text", system="system")
         ask = model.first_ask(self.rubric, self.personas[0], sample)
-        return hashlib.sha256(key_of({}, ask, 1).encode()).hexdigest()[:16]
+        return key_of(ask, 1).hex()[:16]
+
+
+def _page_of(judge: Judge, response: Response, caller: Caller) -> str:
+    return caller.page(judge.model, response.prompt, response.text, response.context)
 
 
 def _in_a_loop(work: Coroutine[Any, Any, T]) -> T:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphs import Judge, Response
+from graphs import Response
 from graphs.judging import Unanswered
+from panel.batch import Batch
 from panel.calls.budget import Caps
 from panel.calls.caller import Caller, Tally, estimated_tokens, tokens_in
 from panel.errors import ConfigurationError, Fault, InputError
@@ -15,9 +16,7 @@ from personas import Persona
 from rubrics import Ask, Reply, Rubric, load_elicitation
 
 
-def refuse_too_long(
-    seats: Sequence[Seat], batch: Sequence[Response], rubric: Rubric, persona: Persona
-) -> None:
+def refuse_too_long(seats: Sequence[Seat], batch: Batch, rubric: Rubric, persona: Persona) -> None:
     """Name every response that cannot fit into a model's context.
 
     Raises:
@@ -26,10 +25,13 @@ def refuse_too_long(
     faults = []
     for seat in seats:
         window = seat.context_window
-        if window is None or not batch:
+        if window is None:
             continue
-        around = estimated_tokens(seat.first_ask(rubric, persona, batch[0])) - _length(batch[0])
+        around = None
         for response in batch:
+            if around is None:
+                first = estimated_tokens(seat.first_ask(rubric, persona, response))
+                around = first - _length(response)
             needed = around + _length(response)
             if needed > window:
                 faults.append(
@@ -70,15 +72,15 @@ async def refuse_without_logprobs(seats: Sequence[Seat], caller: Caller) -> None
     for seat in seats:
         if seat.embedded or not load_elicitation(seat.elicitation).NEEDS_LOGPROBS:
             continue
-        judge = Judge("probe", seat.id, seat.elicitation)
+        page = caller.page(seat.id, "probe")
         reply: Reply | None = None
         why = "it returned none"
         try:
-            reply = await caller.ask(judge, probe)
+            reply = await caller.ask(seat.id, probe, page)
         except Unanswered as error:
             why = str(error)
         if reply is None or not reply.logprobs:
-            await caller.forget(judge, [probe])
+            await caller.forget([probe], page)
             raise ConfigurationError(
                 f"the elicitation {seat.elicitation!r} needs log-probabilities, and {seat.id} "
                 f"gave none ({why}); use the elicitation 'dimensions'"

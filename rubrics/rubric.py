@@ -6,10 +6,16 @@ read is in `rubrics.elicitations`, and how a file becomes a rubric in `panel.fil
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rubrics.composite import Composite
 from rubrics.scale import AnyScale, CategoryScale
+
+T = TypeVar("T")
 
 
 class Dimension(BaseModel):
@@ -92,3 +98,20 @@ class Rubric(BaseModel):
     def categories(self) -> dict[str, tuple[str, ...]]:
         """The names of the categories, by the id of each dimension that has them."""
         return {d.id: d.scale.names for d in self.dimensions if isinstance(d.scale, CategoryScale)}
+
+
+def once_a_rubric(words: Callable[[Rubric], T]) -> Callable[[Rubric], T]:
+    """Work out what follows from a rubric alone when it changes, not for each judge again.
+
+    What is returned is shared: nobody may change it.
+    """
+    last: tuple[Rubric, T] | None = None
+
+    @wraps(words)
+    def kept(rubric: Rubric) -> T:
+        nonlocal last
+        if last is None or last[0] is not rubric:
+            last = (rubric, words(rubric))
+        return last[1]
+
+    return kept

@@ -17,7 +17,7 @@ from rubrics.replies import (
     read_object,
     read_score,
 )
-from rubrics.rubric import Dimension, Rubric
+from rubrics.rubric import Dimension, Rubric, once_a_rubric
 from rubrics.scale import CategoryScale, RealScale
 from rubrics.wording import SYSTEM, criteria, opening
 
@@ -61,11 +61,13 @@ def dialogue(question: Question) -> Dialogue:
     return _read(reply, rubric)
 
 
+@once_a_rubric
 def _keys(rubric: Rubric) -> tuple[str, ...]:
     keys = tuple(dimension.id for dimension in rubric.dimensions)
     return (*keys, "abstained") if rubric.abstention else keys
 
 
+@once_a_rubric
 def _answer_form(rubric: Rubric) -> str:
     parts = [
         "Answer with one JSON object. For every criterion it has a key, the name in "
@@ -84,6 +86,7 @@ def _answer_form(rubric: Rubric) -> str:
     return " ".join(parts)
 
 
+@once_a_rubric
 def _schema(rubric: Rubric) -> dict[str, Any]:
     properties: dict[str, Any] = {
         dimension.id: _value_schema(dimension, rubric.not_assessable)

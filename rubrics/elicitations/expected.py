@@ -16,7 +16,7 @@ from itertools import count, product
 from string import ascii_uppercase
 
 from rubrics.elicitation import Ask, Dialogue, Position, Question, Reading, Reply
-from rubrics.rubric import Rubric
+from rubrics.rubric import Rubric, once_a_rubric
 from rubrics.scale import CategoryScale, RealScale
 from rubrics.wording import SYSTEM, opening, scale_words
 
@@ -114,6 +114,7 @@ def _letters() -> Iterator[str]:
         yield from map("".join, product(ascii_uppercase, repeat=length))
 
 
+@once_a_rubric
 def _preamble(rubric: Rubric) -> str:
     """The rubric in few words: every token of it is read before the first question."""
     lines = [rubric.question]
