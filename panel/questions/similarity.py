@@ -54,7 +54,7 @@ def chrf_similarity(texts: Sequence[str], others: Sequence[str]) -> Array:
         ConfigurationError: the extra `questions` is not installed.
     """
     try:
-        from sacrebleu.metrics import CHRF
+        from sacrebleu.metrics.chrf import CHRF
     except ImportError:
         raise _missing("sacrebleu") from None
     metric = CHRF()

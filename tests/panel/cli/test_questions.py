@@ -110,6 +110,19 @@ def test_bad_interventions_are_refused_all_at_once(command: Command, tmp_path: P
     assert "5 faults found; nothing was called." in refused.stderr
 
 
+def test_a_place_that_cannot_be_written_is_refused(command: Command, tmp_path: Path) -> None:
+    """Nothing is paid for that could not be kept, and a model needs a provider."""
+    jsonl(tmp_path / "said.jsonl", *SAID)
+    with serving(three) as server:
+        arguments = ("questions", "said.jsonl", "--model")
+        nowhere = command(*arguments, "openai:stub", "--out", "no/such/file.jsonl", **at(server))
+        nobody = command(*arguments, "stub", **at(server))
+        assert not server.calls
+    assert (nowhere.returncode, nobody.returncode) == (2, 2)
+    assert "no such folder" in nowhere.stderr
+    assert "'stub' is no model" in nobody.stderr
+
+
 def a_question(prompt_id: str, name: str, text: str, **more: str) -> dict[str, str]:
     """A row of a file of questions."""
     return {"prompt_id": prompt_id, "id": name, "prompt": "Ask.", "response": text} | {
