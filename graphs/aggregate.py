@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from graphs.records import Judgment, LabelSummary, Summary, Verdict
 from rubrics import Composite, Rubric
+from rubrics.rubric import once_a_rubric
 
 
 def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
@@ -21,8 +22,7 @@ def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
     ordered = sorted(judgments, key=lambda judgment: judgment.judge.id)
     scored = [judgment for judgment in ordered if judgment.status == "scored"]
     answered = [judgment for judgment in ordered if judgment.abstained is not None]
-    numeric = tuple(dimension.id for dimension in rubric.numeric)
-    rule = rubric.composite or (Composite(mean_of=numeric) if numeric else None)
+    numeric, rule = _numeric(rubric), _rule(rubric)
     reliable = [judgment for judgment in scored if rule is None or _is_reliable(judgment, rule)]
     first = ordered[0]
     return Verdict(
@@ -90,6 +90,18 @@ def count(labels: Sequence[str], categories: Sequence[str]) -> LabelSummary:
         counts={name: counts[name] for name in categories},
         n=len(labels),
     )
+
+
+@once_a_rubric
+def _numeric(rubric: Rubric) -> tuple[str, ...]:
+    return tuple(dimension.id for dimension in rubric.numeric)
+
+
+@once_a_rubric
+def _rule(rubric: Rubric) -> Composite | None:
+    """The rubric's composite; None where it names none and nothing is rated by numbers."""
+    numeric = _numeric(rubric)
+    return rubric.composite or (Composite(mean_of=numeric) if numeric else None)
 
 
 def _is_reliable(judgment: Judgment, rule: Composite) -> bool:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from panel.files.beside import load_beside
     from panel.files.definitions import load_definition
     from panel.files.ratings import load_ratings
-    from panel.files.responses import load_responses
+    from panel.files.responses import ResponseFile, load_responses
     from panel.panel import Panel
     from panel.run import Coverage, Run
     from panel.statistics.ranking import SystemRank
@@ -62,7 +62,7 @@ _HOMES = {
     "panel.files.beside": ("load_beside",),
     "panel.files.definitions": ("load_definition",),
     "panel.files.ratings": ("load_ratings",),
-    "panel.files.responses": ("load_responses",),
+    "panel.files.responses": ("ResponseFile", "load_responses"),
     "panel.panel": ("Panel",),
     "panel.run": ("Coverage", "Run"),
     "panel.statistics.ranking": ("SystemRank",),
@@ -103,6 +103,7 @@ __all__ = [
     "Ratings",
     "RealScale",
     "Response",
+    "ResponseFile",
     "Rubric",
     "Run",
     "RunFolderError",

@@ -88,6 +88,17 @@ class CategoryScale(BaseModel):
     ordered: bool = False
     values: Mapping[str, Annotated[str, Field(min_length=1)]] = Field(min_length=2)
 
+    @field_validator("values", mode="before")
+    @classmethod
+    def _are_names(cls, values: Any) -> Any:
+        for name in values if isinstance(values, Mapping) else ():
+            if not isinstance(name, str):
+                raise ValueError(
+                    f"the category {name!r}; a name, in quotes where YAML takes it for something "
+                    "else, as it does yes and no"
+                )
+        return values
+
     @field_validator("values")
     @classmethod
     def _are_told_apart(cls, values: Mapping[str, str]) -> Mapping[str, str]:

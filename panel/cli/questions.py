@@ -41,6 +41,7 @@ def questions(interventions: str, spec: str, out: str | None, caps: Caps) -> Non
     Exit status: 0, all are there; 1, some are missing, named on standard error; 2, bad input
     or configuration, nothing was called. The same command again calls for the missing alone.
     """
+    from panel.errors import ConfigurationError
     from panel.files.run_folder import replace_file
     from panel.questions.asking import asking_questions
     from panel.questions.calling import answers
@@ -48,6 +49,8 @@ def questions(interventions: str, spec: str, out: str | None, caps: Caps) -> Non
 
     said = load_interventions(interventions)
     model = _model(spec)
+    if out and not Path(out).resolve().parent.is_dir():
+        raise ConfigurationError(f"--out {out}: there is no such folder; make it first")
     dialogues = [asking_questions(one.intervention) for one in said]
     came = asyncio.run(answers(model, dialogues, caps))
     rows = [
@@ -83,7 +86,7 @@ def questions(interventions: str, spec: str, out: str | None, caps: Caps) -> Non
     "--threshold",
     metavar="T",
     type=click.FloatRange(0, 1),
-    help="Below it a question is not evaluable.  [default: 0.65 for similarity, 0.4 for chrf]",
+    help="Below it a question is not evaluable.  [default: 0.65 for similarity, 0.35 for chrf]",
 )
 @click.option("--model", "spec", metavar="SPEC", help="Who says so, with --by model.")
 @caps
@@ -122,7 +125,7 @@ def match(
         matches = asyncio.run(match_by_model(batch, known, _model(spec or ""), caps))
     else:
         measure: Any = by
-        limit = threshold if threshold is not None else {"similarity": 0.65, "chrf": 0.4}[by]
+        limit = threshold if threshold is not None else {"similarity": 0.65, "chrf": 0.35}[by]
         matches = match_by_measure(batch, known, measure, limit)
     _tell(batch, matches, as_json)
     if any(one.error is not None for one in matches):

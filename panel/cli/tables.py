@@ -18,6 +18,7 @@ from panel.run import Run, share_name
 from panel.statistics.ranking import SystemRank
 
 _PROMPTS_SHOWN = 10
+_COLUMNS_SHOWN = 7
 
 
 def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
@@ -102,7 +103,15 @@ def _leaderboard(board: list[SystemRank]) -> Table:
 
 
 def _means(title: str, board: list[SystemRank], labels: dict[str, str]) -> Table:
+    """Systems by dimensions, or where those are many, dimensions by systems."""
     table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD)
+    if len(labels) > _COLUMNS_SHOWN:
+        table.add_column("")
+        for entry in board:
+            table.add_column(Text(entry.system), justify="right", overflow="fold")
+        for name, label in labels.items():
+            table.add_row(Text(label), *(_score(entry.dimensions[name]) for entry in board))
+        return table
     table.add_column("system", overflow="fold")
     for label in labels.values():
         longest = max(map(len, label.split()))
@@ -116,7 +125,6 @@ def _prompts(run: Run) -> Table:
     table = Table(title="Responses by prompt", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("prompt")
     table.add_column("ranking (composite, judges)")
-    prompts = {response.prompt_id: response.prompt for response in run.responses}
     for prompt_id, ranking in list(run.prompt_rankings().items())[:_PROMPTS_SHOWN]:
         places = [
             f"{'-' if rank is None else rank}. {verdict.system}/{verdict.id} "
@@ -124,9 +132,7 @@ def _prompts(run: Run) -> Table:
             f"{_majority(verdict)})"
             for rank, verdict in ranking
         ]
-        title = " ".join(prompts[prompt_id].split())
-        short = title if len(title) <= 60 else title[:59] + "…"
-        table.add_row(Text(f"{prompt_id}\n{short}"), Text("\n".join(places)))
+        table.add_row(Text(f"{prompt_id}\n{run.titles[prompt_id]}"), Text("\n".join(places)))
         table.add_section()
     return table
 

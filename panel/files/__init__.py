@@ -4,6 +4,6 @@ Ratings are in `panel.files.ratings`, apart because they need the statistics, an
 """
 
 from panel.files.definitions import load_definition, resolve
-from panel.files.responses import load_responses
+from panel.files.responses import ResponseFile, load_responses
 
-__all__ = ["load_definition", "load_responses", "resolve"]
+__all__ = ["ResponseFile", "load_definition", "load_responses", "resolve"]

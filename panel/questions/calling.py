@@ -9,7 +9,6 @@ from typing import Generic, TypeVar
 
 import orjson
 
-from graphs import Judge
 from graphs.judging import Abort, Unanswered
 from panel.calls.budget import Budget, Caps
 from panel.calls.cache import ReplyCache, default_folder
@@ -22,8 +21,6 @@ from panel.models.specs import speaker_for
 from panel.models.weights import ENGINES
 from rubrics import Ask, Reply
 from rubrics.replies import Unreadable
-
-_SERVED_CONCURRENCY = 32
 
 T = TypeVar("T")
 
@@ -57,10 +54,9 @@ async def answers(
             "cap calls or tokens"
         )
     speaker = speaker_for(model, False)
-    concurrency = ENGINES if embedded else model.concurrency or _SERVED_CONCURRENCY
     gate = shared_gate(
         orjson.dumps(speaker.parameters, option=orjson.OPT_SORT_KEYS),
-        concurrency,
+        ENGINES if embedded else model.concurrency,
         model.requests_per_minute,
         model.tokens_per_minute,
     )
@@ -68,9 +64,8 @@ async def answers(
     cache = ReplyCache(default_folder())
     try:
         caller = Caller({model.model: line}, cache, Budget(caps, {model.model: price}))
-        judge = Judge("questions", model.model, "questions")
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_hold(caller, judge, each)) for each in dialogues]
+            tasks = [group.create_task(_hold(caller, model.model, each)) for each in dialogues]
         return [task.result() for task in tasks]
     except* Abort as stopped:
         raise RunStopped(str(stopped.exceptions[0])) from None
@@ -79,20 +74,22 @@ async def answers(
         cache.close()
 
 
-async def _hold(caller: Caller, judge: Judge, dialogue: Generator[Ask, Reply, T]) -> Answer[T]:
+async def _hold(caller: Caller, model: str, dialogue: Generator[Ask, Reply, T]) -> Answer[T]:
     asks: list[Ask] = []
+    page = ""
     try:
         ask = next(dialogue)
+        # What the dialogues about one text begin with; their replies are kept side by side.
+        page = caller.page(model, *ask.blocks[:1])
         while True:
             asks.append(ask)
-            reply = await caller.ask(judge, ask)
-            ask = dialogue.send(reply)
+            ask = dialogue.send(await caller.ask(model, ask, page))
     except StopIteration as done:
         return Answer(done.value)
     except Unanswered as error:
         return Answer(None, f"{error.status}: {error}")
     except Unreadable as error:
-        await caller.forget(judge, asks)
+        await caller.forget(asks, page)
         return Answer(None, f"unparsed: {error}")
     finally:
         dialogue.close()

