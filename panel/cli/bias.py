@@ -31,11 +31,11 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
         },
         heads=("", "dimension"),
     )
-    judges = _most_lenient(ours, ratings)
+    judges = _by_leniency(ours, ratings)[:_JUDGES_SHOWN]
     show(
         console,
         "Judges",
-        by_place(row for row in ours if row.group in judges),
+        by_place(row for judge in judges for row in ours if row.group == judge),
         {
             "leniency,\npoints": "leniency",
             "with length,\nwithin systems": "length_correlation",
@@ -75,11 +75,11 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
     )
 
 
-def _most_lenient(rows: Sequence[Row], ratings: Ratings) -> set[str]:
-    """The judges shown: all, or those furthest from the panel."""
+def _by_leniency(rows: Sequence[Row], ratings: Ratings) -> list[str]:
+    """The judges, those furthest from the panel first."""
     far = {
         row.group: 0.0 if isnan(row.value) else abs(row.value)
         for row in rows
         if row.statistic == "leniency"
     }
-    return set(sorted(ratings.raters, key=lambda judge: -far.get(judge, 0.0))[:_JUDGES_SHOWN])
+    return sorted(ratings.raters, key=lambda judge: -far.get(judge, 0.0))
