@@ -156,6 +156,20 @@ def test_a_one_that_was_not_written_is_asked_about() -> None:
     assert second.max_tokens == 1
 
 
+def test_three_digits_are_asked_about_one_by_one() -> None:
+    """From a 1 that was not written to 10, from there to 100: each ask goes on from the last."""
+    rubric = a_rubric(a_dimension("clarity", Scale(min=0, max=100, low="poor", high="good")))
+    reading, asks = play(
+        rubric,
+        written('{"clarity": ', {"7": 0.5, "1": 0.5}, "}"),
+        written({"0": 0.5, "}": 0.5}),
+        written({"0": 0.5, "}": 0.5}),
+    )
+    # 7: 0.5; 1: 0.25; 10: 0.125; 100: 0.125. 3.5 + 0.25 + 1.25 + 12.5
+    assert reading.scores == pytest.approx({"clarity": 17.5})
+    assert [ask.prefill for ask in asks] == ["", '{"clarity": 1', '{"clarity": 10']
+
+
 def test_a_server_that_does_not_go_on() -> None:
     """Where the answer to that begins anew, the 1 is left off the scale and no value gets it."""
     reading, _ = play(

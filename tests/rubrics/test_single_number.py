@@ -62,6 +62,7 @@ def test_a_seven(text: str) -> None:
         ("It cites 3 sources.", "does not state a number"),
         ("I would not give it a 9.", "does not state a number"),
         ("I'm sorry, I cannot rate these 3 claims.", "does not state a number"),
+        ("I must decline to rate these 3 claims.", "does not state a number"),
         ("11", "is '11', not a whole number from 1 to 10"),
         ("0", "is '0'"),
         ("-7", "is '-7'"),
