@@ -146,7 +146,7 @@ found = np.array([alphas[dimension] for dimension in dimensions])
 errors = np.abs(found[:, 1:] - found[:, :1]).T
 left.errorbar(found[:, 0], dimensions, xerr=errors, fmt="o", capsize=3)
 left.axvline(0, color="grey", linewidth=0.8)
-left.set(xlabel="Krippendorff's α, ordinal", title="Novices, by dimension", box=SIMPLE_HEAD)
+left.set(xlabel="Krippendorff's α, ordinal", title="Novices, by dimension")
 right.plot(range(len(added.alphas)), [alpha.value for alpha in added.alphas], marker="o")
 right.set(xlabel="personas added", ylabel="α", title=f"Clarity, {len(sample)} arguments")
 figure.savefig(PICTURE, dpi=150)

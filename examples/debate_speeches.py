@@ -102,17 +102,11 @@ means = dict(zip(ratings.items, row_means(ratings.scores[:, :, 0]), strict=True)
 embedded = np.array([means[f"{one.prompt_id}/{one.id}"] for one in run.responses])
 
 table = Table(
-    "judge",
-    "speeches",
-    "pairs of\npeople",
-    "κ of\npeople",
-    "κ, judge\nfor one",
-    "τ_c of\na person",
-    "τ_c of\nthe judge",
-    "r over\nsources",
-    title="Judges against people",
-    box=SIMPLE_HEAD,
+    "judge", "speeches", "pairs of\npeople", box=SIMPLE_HEAD, title="Judges against people"
 )
+for heading in ("κ of\npeople", "κ, judge\nfor one", "τ_c of\na person", "τ_c of\nthe judge"):
+    table.add_column(heading)
+table.add_column("r over\nsources")
 
 
 def compare(name: str, judge: np.ndarray, places: np.ndarray, shared: int) -> None:
@@ -152,7 +146,7 @@ for place, name in enumerate(sides):
         width,
         label=name,
     )
-left.set(xlabel="score", ylabel="share", title="How often each score is given", box=SIMPLE_HEAD)
+left.set(xlabel="score", ylabel="share", title="How often each score is given")
 left.legend()
 for name, judge in judges.items():
     by_source = source_means(judge, humans, sources)

@@ -115,6 +115,7 @@ for axes, dimension in zip(figure.subplots(2, 2, sharex=True).flat, ASKED_OF_PEO
     ceiling = human_ceiling(humans[dimension], "tau_b").mean.value
     axes.axhline(ceiling, color="black", linestyle=":", label="a person")
     axes.set(title=dimension, xlabel="samples in the mean", ylabel="τ_b with people's mean")
-axes.legend(fontsize=7)
+axes.set_xticks(range(2, SAMPLES + 1, 2))
+figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 figure.savefig(PICTURE, dpi=150)
 print(f"The plot is in {PICTURE}")
