@@ -26,7 +26,6 @@ from panel.statistics import (
     krippendorff_alpha,
     perfect_agreement,
     resampled_alpha,
-    row_means,
 )
 
 try:
@@ -80,7 +79,6 @@ table = Table(
     "α",
     "95 % interval",
     f"all of {MIN_RATERS}+ agree",
-    "their mean",
     title="Novices on the quality of arguments",
     box=SIMPLE_HEAD,
 )
@@ -90,14 +88,12 @@ for dimension, scores in humans.items():
     interval = bootstrap(resampled_alpha(scores), len(scores))
     perfect = perfect_agreement(scores, min_raters=MIN_RATERS)
     alphas[dimension] = (alpha.value, interval.low, interval.high)
-    agreed = row_means(scores[perfect.subset])
     table.add_row(
         dimension,
         f"{np.sum(~np.isnan(scores)):,}",
         f"{alpha.value:.3f}",
         f"{interval.low:.3f} to {interval.high:.3f}",
         f"{perfect.subset.sum()} ({perfect.share.value:.0%})",
-        f"{agreed.mean():.2f}" if len(agreed) else "-",
     )
 Console().print(table)
 

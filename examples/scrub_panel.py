@@ -103,7 +103,6 @@ left.set(
     xlabel="mean human rank (1 is best)",
     ylabel="ensemble's score",
     title="Responses",
-    box=SIMPLE_HEAD,
 )
 left.legend()
 right.bar(list(taus), list(taus.values()))
