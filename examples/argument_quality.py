@@ -37,7 +37,7 @@ SOURCES = """Where to get the file:
   ratings   github.com/nelliemirz/llms-as-argument-quality-annotators
   texts     github.com/UKPLab/acl2016-convincing-arguments"""
 SAMPLE, MIN_RATERS = 40, 3
-PICTURE = Path("argument_quality.png")
+RUN, PICTURE = Path("runs/argument-quality"), Path("argument_quality.png")
 
 CLARITY = Rubric(
     id="clarity-of-argument",
@@ -105,10 +105,8 @@ batch = [
     Response(id=one["arg"], prompt=one["debate"], text=one["text"], system="debate portal")
     for one in (arguments[place] for place in sample)
 ]
-run = Panel("disciplinary", "local:smollm2-135m", CLARITY).score(
-    batch, out=Path("runs/argument-quality")
-)
-ratings = load_ratings(Path("runs/argument-quality"))
+run = Panel("disciplinary", "local:smollm2-135m", CLARITY).score(batch, out=RUN)
+ratings = load_ratings(RUN)
 order = [ratings.items.index(f"{one.prompt_id}/{one.id}") for one in run.responses]
 models = np.round(ratings.scores[order, :, 0])
 added = added_raters(humans["clarity"][sample], models)

@@ -39,7 +39,7 @@ SOURCES = """Where to get the files:
   data.csv      github.com/noy-sternlicht/Debatable-Intelligence
   judge_*.csv   the scores of any judge; judge_qwen3-8b.csv: github.com/robert-e-roy/debatebench"""
 SAMPLE, SHARED, SHARED_IN_SAMPLE = 12, 50, 5
-PICTURE = Path("debate_speeches.png")
+RUN, PICTURE = Path("runs/debate-speeches"), Path("debate_speeches.png")
 
 SPEECH = Rubric(
     id="opening-speech",
@@ -94,10 +94,8 @@ batch = [
     Response(id=one["id"], prompt=one["topic"], text=one["text"], system=one["source"])
     for one in (speeches[place] for place in sample)
 ]
-run = Panel("disciplinary", "local:smollm2-135m", SPEECH).score(
-    batch, out=Path("runs/debate-speeches")
-)
-ratings = load_ratings(Path("runs/debate-speeches"))
+run = Panel("disciplinary", "local:smollm2-135m", SPEECH).score(batch, out=RUN)
+ratings = load_ratings(RUN)
 means = dict(zip(ratings.items, row_means(ratings.scores[:, :, 0]), strict=True))
 embedded = np.array([means[f"{one.prompt_id}/{one.id}"] for one in run.responses])
 
