@@ -67,8 +67,9 @@ def agree(
     if getattr(found, f"{by}s") is None:
         raise InputError([Fault(ratings, f"no {by}s", f"a column {by!r}, to go by it")])
     settings = Settings(level=level)
-    rows = agreement(found, settings, by)
-    worth = appraise(found, settings) if by == "dimension" else []
+    with Console(stderr=True).status("Resampling …"):
+        rows = agreement(found, settings, by)
+        worth = appraise(found, settings) if by == "dimension" else []
     if as_json:
         print_json([*rows, *worth])
     else:

@@ -51,7 +51,8 @@ def correlate(panel: str, human: str, as_json: bool) -> None:
     from panel.statistics import correlate as correlation
 
     ours, theirs = load_beside(panel, human)
-    rows = correlation(ours, theirs)
+    with Console(stderr=True).status("Resampling …"):
+        rows = correlation(ours, theirs)
     if as_json:
         print_json(rows)
     else:
