@@ -26,11 +26,14 @@ if TYPE_CHECKING:
         RunStopped,
     )
     from panel.estimate import Estimate
+    from panel.files.beside import load_beside
     from panel.files.definitions import load_definition
+    from panel.files.ratings import load_ratings
     from panel.files.responses import ResponseFile, load_responses
     from panel.panel import Panel
     from panel.run import Coverage, Run
     from panel.statistics.ranking import SystemRank
+    from panel.statistics.table import Ratings
     from personas import Persona, PersonaSet
     from rubrics import (
         Abstention,
@@ -56,11 +59,14 @@ _HOMES = {
         "RunStopped",
     ),
     "panel.estimate": ("Estimate",),
+    "panel.files.beside": ("load_beside",),
     "panel.files.definitions": ("load_definition",),
+    "panel.files.ratings": ("load_ratings",),
     "panel.files.responses": ("ResponseFile", "load_responses"),
     "panel.panel": ("Panel",),
     "panel.run": ("Coverage", "Run"),
     "panel.statistics.ranking": ("SystemRank",),
+    "panel.statistics.table": ("Ratings",),
     "personas": ("Persona", "PersonaSet"),
     "rubrics": (
         "Abstention",
@@ -94,6 +100,7 @@ __all__ = [
     "PanelError",
     "Persona",
     "PersonaSet",
+    "Ratings",
     "RealScale",
     "Response",
     "ResponseFile",
@@ -106,7 +113,9 @@ __all__ = [
     "SystemRank",
     "Usage",
     "Verdict",
+    "load_beside",
     "load_definition",
+    "load_ratings",
     "load_responses",
 ]
 
