@@ -11,10 +11,10 @@ import click
 # import of what it describes.
 _COMMANDS = {
     "score": ("panel.cli.score", "Have a panel read a batch of responses, and rank them."),
-    "agree": ("panel.cli.agree", "Say how far raters agree, and what they are worth."),
-    "correlate": ("panel.cli.correlate", "Hold a panel against humans."),
     "questions": ("panel.cli.questions", "Have a model ask critical questions."),
     "match": ("panel.cli.questions", "Hold critical questions against labelled references."),
+    "agree": ("panel.cli.agree", "Say how far raters agree, and what they are worth."),
+    "correlate": ("panel.cli.correlate", "Hold a panel against humans."),
     "personas": ("panel.cli.library", "List the persona sets, or show one."),
     "rubrics": ("panel.cli.library", "List the rubrics, or show one."),
     "models": ("panel.cli.models", "Show which models can be used here and now."),

@@ -85,7 +85,7 @@ _IDENTITY = ("personas", "rubric", "models", "layout", "replicates", "seed")
 
 def as_line(judgment: Judgment) -> dict[str, Any]:
     """A judgment as a line of judgments.jsonl."""
-    judge = judgment.judge
+    judge, usage = judgment.judge, judgment.usage
     return {
         "prompt_id": judgment.prompt_id,
         "id": judgment.id,
@@ -103,7 +103,7 @@ def as_line(judgment: Judgment) -> dict[str, Any]:
         "rationale": judgment.rationale,
         "raw": judgment.raw,
         "off_scale": dict(judgment.off_scale),
-        "usage": judgment.usage,
+        "usage": {"input": usage.input, "cached": usage.cached, "output": usage.output},
         "latency_s": round(judgment.latency_s, 6),
         "cached": judgment.cached,
         "error": judgment.error,
