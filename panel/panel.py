@@ -22,6 +22,7 @@ import orjson
 import personas as persona_library
 import rubrics as rubric_library
 from graphs import Judge, Judgment, Response, Verdict
+from graphs.deliberation import Deliberation
 from graphs.judging import Abort, Means, judging_graph
 from panel.batch import Batch, as_async, identified_async
 from panel.calls.allowance import MOST
@@ -45,6 +46,7 @@ from panel.seating import (
     persona_set,
     rated_by,
     refuse_repeats,
+    refuse_unrevealed,
     rubric_of,
     seats,
 )
@@ -72,6 +74,8 @@ class Panel:
             a model then reads once for all of them, or with who the judge is.
         replicates: how often each persona is asked through each model; every answer is an
             annotator of its own.
+        deliberation: whether and how judges, once each has read alone, see the others' readings
+            and may revise; None, they do not.
         concurrency: calls in flight at most, for each model that sets no limit itself; by
             default as many as its provider is found to take.
         seed: of the resampling behind intervals.
@@ -83,8 +87,8 @@ class Panel:
 
     Raises:
         ConfigurationError: a model cannot be had (says what is missing), an elicitation
-            cannot serve the rubric, models rate different dimensions, or replicates would
-            repeat themselves.
+            cannot serve the rubric, models rate different dimensions, replicates would
+            repeat themselves, or deliberation would reveal reasons that nobody gives.
         InputError: a persona set or rubric cannot be read; lists every fault.
     """
 
@@ -99,6 +103,7 @@ class Panel:
         elicitation: str | None = None,
         layout: Layout = "shared-prefix",
         replicates: int = 1,
+        deliberation: Deliberation | None = None,
         concurrency: int | None = None,
         seed: int = 0,
     ) -> None:
@@ -116,6 +121,8 @@ class Panel:
         self._models = seats(several, elicitation, layout, voices, self.rubric)
         self.rated = rated_by(self._models, self.rubric)
         refuse_repeats(self._models, replicates)
+        refuse_unrevealed(self._models, deliberation)
+        self._deliberation = deliberation
         self._replicates = replicates
         self._concurrency = concurrency
         self.judges = tuple(
@@ -126,8 +133,17 @@ class Panel:
         )
 
     @classmethod
-    def from_file(cls, path: str | Path, *, concurrency: int | None = None) -> Panel:
-        """The panel that a YAML file describes; paths in it are relative to it."""
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        deliberation: Deliberation | None = None,
+        concurrency: int | None = None,
+    ) -> Panel:
+        """The panel that a YAML file describes; paths in it are relative to it.
+
+        `deliberation` takes the place of the file's.
+        """
         path = Path(path)
         file = load_definition(path, PanelFile)
         return cls(
@@ -137,6 +153,7 @@ class Panel:
             elicitation=file.elicitation,
             layout=file.layout,
             replicates=file.replicates,
+            deliberation=deliberation or file.deliberation,
             concurrency=concurrency,
             seed=file.seed,
         )
@@ -188,7 +205,14 @@ class Panel:
         """
         batch = Batch(responses)
         refuse_too_long(self._models, batch, self.rubric, self.personas[0])
-        run = Run(batch, self.judges, self.rated, prices=self.prices, seed=self.seed)
+        run = Run(
+            batch,
+            self.judges,
+            self.rated,
+            prices=self.prices,
+            seed=self.seed,
+            deliberating=self._deliberation is not None,
+        )
         refuse_unpriced(self._models, caps)
         async with self._means_to_call(caps) as caller:
             await refuse_without_logprobs(self._models, caller)
@@ -224,7 +248,15 @@ class Panel:
         batch = Batch(responses)
         with closing(ReplyCache(default_folder())) as cache:
             return [
-                estimate(model, self.rubric, self.personas, self._replicates, batch, cache)
+                estimate(
+                    model,
+                    self.rubric,
+                    self.personas,
+                    self._replicates,
+                    1 + (self._deliberation.rounds if self._deliberation else 0),
+                    batch,
+                    cache,
+                )
                 for model in self._models
             ]
 
@@ -291,7 +323,7 @@ class Panel:
     async def _read(
         self, responses: AsyncIterator[Response], caller: Caller, on_judgment: OnJudgment
     ) -> AsyncIterator[Verdict]:
-        graph = judging_graph()
+        graph = judging_graph(deliberating=self._deliberation is not None)
         numbers = count()
         texts: dict[str, Response] = {}
 
@@ -305,6 +337,8 @@ class Panel:
         means = Means(
             rubric=self.rubric,
             layout=self._layout,
+            deliberation=self._deliberation,
+            seed=self.seed,
             apart=frozenset(model.id for model in self._models if model.apart),
             personas={persona.id: persona for persona in self.personas},
             judges=self.judges,
@@ -380,6 +414,7 @@ class Panel:
             ],
             "layout": self._layout,
             "replicates": self._replicates,
+            "deliberation": self._deliberation and self._deliberation.model_dump(),
             "seed": self.seed,
             "prompts": {model.id: self._prompt_digest(model) for model in self._models},
             "version": version("persona-panel"),
