@@ -26,7 +26,7 @@ from langgraph.types import Send
 from graphs.aggregate import aggregate
 from graphs.records import Judge, Judgment, Response, Verdict
 from personas import Persona
-from rubrics import Ask, Question, Reply, Rubric, Status, Usage, load_elicitation
+from rubrics import Ask, Layout, Question, Reply, Rubric, Status, Usage, load_elicitation
 
 
 class Unanswered(Exception):
@@ -56,6 +56,7 @@ class Means:
     response out before the next."""
     forget: Callable[[Judge, Sequence[Ask]], Awaitable[None]]
     """Told which asks led to no result, so that their replies are not served again."""
+    layout: Layout = "shared-prefix"
 
     def judges_by_model(self) -> dict[str, list[Judge]]:
         """The judges that speak through each model, in the panel's order."""
@@ -116,7 +117,7 @@ async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
     judgment whose status says so.
     """
     persona = means.personas[judge.persona]
-    question = question_of(means.rubric, persona, response)
+    question = question_of(means.rubric, persona, response, means.layout)
     dialogue = load_elicitation(judge.elicitation).dialogue(question)
     base = Judgment(
         prompt_id=response.prompt_id or "",
@@ -161,7 +162,9 @@ async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
     return replace(base, usage=usage, latency_s=latency, cached=cached and bool(asks))
 
 
-def question_of(rubric: Rubric, persona: Persona, response: Response) -> Question:
+def question_of(
+    rubric: Rubric, persona: Persona, response: Response, layout: Layout = "shared-prefix"
+) -> Question:
     """What a persona is asked about a response: never who wrote it."""
     return Question(
         rubric=rubric,
@@ -170,6 +173,7 @@ def question_of(rubric: Rubric, persona: Persona, response: Response) -> Questio
         prompt=response.prompt,
         text=response.text,
         context=response.context,
+        layout=layout,
     )
 
 

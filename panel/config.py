@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 import personas as persona_library
 import rubrics as rubric_library
 from panel.models.catalogue import Price
-from rubrics import elicitation_names
+from rubrics import Layout, elicitation_names
 
 MODEL_SPEC = r"^[a-z0-9_]+:.+$"
 """What a model is called: `provider:name`."""
@@ -85,6 +85,7 @@ class PanelFile(BaseModel):
     rubric: str = "scrub"
     models: tuple[Annotated[ModelConfig, BeforeValidator(_as_mapping)], ...] = Field(min_length=1)
     elicitation: str | None = None
+    layout: Layout = "shared-prefix"
     seed: int = Field(default=0, ge=0)
 
     _elicitation = field_validator("elicitation")(_known_elicitation)

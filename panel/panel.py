@@ -40,7 +40,7 @@ from panel.preflight import refuse_too_long, refuse_unpriced, refuse_without_log
 from panel.run import Run
 from panel.seating import DEFAULT_MODEL, Seat, beside, persona_set, rubric_of, seats
 from personas import Persona, PersonaSet
-from rubrics import Rubric
+from rubrics import Layout, Rubric
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -61,6 +61,8 @@ class Panel:
         rubric: from the library by name, the path of a YAML file, or a `Rubric`.
         elicitation: how every judge is asked; by default `expected` for embedded
             models and `dimensions` for the others.
+        layout: whether a question begins with what all judges of a response share, which
+            a model then reads once for all of them, or with who the judge is.
         concurrency: calls in flight at most, for each model that sets no limit itself.
         seed: of the resampling behind intervals.
 
@@ -78,6 +80,7 @@ class Panel:
         rubric: str | Path | Rubric = "scrub",
         *,
         elicitation: str | None = None,
+        layout: Layout = "shared-prefix",
         concurrency: int | None = None,
         seed: int = 0,
     ) -> None:
@@ -88,7 +91,8 @@ class Panel:
         several = (
             [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
         )
-        self._models = seats(several, elicitation)
+        self._layout: Layout = layout
+        self._models = seats(several, elicitation, layout, len(self.personas))
         self._concurrency = concurrency
         self.judges = tuple(
             Judge(persona.id, model.id, model.elicitation)
@@ -106,6 +110,7 @@ class Panel:
             file.models,
             beside(path, file.rubric, rubric_library.shipped()),
             elicitation=file.elicitation,
+            layout=file.layout,
             concurrency=concurrency,
             seed=file.seed,
         )
@@ -264,6 +269,7 @@ class Panel:
         texts: dict[str, Response] = {}
         means = Means(
             rubric=self.rubric,
+            layout=self._layout,
             personas={persona.id: persona for persona in self.personas},
             judges=self.judges,
             responses=texts,
@@ -332,6 +338,7 @@ class Panel:
                 | {"parameters": dict(model.speaker.parameters)}
                 for model in self._models
             ],
+            "layout": self._layout,
             "seed": self.seed,
             "prompts": {model.id: self._prompt_digest(model) for model in self._models},
             "version": version("persona-panel"),

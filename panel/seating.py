@@ -24,7 +24,7 @@ from panel.models.catalogue import Price, context_window_of, price_of
 from panel.models.speaker import Speaker
 from panel.models.specs import speaker_for
 from personas import Persona, PersonaSet
-from rubrics import Ask, Rubric, load_elicitation
+from rubrics import Ask, Layout, Rubric, load_elicitation
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -40,6 +40,7 @@ class Seat:
     config: ModelConfig
     speaker: Speaker
     elicitation: str
+    layout: Layout
 
     @property
     def embedded(self) -> bool:
@@ -47,7 +48,7 @@ class Seat:
 
     def first_ask(self, rubric: Rubric, persona: Persona, response: Response) -> Ask:
         """What a judge of this model is asked first."""
-        question = question_of(rubric, persona, response)
+        question = question_of(rubric, persona, response, self.layout)
         return next(load_elicitation(self.elicitation).dialogue(question))
 
     @property
@@ -83,12 +84,22 @@ def rubric_of(given: str | Path | Rubric) -> Rubric:
 
 
 def seats(
-    given: Sequence[str | ModelConfig | BaseChatModel], elicitation: str | None
+    given: Sequence[str | ModelConfig | BaseChatModel],
+    elicitation: str | None,
+    layout: Layout,
+    n_personas: int,
 ) -> tuple[Seat, ...]:
+    """The models of a panel of `n_personas`, in the given order.
+
+    Raises:
+        ConfigurationError: one cannot be had, or is there twice; lists all.
+    """
+    # Where a judge's neighbours read the same words, a provider is told to keep them.
+    several = n_personas > 1 and layout == "shared-prefix"
     seats, wrong = [], []
     for one in given:
         try:
-            seats.append(_model(one, elicitation))
+            seats.append(_seat(one, elicitation, layout, several))
         except ConfigurationError as error:
             wrong.append(str(error))
     if wrong:
@@ -103,7 +114,12 @@ def seats(
     return tuple(seats)
 
 
-def _model(given: str | ModelConfig | BaseChatModel, elicitation: str | None) -> Seat:
+def _seat(
+    given: str | ModelConfig | BaseChatModel,
+    elicitation: str | None,
+    layout: Layout,
+    keep_prefix: bool,
+) -> Seat:
     if isinstance(given, str):
         if not re.match(MODEL_SPEC, given):
             raise ConfigurationError(
@@ -114,21 +130,23 @@ def _model(given: str | ModelConfig | BaseChatModel, elicitation: str | None) ->
         default = "expected" if given.provider == "local" else "dimensions"
         chosen = given.elicitation or elicitation or default
         _refuse_unknown(chosen)
-        return Seat(given.model, given, speaker_for(given), chosen)
-    return _own_model(given, elicitation)
+        return Seat(given.model, given, speaker_for(given, keep_prefix), chosen, layout)
+    config, speaker = _own_model(given, keep_prefix)
+    chosen = elicitation or "dimensions"
+    _refuse_unknown(chosen)
+    return Seat(config.model, config, speaker, chosen, layout)
 
 
-def _own_model(chat: BaseChatModel, elicitation: str | None) -> Seat:
+def _own_model(chat: BaseChatModel, keep_prefix: bool) -> tuple[ModelConfig, Speaker]:
     from panel.models.langchain import LangChainSpeaker
 
     name = getattr(chat, "model", None) or getattr(chat, "model_name", None) or type(chat).__name__
     kind = re.sub(r"[^a-z0-9]+", "_", chat._llm_type.lower())
     config = ModelConfig(model=f"{kind}:{name}")
     own: Any = chat
-    speaker = own if hasattr(chat, "reply") else LangChainSpeaker(chat, str(name))
-    chosen = elicitation or "dimensions"
-    _refuse_unknown(chosen)
-    return Seat(config.model, config, speaker, chosen)
+    if hasattr(chat, "reply"):
+        return config, own
+    return config, LangChainSpeaker(chat, str(name), keep_prefix)
 
 
 def _refuse_unknown(elicitation: str) -> None:

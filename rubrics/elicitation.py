@@ -21,6 +21,11 @@ Status = Literal["scored", "abstained", "refused", "unparsed", "failed", "skippe
 could not be reached, or was not asked."""
 
 
+Layout = Literal["shared-prefix", "persona-first"]
+"""What a question begins with: what all judges of a response share, so that a model reads it
+once for all of them; or who the judge is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What one judge is asked about one response."""
@@ -31,14 +36,15 @@ class Question:
     prompt: str
     text: str
     context: str | None = None
+    layout: Layout = "shared-prefix"
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
     """One call to a model, in words that belong to no provider.
 
-    `blocks` make up the user's message. They go from what most judges share to what
-    is this judge's alone, so that a provider can reuse what it has read. `exchange`
+    `blocks` make up the user's message. The first is what a provider can reuse in further
+    calls, the last is this call's alone. `exchange`
     holds (assistant, user) turns that follow it, for a re-ask. `prefill` is how the
     model's answer begins.
     """

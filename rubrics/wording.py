@@ -50,8 +50,15 @@ def scale_words(dimension: Dimension) -> str:
     return f"Whole number from {scale.min} ({scale.low}) to {scale.max} ({scale.high})."
 
 
-def viewpoint(question: Question) -> str:
-    """Who the judge is."""
+def opening(question: Question, task: str) -> tuple[str, str]:
+    """A question's first blocks: the task with the material, and who the judge is, in the
+    order of its layout."""
+    shared = f"{task}\n\n{material(question)}\n\n"
+    own = f"{_viewpoint(question)}\n\n"
+    return (shared, own) if question.layout == "shared-prefix" else (own, shared)
+
+
+def _viewpoint(question: Question) -> str:
     return (
         f"{question.persona_description}\nYou judge as this reader and as nobody else: "
         f"{question.persona_label}."

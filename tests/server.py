@@ -382,7 +382,7 @@ class Server:
             return web.json_response(
                 {"received": self._count, "in_flight": self._in_flight} | {"kinds": kinds}
             )
-        if request.path != "/v1/chat/completions":
+        if request.path not in ("/v1/chat/completions", "/v1/messages"):
             return web.json_response({"error": {"message": "no such path"}}, status=404)
         self._in_flight += 1
         self.in_flight_max = max(self.in_flight_max, self._in_flight)

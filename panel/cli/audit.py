@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.failures import refusals
+from panel.cli.options import Readers, out, readers
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,24 +30,13 @@ def audit() -> None:
 
 @audit.command()
 @click.argument("responses", metavar="[RESPONSES]", required=False)
-@click.option(
-    "--panel", "panel_file", metavar="PANEL.yaml", help="A panel file; sets all of the next three."
-)
-@click.option("--personas", metavar="NAME|FILE", help="Who reads.  [default: perspectives]")
-@click.option("--rubric", metavar="NAME|FILE", help="What is asked.  [default: scrub]")
-@click.option(
-    "--model",
-    "models",
-    metavar="SPEC",
-    multiple=True,
-    help="provider:name; give it again for each further model.  [default: local:smollm2-135m]",
-)
+@readers
 @click.option("--attacks", "attack_file", metavar="FILE", help="A YAML file of your own attacks.")
 @click.option("--attack", "ids", metavar="ID", multiple=True, help="This attack; repeatable.")
 @click.option(
     "--family", "families", metavar="NAME", multiple=True, help="This family; repeatable."
 )
-@click.option("--out", metavar="RUN", help="The run's folder.  [default: runs/ and the time]")
+@out
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="Attack the first N responses only."
 )
@@ -55,14 +44,11 @@ def audit() -> None:
 @refusals
 def injection(
     responses: str | None,
-    panel_file: str | None,
-    personas: str | None,
-    rubric: str | None,
-    models: tuple[str, ...],
+    readers: Readers,
     attack_file: str | None,
     ids: tuple[str, ...],
     families: tuple[str, ...],
-    out: str | None,
+    folder: Path,
     limit: int | None,
     as_json: bool,
 ) -> None:
@@ -77,24 +63,14 @@ def injection(
     input or configuration, nothing was called; 130, interrupted. Whatever ended a run, the
     same command goes on where it stopped.
     """
-    if panel_file and (personas or rubric or models):
-        raise click.UsageError("--panel says it all: leave out --personas, --rubric and --model.")
-
     from panel.audit.injection import AttackSet, shipped_attacks, shipped_responses
     from panel.files.definitions import load_definition
     from panel.files.responses import load_responses
-    from panel.panel import Panel
-    from panel.seating import DEFAULT_MODEL
 
     source = Path(attack_file) if attack_file else shipped_attacks()
     attacks = load_definition(source, AttackSet).chosen(ids, families)
     batch = load_responses(responses or shipped_responses(), limit=limit)
-    if panel_file:
-        panel = Panel.from_file(panel_file)
-    else:
-        panel = Panel(personas or "perspectives", models or DEFAULT_MODEL, rubric or "scrub")
-    folder = Path(out) if out else Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-    _measure(panel, batch, attacks, folder, as_json)
+    _measure(readers.panel(), batch, attacks, folder, as_json)
 
 
 def _measure(

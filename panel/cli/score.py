@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from panel.cli.failures import refusals
+from panel.cli.options import Readers, caps, out, readers
 
 if TYPE_CHECKING:
     from graphs import Response
@@ -21,64 +21,24 @@ INCOMPLETE = 1
 
 @click.command()
 @click.argument("responses", metavar="RESPONSES")
-@click.option(
-    "--panel", "panel_file", metavar="PANEL.yaml", help="A panel file; sets all of the next three."
-)
-@click.option("--personas", metavar="NAME|FILE", help="Who reads.  [default: perspectives]")
-@click.option("--rubric", metavar="NAME|FILE", help="What is asked.  [default: scrub]")
-@click.option(
-    "--model",
-    "models",
-    metavar="SPEC",
-    multiple=True,
-    help="provider:name; give it again for each further model.  [default: local:smollm2-135m]",
-)
-@click.option("--out", metavar="RUN", help="The run's folder.  [default: runs/ and the time]")
-@click.option(
-    "--concurrency",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Calls in flight at most, for each model without a limit of its own.  [default: 32]",
-)
+@readers
+@out
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="Read the first N responses only."
 )
 @click.option(
     "--dry-run", is_flag=True, help="Say what it would take, model by model; call nothing."
 )
-@click.option(
-    "--max-usd",
-    metavar="X",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Stop before the call that would pass this many US dollars.",
-)
-@click.option(
-    "--max-calls",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Stop before the call that would pass this many calls, retries counted.",
-)
-@click.option(
-    "--max-tokens",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Stop before the call that would pass this many tokens, in and out.",
-)
+@caps
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json, and nothing else.")
 @refusals
 def score(
     responses: str,
-    panel_file: str | None,
-    personas: str | None,
-    rubric: str | None,
-    models: tuple[str, ...],
-    out: str | None,
-    concurrency: int | None,
+    readers: Readers,
+    folder: Path,
     limit: int | None,
     dry_run: bool,
-    max_usd: float | None,
-    max_calls: int | None,
-    max_tokens: int | None,
+    caps: Caps,
     as_json: bool,
 ) -> None:
     """Have a panel read every response in RESPONSES, and rank them.
@@ -91,29 +51,14 @@ def score(
     2, bad input or configuration, nothing was called; 130, interrupted. Whatever
     ended a run, the same command goes on where it stopped.
     """
-    if panel_file and (personas or rubric or models):
-        raise click.UsageError("--panel says it all: leave out --personas, --rubric and --model.")
-
-    from panel.calls.budget import Caps
     from panel.files.responses import load_responses
-    from panel.panel import Panel
-    from panel.seating import DEFAULT_MODEL
 
     batch = load_responses(responses, limit=limit)
-    if panel_file:
-        panel = Panel.from_file(panel_file, concurrency=concurrency)
-    else:
-        panel = Panel(
-            personas or "perspectives",
-            models or DEFAULT_MODEL,
-            rubric or "scrub",
-            concurrency=concurrency,
-        )
+    panel = readers.panel()
     if dry_run:
         _tell(panel, batch)
-        return
-    folder = Path(out) if out else Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-    _read(panel, batch, folder, Caps(max_usd, max_calls, max_tokens), as_json)
+    else:
+        _read(panel, batch, folder, caps, as_json)
 
 
 def _tell(panel: Panel, batch: list[Response]) -> None:

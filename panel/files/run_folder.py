@@ -80,7 +80,7 @@ class RunFolder:
         replace_file(self.path / "summary.json", _pretty(run.summary()))
 
 
-_IDENTITY = ("personas", "rubric", "models", "seed")
+_IDENTITY = ("personas", "rubric", "models", "layout", "seed")
 
 
 def as_line(judgment: Judgment) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -32,12 +32,14 @@ class LangChainSpeaker:
     """Puts asks to a LangChain chat model.
 
     `name` tells this model from others in the cache, together with what LangChain
-    itself says identifies it.
+    itself says identifies it. `keep_prefix`: further asks will begin with the same block;
+    Anthropic's models are told to keep it, the others do so by themselves.
     """
 
-    def __init__(self, chat: BaseChatModel, name: str) -> None:
+    def __init__(self, chat: BaseChatModel, name: str, keep_prefix: bool = False) -> None:
         self._chat = chat
         self._name = name
+        self._marks = keep_prefix and "anthropic" in chat._llm_type
         self._structured: bool | None = None
 
     @property
@@ -88,19 +90,24 @@ class LangChainSpeaker:
             except (NotImplementedError, ValueError):
                 self._structured = False
             else:
-                answer = cast(dict[str, BaseMessage], await runnable.ainvoke(_messages(ask)))
+                answer = cast(dict[str, BaseMessage], await runnable.ainvoke(self._messages(ask)))
                 return answer["raw"]
-        return await self._chat.ainvoke(_messages(ask), **options)
+        return await self._chat.ainvoke(self._messages(ask), **options)
 
+    def _messages(self, ask: Ask) -> list[BaseMessage]:
+        messages: list[BaseMessage] = [SystemMessage(ask.system)] if ask.system else []
+        messages.append(HumanMessage(self._content(ask.blocks)))
+        for answered, asked in ask.exchange:
+            messages += [AIMessage(answered), HumanMessage(asked)]
+        if ask.prefill:
+            messages.append(AIMessage(ask.prefill))
+        return messages
 
-def _messages(ask: Ask) -> list[BaseMessage]:
-    messages: list[BaseMessage] = [SystemMessage(ask.system)] if ask.system else []
-    messages.append(HumanMessage("".join(ask.blocks)))
-    for answered, asked in ask.exchange:
-        messages += [AIMessage(answered), HumanMessage(asked)]
-    if ask.prefill:
-        messages.append(AIMessage(ask.prefill))
-    return messages
+    def _content(self, blocks: Sequence[str]) -> Any:
+        if not self._marks or len(blocks) < 2:
+            return "".join(blocks)
+        kept = {"type": "text", "text": blocks[0], "cache_control": {"type": "ephemeral"}}
+        return [kept, {"type": "text", "text": "".join(blocks[1:])}]
 
 
 def _as_reply(message: BaseMessage, latency_s: float) -> Reply:

@@ -55,8 +55,11 @@ PROVIDERS: Mapping[str, Provider] = {
 }
 
 
-def speaker_for(config: ModelConfig) -> Speaker:
+def speaker_for(config: ModelConfig, keep_prefix: bool = False) -> Speaker:
     """The model that a spec names, ready to be asked. Nothing is called.
+
+    `keep_prefix`: further asks will begin with the same block; a provider that wants to be
+    told so is told.
 
     Raises:
         ConfigurationError: a provider, package, key or file is missing; the message
@@ -66,7 +69,7 @@ def speaker_for(config: ModelConfig) -> Speaker:
         return _local(config)
     if config.provider == "openai":
         return _compatible(config)
-    return _langchain(config)
+    return _langchain(config, keep_prefix)
 
 
 def _local(config: ModelConfig) -> Speaker:
@@ -103,7 +106,7 @@ def _compatible(config: ModelConfig) -> Speaker:
         raise ConfigurationError(f"{config.model}: {problems}") from None
 
 
-def _langchain(config: ModelConfig) -> Speaker:
+def _langchain(config: ModelConfig, keep_prefix: bool) -> Speaker:
     known = sorted([*PROVIDERS, "local", "openai"])
     provider = PROVIDERS.get(config.provider)
     if provider is None:
@@ -121,10 +124,10 @@ def _langchain(config: ModelConfig) -> Speaker:
     key = os.environ.get(variable) if variable else None
     if variable is not None and not key:
         raise ConfigurationError(_no_key(config, variable))
-    return _init_chat_model(config, key)
+    return _init_chat_model(config, key, keep_prefix)
 
 
-def _init_chat_model(config: ModelConfig, key: str | None) -> Speaker:
+def _init_chat_model(config: ModelConfig, key: str | None, keep_prefix: bool) -> Speaker:
     from langchain.chat_models import init_chat_model
 
     from panel.models.langchain import LangChainSpeaker
@@ -148,7 +151,7 @@ def _init_chat_model(config: ModelConfig, key: str | None) -> Speaker:
         # Scrubbed before it is shortened: half a key would not be recognised.
         reason = scrub(" ".join(str(error)[:20_000].split()), (key,) if key else ())[:300]
         raise ConfigurationError(f"{config.model} cannot be used: {reason}") from None
-    return LangChainSpeaker(chat, config.name)
+    return LangChainSpeaker(chat, config.name, keep_prefix)
 
 
 def missing_packages(provider: Provider) -> list[str]:

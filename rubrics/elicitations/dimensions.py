@@ -11,7 +11,7 @@ from typing import Any
 from rubrics.elicitation import Ask, Dialogue, Question, Reading, Reply
 from rubrics.replies import Unreadable, is_refusal, read_flag, read_object, read_score
 from rubrics.rubric import Rubric
-from rubrics.wording import SYSTEM, criteria, material, viewpoint
+from rubrics.wording import SYSTEM, criteria, opening
 
 NEEDS_LOGPROBS = False
 
@@ -27,8 +27,8 @@ def dialogue(question: Question) -> Dialogue:
     ask = Ask(
         system=SYSTEM,
         blocks=(
-            f"{criteria(rubric)}\n\n{_answer_form(rubric)}\n\n{material(question)}\n\n",
-            f"{viewpoint(question)}\n\nNow give your judgment: the JSON object, nothing else.",
+            *opening(question, f"{criteria(rubric)}\n\n{_answer_form(rubric)}"),
+            "Now give your judgment: the JSON object, nothing else.",
         ),
         schema=_schema(rubric),
     )

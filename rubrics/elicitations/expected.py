@@ -16,7 +16,7 @@ from string import ascii_uppercase
 
 from rubrics.elicitation import Ask, Dialogue, Position, Question, Reading, Reply
 from rubrics.rubric import Rubric
-from rubrics.wording import SYSTEM, material, scale_words, viewpoint
+from rubrics.wording import SYSTEM, opening, scale_words
 
 NEEDS_LOGPROBS = True
 
@@ -43,7 +43,7 @@ def calls(rubric: Rubric) -> tuple[int, int]:
 def dialogue(question: Question) -> Dialogue:
     """Ask about each dimension in turn, then whether the response abstains."""
     rubric = question.rubric
-    shared = (f"{_preamble(rubric)}\n\n{material(question)}\n\n", f"{viewpoint(question)}\n\n")
+    shared = opening(question, _preamble(rubric))
     scores: dict[str, float] = {}
     off_scale: dict[str, float] = {}
     seen: dict[str, dict[str, float]] = {}

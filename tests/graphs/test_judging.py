@@ -122,7 +122,7 @@ async def test_every_judge_is_asked_once() -> None:
     scores = {judge.id: number for number, judge in enumerate(JUDGES, start=1)}
 
     async def answer(judge: Judge, ask: Ask) -> Reply:
-        assert f"I am {judge.persona}." in ask.blocks[-1]
+        assert f"I am {judge.persona}." in ask.blocks[1]
         return says(scores[judge.id])
 
     panel = await Panel(answer).run()

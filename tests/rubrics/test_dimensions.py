@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -120,10 +121,10 @@ def test_without_context_there_is_no_context() -> None:
     assert "<context" not in "".join(ask.blocks)
 
 
-def test_the_persona_comes_last() -> None:
+def test_the_persona_comes_after_what_is_shared() -> None:
     """All that judges of a response share comes before the persona, in a block of its own."""
     _, (ask,) = play(a_question(), [GOOD])
-    shared, own = ask.blocks
+    shared, own, _ = ask.blocks
     assert "Liberty is many things." in shared
     assert "Historian" not in shared
     assert "You ask when and where." not in shared
@@ -139,6 +140,15 @@ def test_two_personas_share_the_first_block() -> None:
     assert one.system == two.system
     assert one.blocks[0] == two.blocks[0]
     assert one.blocks[1] != two.blocks[1]
+
+
+def test_persona_first() -> None:
+    """The other layout has the same blocks, the persona's at the beginning."""
+    question = a_question()
+    _, (ask,) = play(question, [GOOD])
+    _, (turned,) = play(replace(question, layout="persona-first"), [GOOD])
+    shared, own, last = ask.blocks
+    assert turned.blocks == (own, shared, last)
 
 
 def test_the_schema() -> None:

@@ -325,7 +325,7 @@ BAD = {
     "a panel file and a model beside it": Bad(
         {"batch.jsonl": jsonl(*ROWS), "panel.yaml": "models: ['openai:stub']\n"},
         ("batch.jsonl", "--panel", "panel.yaml", "--model", "openai:stub"),
-        ("leave out --personas, --rubric and --model",),
+        ("leave out --personas, --rubric, --model, --elicitation and --layout",),
     ),
     "a folder that is no run": Bad(
         {"batch.jsonl": jsonl(*ROWS), "thesis/chapter.tex": "mine"},
@@ -438,9 +438,9 @@ def test_help_is_everywhere_and_light(subcommand: str | None) -> None:
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "click" in loaded
     heavy = {"langgraph", "langgraph.graph", "langchain_core"}
-    # Those that describe libraries read them; the others need not even pydantic.
+    # Those that describe libraries read them.
     if subcommand in (None, "score"):
-        heavy |= {"numpy", "pydantic", "aiohttp"}
+        heavy |= {"numpy", "aiohttp"}
     assert not loaded & heavy
 
 

@@ -23,6 +23,7 @@ from tests.server import (
     echo_headers,
     not_json,
     ok,
+    raw,
     reset,
     serving,
     stall,
@@ -334,3 +335,36 @@ def test_its_parameters_are_the_same_each_time() -> None:
     assert LangChainSpeaker(Own(), "own").parameters == LangChainSpeaker(Own(), "own").parameters
     warm = LangChainSpeaker(Own(temperature=1.0), "own").parameters
     assert warm != LangChainSpeaker(Own(), "own").parameters
+
+
+# Anthropic's, which is told what to keep
+
+ANTHROPIC = {
+    "id": "m",
+    "type": "message",
+    "role": "assistant",
+    "model": "stub",
+    "content": [{"type": "text", "text": "7"}],
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
+    "usage": {"input_tokens": 20, "output_tokens": 1, "cache_read_input_tokens": 100},
+}
+
+
+@pytest.mark.parametrize("keep_prefix", [True, False])
+async def test_what_anthropic_is_told_to_keep(keep_prefix: bool) -> None:
+    """The first block is marked where others will begin alike; what was read back is counted."""
+    anthropic = pytest.importorskip("langchain_anthropic", reason="langchain-anthropic is missing")
+    with serving(always(raw(ANTHROPIC))) as server:
+        address = server.base_url.removesuffix("/v1")
+        chat = anthropic.ChatAnthropic(
+            model="stub", base_url=address, api_key=SecretStr(KEY), max_retries=0
+        )
+        reply = await LangChainSpeaker(chat, "stub", keep_prefix).reply(ASK)
+        await chat._async_client.close()
+    (message,) = server.calls[0].payload["messages"]
+    first = {"type": "text", "text": "Read this. ", "cache_control": {"type": "ephemeral"}}
+    marked = [first, {"type": "text", "text": "Rate it."}]
+    assert message["content"] == (marked if keep_prefix else "Read this. Rate it.")
+    # Anthropic counts what it read back apart from the input: 20 + 100.
+    assert reply.usage == Usage(input=120, cached=100, output=1)
