@@ -2,8 +2,8 @@
 
 A file is refused with everything that is wrong with it, each fault on its line and in
 words that need no knowledge of pydantic. What a definition may hold is said by its
-model; which definitions are shipped is said by the libraries. Responses come in through
-`panel.files.responses`, which words its faults with the functions at the end of this page.
+model; which definitions are shipped is said by the libraries. Responses and ratings
+come in through modules that word their faults with the functions at the end of this page.
 """
 
 from __future__ import annotations
@@ -345,7 +345,7 @@ def _keys(kind: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in kind.model_fields.items()]
 
 
-# The words for it, which `panel.files.responses` uses too.
+# The words for it, which the other readers use too.
 
 _SECRET = re.compile("key|token|password|secret", re.IGNORECASE)
 _LONGEST_SHOWN = 60
