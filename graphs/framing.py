@@ -136,3 +136,23 @@ class Variant:
     def used(self) -> bool:
         """Whether targets are asked with it."""
         return self.text is not None and not self.faults
+
+
+class FramedResponse(BaseModel):
+    """A response that is there already. `prompt` is what the system was asked under this
+    condition: for the baseline the prompt itself, else a framed one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    prompt_id: str = Field(min_length=1)
+    prompt: str
+    condition: str = Field(min_length=1)
+    system: str = Field(min_length=1)
+    text: str
+
+    @field_validator("prompt", "text")
+    @classmethod
+    def _is_not_blank(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("is empty; text")
+        return value
