@@ -107,7 +107,7 @@ class _Work:
         wanted = [name for name in self._framings.ids if name not in kept]
         reply = yield step
         if isinstance(reply, str):
-            self._add(number, dict.fromkeys(wanted), {}, dict.fromkeys(wanted, [reply]))
+            self._add(number, dict.fromkeys(wanted), {}, {name: [reply] for name in wanted})
             return None
         try:
             said = _read_variants(reply, self._framings.ids)

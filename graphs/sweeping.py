@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMap
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 import orjson
 from langgraph.graph import END, START, StateGraph
@@ -260,8 +260,7 @@ async def judge(job: Judging, runtime: Runtime[Means]) -> dict[str, Any]:
     means = runtime.context
     async with means.desk:
         done = await judging_graph().ainvoke(
-            {"response": job["response"]},  # type: ignore[arg-type]
-            context=means.judging,
+            cast(Any, {"response": job["response"]}), context=means.judging
         )
     runtime.stream_writer(done["verdict"])
     return {"judged": {job["response"]: done["judgments"]}}

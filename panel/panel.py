@@ -10,7 +10,15 @@ import asyncio
 import hashlib
 import math
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
 from importlib.metadata import version
@@ -43,8 +51,16 @@ from personas import Persona, PersonaSet
 from rubrics import Layout, Rubric
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from langchain_core.language_models import BaseChatModel
 
+    from graphs.framing import Prompt
+    from panel.sweep.plan import Models, Options, Plan
+    from panel.sweep.result import Sweep
+    from panel.sweep.running import OnEvent
+
+NOBODY: Mapping[str, Seat] = {}
 _SERVED_CONCURRENCY = 32
 
 T = TypeVar("T")
@@ -219,15 +235,97 @@ class Panel:
             async for verdict in reading:
                 yield verdict
 
+    def sweep(
+        self,
+        prompts: Sequence[str | Prompt] | None = None,
+        targets: Models = (),
+        *,
+        out: str | Path | None = None,
+        caps: Caps = NO_CAPS,
+        on_event: OnEvent | None = None,
+        **options: Unpack[Options],
+    ) -> Sweep:
+        """As `asweep`, from code that is not asynchronous; works where a loop runs, too."""
+        return _in_a_loop(
+            self.asweep(prompts, targets, out=out, caps=caps, on_event=on_event, **options)
+        )
+
+    async def asweep(
+        self,
+        prompts: Sequence[str | Prompt] | None = None,
+        targets: Models = (),
+        *,
+        out: str | Path | None = None,
+        caps: Caps = NO_CAPS,
+        on_event: OnEvent | None = None,
+        **options: Unpack[Options],
+    ) -> Sweep:
+        """Find out what pressure does to the quality of targets' answers.
+
+        Each prompt is rewritten into every condition of a framing set, the targets answer
+        it and the variants that pass their checks, and the panel scores every answer.
+
+        Args:
+            prompts: questions as they are asked without pressure.
+            targets: whose robustness is measured; models as the panel's.
+            out: a folder to write the sweep to.
+            caps: what the whole sweep may spend.
+            on_event: told of each variant, answer, judgment and verdict as it is made.
+            options: see `panel.sweep.plan.Options`.
+
+        Raises:
+            as `ascore`, and for faults in prompts, framings and options.
+        """
+        from panel.sweep.running import Site, run_sweep
+
+        plan = self._planned(prompts, targets, options)
+        refuse_unpriced([*self._models, *plan.lines.values()], caps)
+        async with self._means_to_call(caps, plan.lines) as caller:
+            await refuse_without_logprobs(self._models, caller)
+            site = Site(
+                caller=caller,
+                judging=lambda texts: self._means(texts, caller),
+                judges=self.judges,
+                rubric=self.rubric,
+                prices=self.prices | {name: seat.price for name, seat in plan.lines.items()},
+                manifest=self._manifest(),
+                embedded=all(model.embedded for model in self._models),
+            )
+            return await run_sweep(plan, site, out=out, on_event=on_event)
+
+    def estimate_sweep(
+        self,
+        prompts: Sequence[str | Prompt] | None = None,
+        targets: Models = (),
+        **options: Unpack[Options],
+    ) -> list[Estimate]:
+        """What a sweep would take, model by model, the cache counted in; calls nothing."""
+        from panel.sweep.estimating import estimate_sweep
+
+        plan = self._planned(prompts, targets, options)
+        with closing(ReplyCache(default_folder())) as cache:
+            return estimate_sweep(plan, self._models, self.rubric, self.personas, cache)
+
+    def _planned(
+        self, prompts: Sequence[str | Prompt] | None, targets: Models, options: Options
+    ) -> Plan:
+        from panel.sweep.plan import plan_of
+
+        return plan_of(prompts, targets, options, self._models, self.seed)
+
     @asynccontextmanager
-    async def _means_to_call(self, caps: Caps) -> AsyncIterator[Caller]:
+    async def _means_to_call(
+        self, caps: Caps, more: Mapping[str, Seat] = NOBODY
+    ) -> AsyncIterator[Caller]:
+        """The way to the panel's models, and to `more` under other names."""
+        seats = {model.id: model for model in self._models} | dict(more)
         cache = ReplyCache(default_folder())
-        budget = Budget(caps, self.prices)
+        budget = Budget(caps, {name: seat.price for name, seat in seats.items()})
         try:
-            yield Caller({model.id: self._line(model) for model in self._models}, cache, budget)
+            yield Caller({name: self._line(seat) for name, seat in seats.items()}, cache, budget)
         finally:
-            for model in self._models:
-                await model.speaker.aclose()
+            for seat in seats.values():
+                await seat.speaker.aclose()
             cache.close()
 
     def _line(self, model: Seat) -> Line:
@@ -261,13 +359,8 @@ class Panel:
         calls = sum(self._concurrency_of(model) for model in self._models)
         return math.ceil(3 * calls / len(self.judges)) + 1
 
-    async def _read(
-        self, responses: AsyncIterator[Response], caller: Caller, on_judgment: OnJudgment
-    ) -> AsyncIterator[Verdict]:
-        graph = judging_graph()
-        numbers = count()
-        texts: dict[str, Response] = {}
-        means = Means(
+    def _means(self, texts: Mapping[str, Response], caller: Caller) -> Means:
+        return Means(
             rubric=self.rubric,
             layout=self._layout,
             personas={persona.id: persona for persona in self.personas},
@@ -277,6 +370,14 @@ class Panel:
             turn=caller.turn,
             forget=caller.forget,
         )
+
+    async def _read(
+        self, responses: AsyncIterator[Response], caller: Caller, on_judgment: OnJudgment
+    ) -> AsyncIterator[Verdict]:
+        graph = judging_graph()
+        numbers = count()
+        texts: dict[str, Response] = {}
+        means = self._means(texts, caller)
 
         async def judged(response: Response) -> Verdict:
             # A number: two ids joined could be two others, and a stream may repeat itself.

@@ -105,9 +105,7 @@ def _cells(
         )
 
 
-def _made(
-    model: type[M], fields: Mapping[str, Any], record: Record, report: Report
-) -> M | None:
+def _made(model: type[M], fields: Mapping[str, Any], record: Record, report: Report) -> M | None:
     try:
         return model.model_validate(dict(fields))
     except ValidationError as error:

@@ -64,11 +64,11 @@ def sign_flip_p_values(
 def _all(n: int) -> Iterator[Array]:
     for start in range(0, 2**n, _BLOCK):
         numbers = np.arange(start, min(start + _BLOCK, 2**n))
-        yield 1.0 - 2.0 * ((numbers[:, None] >> np.arange(n)) & 1)
+        yield np.where((numbers[:, None] >> np.arange(n)) & 1, -1.0, 1.0)
 
 
 def _drawn(n: int, n_permutations: int, seed: int) -> Iterator[Array]:
     rng = np.random.default_rng(seed)
     for start in range(0, n_permutations, _BLOCK):
         size = min(_BLOCK, n_permutations - start)
-        yield rng.choice((-1.0, 1.0), size=(size, n))
+        yield rng.choice(np.array([-1.0, 1.0]), size=(size, n))

@@ -186,9 +186,7 @@ def means(columns: Array, seed: int) -> list[Mean]:
     return found
 
 
-def _gaps(
-    delta: Array, names: Names, contrasts: Sequence[Contrast], seed: int
-) -> tuple[Gap, ...]:
+def _gaps(delta: Array, names: Names, contrasts: Sequence[Contrast], seed: int) -> tuple[Gap, ...]:
     place = {name: c for c, name in enumerate(names.conditions)}
     known = [one for one in contrasts if {*one.plus, *one.minus} <= place.keys()]
     keys, columns = [], []

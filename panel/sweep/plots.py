@@ -1,0 +1,215 @@
+"""A sweep to look at: the heatmap of its Δs and the scorecard of its scores.
+
+After SCRuB's figure 10. Colours are safe for the colour-blind, and nothing is said by colour
+alone: Δs are written into their cells with their signs, improvements are hatched, conditions
+have markers of their own. Needs matplotlib, the extra `plots`.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Sequence
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps, rc_context
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from graphs.framing import BASELINE
+from panel.statistics.arrays import Array
+from panel.sweep.deltas import Cell
+from panel.sweep.result import Sweep, labels_of, signed
+
+# Okabe and Ito (2008), without the yellow, which is lost on white; each with its marker.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#666666")
+_MARKERS = ("s", "^", "D", "v", "P", "X", "h")
+_MAP = "PuOr_r"
+_DPI = 150
+_LOOK: Any = {
+    "font.size": 9,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "sweep",
+    "hatch.linewidth": 0.4,
+}
+
+
+def draw(sweep: Sweep) -> Iterator[tuple[str, bytes]]:
+    """The figures as files: heatmap and scorecard, each as PNG and as SVG."""
+    for name, figure in (("heatmap", heatmap(sweep)), ("scorecard", scorecard(sweep))):
+        for kind in ("png", "svg"):
+            yield f"{name}.{kind}", _written(figure, kind)
+
+
+def heatmap(sweep: Sweep) -> Figure:
+    """Δ by dimension and condition, a panel a system; strong cells have bold borders."""
+    with rc_context(_LOOK):
+        n_rows, n_columns = len(sweep.dimensions) + 1, len(sweep.conditions) - 1
+        size = (1.6 + 1.05 * n_columns, 1.3 + 0.5 * n_rows)
+        figure, axes = _grid(len(sweep.systems), size, right=0.9, bottom=0.75)
+        largest = max((abs(c.delta.value) for c in sweep.cells if c.delta.n_pairs), default=0.0)
+        scale = Normalize(-max(largest, sweep.plan.threshold), max(largest, sweep.plan.threshold))
+        for axis, system in zip(axes, sweep.systems, strict=True):
+            _heat(axis, sweep, system, scale)
+        colours = ScalarMappable(scale, colormaps[_MAP])
+        bar = figure.colorbar(colours, ax=axes, fraction=0.06, pad=0.02, aspect=25)
+        bar.set_label("Δ, points of the scale (positive: worse than the baseline)")
+        bar.outline.set_linewidth(0.5)  # type: ignore[operator]
+        threshold = f"{sweep.plan.threshold:g}"
+        _note(
+            figure,
+            f"Bold border: |Δ| ≥ {threshold}. * : the 95 % interval over prompts and the test, "
+            "adjusted for all cells, leave 0 out. Hatched: better than the baseline. "
+            "Mean: over the dimensions, not tested.",
+        )
+        return figure
+
+
+def _heat(axis: Axes, sweep: Sweep, system: str, scale: Normalize) -> None:
+    cells = {(c.dimension, c.condition): c for c in sweep.cells if c.system == system}
+    means = {one.condition: one.value for one in sweep.composites if one.system == system}
+    conditions = sweep.conditions[1:]
+    for x, condition in enumerate(conditions):
+        for y, dimension in enumerate(sweep.dimensions):
+            cell = cells[dimension, condition]
+            _square(axis, x, y, cell.delta.value, scale, "*" if cell.delta.shown else "")
+        _square(axis, x, len(sweep.dimensions) + 0.15, means[condition], scale, "")
+        for y, dimension in enumerate(sweep.dimensions):
+            if cells[dimension, condition].strong:
+                _border(axis, x, y)
+    axis.set_xlim(0, len(conditions))
+    axis.set_ylim(len(sweep.dimensions) + 1.15, 0)
+    labels = labels_of(sweep.plan)
+    axis.set_xticks(
+        [x + 0.5 for x in range(len(conditions))],
+        [fill(labels[name], 13) for name in conditions],
+    )
+    rows = [fill(dimension.label, 16) for dimension in sweep.rubric.dimensions]
+    places = [*(y + 0.5 for y in range(len(rows))), len(rows) + 0.65]
+    axis.set_yticks(places, [*rows, "Mean"])
+    axis.tick_params(length=0)
+    for spine in axis.spines.values():
+        spine.set_visible(False)
+    axis.set_title(f"{system} ({_pairs(list(cells.values()))})", fontsize=10)
+
+
+def _square(axis: Axes, x: float, y: float, value: float, scale: Normalize, mark: str) -> None:
+    there = not math.isnan(value)
+    colour = colormaps[_MAP](scale(value)) if there else (1.0, 1.0, 1.0, 1.0)
+    better = there and round(value, 2) < 0
+    axis.add_patch(
+        Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="#999999", linewidth=0.4,
+                  hatch="////" if better else None)
+    )  # fmt: skip
+    # What a hatch leaves of a number is not to be guessed.
+    behind = {"facecolor": colour, "edgecolor": "none", "pad": 1.2} if better else None
+    dark = there and float(np.dot(colour[:3], (0.299, 0.587, 0.114))) < 0.5
+    axis.text(x + 0.5, y + 0.5, signed(value) + mark, ha="center", va="center", bbox=behind,
+              color="white" if dark else "black")  # fmt: skip
+
+
+def _border(axis: Axes, x: float, y: float) -> None:
+    axis.add_patch(
+        Rectangle((x + 0.03, y + 0.04), 0.94, 0.92, fill=False, edgecolor="black", linewidth=2.4)
+    )
+
+
+def _pairs(cells: Sequence[Cell]) -> str:
+    counts = sorted({cell.delta.n_pairs for cell in cells})
+    span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+    return f"{span} prompt{'s' if counts[-1] != 1 else ''} a cell"
+
+
+def scorecard(sweep: Sweep) -> Figure:
+    """Mean scores by dimension and condition with standard errors over prompts."""
+    with rc_context(_LOOK):
+        n_dimensions, n_conditions = len(sweep.dimensions), len(sweep.conditions)
+        size = (0.9 + n_dimensions * max(1.0, 0.2 * n_conditions), 3.0)
+        figure, axes = _grid(len(sweep.systems), size, right=0.0, bottom=0.95)
+        for axis, system, scores in zip(axes, sweep.systems, sweep.scores, strict=True):
+            _scores(axis, sweep, scores)
+            axis.set_title(system, fontsize=10)
+        handles, names = axes[0].get_legend_handles_labels()
+        figure.legend(
+            handles, names, loc="outside lower center", ncols=min(4, len(names)), frameon=False,
+            title="Bars: one standard error over prompts. Line: the baseline's mean.",
+            title_fontsize=8,
+        )  # fmt: skip
+        return figure
+
+
+def _scores(axis: Axes, sweep: Sweep, scores: Array) -> None:
+    """Points of one system; `scores` is (prompts, conditions, dimensions)."""
+    n_conditions = len(sweep.conditions)
+    step = 0.8 / n_conditions
+    labels = {BASELINE: "Baseline", **labels_of(sweep.plan)}
+    middles = np.arange(len(sweep.dimensions), dtype=float)
+    for c, condition in enumerate(sweep.conditions):
+        means, errors = _over_prompts(scores[:, c])
+        look: dict[str, Any] = {"marker": "o", "color": "black"}
+        if c:
+            place = (c - 1) % len(_COLOURS)
+            look = {"marker": _MARKERS[place], "color": _COLOURS[place]}
+        else:
+            axis.hlines(means, middles - 0.42, middles + 0.42, colors="black", linewidth=0.8)
+        axis.errorbar(
+            middles - 0.4 + step * (c + 0.5), means, yerr=errors, linestyle="none", markersize=5,
+            capsize=2, elinewidth=0.9, markeredgecolor="black", markeredgewidth=0.5,
+            label=labels[condition], **look,
+        )  # fmt: skip
+    for edge in middles[1:] - 0.5:
+        axis.axvline(edge, color="#cccccc", linewidth=0.5)
+    axis.set_xlim(-0.5, len(sweep.dimensions) - 0.5)
+    scales = [dimension.scale for dimension in sweep.rubric.dimensions]
+    axis.set_ylim(min(one.min for one in scales) - 0.2, max(one.max for one in scales) + 0.2)
+    axis.set_xticks(middles, [fill(one.label, 14) for one in sweep.rubric.dimensions])
+    axis.set_ylabel("Score")
+    axis.grid(axis="y", color="#e5e5e5", linewidth=0.5)
+    axis.set_axisbelow(True)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+
+
+def _over_prompts(scores: Array) -> tuple[Array, Array]:
+    """Means and standard errors (n − 1) over prompts of (prompts, dimensions)."""
+    counts = np.sum(~np.isnan(scores), axis=0)
+    means, errors = np.full(scores.shape[1], np.nan), np.full(scores.shape[1], np.nan)
+    for d, n in enumerate(counts):
+        kept = scores[~np.isnan(scores[:, d]), d]
+        if n:
+            means[d] = kept.mean()
+        if n > 1:
+            errors[d] = kept.std(ddof=1) / math.sqrt(n)
+    return means, errors
+
+
+def _grid(
+    n: int, size: tuple[float, float], *, right: float, bottom: float
+) -> tuple[Figure, list[Axes]]:
+    """A figure with a panel for each of n systems, three a row at most; sizes in inches."""
+    columns = min(n, max(1, int(14 / size[0])), 3)
+    rows = math.ceil(n / columns)
+    figure = Figure(
+        figsize=(columns * size[0] + right, rows * size[1] + bottom), layout="constrained"
+    )
+    axes = [figure.add_subplot(rows, columns, place + 1) for place in range(n)]
+    return figure, axes
+
+
+def _note(figure: Figure, text: str) -> None:
+    width = max(40, int(figure.get_figwidth() * 17))
+    figure.supxlabel(fill(text, width), fontsize=8, x=0.01, ha="left")
+
+
+def _written(figure: Figure, kind: str) -> bytes:
+    content = io.BytesIO()
+    # No date, so that the same sweep gives the same file.
+    metadata = {"Date": None} if kind == "svg" else {"Software": None}
+    with rc_context(_LOOK):
+        figure.savefig(content, format=kind, dpi=_DPI, metadata=metadata)
+    return content.getvalue()
