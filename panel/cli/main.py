@@ -11,8 +11,10 @@ import click
 # import of what it describes.
 _COMMANDS = {
     "score": ("panel.cli.score", "Have a panel read a batch of responses, and rank them."),
+    "sweep": ("panel.cli.sweep", "Measure what pressure does to the quality of answers."),
     "personas": ("panel.cli.library", "List the persona sets, or show one."),
     "rubrics": ("panel.cli.library", "List the rubrics, or show one."),
+    "framings": ("panel.cli.library", "List the framing sets of sweeps, or show one."),
     "models": ("panel.cli.models", "Show which models can be used here and now."),
     "audit": ("panel.cli.audit", "Measure what sways a panel that should not."),
 }

@@ -59,7 +59,7 @@ def heatmap(sweep: Sweep) -> Figure:
         colours = ScalarMappable(scale, colormaps[_MAP])
         bar = figure.colorbar(colours, ax=axes, fraction=0.06, pad=0.02, aspect=25)
         bar.set_label("Δ, points of the scale (positive: worse than the baseline)")
-        bar.outline.set_linewidth(0.5)  # type: ignore[operator]
+        bar.outline.set_linewidth(0.5)
         threshold = f"{sweep.plan.threshold:g}"
         _note(
             figure,
