@@ -31,6 +31,8 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#
 _MARKERS = ("s", "^", "D", "v", "P", "X", "h")
 _MAP = "PuOr_r"
 _DPI = 150
+_PALE = 0.08
+"""Up to this share of the colours' range a cell looks white."""
 _LOOK: Any = {
     "font.size": 9,
     "svg.fonttype": "none",
@@ -64,7 +66,7 @@ def heatmap(sweep: Sweep) -> Figure:
         _note(
             figure,
             f"Bold border: |Δ| ≥ {threshold}. * : the 95 % interval over prompts and the test, "
-            "adjusted for all cells, leave 0 out. Hatched: better than the baseline. "
+            "adjusted for all cells, leave 0 out. Hatched: the purple of better, for print in grey. "
             "Mean: over the dimensions, not tested.",
         )
         return figure
@@ -101,7 +103,8 @@ def _heat(axis: Axes, sweep: Sweep, system: str, scale: Normalize) -> None:
 def _square(axis: Axes, x: float, y: float, value: float, scale: Normalize, mark: str) -> None:
     there = not math.isnan(value)
     colour = colormaps[_MAP](scale(value)) if there else (1.0, 1.0, 1.0, 1.0)
-    better = there and round(value, 2) < 0
+    # In grey both ends of the map are dark; near its middle there is nothing to tell apart.
+    better = there and value < -_PALE * scale.vmax
     axis.add_patch(
         Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="#999999", linewidth=0.4,
                   hatch="////" if better else None)
@@ -114,9 +117,12 @@ def _square(axis: Axes, x: float, y: float, value: float, scale: Normalize, mark
 
 
 def _border(axis: Axes, x: float, y: float) -> None:
-    axis.add_patch(
-        Rectangle((x + 0.03, y + 0.04), 0.94, 0.92, fill=False, edgecolor="black", linewidth=2.4)
-    )
+    # White between black and a dark fill, which would swallow it.
+    for inset, colour, width in ((0.045, "white", 4.2), (0.03, "black", 2.4)):
+        axis.add_patch(
+            Rectangle((x + inset, y + inset * 1.4), 1 - 2 * inset, 1 - 2.8 * inset, fill=False,
+                      edgecolor=colour, linewidth=width)
+        )  # fmt: skip
 
 
 def _pairs(cells: Sequence[Cell]) -> str:
