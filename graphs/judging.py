@@ -26,7 +26,7 @@ from langgraph.types import Send
 from graphs.aggregate import aggregate
 from graphs.records import Judge, Judgment, Response, Verdict
 from personas import Persona
-from rubrics import Ask, Layout, Question, Reply, Rubric, Status, Usage, load_elicitation
+from rubrics import Ask, Layout, Question, Reading, Reply, Rubric, Status, Usage, load_elicitation
 
 
 class Unanswered(Exception):
@@ -49,12 +49,12 @@ class Means:
     personas: Mapping[str, Persona]
     judges: Sequence[Judge]
     responses: Mapping[str, Response]
-    ask: Callable[[Judge, Ask], Awaitable[Reply]]
-    """Answers an ask. Raises Unanswered where there is no reply to be had."""
+    ask: Callable[[Judge, Response, Ask], Awaitable[Reply]]
+    """Answers an ask about a response. Raises Unanswered where there is no reply to be had."""
     turn: Callable[[Judge, Response], AbstractAsyncContextManager[object]]
     """Held while a judge speaks: a model that keeps what it has read hears one judge of a
     response out before the next."""
-    forget: Callable[[Judge, Sequence[Ask]], Awaitable[None]]
+    forget: Callable[[Judge, Response, Sequence[Ask]], Awaitable[None]]
     """Told which asks led to no result, so that their replies are not served again."""
     layout: Layout = "shared-prefix"
 
@@ -74,7 +74,7 @@ class State(TypedDict):
     verdict: Verdict
 
 
-class Reading(TypedDict):
+class Job(TypedDict):
     """What one `read` is sent: the response's key and the model that reads it."""
 
     response: str
@@ -84,12 +84,12 @@ class Reading(TypedDict):
 def fan_out(state: State, runtime: Runtime[Means]) -> list[Send]:
     """One `read` per model."""
     return [
-        Send("read", Reading(response=state["response"], model=model))
+        Send("read", Job(response=state["response"], model=model))
         for model in runtime.context.judges_by_model()
     ]
 
 
-async def read(job: Reading, runtime: Runtime[Means]) -> dict[str, Any]:
+async def read(job: Job, runtime: Runtime[Means]) -> dict[str, Any]:
     """All judges of one model: the first alone, then the others together.
 
     The first call warms the model's prompt cache for what the others share.
@@ -119,47 +119,46 @@ async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
     persona = means.personas[judge.persona]
     question = question_of(means.rubric, persona, response, means.layout)
     dialogue = load_elicitation(judge.elicitation).dialogue(question)
-    base = Judgment(
-        prompt_id=response.prompt_id or "",
-        id=response.id,
-        system=response.system,
-        judge=judge,
-        status="failed",
-    )
     usage, latency, cached = Usage(), 0.0, True
     asks: list[Ask] = []
+    reading = Reading("failed")
     try:
         ask = next(dialogue)
         while True:
-            reply = await means.ask(judge, ask)
+            reply = await means.ask(judge, response, ask)
             asks.append(ask)
             usage, latency = usage + reply.usage, latency + reply.latency_s
             cached = cached and reply.cached
             ask = dialogue.send(reply)
     except StopIteration as done:
         reading = done.value
-        base = replace(
-            base,
-            status=reading.status,
-            scores=reading.scores,
-            abstained=reading.abstained,
-            rationale=reading.rationale,
-            raw=reading.raw,
-            off_scale=reading.off_scale,
-            error=reading.error,
-        )
         if reading.status in ("refused", "unparsed"):
-            await means.forget(judge, asks)
+            await means.forget(judge, response, asks)
     except Unanswered as error:
-        base = replace(base, status=error.status, error=str(error))
+        reading = Reading(error.status, error=str(error))
     except Abort:
         raise
     # A judge must not bring down its siblings, whatever a model or a rubric does.
     except Exception as error:
-        base = replace(base, error=f"{type(error).__name__}: {error}")
+        reading = Reading("failed", error=f"{type(error).__name__}: {error}")
     finally:
         dialogue.close()
-    return replace(base, usage=usage, latency_s=latency, cached=cached and bool(asks))
+    return Judgment(
+        prompt_id=response.prompt_id or "",
+        id=response.id,
+        system=response.system,
+        judge=judge,
+        status=reading.status,
+        scores=reading.scores,
+        abstained=reading.abstained,
+        rationale=reading.rationale,
+        raw=reading.raw,
+        off_scale=reading.off_scale,
+        usage=usage,
+        latency_s=latency,
+        cached=cached and bool(asks),
+        error=reading.error,
+    )
 
 
 def question_of(

@@ -83,10 +83,10 @@ class Means:
     words: int | None
     variants: MutableMapping[tuple[str, str], str]
     responses: MutableMapping[str, Response]
-    say: Callable[[str, str, Ask], Awaitable[Reply]]
-    """Has a model, in a part (`rewriter`, `checker`, `target`), answer an ask. Raises
-    Unanswered where there is no reply to be had."""
-    forget: Callable[[str, str, Sequence[Ask]], Awaitable[None]]
+    say: Callable[[str, str, Prompt, Ask], Awaitable[Reply]]
+    """Has a model, in a part (`rewriter`, `checker`, `target`), answer an ask about a prompt.
+    Raises Unanswered where there is no reply to be had."""
+    forget: Callable[[str, str, Prompt, Sequence[Ask]], Awaitable[None]]
     """Told which asks led to no result, so that their replies are not served again."""
     desk: AbstractAsyncContextManager[object]
     """Held while a response is judged."""
@@ -158,7 +158,7 @@ async def rewrite(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
     while True:
         reply: Reply | str
         try:
-            reply = await means.say(step.role, models[step.role], step.ask)
+            reply = await means.say(step.role, models[step.role], prompt, step.ask)
         except Unanswered as error:
             reply = f"{error.status}: {error}"
         try:
@@ -168,7 +168,7 @@ async def rewrite(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
             break
     for role in ("rewriter", "checker"):
         if asks := [step.ask for step in work.unusable if step.role == role]:
-            await means.forget(role, models[role], asks)
+            await means.forget(role, models[role], prompt, asks)
     for variant in work.variants:
         runtime.stream_writer(variant)
         if variant.used:
@@ -190,7 +190,7 @@ async def respond(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
     texts = {BASELINE: prompt.text, **texts}
 
     async def answered(system: str, condition: str) -> str | None:
-        answer = await _answer(prompt.id, system, condition, texts[condition], means)
+        answer = await _answer(prompt, system, condition, texts[condition], means)
         runtime.stream_writer(answer)
         if answer.text is None:
             return None
@@ -218,21 +218,21 @@ def response_of(prompt_id: str, system: str, condition: str, asked: str, text: s
     )
 
 
-async def _answer(prompt_id: str, system: str, condition: str, asked: str, means: Means) -> Answer:
+async def _answer(prompt: Prompt, system: str, condition: str, asked: str, means: Means) -> Answer:
     ask = question_for(asked, means.words)
     try:
-        reply = await means.say("target", system, ask)
+        reply = await means.say("target", system, prompt, ask)
     except Unanswered as error:
         return Answer(
-            prompt_id, system, condition, asked, None, status=error.status, error=str(error)
+            prompt.id, system, condition, asked, None, status=error.status, error=str(error)
         )
     text = reply.text.strip() or (reply.refusal or "").strip()
     if reply.finish_reason == "content_filter" or not text:
-        await means.forget("target", system, [ask])
+        await means.forget("target", system, prompt, [ask])
         why = "the provider's filter withheld it" if text else "it is empty"
-        return Answer(prompt_id, system, condition, asked, None, status="refused", error=why)
+        return Answer(prompt.id, system, condition, asked, None, status="refused", error=why)
     return Answer(
-        prompt_id,
+        prompt.id,
         system,
         condition,
         asked,

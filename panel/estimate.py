@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from graphs import Response
-from panel.calls.cache import ReplyCache, key_of
+from panel.calls.cache import ReplyCache, key_of, page_of
 from panel.calls.caller import tokens_in
 from panel.models.catalogue import cost
 from panel.seating import Seat
@@ -74,9 +74,10 @@ def estimate(
     judgments = input_tokens = 0
     for response in batch:
         counted: dict[str, int] = {}
+        page = page_of(parameters, response.prompt, response.text, response.context)
         for persona in personas:
             ask = seat.first_ask(rubric, persona, response)
-            if cache.has(key_of(parameters, ask, replicate=1)):
+            if cache.has(page, key_of(ask, replicate=1)):
                 continue
             judgments += 1
             for text in (ask.system, *ask.blocks):

@@ -7,7 +7,6 @@ judges are asked is `graphs.judging`'s business, how a call is made `panel.calls
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
 import time
 from collections.abc import (
@@ -20,23 +19,22 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing
+from contextlib import AbstractAsyncContextManager, closing
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-
-import orjson
 
 import personas as persona_library
 import rubrics as rubric_library
 from graphs import Judge, Judgment, Response, Verdict
 from graphs.judging import Abort, Means, judging_graph
 from panel.batch import as_async, identified, identified_async, refuse_repeated
-from panel.calls.budget import NO_CAPS, Budget, Caps
+from panel.calling import calling, concurrency_of, judging_means
+from panel.calls.allowance import MOST
+from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.cache import ReplyCache, default_folder, key_of
-from panel.calls.caller import Caller, Line
-from panel.calls.gate import shared_gate
+from panel.calls.caller import Caller
 from panel.config import ModelConfig, PanelFile
 from panel.errors import RunStopped
 from panel.estimate import Estimate, estimate
@@ -61,8 +59,6 @@ if TYPE_CHECKING:
     from panel.sweep.running import OnEvent
 
 NOBODY: Mapping[str, Seat] = {}
-_SERVED_CONCURRENCY = 32
-
 T = TypeVar("T")
 OnJudgment = Callable[[Judgment], None]
 
@@ -79,7 +75,8 @@ class Panel:
             models and `dimensions` for the others.
         layout: whether a question begins with what all judges of a response share, which
             a model then reads once for all of them, or with who the judge is.
-        concurrency: calls in flight at most, for each model that sets no limit itself.
+        concurrency: calls in flight at most, for each model that sets no limit itself; by
+            default as many as its provider is found to take.
         seed: of the resampling behind intervals.
 
     Raises:
@@ -179,7 +176,7 @@ class Panel:
         refuse_too_long(self._models, batch, self.rubric, self.personas[0])
         run = Run(batch, self.judges, self.rubric, prices=self.prices, seed=self.seed)
         refuse_unpriced(self._models, caps)
-        async with self._means_to_call(caps) as caller:
+        async with self._calling(caps) as caller:
             await refuse_without_logprobs(self._models, caller)
             folder = RunFolder(Path(out), self._manifest()) if out is not None else None
 
@@ -227,7 +224,7 @@ class Panel:
         Responses are taken from the iterator only as fast as they are read. They come
         back in the order in which they are finished.
         """
-        async with self._means_to_call(NO_CAPS) as caller:
+        async with self._calling(NO_CAPS) as caller:
             await refuse_without_logprobs(self._models, caller)
             reading = self._read(
                 identified_async(as_async(responses)), caller, on_judgment or (lambda _: None)
@@ -280,7 +277,7 @@ class Panel:
 
         plan = self._planned(prompts, targets, options)
         refuse_unpriced([*self._models, *plan.lines.values()], caps)
-        async with self._means_to_call(caps, plan.lines) as caller:
+        async with self._calling(caps, plan.lines) as caller:
             await refuse_without_logprobs(self._models, caller)
             site = Site(
                 caller=caller,
@@ -313,40 +310,12 @@ class Panel:
 
         return plan_of(prompts, targets, options, self._models, self.seed)
 
-    @asynccontextmanager
-    async def _means_to_call(
+    def _calling(
         self, caps: Caps, more: Mapping[str, Seat] = NOBODY
-    ) -> AsyncIterator[Caller]:
+    ) -> AbstractAsyncContextManager[Caller]:
         """The way to the panel's models, and to `more` under other names."""
-        seats = {model.id: model for model in self._models} | dict(more)
-        cache = ReplyCache(default_folder())
-        budget = Budget(caps, {name: seat.price for name, seat in seats.items()})
-        try:
-            yield Caller({name: self._line(seat) for name, seat in seats.items()}, cache, budget)
-        finally:
-            for seat in seats.values():
-                await seat.speaker.aclose()
-            cache.close()
-
-    def _line(self, model: Seat) -> Line:
-        config = model.config
-        return Line(
-            speaker=model.speaker,
-            gate=shared_gate(
-                orjson.dumps(model.speaker.parameters, option=orjson.OPT_SORT_KEYS),
-                self._concurrency_of(model),
-                config.requests_per_minute,
-                config.tokens_per_minute,
-            ),
-            # What runs in this process cannot be hurried by giving up on it.
-            timeout_s=None if model.embedded else config.timeout,
-            one_by_one=model.embedded,
-        )
-
-    def _concurrency_of(self, model: Seat) -> int:
-        if model.embedded:
-            return ENGINES
-        return model.config.concurrency or self._concurrency or _SERVED_CONCURRENCY
+        named = {model.id: model for model in self._models} | dict(more)
+        return calling(named, caps, self._concurrency)
 
     def _responses_in_flight(self) -> int:
         """Enough that slow calls leave no gate idle (three times what may be in flight).
@@ -356,20 +325,11 @@ class Panel:
         """
         if all(model.embedded for model in self._models):
             return ENGINES
-        calls = sum(self._concurrency_of(model) for model in self._models)
+        calls = sum(concurrency_of(model, self._concurrency) or MOST for model in self._models)
         return math.ceil(3 * calls / len(self.judges)) + 1
 
     def _means(self, texts: Mapping[str, Response], caller: Caller) -> Means:
-        return Means(
-            rubric=self.rubric,
-            layout=self._layout,
-            personas={persona.id: persona for persona in self.personas},
-            judges=self.judges,
-            responses=texts,
-            ask=caller.ask,
-            turn=caller.turn,
-            forget=caller.forget,
-        )
+        return judging_means(self.rubric, self._layout, self.personas, self.judges, texts, caller)
 
     async def _read(
         self, responses: AsyncIterator[Response], caller: Caller, on_judgment: OnJudgment
@@ -449,7 +409,7 @@ class Panel:
         """A digest of the words in which this model is asked, whatever the response."""
         sample = Response(id="id", prompt="prompt", text="text", system="system")
         ask = model.first_ask(self.rubric, self.personas[0], sample)
-        return hashlib.sha256(key_of({}, ask, 1).encode()).hexdigest()[:16]
+        return key_of(ask, 1).hex()[:16]
 
 
 def _in_a_loop(work: Coroutine[Any, Any, T]) -> T:

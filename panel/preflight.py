@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphs import Judge, Response
+from graphs import Response
 from graphs.judging import Unanswered
 from panel.calls.budget import Caps
 from panel.calls.caller import Caller, Tally, estimated_tokens, tokens_in
@@ -70,15 +70,15 @@ async def refuse_without_logprobs(seats: Sequence[Seat], caller: Caller) -> None
     for seat in seats:
         if seat.embedded or not load_elicitation(seat.elicitation).NEEDS_LOGPROBS:
             continue
-        judge = Judge("probe", seat.id, seat.elicitation)
+        page = caller.page(seat.id, "probe")
         reply: Reply | None = None
         why = "it returned none"
         try:
-            reply = await caller.ask(judge, probe)
+            reply = await caller.ask(seat.id, probe, page)
         except Unanswered as error:
             why = str(error)
         if reply is None or not reply.logprobs:
-            await caller.forget(judge, [probe])
+            await caller.forget([probe], page)
             raise ConfigurationError(
                 f"the elicitation {seat.elicitation!r} needs log-probabilities, and {seat.id} "
                 f"gave none ({why}); use the elicitation 'dimensions'"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Literal, Protocol, cast
@@ -131,6 +132,7 @@ class Elicitation(Protocol):
         """The whole exchange with one judge about one response."""
 
 
+@cache
 def elicitation_names() -> tuple[str, ...]:
     """The elicitations there are, in alphabetical order."""
     import rubrics.elicitations as package
@@ -138,6 +140,7 @@ def elicitation_names() -> tuple[str, ...]:
     return tuple(sorted(module.name.replace("_", "-") for module in iter_modules(package.__path__)))
 
 
+@cache
 def load_elicitation(name: str) -> Elicitation:
     """The elicitation called `name`.
 

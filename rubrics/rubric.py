@@ -6,7 +6,13 @@ read is in `rubrics.elicitations`, and how a file becomes a rubric in `panel.fil
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+T = TypeVar("T")
 
 
 class Scale(BaseModel):
@@ -82,3 +88,20 @@ class Rubric(BaseModel):
                 )
             seen.add(dimension.id)
         return self
+
+
+def once_a_rubric(words: Callable[[Rubric], T]) -> Callable[[Rubric], T]:
+    """Work out what follows from a rubric alone when it changes, not for each judge again.
+
+    What is returned is shared: nobody may change it.
+    """
+    last: tuple[Rubric, T] | None = None
+
+    @wraps(words)
+    def kept(rubric: Rubric) -> T:
+        nonlocal last
+        if last is None or last[0] is not rubric:
+            last = (rubric, words(rubric))
+        return last[1]
+
+    return kept

@@ -27,18 +27,17 @@ NO_CAPS = Caps()
 
 
 @dataclass(frozen=True, slots=True)
-class _Amount:
+class Amount:
     """What calls come to."""
 
     usd: float = 0.0
-    calls: int = 0
     tokens: int = 0
 
-    def __add__(self, other: _Amount) -> _Amount:
-        return _Amount(self.usd + other.usd, self.calls + other.calls, self.tokens + other.tokens)
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.usd + other.usd, self.tokens + other.tokens)
 
-    def __sub__(self, other: _Amount) -> _Amount:
-        return _Amount(self.usd - other.usd, self.calls - other.calls, self.tokens - other.tokens)
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.usd - other.usd, self.tokens - other.tokens)
 
 
 class Budget:
@@ -51,11 +50,17 @@ class Budget:
     def __init__(self, caps: Caps, prices: Mapping[str, Price | None]) -> None:
         self._caps = caps
         self._prices = prices
-        self._spent = self._in_flight = _Amount()
+        self._calls = self._calls_in_flight = 0
+        self._spent = self._in_flight = Amount()
         self._settled = asyncio.Condition()
         self.reached: str | None = None
 
-    async def reserve(self, model: str, most: Usage) -> _Amount:
+    @property
+    def limited(self) -> bool:
+        """Whether there is any cap; without one nothing need be reserved or settled."""
+        return self._caps != NO_CAPS
+
+    async def reserve(self, model: str, most: Usage) -> Amount:
         """Set aside what a call may come to at most; what is returned goes to `settle`.
 
         Where the cap leaves room only if the calls in flight come to less than they
@@ -64,38 +69,40 @@ class Budget:
         Raises:
             CapReached: with this call the run would pass a cap.
         """
-        need = self._amount(model, most, calls=1)
+        need = self._amount(model, most)
         async with self._settled:
-            while self.reached is None and (passed := self._passed(self._in_flight + need)):
-                if self._in_flight.calls == 0 or self._caps.calls == self._spent_calls():
-                    self.reached = passed
+            while self.reached is None:
+                if self._calls == self._caps.calls:
+                    self.reached = f"the cap of {self._calls:,} calls is reached"
+                elif (passed := self._passed(self._in_flight + need)) is None:
                     break
-                await self._settled.wait()
+                elif self._calls_in_flight:
+                    await self._settled.wait()
+                else:
+                    self.reached = passed
             if self.reached is not None:
                 self._settled.notify_all()
                 raise CapReached(self.reached)
+            self._calls += 1
+            self._calls_in_flight += 1
             self._in_flight += need
         return need
 
-    async def settle(self, model: str, reserved: _Amount, used: Usage) -> None:
+    async def settle(self, model: str, reserved: Amount, used: Usage) -> None:
         """Count what a call really came to; with no usage reported it was still a call."""
         async with self._settled:
+            self._calls_in_flight -= 1
             self._in_flight -= reserved
-            self._spent += self._amount(model, used, calls=1)
+            self._spent += self._amount(model, used)
             self._settled.notify_all()
 
-    def _spent_calls(self) -> int:
-        return self._spent.calls + self._in_flight.calls
-
-    def _amount(self, model: str, usage: Usage, calls: int) -> _Amount:
+    def _amount(self, model: str, usage: Usage) -> Amount:
         price = self._prices.get(model)
         usd = price.cost(usage) if price is not None else 0.0
-        return _Amount(usd, calls, usage.input + usage.output)
+        return Amount(usd, usage.input + usage.output)
 
-    def _passed(self, more: _Amount) -> str | None:
+    def _passed(self, more: Amount) -> str | None:
         total, caps = self._spent + more, self._caps
-        if caps.calls is not None and total.calls > caps.calls:
-            return f"the cap of {caps.calls:,} calls is reached"
         if caps.tokens is not None and total.tokens > caps.tokens:
             return f"the cap of {caps.tokens:,} tokens is reached"
         if caps.usd is not None and total.usd > caps.usd:

@@ -12,7 +12,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
@@ -20,7 +22,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from graphs import Judge, Response
 from graphs.judging import Abort, Unanswered
 from panel.calls.budget import Budget, CapReached
-from panel.calls.cache import ReplyCache, default_folder, key_of
+from panel.calls.cache import ReplyCache, default_folder, key_of, page_of
 from panel.calls.gate import Gate
 from panel.models.speaker import CallError, Speaker
 from rubrics import Ask, Reply, Usage
@@ -34,6 +36,11 @@ _SILENCE_S = 3.0
 """How long a server that has never answered is tried."""
 _GIVE_UP_AFTER = 5
 """Calls in a row, each tried to the end, after which a model counts as dead."""
+_PUSHING_BACK = frozenset({408, 429, 503, 504, 529})
+"""What a provider answers when it is asked too much at once."""
+_PAGES_IN_MIND = 64
+_NO_TURN = nullcontext()
+_NOTHING = Usage()
 
 
 @dataclass(slots=True)
@@ -67,6 +74,13 @@ class Tally:
     faults: Counter[str] = field(default_factory=Counter)
 
 
+class _Entry(NamedTuple):
+    """Where a reply is kept."""
+
+    page: str
+    key: bytes
+
+
 class Caller:
     """Answers asks for one run."""
 
@@ -79,38 +93,61 @@ class Caller:
         # Jitter needs no secrecy, and a seed keeps a run's schedule repeatable.
         self._random = random.Random(seed)
         self.tally = Tally()
+        # Judges of one response follow each other: its page is worked out for the first.
+        self.page = lru_cache(_PAGES_IN_MIND)(self._page)
         self._turns: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 
-    async def ask(self, judge: Judge, ask: Ask) -> Reply:
+    async def ask(self, model: str, ask: Ask, page: str, replicate: int = 1) -> Reply:
         """A reply to an ask, from the cache or from the model.
+
+        Replies of one `page` (see `page`) are looked up together.
 
         Raises:
             Unanswered: `failed` with the last fault, or `skipped` where the model has
                 been given up or a cap is reached.
             Abort: a reply could not be kept.
         """
-        line = self._lines[judge.model]
-        key = key_of(line.speaker.parameters, ask, judge.replicate)
-        if (kept := self._cache.get(key)) is not None:
+        line = self._lines[model]
+        entry = _Entry(page, key_of(ask, replicate))
+        if (kept := self._cache.get(*entry)) is not None:
             self.tally.cached += 1
             return kept
-        return await self._call(judge.model, line, ask, key)
+        try:
+            reply = await self._attempt(model, line, ask, entry)
+        except CallError as error:
+            reply = await self._try_again(model, line, ask, entry, error)
+        line.lost_in_a_row = 0
+        return reply
+
+    def _page(self, model: str, *subject: str | None) -> str:
+        """Where the replies of a model about a subject are kept."""
+        return page_of(self._lines[model].speaker.parameters, *subject)
 
     def turn(self, judge: Judge, response: Response) -> AbstractAsyncContextManager[object]:
         """Held while a judge speaks; only an embedded model makes the others wait."""
         if not self._lines[judge.model].one_by_one:
-            return nullcontext()
+            return _NO_TURN
         key = (judge.model, response.prompt_id, response.id)
         return self._turns.setdefault(key, asyncio.Lock())
 
-    async def forget(self, judge: Judge, asks: Sequence[Ask]) -> None:
+    async def forget(self, asks: Sequence[Ask], page: str, replicate: int = 1) -> None:
         """Do not serve the replies to these asks again: they led to no result."""
-        parameters = self._lines[judge.model].speaker.parameters
         with _unwritable_ends_the_run():
-            await self._cache.forget(key_of(parameters, ask, judge.replicate) for ask in asks)
+            await self._cache.forget(page, [key_of(ask, replicate) for ask in asks])
 
-    async def _call(self, model: str, line: Line, ask: Ask, key: str) -> Reply:
+    async def _try_again(
+        self, model: str, line: Line, ask: Ask, entry: _Entry, fault: CallError
+    ) -> Reply:
+        """What becomes of a call whose first attempt met `fault`."""
         started = time.monotonic()
+        first: CallError | None = fault
+
+        async def attempt() -> Reply:
+            nonlocal first
+            if first is not None:
+                met, first = first, None
+                raise met
+            return await self._attempt(model, line, ask, entry)
 
         def is_worth_another(error: BaseException) -> bool:
             return isinstance(error, CallError) and error.kind == "transient"
@@ -138,48 +175,56 @@ class Caller:
             reraise=True,
         )
         try:
-            reply: Reply = await retrying(self._attempt, model, line, ask, key)
+            reply: Reply = await retrying(attempt)
         except CallError as error:
             self._note_loss(line, error)
             tries = retrying.statistics.get("attempt_number", 1)
             often = f" (tried {tries} times)" if tries > 1 else ""
             raise Unanswered("failed", f"{error}{often}") from None
-        line.lost_in_a_row = 0
         return reply
 
-    async def _attempt(self, model: str, line: Line, ask: Ask, key: str) -> Reply:
-        tokens = estimated_tokens(ask)
+    async def _attempt(self, model: str, line: Line, ask: Ask, entry: _Entry) -> Reply:
+        limited = self._budget.limited
+        tokens = estimated_tokens(ask) if limited or line.gate.counts_tokens else 0
         # Also before the gate: there is nothing to wait for, and a slow one has a long queue.
         _require_alive(model, line)
         async with line.gate.passage(tokens):
             _require_alive(model, line)
-            most = Usage(input=tokens - ask.max_tokens // 2, output=ask.max_tokens)
-            try:
-                reserved = await self._budget.reserve(model, most)
-            except CapReached as cap:
-                raise Unanswered("skipped", str(cap)) from None
-            used = Usage()
-            try:
+            if limited:
+                reply = await self._send_within_budget(model, line, ask, tokens)
+            else:
                 reply = await self._send(model, line, ask)
-                used = reply.usage
-            finally:
-                await self._budget.settle(model, reserved, used)
-            line.gate.settle(tokens, used.input + used.output)
+            line.gate.settle(tokens, reply.usage.input + reply.usage.output)
             # The slot is held until the reply is on disk: a crash loses no more calls
             # than may be in flight.
             with _unwritable_ends_the_run():
-                await self._cache.put(key, reply)
+                await self._cache.put(*entry, reply)
             return reply
+
+    async def _send_within_budget(self, model: str, line: Line, ask: Ask, tokens: int) -> Reply:
+        most = Usage(input=tokens - ask.max_tokens // 2, output=ask.max_tokens)
+        try:
+            reserved = await self._budget.reserve(model, most)
+        except CapReached as cap:
+            raise Unanswered("skipped", str(cap)) from None
+        used = Usage()
+        try:
+            reply = await self._send(model, line, ask)
+            used = reply.usage
+        finally:
+            await self._budget.settle(model, reserved, used)
+        return reply
 
     async def _send(self, model: str, line: Line, ask: Ask) -> Reply:
         """One attempt, counted."""
         self.tally.made += 1
-        started = time.monotonic()
+        began = time.monotonic()
         try:
             async with asyncio.timeout(line.timeout_s):
                 reply = await line.speaker.reply(ask)
         except TimeoutError:
             self._mind_silence(line)
+            line.gate.pushed_back(began)
             self.tally.faults["timeout"] += 1
             limit = "" if line.timeout_s is None else f" within {line.timeout_s:g} s"
             raise CallError(f"no answer{limit}", kind="transient") from None
@@ -187,11 +232,12 @@ class Caller:
             self.tally.faults[_fault_name(error)] += 1
             if error.status is None and error.kind == "transient":
                 self._mind_silence(line)
-            self._heed(line, error)
+            self._heed(line, error, began)
             raise
         line.answered = True
-        self.tally.spent[model] = self.tally.spent.get(model, Usage()) + reply.usage
-        return replace(reply, latency_s=time.monotonic() - started)
+        line.gate.succeeded(reply.latency_s)
+        self.tally.spent[model] = self.tally.spent.get(model, _NOTHING) + reply.usage
+        return reply
 
     def _mind_silence(self, line: Line) -> None:
         """Give up a server that is not there sooner than one that has been.
@@ -203,8 +249,10 @@ class Caller:
         if not line.answered and silence > _SILENCE_S:
             line.give_up(f"it has not answered once, and was tried for {silence:.0f} s")
 
-    def _heed(self, line: Line, error: CallError) -> None:
-        """Hold back where the provider has said for how long."""
+    def _heed(self, line: Line, error: CallError, began: float) -> None:
+        """Hold back where the provider asks for it, and as long as it has said."""
+        if error.status in _PUSHING_BACK:
+            line.gate.pushed_back(began)
         if error.retry_after is None or error.kind != "transient":
             return
         if error.retry_after > TOTAL_S:

@@ -11,7 +11,6 @@ import csv
 import io
 import math
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +101,7 @@ def as_line(judgment: Judgment) -> dict[str, Any]:
         "rationale": judgment.rationale,
         "raw": judgment.raw,
         "off_scale": dict(judgment.off_scale),
-        "usage": asdict(judgment.usage),
+        "usage": judgment.usage,
         "latency_s": round(judgment.latency_s, 6),
         "cached": judgment.cached,
         "error": judgment.error,

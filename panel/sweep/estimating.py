@@ -16,7 +16,7 @@ from graphs import Response
 from graphs.framing import BASELINE, Prompt
 from graphs.rewriting import Step, rewriting
 from graphs.sweeping import question_for, response_of
-from panel.calls.cache import ReplyCache, key_of
+from panel.calls.cache import ReplyCache, key_of, page_of
 from panel.estimate import Estimate, estimate, tokenizer_of
 from panel.models.catalogue import cost
 from panel.seating import Seat
@@ -104,7 +104,8 @@ def _variants(
     while True:
         count = rewriters[rewriter if step.role == "rewriter" else checker]
         count.of += 1
-        reply = cache.get(key_of(count.seat.speaker.parameters, step.ask, 1))
+        page = page_of(count.seat.speaker.parameters, prompt.text)
+        reply = cache.get(page, key_of(step.ask, 1))
         if reply is None:
             # A reply as it should be brings the dialogue to its next step.
             reply = Reply(_as_hoped(step, made_up))
@@ -135,7 +136,8 @@ def _answers(
     for condition, text in {BASELINE: prompt.text, **texts}.items():
         ask = question_for(text, plan.words)
         target.of += 1
-        reply = cache.get(key_of(target.seat.speaker.parameters, ask, 1))
+        page = page_of(target.seat.speaker.parameters, prompt.text)
+        reply = cache.get(page, key_of(ask, 1))
         said = reply.text.strip() if reply is not None else ""
         if not said:
             said = _WORD * (plan.words or _USUAL_WORDS)

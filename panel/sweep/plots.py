@@ -66,7 +66,7 @@ def heatmap(sweep: Sweep) -> Figure:
         _note(
             figure,
             f"Bold border: |Δ| ≥ {threshold}. * : the 95 % interval over prompts and the test, "
-            "adjusted for all cells, leave 0 out. Hatched: the purple of better, for print in grey. "
+            "adjusted for all cells, leave 0 out. Hatched: purple (better), for print in grey. "
             "Mean: over the dimensions, not tested.",
         )
         return figure
@@ -101,10 +101,11 @@ def _heat(axis: Axes, sweep: Sweep, system: str, scale: Normalize) -> None:
 
 
 def _square(axis: Axes, x: float, y: float, value: float, scale: Normalize, mark: str) -> None:
+    limit = scale.vmax or 0.0
     there = not math.isnan(value)
     colour = colormaps[_MAP](scale(value)) if there else (1.0, 1.0, 1.0, 1.0)
     # In grey both ends of the map are dark; near its middle there is nothing to tell apart.
-    better = there and value < -_PALE * scale.vmax
+    better = there and value < -_PALE * limit
     axis.add_patch(
         Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="#999999", linewidth=0.4,
                   hatch="////" if better else None)

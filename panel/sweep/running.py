@@ -87,17 +87,14 @@ def means_of(
 ) -> Means:
     """What the sweeping graph needs. `judging` reads from `gathered.responses`."""
 
-    def part(role: str, model: str) -> Judge:
-        return Judge(role, line_of(role, model), "sweep")
-
-    async def say(role: str, model: str, ask: Ask) -> Reply:
-        reply = await caller.ask(part(role, model), ask)
+    async def say(role: str, model: str, prompt: Prompt, ask: Ask) -> Reply:
         line = line_of(role, model)
+        reply = await caller.ask(line, ask, caller.page(line, prompt.text))
         gathered.usage[line] = gathered.usage.get(line, Usage()) + reply.usage
         return reply
 
-    async def forget(role: str, model: str, asks: Sequence[Ask]) -> None:
-        await caller.forget(part(role, model), asks)
+    async def forget(role: str, model: str, prompt: Prompt, asks: Sequence[Ask]) -> None:
+        await caller.forget(asks, caller.page(line_of(role, model), prompt.text))
 
     given: dict[str, list[str]] = {}
     if plan.responses is not None:

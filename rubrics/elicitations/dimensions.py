@@ -10,7 +10,7 @@ from typing import Any
 
 from rubrics.elicitation import Ask, Dialogue, Question, Reading, Reply
 from rubrics.replies import Unreadable, is_refusal, read_flag, read_object, read_score
-from rubrics.rubric import Rubric
+from rubrics.rubric import Rubric, once_a_rubric
 from rubrics.wording import SYSTEM, criteria, opening
 
 NEEDS_LOGPROBS = False
@@ -49,11 +49,13 @@ def dialogue(question: Question) -> Dialogue:
     return _read(reply, rubric)
 
 
+@once_a_rubric
 def _keys(rubric: Rubric) -> tuple[str, ...]:
     keys = tuple(dimension.id for dimension in rubric.dimensions)
     return (*keys, "abstained") if rubric.abstention else keys
 
 
+@once_a_rubric
 def _answer_form(rubric: Rubric) -> str:
     parts = [
         "Answer with one JSON object. For every criterion it has a key, the name in "
@@ -70,6 +72,7 @@ def _answer_form(rubric: Rubric) -> str:
     return " ".join(parts)
 
 
+@once_a_rubric
 def _schema(rubric: Rubric) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     for dimension in rubric.dimensions:

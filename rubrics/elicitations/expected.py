@@ -15,7 +15,7 @@ from itertools import count, product
 from string import ascii_uppercase
 
 from rubrics.elicitation import Ask, Dialogue, Position, Question, Reading, Reply
-from rubrics.rubric import Rubric
+from rubrics.rubric import Rubric, once_a_rubric
 from rubrics.wording import SYSTEM, opening, scale_words
 
 NEEDS_LOGPROBS = True
@@ -91,6 +91,7 @@ def _letters() -> Iterator[str]:
         yield from map("".join, product(ascii_uppercase, repeat=length))
 
 
+@once_a_rubric
 def _preamble(rubric: Rubric) -> str:
     """The rubric in few words: every token of it is read before the first question."""
     lines = [rubric.question]

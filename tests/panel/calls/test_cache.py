@@ -17,11 +17,13 @@ from typing import Any
 
 import pytest
 
-from panel.calls.cache import ENVIRONMENT_VARIABLE, ReplyCache, default_folder, key_of
+from panel.calls.cache import ENVIRONMENT_VARIABLE, ReplyCache, default_folder, key_of, page_of
 from panel.errors import ConfigurationError
 from rubrics import Ask, Position, Reply, Usage
 
 ASK = Ask(system="You judge.", blocks=("Read this. ", "Rate it."))
+KEY = bytes(32)
+BAD, GOOD = b"b" * 32, b"g" * 32
 PARAMETERS = {"model": "stub", "base_url": "http://here/v1", "temperature": None}
 REPLY = Reply(
     text='{"score": 7}',
@@ -39,11 +41,6 @@ def cache(tmp_path: Path) -> Iterator[ReplyCache]:
 def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(folder / "cache.db")) as database:
         return database.execute(query).fetchall()
-
-
-def large_values(folder: Path) -> list[bytes]:
-    """The values that have files of their own."""
-    return [file.read_bytes() for file in folder.rglob("*.val")]
 
 
 def process(source: str, *arguments: str) -> subprocess.Popen[str]:
@@ -73,44 +70,77 @@ async def test_a_reply_comes_back_as_it_was(cache: ReplyCache) -> None:
             Position(" ", ()),
         ),
     )
-    await cache.put("key", full)
-    assert cache.get("key") == replace(full, cached=True)
+    await cache.put("page", KEY, full)
+    assert cache.get("page", KEY) == replace(full, cached=True)
 
 
 async def test_what_is_not_there_is_none(cache: ReplyCache) -> None:
     """An unknown key is no reply and no error."""
-    assert cache.get("key") is None
-    assert not cache.has("key")
+    assert cache.get("page", KEY) is None
+    assert not cache.has("page", KEY)
 
 
-async def test_a_reply_too_large_for_a_row_comes_back(cache: ReplyCache, tmp_path: Path) -> None:
-    """A reply of several hundred kilobytes that does not compress, which goes into a file of
-    its own, comes back."""
+async def test_a_large_reply_comes_back(cache: ReplyCache) -> None:
+    """A reply of several hundred kilobytes that does not compress comes back."""
     large = replace(REPLY, text=os.urandom(200_000).hex())
-    await cache.put("key", large)
-    assert cache.get("key") == replace(large, cached=True)
-    assert len(large_values(tmp_path / "cache")) == 1
+    await cache.put("page", KEY, large)
+    assert cache.get("page", KEY) == replace(large, cached=True)
+
+
+async def test_a_long_page_goes_on_in_further_rows(tmp_path: Path) -> None:
+    """Fifty replies of about 4 kB fill several rows of at most 64 kB and one reply more, and
+    each is found again, also by the next run."""
+    replies = {bytes([n]) * 32: replace(REPLY, text=os.urandom(4_000).hex()) for n in range(50)}
+    with closing(ReplyCache(tmp_path)) as first:
+        for key, reply in replies.items():
+            await first.put("page", key, reply)
+        assert first.get("page", bytes([49]) * 32) is not None
+    sizes = [len(value) for (value,) in rows(tmp_path, "SELECT value FROM Cache")]
+    assert len(sizes) >= 3
+    assert max(sizes) < 65_536 + 5_000
+    with closing(ReplyCache(tmp_path)) as second:
+        for key, reply in replies.items():
+            assert second.get("page", key) == replace(reply, cached=True)
+        await second.forget("page", [bytes([0]) * 32, bytes([49]) * 32])
+        assert [second.has("page", key) for key in replies] == [False, *[True] * 48, False]
+
+
+async def test_a_reply_put_again_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    """Of two replies under one key the later is served, now and by the next run."""
+    with closing(ReplyCache(tmp_path)) as first:
+        await first.put("page", KEY, REPLY)
+        await first.put("page", KEY, replace(REPLY, text="later"))
+    with closing(ReplyCache(tmp_path)) as second:
+        kept = second.get("page", KEY)
+        assert kept is not None
+        assert kept.text == "later"
+
+
+async def test_pages_are_kept_apart(cache: ReplyCache) -> None:
+    """A key of one page is not found on another."""
+    await cache.put("page", KEY, REPLY)
+    assert cache.get("another", KEY) is None
 
 
 async def test_it_survives_reopening(tmp_path: Path) -> None:
     """A reply is there for the next run."""
     with closing(ReplyCache(tmp_path)) as first:
-        await first.put("key", REPLY)
+        await first.put("page", KEY, REPLY)
     with closing(ReplyCache(tmp_path)) as second:
-        assert second.has("key")
-        assert second.get("key") == replace(REPLY, cached=True)
+        assert second.has("page", KEY)
+        assert second.get("page", KEY) == replace(REPLY, cached=True)
 
 
 async def test_what_is_forgotten_is_gone_for_good(tmp_path: Path) -> None:
     """A forgotten reply is neither served nor found by the next run; its neighbour is."""
     with closing(ReplyCache(tmp_path)) as first:
-        await first.put("bad", REPLY)
-        await first.put("good", REPLY)
-        await first.forget(["bad", "never there"])
-        assert first.get("bad") is None
+        await first.put("page", BAD, REPLY)
+        await first.put("page", GOOD, REPLY)
+        await first.forget("page", [BAD, KEY])
+        assert first.get("page", BAD) is None
     with closing(ReplyCache(tmp_path)) as second:
-        assert second.get("bad") is None
-        assert second.get("good") is not None
+        assert second.get("page", BAD) is None
+        assert second.get("page", GOOD) is not None
 
 
 async def test_a_hundred_at_once_share_their_commits(
@@ -120,14 +150,16 @@ async def test_a_hundred_at_once_share_their_commits(
     commits = 0
     write = cache._write
 
-    def counted(batch: list[tuple[str, bytes]]) -> None:
+    def counted(batch: list[Any]) -> None:
         nonlocal commits
         commits += 1
         write(batch)
 
     monkeypatch.setattr(cache, "_write", counted)
-    await asyncio.gather(*(cache.put(f"k{n}", replace(REPLY, text=str(n))) for n in range(100)))
-    assert [getattr(cache.get(f"k{n}"), "text", None) for n in range(100)] == [
+    await asyncio.gather(
+        *(cache.put(f"p{n % 7}", bytes([n]) * 32, replace(REPLY, text=str(n))) for n in range(100))
+    )
+    assert [getattr(cache.get(f"p{n % 7}", bytes([n]) * 32), "text", None) for n in range(100)] == [
         str(n) for n in range(100)
     ]
     assert commits <= 3
@@ -135,13 +167,13 @@ async def test_a_hundred_at_once_share_their_commits(
 
 async def test_a_put_that_nobody_awaits_any_more_is_still_written(cache: ReplyCache) -> None:
     """Cancelling a put loses neither its reply nor those that share its commit."""
-    given_up = asyncio.create_task(cache.put("a", REPLY))
-    kept = asyncio.create_task(cache.put("b", REPLY))
+    given_up = asyncio.create_task(cache.put("page", BAD, REPLY))
+    kept = asyncio.create_task(cache.put("page", GOOD, REPLY))
     await asyncio.sleep(0)
     given_up.cancel()
     await kept
-    assert cache.get("a") is not None
-    assert cache.get("b") is not None
+    assert cache.get("page", BAD) is not None
+    assert cache.get("page", GOOD) is not None
 
 
 async def test_a_write_that_fails_is_told_to_whoever_waits(tmp_path: Path) -> None:
@@ -152,7 +184,7 @@ async def test_a_write_that_fails_is_told_to_whoever_waits(tmp_path: Path) -> No
             database.execute("ALTER TABLE Cache RENAME TO elsewhere")
             database.commit()
         outcomes = await asyncio.gather(
-            *(cache.put(f"k{n}", REPLY) for n in range(3)), return_exceptions=True
+            *(cache.put("page", bytes([n]) * 32, REPLY) for n in range(3)), return_exceptions=True
         )
         assert [type(outcome) for outcome in outcomes] == [sqlite3.OperationalError] * 3
 
@@ -174,7 +206,7 @@ CHANGED = {
 def test_every_field_of_an_ask_changes_the_key(name: str) -> None:
     """Asks that differ in one field, whichever it is, do not share a reply."""
     changed = replace(ASK, **{name: CHANGED[name]})
-    assert key_of(PARAMETERS, changed, 1) != key_of(PARAMETERS, ASK, 1)
+    assert key_of(changed, 1) != key_of(ASK, 1)
 
 
 @pytest.mark.parametrize(
@@ -186,33 +218,33 @@ def test_every_field_of_an_ask_changes_the_key(name: str) -> None:
         PARAMETERS | {"seed": 1},
     ],
 )
-def test_every_parameter_changes_the_key(parameters: dict[str, Any]) -> None:
-    """Another model, address or setting is another key."""
-    assert key_of(parameters, ASK, 1) != key_of(PARAMETERS, ASK, 1)
+def test_every_parameter_changes_the_page(parameters: dict[str, Any]) -> None:
+    """Another model, address or setting is another page."""
+    assert page_of(parameters, "essay") != page_of(PARAMETERS, "essay")
 
 
 def test_a_replicate_changes_the_key() -> None:
     """The second replicate of a judge is not answered with the first one's reply."""
-    assert key_of(PARAMETERS, ASK, 2) != key_of(PARAMETERS, ASK, 1)
+    assert key_of(ASK, 2) != key_of(ASK, 1)
 
 
-def test_the_order_of_parameters_does_not_change_the_key() -> None:
+def test_the_order_of_parameters_does_not_change_the_page() -> None:
     """The same settings named in another order are the same call."""
     backwards = dict(reversed(PARAMETERS.items()))
-    assert key_of(backwards, ASK, 1) == key_of(PARAMETERS, ASK, 1)
+    assert page_of(backwards, "essay") == page_of(PARAMETERS, "essay")
 
 
 def test_the_key_is_the_same_in_another_process() -> None:
     """A key depends on no process's hash seed: else nothing would be found again."""
     source = (
-        "from panel.calls.cache import key_of\n"
+        "from panel.calls.cache import key_of, page_of\n"
         "from rubrics import Ask\n"
         "ask = Ask(system='You judge.', blocks=('Read this. ', 'Rate it.'))\n"
-        f"print(key_of({PARAMETERS!r}, ask, 1))\n"
+        f"print(page_of({PARAMETERS!r}, 'essay'), key_of(ask, 1).hex())\n"
     )
     other = process(source)
     printed, _ = other.communicate(timeout=60)
-    assert printed.strip() == key_of(PARAMETERS, ASK, 1)
+    assert printed.split() == [page_of(PARAMETERS, "essay"), key_of(ASK, 1).hex()]
 
 
 # Processes
@@ -223,9 +255,11 @@ def test_two_processes_writing_at_once_lose_nothing(tmp_path: Path) -> None:
     source = (
         "async def main():\n"
         "    cache = ReplyCache(Path(sys.argv[1]))\n"
+        "    name = sys.argv[2]\n"
         "    for start in range(0, 300, 10):\n"
-        "        await asyncio.gather(*(cache.put(f'{sys.argv[2]}{n}', Reply(str(n)))\n"
-        "                               for n in range(start, start + 10)))\n"
+        "        await asyncio.gather(*(\n"
+        "            cache.put(f'p{n % 5}', f'{name}{n}'.encode().ljust(32), Reply(str(n)))\n"
+        "            for n in range(start, start + 10)))\n"
         "    cache.close()\n"
         "asyncio.run(main())\n"
     )
@@ -234,8 +268,12 @@ def test_two_processes_writing_at_once_lose_nothing(tmp_path: Path) -> None:
         writer.communicate(timeout=120)
         assert writer.returncode == 0
     with closing(ReplyCache(tmp_path)) as cache:
-        kept = {f"{name}{n}" for name in "ab" for n in range(300) if cache.has(f"{name}{n}")}
-        assert len(kept) == 600
+        kept = [
+            cache.has(f"p{n % 5}", f"{name}{n}".encode().ljust(32))
+            for name in "ab"
+            for n in range(300)
+        ]
+        assert kept == [True] * 600
 
 
 def test_what_put_returned_from_outlives_a_kill(tmp_path: Path) -> None:
@@ -243,7 +281,7 @@ def test_what_put_returned_from_outlives_a_kill(tmp_path: Path) -> None:
     source = (
         "async def main():\n"
         "    cache = ReplyCache(Path(sys.argv[1]))\n"
-        "    await cache.put('key', Reply('paid for'))\n"
+        "    await cache.put('page', bytes(32), Reply('paid for'))\n"
         "    print('kept', flush=True)\n"
         "    await asyncio.Event().wait()\n"
         "asyncio.run(main())\n"
@@ -255,7 +293,7 @@ def test_what_put_returned_from_outlives_a_kill(tmp_path: Path) -> None:
     writer.communicate(timeout=60)
     assert writer.returncode == -signal.SIGKILL
     with closing(ReplyCache(tmp_path)) as cache:
-        assert cache.get("key") == Reply("paid for", cached=True)
+        assert cache.get("page", KEY) == Reply("paid for", cached=True)
 
 
 # No pickles
@@ -276,45 +314,63 @@ async def test_a_planted_pickle_is_refused(tmp_path: Path) -> None:
     sign = tmp_path / "executed"
     folder = tmp_path / "cache"
     with closing(ReplyCache(folder)) as cache:
-        await cache.put("key", REPLY)
+        await cache.put("page", KEY, REPLY)
     planted = pickle.dumps(Trap(sign))
     with closing(sqlite3.connect(folder / "cache.db")) as database:
         database.execute("UPDATE Cache SET mode = 4, value = ?", (planted,))
         database.commit()
     with closing(ReplyCache(folder)) as cache, pytest.raises(ValueError, match="did not write"):
-        cache.get("key")
+        cache.get("page", KEY)
     assert not sign.exists()
     pickle.loads(planted)  # the trap does work
     assert sign.exists()
 
 
 async def test_a_planted_pickle_in_the_raw_is_not_unpickled(tmp_path: Path) -> None:
-    """A pickle in place of the bytes of a reply is no reply, and runs none of its code."""
+    """A pickle in place of the bytes of a reply is no reply, and runs none of its code: the
+    model is asked again."""
     sign = tmp_path / "executed"
     folder = tmp_path / "cache"
     with closing(ReplyCache(folder)) as cache:
-        await cache.put("key", REPLY)
+        await cache.put("page", KEY, REPLY)
         with closing(sqlite3.connect(folder / "cache.db")) as database:
-            database.execute("UPDATE Cache SET value = ?", (pickle.dumps(Trap(sign)),))
+            planted = pickle.dumps(Trap(sign))
+            header = KEY + len(planted).to_bytes(4, "big")
+            database.execute("UPDATE Cache SET value = ?", (header + planted,))
             database.commit()
-        with pytest.raises(Exception, match="decompressing"):
-            cache.get("key")
+    with closing(ReplyCache(folder)) as cache:
+        assert cache.get("page", KEY) is None
+        await cache.put("page", KEY, REPLY)
+    with closing(ReplyCache(folder)) as cache:
+        assert cache.get("page", KEY) == replace(REPLY, cached=True)
     assert not sign.exists()
 
 
-async def test_nothing_on_disk_is_a_pickle(tmp_path: Path) -> None:
-    """Every key is raw text and every value compressed JSON, in rows and in files."""
+@pytest.mark.parametrize("length", range(0, 200, 7))
+async def test_a_row_cut_short_costs_only_what_is_cut(tmp_path: Path, length: int) -> None:
+    """Whatever is left of a row, what is whole in it is served and the rest is not there."""
     with closing(ReplyCache(tmp_path)) as cache:
-        await cache.put(key_of(PARAMETERS, ASK, 1), REPLY)
-        await cache.put("large", replace(REPLY, text=os.urandom(200_000).hex()))
+        await cache.put("page", GOOD, Reply("1"))
+        await cache.put("page", BAD, REPLY)
+    ((whole,),) = rows(tmp_path, "SELECT value FROM Cache")
+    first = 36 + int.from_bytes(whole[32:36], "big")
+    with closing(sqlite3.connect(tmp_path / "cache.db")) as database:
+        database.execute("UPDATE Cache SET value = ?", (whole[:length],))
+        database.commit()
+    with closing(ReplyCache(tmp_path)) as cache:
+        assert (cache.get("page", GOOD) is not None) == (length >= first)
+        assert (cache.get("page", BAD) is not None) == (length >= len(whole))
+
+
+async def test_nothing_on_disk_is_a_pickle(tmp_path: Path) -> None:
+    """Every key is raw text and every value raw bytes of JSON, compressed where it is long."""
+    with closing(ReplyCache(tmp_path)) as cache:
+        await cache.put(page_of(PARAMETERS, "essay"), KEY, REPLY)
+        await cache.put("large", KEY, replace(REPLY, text=os.urandom(200_000).hex()))
     found = rows(tmp_path, "SELECT key, raw, mode, value FROM Cache")
-    assert len(found) == 2
-    assert {(type(key), raw) for key, raw, _, _ in found} == {(str, 1)}
-    assert {mode for _, _, mode, _ in found} <= {1, 2}
-    values = [value for _, _, _, value in found if value is not None]
-    values += large_values(tmp_path)
-    assert len(values) == 2
-    assert all(value.startswith(b"\x78\x01") for value in values)  # zlib's mark, at level 1
+    assert {(type(key), raw, mode) for key, raw, mode, _ in found} == {(str, 1, 1)}
+    # After 32 bytes of key and 4 of length: JSON, and zlib's mark at level 1.
+    assert sorted(value[36:38] for _, _, _, value in found) == [b"x\x01", b'{"']
 
 
 # The folder

@@ -35,7 +35,8 @@ from tests.server import (
     truncated,
 )
 
-JUDGE = Judge(persona="law", model="openai:stub", elicitation="dimensions")
+MODEL, PAGE = "openai:stub", "page"
+JUDGE = Judge(persona="law", model=MODEL, elicitation="dimensions")
 ASK = Ask(system="You judge.", blocks=("Read this. ", "Rate it."))
 
 
@@ -51,9 +52,12 @@ class Desk:
     line: Line
     server: Server
 
-    async def outcome(self, asked: Ask = ASK, judge: Judge = JUDGE) -> Unanswered:
+    async def ask(self, asked: Ask, replicate: int = 1) -> Reply:
+        return await self.caller.ask(MODEL, asked, PAGE, replicate)
+
+    async def outcome(self, asked: Ask = ASK) -> Unanswered:
         with pytest.raises(Unanswered) as caught:
-            await self.caller.ask(judge, asked)
+            await self.ask(asked)
         return caught.value
 
 
@@ -72,12 +76,13 @@ async def desk(
     gate: Gate | None = None,
     timeout_s: float = 5.0,
     caps: Caps = NO_CAPS,
+    latency_s: float = 0.0,
 ) -> AsyncIterator[Desk]:
-    with serving(script) as server:
+    with serving(script, latency_s=latency_s) as server:
         model = OpenAICompatible(model="stub", base_url=server.base_url)
         line = Line(model, gate or Gate(8), timeout_s)
         cache = ReplyCache(folder)
-        caller = Caller({JUDGE.model: line}, cache, Budget(caps, {JUDGE.model: None}))
+        caller = Caller({MODEL: line}, cache, Budget(caps, {MODEL: None}))
         try:
             yield Desk(caller, line, server)
         finally:
@@ -104,7 +109,7 @@ def has_all_slots(gate: Gate, count: int) -> bool:
 async def test_what_may_pass_is_tried_again(fault: Any, tmp_path: Path) -> None:
     """After a fault that may pass, the second attempt's answer is the reply."""
     async with desk(in_turn(fault, ok("7")), tmp_path) as at:
-        reply = await at.caller.ask(JUDGE, ASK)
+        reply = await at.ask(ASK)
     assert reply.text == "7"
     assert len(at.server.calls) == at.caller.tally.made == 2
     assert sum(at.caller.tally.faults.values()) == 1
@@ -115,9 +120,9 @@ async def test_retry_after_is_honoured(tmp_path: Path) -> None:
     beside it is held back too."""
     script = in_turn(status(429, retry_after=0.4), ok("7"))
     async with desk(script, tmp_path) as at:
-        first = asyncio.create_task(at.caller.ask(JUDGE, ask(1)))
+        first = asyncio.create_task(at.ask(ask(1)))
         await until(lambda: at.caller.tally.faults)
-        await asyncio.gather(first, at.caller.ask(JUDGE, ask(2)))
+        await asyncio.gather(first, at.ask(ask(2)))
     refused, *others = [call.at for call in at.server.calls]
     assert len(others) == 2
     assert all(0.38 < other - refused < 2 for other in others)
@@ -163,13 +168,13 @@ async def test_a_rejected_call_is_not_tried_again(tmp_path: Path) -> None:
         assert error.status == "failed"
         assert "tried" not in str(error)
         assert len(at.server.calls) == 1
-        assert (await at.caller.ask(JUDGE, ask(2))).text == "7"
+        assert (await at.ask(ask(2))).text == "7"
 
 
 async def test_a_call_that_takes_too_long_is_tried_again(tmp_path: Path) -> None:
     """An answer that does not come within the timeout is lost, and the next one counts."""
     async with desk(in_turn(stall(3), ok("7")), tmp_path, timeout_s=0.2) as at:
-        assert (await at.caller.ask(JUDGE, ASK)).text == "7"
+        assert (await at.ask(ASK)).text == "7"
     assert at.caller.tally.faults == {"timeout": 1}
     assert at.caller.tally.made == 2
 
@@ -207,9 +212,9 @@ async def test_a_model_given_up_is_skipped_without_waiting(tmp_path: Path) -> No
 async def test_a_kept_reply_outlives_the_model(tmp_path: Path) -> None:
     """What was paid for is still served when its model has been given up."""
     async with desk(in_turn(ok("7"), status(401)), tmp_path) as at:
-        await at.caller.ask(JUDGE, ask(1))
+        await at.ask(ask(1))
         await at.outcome(ask(2))
-        assert (await at.caller.ask(JUDGE, ask(1))).text == "7"
+        assert (await at.ask(ask(1))).text == "7"
 
 
 async def test_a_model_that_loses_every_call_is_given_up(
@@ -233,9 +238,9 @@ async def test_a_success_in_between_keeps_a_model_alive(
     script = in_turn(status(500), ok("7"), status(500), ok("8"))
     async with desk(script, tmp_path) as at:
         await at.outcome(ask(1))
-        await at.caller.ask(JUDGE, ask(2))
+        await at.ask(ask(2))
         await at.outcome(ask(3))
-        assert (await at.caller.ask(JUDGE, ask(4))).text == "8"
+        assert (await at.ask(ask(4))).text == "8"
 
 
 async def test_who_waits_to_try_again_learns_that_the_model_is_gone(
@@ -269,32 +274,30 @@ async def test_a_provider_that_wants_hours_is_given_up(tmp_path: Path) -> None:
 async def test_a_kept_reply_is_not_asked_again(tmp_path: Path) -> None:
     """The second time, and in the next run, a reply comes from the disk and is marked so."""
     async with desk(always(ok("7")), tmp_path) as at:
-        first = await at.caller.ask(JUDGE, ASK)
-        second = await at.caller.ask(JUDGE, ASK)
+        first = await at.ask(ASK)
+        second = await at.ask(ASK)
         assert not first.cached
         assert second == replace(first, cached=True)
         assert len(at.server.calls) == 1
         assert (at.caller.tally.made, at.caller.tally.cached) == (1, 1)
 
 
-async def test_another_judge_of_the_same_words_shares_them_but_a_replicate_does_not(
-    tmp_path: Path,
-) -> None:
-    """The key is what the model is told and the replicate, not who asks."""
+async def test_a_replicate_is_a_call_of_its_own(tmp_path: Path) -> None:
+    """The same words asked a second time on purpose are not answered with the first reply."""
     async with desk(always(ok("7")), tmp_path) as at:
-        await at.caller.ask(JUDGE, ASK)
-        await at.caller.ask(replace(JUDGE, persona="other"), ASK)
+        await at.ask(ASK)
+        await at.ask(ASK)
         assert len(at.server.calls) == 1
-        await at.caller.ask(replace(JUDGE, replicate=2), ASK)
+        await at.ask(ASK, 2)
         assert len(at.server.calls) == 2
 
 
 async def test_what_is_forgotten_is_asked_again(tmp_path: Path) -> None:
     """A reply that led to no result is paid for anew."""
     async with desk(in_turn(ok("what?"), ok("7")), tmp_path) as at:
-        await at.caller.ask(JUDGE, ASK)
-        await at.caller.forget(JUDGE, [ASK])
-        again = await at.caller.ask(JUDGE, ASK)
+        await at.ask(ASK)
+        await at.caller.forget([ASK], PAGE)
+        again = await at.ask(ASK)
     assert (again.text, again.cached) == ("7", False)
 
 
@@ -302,7 +305,7 @@ async def test_a_lost_call_is_not_kept(tmp_path: Path) -> None:
     """A failure is no result: the next time the model is asked."""
     async with desk(in_turn(status(400), ok("7")), tmp_path) as at:
         await at.outcome()
-        assert (await at.caller.ask(JUDGE, ASK)).text == "7"
+        assert (await at.ask(ASK)).text == "7"
 
 
 # What is counted
@@ -312,23 +315,23 @@ async def test_calls_and_usage_are_counted(tmp_path: Path) -> None:
     """Every attempt counts as a call, tokens only where a reply reported them."""
     spent = {"prompt_tokens": 10, "completion_tokens": 2}
     async with desk(in_turn(status(500), ok("7", usage=spent)), tmp_path) as at:
-        await asyncio.gather(*(at.caller.ask(JUDGE, ask(number)) for number in range(4)))
-        await at.caller.ask(JUDGE, ask(0))
+        await asyncio.gather(*(at.ask(ask(number)) for number in range(4)))
+        await at.ask(ask(0))
     tally = at.caller.tally
     assert (tally.made, tally.cached) == (len(at.server.calls), 1) == (5, 1)
-    assert tally.spent == {JUDGE.model: Usage(input=40, output=8)}
+    assert tally.spent == {MODEL: Usage(input=40, output=8)}
     assert tally.faults == {"HTTP 500": 1}
 
 
 async def test_a_cap_skips_what_would_pass_it(tmp_path: Path) -> None:
     """With a cap of two calls the third is skipped, and what is kept still comes."""
     async with desk(always(ok("7")), tmp_path, caps=Caps(calls=2)) as at:
-        await at.caller.ask(JUDGE, ask(1))
-        await at.caller.ask(JUDGE, ask(2))
+        await at.ask(ask(1))
+        await at.ask(ask(2))
         error = await at.outcome(ask(3))
         assert error.status == "skipped"
         assert "cap of 2 calls" in str(error)
-        assert (await at.caller.ask(JUDGE, ask(1))).cached
+        assert (await at.ask(ask(1))).cached
     assert len(at.server.calls) == 2
 
 
@@ -336,7 +339,7 @@ async def test_a_reply_knows_how_long_it_took(tmp_path: Path) -> None:
     """A reply's latency is its last attempt's, without the waiting before."""
     slow = stall(0.2)
     async with desk(in_turn(status(429, retry_after=0.5), slow), tmp_path) as at:
-        reply = await at.caller.ask(JUDGE, ASK)
+        reply = await at.ask(ASK)
     assert 0.19 < reply.latency_s < 0.5
 
 
@@ -355,7 +358,7 @@ def test_tokens_are_estimated_from_every_part_of_an_ask() -> None:
 async def test_no_more_calls_are_in_flight_than_the_gate_allows(tmp_path: Path) -> None:
     """The server never sees more calls at once than the gate's concurrency."""
     async with desk(always(stall(0.03)), tmp_path, gate=Gate(3)) as at:
-        await asyncio.gather(*(at.caller.ask(JUDGE, ask(number)) for number in range(15)))
+        await asyncio.gather(*(at.ask(ask(number)) for number in range(15)))
     assert at.server.in_flight_max == 3
 
 
@@ -367,7 +370,7 @@ async def test_a_call_that_waits_to_try_again_holds_no_slot(tmp_path: Path) -> N
         return status(500) if number == 0 else ok("7")
 
     async with desk(script, tmp_path, gate=gate) as at:
-        await asyncio.gather(*(at.caller.ask(JUDGE, ask(number)) for number in range(4)))
+        await asyncio.gather(*(at.ask(ask(number)) for number in range(4)))
         assert has_all_slots(gate, 1)
 
 
@@ -378,8 +381,7 @@ async def test_cancellation_leaves_no_slot_taken(tmp_path: Path) -> None:
     script = in_turn(stall(30), stall(30), ok("7"))
     async with desk(script, tmp_path, gate=gate, timeout_s=60, caps=Caps(tokens=1500)) as at:
         calls = [
-            asyncio.create_task(at.caller.ask(JUDGE, replace(ask(number), max_tokens=500)))
-            for number in range(6)
+            asyncio.create_task(at.ask(replace(ask(number), max_tokens=500))) for number in range(6)
         ]
         await until(lambda: len(at.server.calls) == 2)
         for call in calls:
@@ -388,7 +390,7 @@ async def test_cancellation_leaves_no_slot_taken(tmp_path: Path) -> None:
         assert {type(outcome) for outcome in outcomes} == {asyncio.CancelledError}
         assert has_all_slots(gate, 2)
         async with asyncio.timeout(5):
-            assert (await at.caller.ask(JUDGE, ASK)).text == "7"
+            assert (await at.ask(ASK)).text == "7"
 
 
 class Broken:
@@ -414,10 +416,10 @@ async def test_an_error_nobody_foresaw_comes_out_as_it_is(tmp_path: Path) -> Non
     gate = Gate(1)
     cache = ReplyCache(tmp_path)
     line = Line(speaker, gate, 5)
-    caller = Caller({JUDGE.model: line}, cache, Budget(NO_CAPS, {}))
+    caller = Caller({MODEL: line}, cache, Budget(NO_CAPS, {}))
     for _ in range(3):
         with pytest.raises(ZeroDivisionError, match="a bug"):
-            await caller.ask(JUDGE, ASK)
+            await caller.ask(MODEL, ASK, PAGE)
     cache.close()
     assert broken.asked == 3
     assert has_all_slots(gate, 1)
@@ -430,9 +432,9 @@ async def test_a_timeout_of_the_model_s_own_is_a_lost_call(tmp_path: Path) -> No
     cache = ReplyCache(tmp_path)
     for timeout_s in (5.0, None):
         broken = Broken(TimeoutError())
-        caller = Caller({JUDGE.model: Line(broken, Gate(1), timeout_s)}, cache, Budget(NO_CAPS, {}))
+        caller = Caller({MODEL: Line(broken, Gate(1), timeout_s)}, cache, Budget(NO_CAPS, {}))
         with pytest.raises(Unanswered, match="no answer"):
-            await caller.ask(JUDGE, ASK)
+            await caller.ask(MODEL, ASK, PAGE)
         assert broken.asked == 3
     cache.close()
 

@@ -181,7 +181,7 @@ async def test_openai_itself_is_told_max_completion_tokens() -> None:
     """Its newer models decline the old name, so the first call already has the new one."""
     with serving() as server:
         model = OpenAICompatible(model="m")
-        model._endpoint = URL(server.base_url + "/chat/completions")
+        model._wire._endpoint = URL(server.base_url + "/chat/completions")
         await model.reply(ASK)
         await model.aclose()
     assert server.calls[0].payload["max_completion_tokens"] == ASK.max_tokens
@@ -669,7 +669,7 @@ async def test_connections_are_kept_and_shared() -> None:
         model = model_at(server)
         for _ in range(5):
             await model.reply(ASK)
-        (pool,) = model._pools.values()
+        (pool,) = model._wire._pools.values()
         assert pool.session.connector is not None
         assert sum(len(kept) for kept in pool.session.connector._conns.values()) == 1
         await model.aclose()
@@ -682,10 +682,10 @@ async def test_closing_twice_does_no_harm_and_a_later_call_opens_again() -> None
         await model.aclose()
         await model.reply(ASK)
         await asyncio.gather(model.aclose(), model.aclose())
-        assert model._pools == {}
+        assert model._wire._pools == {}
         assert (await model.reply(ASK)).text == "7"
         await model.aclose()
-        assert model._pools == {}
+        assert model._wire._pools == {}
 
 
 def test_one_model_serves_one_loop_after_another() -> None:
@@ -699,7 +699,7 @@ def test_one_model_serves_one_loop_after_another() -> None:
         model = model_at(server)
         for _ in range(2):
             assert asyncio.run(ask(model)) == ["7"] * 5
-            assert model._pools == {}
+            assert model._wire._pools == {}
         gc.collect()
 
 
