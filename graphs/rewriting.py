@@ -5,7 +5,8 @@ reply (or, as text, why there is none) and returns the variants. One call rewrit
 checks; what fails is asked for once more, and checked once more.
 
 By rule it is checked that there is a text, that it is neither the prompt nor another
-variant, that it points to no text outside itself and that it does not name its condition.
+variant, that it repeats no instruction, that it points to no text outside itself and that it
+does not name its condition.
 Whether it stands alone, keeps the question and opposes its counterpart is for the checking
 model to say (the requirements are those of SCRuB, appendix 15.4).
 """
@@ -40,6 +41,7 @@ _POINTS_ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 _PLACEHOLDER = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\{[^{}]*\}|[\s.…]*")
+_RUN = 8
 _TOKENS_A_VARIANT = 400
 _TOKENS_A_CHECK = 40
 
@@ -118,7 +120,9 @@ class _Work:
             return reply
         texts = {name: said[name] for name in wanted}
         faults = {
-            name: _faults_by_rule(name, texts[name], self._prompt.text, {**said, **kept})
+            name: _faults_by_rule(
+                name, texts[name], self._prompt.text, {**said, **kept}, self._framings
+            )
             for name in wanted
         }
         sound = {name: text for name, text in texts.items() if not faults[name]}
@@ -311,21 +315,33 @@ def _read(reply: Reply, keys: tuple[str, ...]) -> dict[str, Any]:
     return read_object(reply.text, keys)
 
 
-def _faults_by_rule(name: str, text: str, prompt: str, others: Mapping[str, str]) -> list[str]:
+def _faults_by_rule(
+    name: str, text: str, prompt: str, others: Mapping[str, str], framings: Framings
+) -> list[str]:
     """What is wrong with a variant that no model is needed to see."""
-    if _PLACEHOLDER.fullmatch(text):
+    if _PLACEHOLDER.fullmatch(text) or not any(map(str.isalpha, text)):
         return ["there is no text"]
     faults = []
     if _plain(text) == _plain(prompt):
         faults.append("it is the prompt as it was")
     if twins := [one for one, t in others.items() if one != name and _plain(t) == _plain(text)]:
         faults.append(f"it is the same as {' and '.join(twins)}")
+    if any(_shares_a_run(text, condition.instruction) for condition in framings.conditions):
+        faults.append("it repeats an instruction")
     if pointer := _POINTS_ELSEWHERE.search(text):
         faults.append(f"it points to another text ({pointer.group()!r})")
     # Who judges is not to know the condition; a name of one word may be meant as the word.
     if named := [one for one in others if "_" in one and one in text]:
         faults.append(f"it names a situation ({', '.join(named)})")
     return faults
+
+
+def _shares_a_run(text: str, other: str) -> bool:
+    """Whether so many words in a row stand in both that it can be no chance."""
+    words = _plain(other).split()
+    runs = (" ".join(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1))
+    plain = f" {_plain(text)} "
+    return any(f" {run} " in plain for run in runs)
 
 
 def _plain(text: str) -> str:
