@@ -12,7 +12,7 @@ import rubrics as rubric_library
 from graphs.framing import Framings
 from panel.cli.failures import refusals
 from panel.files.definitions import load_definition, resolve
-from panel.sweep.plan import framings_of, shipped_framings
+from panel.sweep.library import framings_of, shipped_framings
 from personas import PersonaSet
 from rubrics import Rubric
 

@@ -115,7 +115,7 @@ def sweep(
     _refuse_mixed(prompts, targets, rewriters, responses_file, words, temperature)
 
     from panel.files.prompts import load_framed_responses, load_prompts
-    from panel.sweep.plan import framings_of
+    from panel.sweep.library import framings_of
 
     chosen = framings_of(framings)
     asked = load_prompts(prompts, limit=limit) if prompts is not None else None

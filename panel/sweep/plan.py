@@ -9,7 +9,6 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
@@ -18,9 +17,10 @@ from graphs.rewriting import Role
 from graphs.sweeping import JudgeSees
 from panel.config import MODEL_SPEC, ModelConfig
 from panel.errors import ConfigurationError, Fault, InputError
-from panel.files.definitions import load_definition, resolve, shown
+from panel.files.definitions import shown
 from panel.seating import Seat, seats
 from panel.sweep.deltas import THRESHOLD
+from panel.sweep.library import framings_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -30,23 +30,6 @@ if TYPE_CHECKING:
 
 DEFAULT_FRAMINGS = "scrub"
 _PARTS = {"target": "target", "rewriter": "rewriter", "checker": "rewriter"}
-
-
-def shipped_framings() -> dict[str, Path]:
-    """The YAML file of each framing set in the library, by name."""
-    folder = Path(str(files("panel").joinpath("library", "framings")))
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
-
-
-def framings_of(given: str | Path | Framings) -> Framings:
-    """A framing set from the library by name, from a YAML file, or as it is.
-
-    Raises:
-        InputError: it is neither; lists every fault.
-    """
-    if isinstance(given, Framings):
-        return given
-    return load_definition(resolve(str(given), shipped_framings(), "framing set"), Framings)
 
 
 @dataclass(frozen=True, slots=True)
