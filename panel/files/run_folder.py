@@ -79,7 +79,7 @@ class RunFolder:
         replace_file(self.path / "summary.json", _pretty(run.summary()))
 
 
-_IDENTITY = ("personas", "rubric", "models", "layout", "seed")
+_IDENTITY = ("personas", "rubric", "models", "layout", "seed", "sweep")
 
 
 def as_line(judgment: Judgment) -> dict[str, Any]:

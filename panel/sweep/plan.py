@@ -87,10 +87,9 @@ class Plan:
         }
 
     def manifest(self) -> dict[str, Any]:
-        """What run.json says of it."""
-        return {
+        """What makes the sweep what it is, for run.json; more prompts make no other."""
+        sweep = {
             "framings": self.framings.model_dump(mode="json"),
-            "prompts": [prompt.model_dump() for prompt in self.prompts],
             "conditions": list(self.conditions),
             "systems": list(self.systems),
             "targets": [_parameters(seat) for seat in self.targets],
@@ -99,6 +98,7 @@ class Plan:
             "words": self.words,
             "responses": "given" if self.responses is not None else "generated",
         }
+        return {"sweep": sweep, "asked": [prompt.model_dump() for prompt in self.prompts]}
 
 
 def line_of(part: str, model: str) -> str:

@@ -188,7 +188,7 @@ async def run_sweep(
     """
     folder = None
     if out is not None:
-        folder = SweepFolder(Path(out), {**site.manifest, "sweep": plan.manifest()})
+        folder = SweepFolder(Path(out), site.manifest | plan.manifest())
     gathered, started = Gathered(), time.monotonic()
     means = means_of(plan, site.judging(gathered.responses), site.caller, gathered, site.embedded)
 
