@@ -1,6 +1,6 @@
 """How long a bootstrap of Krippendorff's α takes: ours against a loop over a package.
 
-    python benchmarks/alpha_bootstrap.py [--resamples 2000] [--naive 40]
+    python -m benchmarks.alpha_bootstrap [--resamples 2000] [--naive 40]
 
 Ratings are made up in the shape of the debate-speeches data: 631 items, 82 raters, 15
 ratings an item, 1 to 5. Both sides resample the same items; the loop calls

@@ -1,6 +1,6 @@
 """A panel of three models, one of them dead, the others on a server full of faults.
 
-    python benchmarks/faults.py [--judgments 3000] [--fault-rate 0.3] [--seed 1]
+    python -m benchmarks.faults [--judgments 3000] [--fault-rate 0.3] [--seed 1]
 
 tests/server.py, a process of its own, spoils its share of the calls in every way it knows;
 the third model's port refuses connections. Prints what became of every judgment and why,
@@ -16,19 +16,27 @@ import argparse
 import csv
 import json
 import math
-import os
 import re
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from soak import CONCURRENCY, TIMEOUT_S, calls_received, model_line, stub, write_batch
+from benchmarks.harness import (
+    calls_received,
+    environment,
+    model_line,
+    score,
+    scratch,
+    stub,
+    write_panel,
+    write_responses,
+)
+from benchmarks.soak import CONCURRENCY, SHORT, STALL_S, TIMEOUT_S
 
 JUDGES = 10
 RETRY_AFTER_S = 0.05 + 0.25
@@ -45,10 +53,10 @@ def main() -> None:
     outcomes = []
     for with_dead in (True, False):
         with (
-            tempfile.TemporaryDirectory(prefix="faults-") as folder,
-            stub(options.fault_rate, options.seed) as url,
+            scratch("faults") as folder,
+            stub(fault_rate=options.fault_rate, stall_s=STALL_S, seed=options.seed) as url,
         ):
-            outcomes.append(_run(Path(folder), url, responses, with_dead))
+            outcomes.append(_run(folder, url, responses, with_dead))
     if not _report(responses, *outcomes):
         sys.exit(1)
 
@@ -67,14 +75,20 @@ class Outcome:
 
 
 def _run(folder: Path, url: str, responses: int, with_dead: bool) -> Outcome:
-    models = [model_line("first", url), model_line("second", url)]
+    servers = {"first": url, "second": url}
     if with_dead:
-        models.append(model_line("dead", f"http://127.0.0.1:{_closed_port()}"))
+        servers["dead"] = f"http://127.0.0.1:{_closed_port()}"
+    models = [
+        model_line(name, server, concurrency=CONCURRENCY, timeout=TIMEOUT_S)
+        for name, server in servers.items()
+    ]
+    panel = write_panel(folder / "panel.yaml", models)
+    batch = write_responses(folder / "responses.jsonl", responses, SHORT)
     run = folder / "run"
     started = time.monotonic()
     process = subprocess.Popen(
-        [*write_batch(folder, responses, models), str(run)],
-        env=os.environ | {"PERSONA_PANEL_CACHE": str(folder / "cache")},
+        [*score(batch, panel), str(run)],
+        env=environment(PERSONA_PANEL_CACHE=str(folder / "cache")),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -205,7 +219,8 @@ def _missing(judgments: list[dict[str, Any]]) -> dict[str, int]:
 
 def _share_scored(outcome: Outcome) -> float:
     living = [judgment for judgment in outcome.judgments if not _dead(judgment)]
-    return sum(judgment["status"] == "scored" for judgment in living) / len(living)
+    scored = sum(judgment["status"] == "scored" for judgment in living)
+    return scored / len(living)
 
 
 if __name__ == "__main__":

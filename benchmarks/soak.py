@@ -1,6 +1,6 @@
 """A run that is killed again and again against a server full of faults: is all there, once?
 
-    python benchmarks/soak.py [--judgments 20000] [--kills 5] [--fault-rate 0.3] [--seed 1]
+    python -m benchmarks.soak [--judgments 20000] [--kills 5] [--fault-rate 0.3] [--seed 1]
 
 tests/server.py, a process of its own, spoils its share of the calls in every way it knows.
 `persona-panel score` is killed with SIGKILL at random moments and started again with the
@@ -13,22 +13,27 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
-import tempfile
 import time
-import urllib.request
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
-COMMAND = str(Path(sys.executable).with_name("persona-panel"))
+from benchmarks.harness import (
+    calls_received,
+    environment,
+    model_line,
+    score,
+    scratch,
+    stub,
+    write_panel,
+    write_responses,
+)
+
 JUDGES, CONCURRENCY, TIMEOUT_S, STALL_S = 10, 64, 2.0, 3.0
+SHORT = "it depends."
 MOST_RUNS = 10
 
 
@@ -40,52 +45,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with (
-        tempfile.TemporaryDirectory(prefix="soak-") as folder,
-        stub(options.fault_rate, options.seed) as url,
+        scratch("soak") as folder,
+        stub(fault_rate=options.fault_rate, stall_s=STALL_S, seed=options.seed) as url,
     ):
-        if not Soak(options, url, Path(folder)).holds():
+        if not Soak(options, url, folder).holds():
             sys.exit(1)
-
-
-@contextmanager
-def stub(fault_rate: float, seed: int) -> Iterator[str]:
-    """The server as a process of its own; yields its address, less the /v1."""
-    command = [sys.executable, "-m", "tests.server", "--latency", "0.02", "--unusable"]
-    command += ["--fault-rate", str(fault_rate), "--stall", str(STALL_S), "--seed", str(seed)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield f"http://127.0.0.1:{json.loads(process.stdout.readline())['port']}"
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def calls_received(url: str) -> dict[str, Any]:
-    """What the server has counted: `received`, `in_flight`, and `kinds` of answers."""
-    with urllib.request.urlopen(f"{url}/calls", timeout=10) as answer:
-        counted: dict[str, Any] = json.load(answer)
-    return counted
-
-
-def write_batch(folder: Path, responses: int, models: Sequence[str]) -> list[str]:
-    """Short responses and a panel of these models (YAML mappings); returns the command."""
-    with (folder / "responses.jsonl").open("w") as file:
-        for i in range(responses):
-            row = {"id": f"r{i}", "prompt": f"Prompt {i // 4}", "system": f"s{i % 4}"}
-            file.write(json.dumps(row | {"response": f"Answer {i}: it depends."}) + "\n")
-    lines = "".join(f"  - {model}\n" for model in models)
-    (folder / "panel.yaml").write_text(f"personas: perspectives\nrubric: scrub\nmodels:\n{lines}")
-    panel = ["--panel", str(folder / "panel.yaml")]
-    return [COMMAND, "score", str(folder / "responses.jsonl"), *panel, "--json", "--out"]
-
-
-def model_line(name: str, url: str) -> str:
-    """A model of the stub as the panel file has it."""
-    return (
-        f"{{model: 'openai:{name}', base_url: '{url}/v1', concurrency: {CONCURRENCY}, "
-        f"timeout: {TIMEOUT_S:g}}}"
-    )
 
 
 class Soak:
@@ -97,9 +61,11 @@ class Soak:
         self._url = url
         self._kills: int = options.kills
         self._run = folder / "run"
-        command = write_batch(folder, self._judgments // JUDGES, [model_line("stub", url)])
-        self._command = [*command, str(self._run)]
-        self._environment = os.environ | {"PERSONA_PANEL_CACHE": str(folder / "cache")}
+        batch = write_responses(folder / "responses.jsonl", self._judgments // JUDGES, SHORT)
+        model = model_line("stub", url, concurrency=CONCURRENCY, timeout=TIMEOUT_S)
+        panel = write_panel(folder / "panel.yaml", [model])
+        self._command = [*score(batch, panel), str(self._run)]
+        self._environment = environment(PERSONA_PANEL_CACHE=str(folder / "cache"))
         self._failed = False
 
     def holds(self) -> bool:

@@ -15,6 +15,7 @@ if clashes():
 
 if TYPE_CHECKING:
     from graphs import Judge, Judgment, Response, Summary, Verdict
+    from graphs.framing import FramedResponse, Framings, Prompt
     from panel.calls.budget import Caps
     from panel.config import ModelConfig
     from panel.errors import (
@@ -27,15 +28,18 @@ if TYPE_CHECKING:
     )
     from panel.estimate import Estimate
     from panel.files.definitions import load_definition
-    from panel.files.responses import load_responses
+    from panel.files.prompts import load_framed_responses, load_prompts
+    from panel.files.responses import ResponseFile, load_responses
     from panel.panel import Panel
     from panel.run import Coverage, Run
     from panel.statistics.ranking import SystemRank
+    from panel.sweep.result import Sweep
     from personas import Persona, PersonaSet
     from rubrics import Abstention, Dimension, Rubric, Scale, Usage
 
 _HOMES = {
     "graphs": ("Judge", "Judgment", "Response", "Summary", "Verdict"),
+    "graphs.framing": ("FramedResponse", "Framings", "Prompt"),
     "panel.calls.budget": ("Caps",),
     "panel.config": ("ModelConfig",),
     "panel.errors": (
@@ -48,10 +52,12 @@ _HOMES = {
     ),
     "panel.estimate": ("Estimate",),
     "panel.files.definitions": ("load_definition",),
-    "panel.files.responses": ("load_responses",),
+    "panel.files.prompts": ("load_framed_responses", "load_prompts"),
+    "panel.files.responses": ("ResponseFile", "load_responses"),
     "panel.panel": ("Panel",),
     "panel.run": ("Coverage", "Run"),
     "panel.statistics.ranking": ("SystemRank",),
+    "panel.sweep.result": ("Sweep",),
     "personas": ("Persona", "PersonaSet"),
     "rubrics": ("Abstention", "Dimension", "Rubric", "Scale", "Usage"),
 }
@@ -65,6 +71,8 @@ __all__ = [
     "Dimension",
     "Estimate",
     "Fault",
+    "FramedResponse",
+    "Framings",
     "InputError",
     "Judge",
     "Judgment",
@@ -73,17 +81,22 @@ __all__ = [
     "PanelError",
     "Persona",
     "PersonaSet",
+    "Prompt",
     "Response",
+    "ResponseFile",
     "Rubric",
     "Run",
     "RunFolderError",
     "RunStopped",
     "Scale",
     "Summary",
+    "Sweep",
     "SystemRank",
     "Usage",
     "Verdict",
     "load_definition",
+    "load_framed_responses",
+    "load_prompts",
     "load_responses",
 ]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sized
+from textwrap import shorten
+from typing import NamedTuple, TypeVar
 
 from graphs import Response
 from panel.errors import Fault, InputError
@@ -32,24 +33,63 @@ def _with_prompt_id(response: Response, given: dict[str, str]) -> Response:
     return response.model_copy(update={"prompt_id": given.setdefault(digest, f"p{len(given) + 1}")})
 
 
-def refuse_repeated(batch: Sequence[Response]) -> None:
-    seen: set[tuple[str | None, str]] = set()
-    faults = []
-    for place, response in enumerate(batch, start=1):
-        key = (response.prompt_id, response.id)
-        if key in seen:
-            faults.append(
-                Fault(
-                    file="responses",
-                    line=place,
-                    field="id",
-                    found=f"{response.id!r} a second time for the prompt {response.prompt_id!r}",
-                    expected="an id of its own for every response to a prompt",
-                )
-            )
-        seen.add(key)
-    if faults:
-        raise InputError(faults)
+class Item(NamedTuple):
+    """What a run remembers of a response: which one it is, and whose."""
+
+    prompt_id: str
+    id: str
+    system: str
+
+
+class Batch:
+    """The responses of a run: what must be known of all of them before the first is read.
+
+    Goes through `responses` anew whenever it is gone through, so that a file need not fit
+    into memory; what can be gone through only once is kept.
+
+    Attributes:
+        items: which responses there are, in order.
+        titles: the beginning of each prompt, by its id.
+        metadata: the names of all metadata, in order of appearance.
+
+    Raises:
+        InputError: a response is there twice.
+    """
+
+    def __init__(self, responses: Iterable[Response]) -> None:
+        self._responses = responses if isinstance(responses, Sized) else list(responses)
+        self.items: list[Item] = []
+        self.titles: dict[str, str] = {}
+        metadata: dict[str, None] = {}
+        seen: set[tuple[str, str]] = set()
+        faults = []
+        for place, response in enumerate(self, start=1):
+            item = Item(str(response.prompt_id), response.id, response.system)
+            if item[:2] in seen:
+                faults.append(_repeated(place, item))
+            seen.add(item[:2])
+            self.items.append(item)
+            self.titles.setdefault(item.prompt_id, shorten(response.prompt, 60, placeholder="…"))
+            metadata |= dict.fromkeys(response.metadata)
+        if faults:
+            raise InputError(faults)
+        self.metadata = tuple(metadata)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Response]:
+        yield from identified(self._responses)
+
+
+def _repeated(place: int, item: Item) -> Fault:
+    return Fault(
+        file="responses",
+        line=place,
+        field="id",
+        found=f"{item.id!r} a second time for the prompt {item.prompt_id!r}",
+        expected="an id of its own for every response to a prompt",
+    )
 
 
 async def as_async(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from graphs import Response
+from panel.batch import Batch
 from panel.calls.cache import ReplyCache, key_of, page_of
 from panel.calls.caller import tokens_in
 from panel.models.catalogue import cost
@@ -60,7 +60,7 @@ def estimate(
     seat: Seat,
     rubric: Rubric,
     personas: Sequence[Persona],
-    batch: Sequence[Response],
+    batch: Batch,
     cache: ReplyCache,
 ) -> Estimate:
     """One model's part of a run.

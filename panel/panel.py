@@ -29,7 +29,7 @@ import personas as persona_library
 import rubrics as rubric_library
 from graphs import Judge, Judgment, Response, Verdict
 from graphs.judging import Abort, Means, judging_graph
-from panel.batch import as_async, identified, identified_async, refuse_repeated
+from panel.batch import Batch, as_async, identified_async
 from panel.calling import calling, concurrency_of, judging_means
 from panel.calls.allowance import MOST
 from panel.calls.budget import NO_CAPS, Caps
@@ -160,6 +160,8 @@ class Panel:
         """Have every judge read every response.
 
         Args:
+            responses: gone through several times where that can be done, and then never held in
+                memory together (a `ResponseFile`).
             out: a folder to write the run to.
             caps: what the run may spend; what is left unasked then is `skipped`.
             on_judgment: told of each judgment as it is made.
@@ -171,8 +173,7 @@ class Panel:
             RunFolderError: `out` holds another run, or cannot be made.
             RunStopped: the run could not go on; what it has is written.
         """
-        batch = list(identified(responses))
-        refuse_repeated(batch)
+        batch = Batch(responses)
         refuse_too_long(self._models, batch, self.rubric, self.personas[0])
         run = Run(batch, self.judges, self.rubric, prices=self.prices, seed=self.seed)
         refuse_unpriced(self._models, caps)
@@ -199,7 +200,7 @@ class Panel:
                     # Stopped or done, what there is is written.
                     run.elapsed_s = time.monotonic() - started
                     if folder is not None:
-                        folder.finish(run)
+                        folder.finish(run, batch)
                         run.folder = folder.path
             except (Abort, OSError) as error:
                 raise RunStopped(str(error)) from error
@@ -207,7 +208,7 @@ class Panel:
 
     def estimate(self, responses: Iterable[Response]) -> list[Estimate]:
         """What scoring these would take, model by model, the cache counted in; calls nothing."""
-        batch = list(identified(responses))
+        batch = Batch(responses)
         with closing(ReplyCache(default_folder())) as cache:
             return [
                 estimate(model, self.rubric, self.personas, batch, cache) for model in self._models

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from graphs import Response
 from graphs.judging import Unanswered
+from panel.batch import Batch
 from panel.calls.budget import Caps
 from panel.calls.caller import Caller, Tally, estimated_tokens, tokens_in
 from panel.errors import ConfigurationError, Fault, InputError
@@ -15,9 +16,7 @@ from personas import Persona
 from rubrics import Ask, Reply, Rubric, load_elicitation
 
 
-def refuse_too_long(
-    seats: Sequence[Seat], batch: Sequence[Response], rubric: Rubric, persona: Persona
-) -> None:
+def refuse_too_long(seats: Sequence[Seat], batch: Batch, rubric: Rubric, persona: Persona) -> None:
     """Name every response that cannot fit into a model's context.
 
     Raises:
@@ -26,10 +25,13 @@ def refuse_too_long(
     faults = []
     for seat in seats:
         window = seat.context_window
-        if window is None or not batch:
+        if window is None:
             continue
-        around = estimated_tokens(seat.first_ask(rubric, persona, batch[0])) - _length(batch[0])
+        around = None
         for response in batch:
+            if around is None:
+                first = estimated_tokens(seat.first_ask(rubric, persona, response))
+                around = first - _length(response)
             needed = around + _length(response)
             if needed > window:
                 faults.append(

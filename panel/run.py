@@ -17,7 +17,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from graphs import Judge, Judgment, Response, Verdict
+from graphs import Judge, Judgment, Verdict
+from panel.batch import Batch
 from panel.calls.caller import Tally
 from panel.models.catalogue import Price, cost
 from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
@@ -51,7 +52,8 @@ class Run:
     """The outcome of a panel's reading of a batch.
 
     Attributes:
-        responses: in the order of the input, n of them.
+        items: which responses there are, in the order of the input, n of them.
+        titles: the beginning of each prompt, by its id.
         judges: in the panel's order, j of them.
         dimensions: the rubric's dimension ids, d of them.
         ratings: shape (n, j, d), NaN where missing.
@@ -61,14 +63,15 @@ class Run:
 
     def __init__(
         self,
-        responses: Sequence[Response],
+        batch: Batch,
         judges: Sequence[Judge],
         rubric: Rubric,
         *,
         prices: Mapping[str, Price | None],
         seed: int,
     ) -> None:
-        self.responses = tuple(responses)
+        self.items = tuple(batch.items)
+        self.titles = batch.titles
         self.judges = tuple(judges)
         self.dimensions = tuple(dimension.id for dimension in rubric.dimensions)
         self.seed = seed
@@ -77,14 +80,12 @@ class Run:
         self.tally = Tally()
         self.elapsed_s = 0.0
         self.usage: dict[str, Usage] = {}
-        shape = (len(self.responses), len(self.judges))
+        shape = (len(self.items), len(self.judges))
         self.ratings: NDArray[np.float64] = np.full((*shape, len(self.dimensions)), np.nan)
         self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
-        self._verdicts: list[Verdict | None] = [None] * len(self.responses)
+        self._verdicts: list[Verdict | None] = [None] * len(self.items)
         self._reasons: Counter[tuple[str, str]] = Counter()
-        self._row = {
-            (response.prompt_id, response.id): i for i, response in enumerate(self.responses)
-        }
+        self._row = {(item.prompt_id, item.id): i for i, item in enumerate(self.items)}
         self._column = {judge: j for j, judge in enumerate(self.judges)}
 
     def add(self, judgment: Judgment) -> None:

@@ -12,8 +12,8 @@ from panel.cli.failures import refusals
 from panel.cli.options import Readers, caps, out, readers
 
 if TYPE_CHECKING:
-    from graphs import Response
     from panel.calls.budget import Caps
+    from panel.files.responses import ResponseFile
     from panel.panel import Panel
 
 INCOMPLETE = 1
@@ -51,9 +51,9 @@ def score(
     2, bad input or configuration, nothing was called; 130, interrupted. Whatever
     ended a run, the same command goes on where it stopped.
     """
-    from panel.files.responses import load_responses
+    from panel.files.responses import ResponseFile
 
-    batch = load_responses(responses, limit=limit)
+    batch = ResponseFile(responses, limit=limit)
     panel = readers.panel()
     if dry_run:
         _tell(panel, batch)
@@ -61,7 +61,7 @@ def score(
         _read(panel, batch, folder, caps, as_json)
 
 
-def _tell(panel: Panel, batch: list[Response]) -> None:
+def _tell(panel: Panel, batch: ResponseFile) -> None:
     """What the run would take."""
     from rich.console import Console
 
@@ -70,7 +70,7 @@ def _tell(panel: Panel, batch: list[Response]) -> None:
     show_estimates(panel.estimate(batch), Console())
 
 
-def _read(panel: Panel, batch: list[Response], folder: Path, caps: Caps, as_json: bool) -> None:
+def _read(panel: Panel, batch: ResponseFile, folder: Path, caps: Caps, as_json: bool) -> None:
     """The run itself, with its tables and its exit status."""
     from rich.console import Console
 

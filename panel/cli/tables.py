@@ -106,16 +106,13 @@ def _prompts(run: Run) -> Table:
     table = Table(title="Responses by prompt", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("prompt")
     table.add_column("ranking (composite, judges)")
-    prompts = {response.prompt_id: response.prompt for response in run.responses}
     for prompt_id, ranking in list(run.prompt_rankings().items())[:_PROMPTS_SHOWN]:
         places = [
             f"{'-' if rank is None else rank}. {verdict.system}/{verdict.id} "
             f"({_score(verdict.composite)}, {verdict.n_judges}/{verdict.n_asked})"
             for rank, verdict in ranking
         ]
-        title = " ".join(prompts[prompt_id].split())
-        short = title if len(title) <= 60 else title[:59] + "…"
-        table.add_row(Text(f"{prompt_id}\n{short}"), Text("\n".join(places)))
+        table.add_row(Text(f"{prompt_id}\n{run.titles[prompt_id]}"), Text("\n".join(places)))
         table.add_section()
     return table
 

@@ -1,6 +1,6 @@
 """Files in: responses to be judged, and the definitions they are judged by."""
 
 from panel.files.definitions import load_definition, resolve
-from panel.files.responses import load_responses
+from panel.files.responses import ResponseFile, load_responses
 
-__all__ = ["load_definition", "load_responses", "resolve"]
+__all__ = ["ResponseFile", "load_definition", "load_responses", "resolve"]

@@ -7,8 +7,11 @@ written here.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -32,37 +35,59 @@ _FIELDS = Fields(
 )
 
 
-def load_responses(source: Source, *, limit: int | None = None) -> list[Response]:
-    """Read responses, all of them or the first `limit`.
+class ResponseFile:
+    """The responses of a file, all of them or the first `limit`, read anew each time that they
+    are gone through: the file need not fit into memory.
 
     `source` is a path (.jsonl, .ndjson, .csv, .tsv or .parquet), `-` for JSONL on
-    standard input, or an open stream of JSONL. Fields are `id`, `prompt`, `response` and
-    `system` (or `response_id`, `prompt_text`, `response_text` or `text`,
+    standard input, or an open stream of JSONL; a stream is kept. Fields are `id`, `prompt`,
+    `response` and `system` (or `response_id`, `prompt_text`, `response_text` or `text`,
     `respondent_id`), and optionally `prompt_id` and `context`; all others are kept as
     metadata. Prompts without an id are called p1, p2, … as they come.
 
-    The whole file is checked, whatever the limit, and the same response has the same
-    prompt id under any.
+    The whole file is checked at once, whatever the limit, and the same response has the
+    same prompt id under any.
 
     Raises:
-        InputError: anything is wrong with the file; lists every fault in it.
+        InputError: anything is wrong with the file; lists every fault in it. Also raised
+            by a later reading, where the file has changed.
     """
+
+    def __init__(self, source: Source, *, limit: int | None = None) -> None:
+        lasts = isinstance(source, str | Path) and str(source) != "-"
+        self._read = partial(_responses, source, limit) if lasts else None
+        self._kept = [] if lasts else list(_responses(source, limit))
+        self._length = len(self._kept) if self._read is None else sum(1 for _ in self._read())
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Response]:
+        yield from self._kept if self._read is None else self._read()
+
+
+def load_responses(source: Source, *, limit: int | None = None) -> list[Response]:
+    """Read responses into memory; `source`, `limit` and errors are those of `ResponseFile`."""
+    return list(_responses(source, limit))
+
+
+def _responses(source: Source, limit: int | None) -> Iterator[Response]:
+    """The first `limit` responses as they are read; raises at the end, with all faults."""
     report = Report(name_of(source))
     if limit is not None and limit < 1:
         report.add(str(limit), "1 or more", field="limit")
     intake = _Intake(report)
-    responses: list[Response] = []
-    empty = True
+    given, empty = 0, True
     for record in read_records(source, _FIELDS, report):
         empty = False
         response = intake.take(record)
-        if response is not None and (limit is None or len(responses) < limit):
-            responses.append(response)
+        if response is not None and (limit is None or given < limit):
+            given += 1
+            yield response
     if empty and not report.faults:
         report.add("no responses", "at least one")
     if report.faults:
         raise InputError(sorted(report.faults, key=lambda fault: fault.line or 0))
-    return responses
 
 
 class _Intake:
@@ -70,8 +95,9 @@ class _Intake:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._prompts: dict[str, tuple[str, int]] = {}
-        self._given: dict[str, str] = {}
+        # By prompts' digests: the texts themselves may be more than memory holds.
+        self._prompts: dict[str, tuple[bytes, int]] = {}
+        self._given: dict[bytes, str] = {}
         self._seen: dict[tuple[Any, ...], int] = {}
         self._last_number = 0
 
@@ -98,11 +124,12 @@ class _Intake:
         prompt, prompt_id = fields.get("prompt"), fields.get("prompt_id")
         if not isinstance(prompt, str) or not prompt:
             return
+        digest = _digest(prompt)
         if prompt_id is None:
-            fields["prompt_id"] = self._given.get(prompt) or self._new_id(prompt, record.line)
+            fields["prompt_id"] = self._given.get(digest) or self._new_id(digest, record.line)
         elif isinstance(prompt_id, str):
-            first, line = self._prompts.setdefault(prompt_id, (prompt, record.line))
-            if first != prompt:
+            first, line = self._prompts.setdefault(prompt_id, (digest, record.line))
+            if first != digest:
                 self._report.add(
                     f"{shown(prompt_id)}, which is another prompt's, on line {line}",
                     "one prompt for each prompt_id",
@@ -110,7 +137,7 @@ class _Intake:
                     field="prompt_id",
                 )
 
-    def _new_id(self, prompt: str, line: int) -> str:
+    def _new_id(self, prompt: bytes, line: int) -> str:
         self._last_number += 1
         while (prompt_id := f"p{self._last_number}") in self._prompts:
             self._last_number += 1
@@ -119,10 +146,10 @@ class _Intake:
         return prompt_id
 
     def _refuse_repetition(self, fields: Mapping[str, Any], record: Record) -> None:
-        key = tuple(fields.get(field) for field in ("prompt_id", "prompt", "id"))
-        if not all(isinstance(part, str) and part for part in key):
+        prompt_id, prompt, own = (fields.get(field) for field in ("prompt_id", "prompt", "id"))
+        if not all(isinstance(part, str) and part for part in (prompt_id, prompt, own)):
             return
-        first = self._seen.setdefault(key, record.line)
+        first = self._seen.setdefault((prompt_id, _digest(str(prompt)), own), record.line)
         if first != record.line:
             self._report.add(
                 f"{shown(fields['id'])} again, first on line {first}",
@@ -153,6 +180,10 @@ class _Intake:
             if detail["input"] == "":
                 found, expected = "an empty value", "text"
             self._report.add(found, expected, line=record.line, field=name)
+
+
+def _digest(prompt: str) -> bytes:
+    return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _value(field: str, value: Any) -> Any:

@@ -16,7 +16,8 @@ from typing import Any
 
 import orjson
 
-from graphs import Judgment, Response, Verdict
+from graphs import Judgment, Verdict
+from panel.batch import Batch
 from panel.errors import RunFolderError
 from panel.run import Run
 
@@ -72,10 +73,10 @@ class RunFolder:
         """Hand what was appended to the operating system."""
         self._judgments.flush()
 
-    def finish(self, run: Run) -> None:
+    def finish(self, run: Run, batch: Batch) -> None:
         """Close judgments.jsonl, and write the verdicts and the summary."""
         self._judgments.close()
-        replace_file(self.path / "verdicts.csv", _verdicts(run))
+        replace_file(self.path / "verdicts.csv", _verdicts(run, batch))
         replace_file(self.path / "summary.json", _pretty(run.summary()))
 
 
@@ -108,15 +109,14 @@ def as_line(judgment: Judgment) -> dict[str, Any]:
     }
 
 
-def _verdicts(run: Run) -> bytes:
+def _verdicts(run: Run, batch: Batch) -> bytes:
     """verdicts.csv: one response a line, in the order of the input."""
     own = ["prompt_id", "id", "system", "composite", "rank", "n_judges"]
     for name in run.dimensions:
         own += [f"{name}_mean", f"{name}_sd", f"{name}_n"]
     own.append("abstain_share")
-    metadata = list(dict.fromkeys(key for response in run.responses for key in response.metadata))
     header = [*own]
-    for name in metadata:
+    for name in batch.metadata:
         # A metadata column never takes the place of one of ours, nor of another.
         while name in header:
             name = f"metadata_{name}"
@@ -126,22 +126,23 @@ def _verdicts(run: Run) -> bytes:
         for ranking in run.prompt_rankings().values()
         for rank, verdict in ranking
     }
-    responses = {(response.prompt_id, response.id): response for response in run.responses}
+    verdicts = {(verdict.prompt_id, verdict.id): verdict for verdict in run.verdicts}
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    for verdict in run.verdicts:
-        key = (verdict.prompt_id, verdict.id)
-        writer.writerow(_row(verdict, ranks[key], responses[key], run.dimensions, metadata))
+    for response in batch:
+        key = (str(response.prompt_id), response.id)
+        if key in verdicts:
+            metadata = [response.metadata.get(name, "") for name in batch.metadata]
+            writer.writerow(_row(verdicts[key], ranks[key], run.dimensions, metadata))
     return text.getvalue().encode()
 
 
 def _row(
     verdict: Verdict,
     rank: int | None,
-    response: Response,
     dimensions: tuple[str, ...],
-    metadata: list[str],
+    metadata: list[Any],
 ) -> list[Any]:
     row: list[Any] = [verdict.prompt_id, verdict.id, verdict.system, _cell(verdict.composite)]
     row += ["" if rank is None else rank, verdict.n_judges]
@@ -149,8 +150,7 @@ def _row(
         summary = verdict.dimensions[name]
         row += [_cell(summary.mean), _cell(summary.sd), summary.n]
     row.append(_cell(verdict.abstain_share))
-    for key in metadata:
-        value = response.metadata.get(key, "")
+    for value in metadata:
         plain = isinstance(value, str | int | float) and not isinstance(value, bool)
         row.append(value if plain else "" if value is None else orjson.dumps(value).decode())
     return row

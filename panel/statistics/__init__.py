@@ -5,214 +5,73 @@ where there is no rating; nothing is imputed. A statistic that is undefined has 
 NaN and a `reason`. Most have a `resampled_…` form, which `bootstrap` takes.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from panel.statistics.added_raters import AddedRaters, added_raters
-    from panel.statistics.agree import By, agree
-    from panel.statistics.agreement import (
-        PerfectAgreement,
-        RankingAgreement,
-        perfect_agreement,
-        ranking_agreement,
-    )
-    from panel.statistics.arrays import Resampled, row_means
-    from panel.statistics.bootstrap import Interval, Method, bootstrap, by_items, resampled_mean
-    from panel.statistics.ceiling import (
-        Ceiling,
-        human_ceiling,
-        human_ceiling_by_prompt,
-        resampled_human_ceiling,
-    )
-    from panel.statistics.components import Components, variance_components
-    from panel.statistics.concordance import kendall_w
-    from panel.statistics.correlate import correlate
-    from panel.statistics.correlation import (
-        Correlation,
-        correlation,
-        resampled_correlation,
-        within_prompts,
-    )
-    from panel.statistics.distribution import Distributions, score_distributions
-    from panel.statistics.estimate import Estimate, Reason
-    from panel.statistics.holm import holm
-    from panel.statistics.icc import icc, resampled_icc
-    from panel.statistics.kappa import (
-        KappaWeights,
-        cohen_kappa,
-        fleiss_kappa,
-        resampled_cohen_kappa,
-        resampled_fleiss_kappa,
-    )
-    from panel.statistics.losses import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
-    from panel.statistics.pairwise import (
-        PairStatistic,
-        Pairwise,
-        pairwise,
-        pairwise_by_prompt,
-        resampled_pairwise,
-        tau_b_matrix,
-    )
-    from panel.statistics.permutation import correlation_test, permutation_p_value
-    from panel.statistics.preferences import Preferences, preferences, resampled_preferences
-    from panel.statistics.prompts import OverPrompts, over_prompts, resampled_over_prompts
-    from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
-    from panel.statistics.ranks import Ranks, mean_ranks, ranks_within
-    from panel.statistics.reliability import Level, krippendorff_alpha, resampled_alpha
-    from panel.statistics.sources import SourceMeans, source_means
-    from panel.statistics.subset import Subset, smallest_subset
-    from panel.statistics.substitution import (
-        MeanKappa,
-        Substitution,
-        resampled_substitution,
-        substitution,
-    )
-    from panel.statistics.table import Ratings, Row, Settings
-    from panel.statistics.worth import (
-        LeaveOneOut,
-        effective_judges,
-        leave_one_judge_out,
-        resampled_effective_judges,
-        spearman_brown,
-    )
-
-# Each is imported when it is first used: a run needs few of them, and scipy.stats takes long.
-_HOMES = {
-    "panel.statistics.added_raters": (
-        "AddedRaters",
-        "added_raters",
-    ),
-    "panel.statistics.agree": (
-        "By",
-        "agree",
-    ),
-    "panel.statistics.agreement": (
-        "PerfectAgreement",
-        "RankingAgreement",
-        "perfect_agreement",
-        "ranking_agreement",
-    ),
-    "panel.statistics.arrays": (
-        "Resampled",
-        "row_means",
-    ),
-    "panel.statistics.bootstrap": (
-        "Interval",
-        "Method",
-        "bootstrap",
-        "by_items",
-        "resampled_mean",
-    ),
-    "panel.statistics.ceiling": (
-        "Ceiling",
-        "human_ceiling",
-        "human_ceiling_by_prompt",
-        "resampled_human_ceiling",
-    ),
-    "panel.statistics.components": (
-        "Components",
-        "variance_components",
-    ),
-    "panel.statistics.concordance": ("kendall_w",),
-    "panel.statistics.correlate": ("correlate",),
-    "panel.statistics.correlation": (
-        "Correlation",
-        "correlation",
-        "resampled_correlation",
-        "within_prompts",
-    ),
-    "panel.statistics.distribution": (
-        "Distributions",
-        "score_distributions",
-    ),
-    "panel.statistics.estimate": (
-        "Estimate",
-        "Reason",
-    ),
-    "panel.statistics.holm": ("holm",),
-    "panel.statistics.icc": (
-        "icc",
-        "resampled_icc",
-    ),
-    "panel.statistics.kappa": (
-        "KappaWeights",
-        "cohen_kappa",
-        "fleiss_kappa",
-        "resampled_cohen_kappa",
-        "resampled_fleiss_kappa",
-    ),
-    "panel.statistics.losses": (
-        "CUSTOM_DIMENSIONS",
-        "Loss",
-        "custom_loss",
-        "pairwise_error",
-    ),
-    "panel.statistics.pairwise": (
-        "PairStatistic",
-        "Pairwise",
-        "pairwise",
-        "pairwise_by_prompt",
-        "resampled_pairwise",
-        "tau_b_matrix",
-    ),
-    "panel.statistics.permutation": (
-        "correlation_test",
-        "permutation_p_value",
-    ),
-    "panel.statistics.preferences": (
-        "Preferences",
-        "preferences",
-        "resampled_preferences",
-    ),
-    "panel.statistics.prompts": (
-        "OverPrompts",
-        "over_prompts",
-        "resampled_over_prompts",
-    ),
-    "panel.statistics.ranking": (
-        "SystemRank",
-        "competition_ranks",
-        "rank_systems",
-    ),
-    "panel.statistics.ranks": (
-        "Ranks",
-        "mean_ranks",
-        "ranks_within",
-    ),
-    "panel.statistics.reliability": (
-        "Level",
-        "krippendorff_alpha",
-        "resampled_alpha",
-    ),
-    "panel.statistics.sources": (
-        "SourceMeans",
-        "source_means",
-    ),
-    "panel.statistics.subset": (
-        "Subset",
-        "smallest_subset",
-    ),
-    "panel.statistics.substitution": (
-        "MeanKappa",
-        "Substitution",
-        "resampled_substitution",
-        "substitution",
-    ),
-    "panel.statistics.table": (
-        "Ratings",
-        "Row",
-        "Settings",
-    ),
-    "panel.statistics.worth": (
-        "LeaveOneOut",
-        "effective_judges",
-        "leave_one_judge_out",
-        "resampled_effective_judges",
-        "spearman_brown",
-    ),
-}
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
+from panel.statistics.added_raters import AddedRaters, added_raters
+from panel.statistics.agree import By, agree
+from panel.statistics.agreement import (
+    PerfectAgreement,
+    RankingAgreement,
+    perfect_agreement,
+    ranking_agreement,
+)
+from panel.statistics.arrays import Resampled, row_means
+from panel.statistics.bootstrap import Interval, Method, bootstrap, by_items, resampled_mean
+from panel.statistics.ceiling import (
+    Ceiling,
+    human_ceiling,
+    human_ceiling_by_prompt,
+    resampled_human_ceiling,
+)
+from panel.statistics.components import Components, variance_components
+from panel.statistics.concordance import kendall_w
+from panel.statistics.correlate import correlate
+from panel.statistics.correlation import (
+    Correlation,
+    correlation,
+    resampled_correlation,
+    within_prompts,
+)
+from panel.statistics.distribution import Distributions, score_distributions
+from panel.statistics.estimate import Estimate, Reason
+from panel.statistics.holm import holm
+from panel.statistics.icc import icc, resampled_icc
+from panel.statistics.kappa import (
+    KappaWeights,
+    cohen_kappa,
+    fleiss_kappa,
+    resampled_cohen_kappa,
+    resampled_fleiss_kappa,
+)
+from panel.statistics.losses import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
+from panel.statistics.pairwise import (
+    PairStatistic,
+    Pairwise,
+    pairwise,
+    pairwise_by_prompt,
+    resampled_pairwise,
+    tau_b_matrix,
+)
+from panel.statistics.permutation import correlation_test, permutation_p_value
+from panel.statistics.preferences import Preferences, preferences, resampled_preferences
+from panel.statistics.prompts import OverPrompts, over_prompts, resampled_over_prompts
+from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
+from panel.statistics.ranks import Ranks, mean_ranks, ranks_within
+from panel.statistics.reliability import Level, krippendorff_alpha, resampled_alpha
+from panel.statistics.sources import SourceMeans, source_means
+from panel.statistics.subset import Subset, smallest_subset
+from panel.statistics.substitution import (
+    MeanKappa,
+    Substitution,
+    resampled_substitution,
+    substitution,
+)
+from panel.statistics.table import Ratings, Row, Settings
+from panel.statistics.worth import (
+    LeaveOneOut,
+    effective_judges,
+    leave_one_judge_out,
+    resampled_effective_judges,
+    spearman_brown,
+)
 
 __all__ = [
     "CUSTOM_DIMENSIONS",
@@ -298,13 +157,3 @@ __all__ = [
     "variance_components",
     "within_prompts",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -16,7 +16,7 @@ from math import isnan, nan
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+import scipy
 
 from panel.statistics.arrays import Array, Codes, Labels, Resampled, divide, labelled, once
 from panel.statistics.estimate import Reason
@@ -165,10 +165,10 @@ def bca(
     if spread == 0:
         return nan, nan, Reason.NO_VARIANCE
     acceleration = np.sum(deviations**3) / (6 * spread**1.5)
-    bias = ndtri(below)
+    bias = scipy.special.ndtri(below)
     tail = (1 - confidence) / 2
-    z = bias + ndtri(np.array([tail, 1 - tail]))
-    low, high = np.quantile(drawn, ndtr(bias + z / (1 - acceleration * z)))
+    z = bias + scipy.special.ndtri(np.array([tail, 1 - tail]))
+    low, high = np.quantile(drawn, scipy.special.ndtr(bias + z / (1 - acceleration * z)))
     return float(low), float(high), None
 
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from panel.statistics.arrays import (
     Array,
@@ -60,11 +60,11 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: Correlation) -> Estimate:
     if reason:
         return Estimate.undefined(reason, n_items=n_items, n_raters=2)
     if kind == "pearson":
-        result = stats.pearsonr(_centred(first), _centred(second))
+        result = scipy.stats.pearsonr(_centred(first), _centred(second))
     elif kind == "spearman":
-        result = stats.spearmanr(first, second)
+        result = scipy.stats.spearmanr(first, second)
     else:
-        result = stats.kendalltau(first, second, variant=kind[-1])
+        result = scipy.stats.kendalltau(first, second, variant=kind[-1])
     # scipy's rounding can pass the bounds by a hair.
     value = float(np.clip(result.statistic, -1, 1))
     # With two pairs there is no distribution to take a p-value from.

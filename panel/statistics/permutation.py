@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from panel.statistics.arrays import Array, Codes, Labels, members, shared
 from panel.statistics.correlation import Correlation, correlation
@@ -88,12 +88,12 @@ def _correlations(x: Array, shuffled: Array, kind: Correlation) -> Array:
     if kind in ("tau_b", "tau_c"):
         return np.array(
             [
-                stats.kendalltau(x, y, method="asymptotic", variant=kind[-1]).statistic
+                scipy.stats.kendalltau(x, y, method="asymptotic", variant=kind[-1]).statistic
                 for y in shuffled
             ]
         )
     if kind == "spearman":
-        x, shuffled = stats.rankdata(x), stats.rankdata(shuffled, axis=1)
+        x, shuffled = scipy.stats.rankdata(x), scipy.stats.rankdata(shuffled, axis=1)
     x = (x - x.mean()) / x.std()
     values: Array = (shuffled - shuffled.mean()) @ x / (len(x) * shuffled[0].std())
     return values

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 2000
-_CHUNK = 200
+_CELLS = 500_000
 
 Array = NDArray[np.float64]
 
@@ -150,8 +150,10 @@ def _intervals(table: Array, seed: int) -> tuple[Array, Array, Array, Array]:
     generator = np.random.default_rng(seed)
     filled, present = np.where(there, table, 0.0), there.astype(float)
     means, ranks = [], []
-    for start in range(0, RESAMPLES, _CHUNK):
-        size = min(_CHUNK, RESAMPLES - start)
+    # Some at a time, so that memory does not grow with the number of prompts.
+    chunk = max(1, _CELLS // n_prompts)
+    for start in range(0, RESAMPLES, chunk):
+        size = min(chunk, RESAMPLES - start)
         drawn = generator.multinomial(n_prompts, np.full(n_prompts, 1 / n_prompts), size=size)
         weights = drawn.astype(float)
         sums, counts = weights @ filled, weights @ present

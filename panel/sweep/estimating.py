@@ -16,6 +16,7 @@ from graphs import Response
 from graphs.framing import BASELINE, Prompt
 from graphs.rewriting import Step, rewriting
 from graphs.sweeping import question_for, response_of
+from panel.batch import Batch
 from panel.calls.cache import ReplyCache, key_of, page_of
 from panel.estimate import Estimate, estimate, tokenizer_of
 from panel.models.catalogue import cost
@@ -80,7 +81,7 @@ def estimate_sweep(
             texts = _variants(plan, prompt, rewriters, names["rewriter"], names["checker"], cache)
             for count in targets.values():
                 batch += _answers(plan, prompt, texts, count, cache)
-    judges = [estimate(seat, rubric, personas, batch, cache) for seat in panel]
+    judges = [estimate(seat, rubric, personas, Batch(batch), cache) for seat in panel]
     return [
         *(count.estimate("rewriter") for count in rewriters.values()),
         *(count.estimate("target") for count in targets.values()),

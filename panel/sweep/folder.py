@@ -39,7 +39,7 @@ class SweepFolder:
 
     def finish(self, sweep: Sweep) -> None:
         """Close judgments.jsonl, and write everything else."""
-        self._run.finish(sweep.run)
+        self._run.finish(sweep.run, sweep.responses)
         summary = sweep.run.summary() | {"sweep": sweep.summary()}
         replace_file(
             self.path / "summary.json", orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n"

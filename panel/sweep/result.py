@@ -13,6 +13,7 @@ import numpy as np
 from graphs.comparing import Comparison
 from graphs.framing import BASELINE, Variant
 from graphs.sweeping import Answer
+from panel.batch import Batch
 from panel.run import Run, number
 from panel.statistics.arrays import Array
 from panel.sweep.deltas import LEVEL, Cell, Composite, Gap, Mean, Names, measure
@@ -38,7 +39,8 @@ class Sweep:
         smallest_p: the smallest adjusted p-value that a cell could have had.
         variants: every rewritten prompt with its checks.
         answers: what the targets said, and why where they said nothing.
-        run: the judgments, responses and calls, as `Panel.score` returns them.
+        responses: those that were judged.
+        run: the judgments and calls, as `Panel.score` returns them.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Sweep:
         plan: Plan,
         rubric: Rubric,
         run: Run,
+        responses: Batch,
         comparisons: Sequence[Comparison],
         variants: Sequence[Variant],
         answers: Sequence[Answer],
@@ -53,6 +56,7 @@ class Sweep:
         self.plan = plan
         self.rubric = rubric
         self.run = run
+        self.responses = responses
         self.systems = plan.systems
         self.prompts = tuple(prompt.id for prompt in plan.prompts)
         self.conditions = (BASELINE, *plan.conditions)
@@ -94,7 +98,7 @@ class Sweep:
         axes = (self.systems, self.prompts, self.conditions)
         places = [{name: place for place, name in enumerate(axis)} for axis in axes]
         scores = np.full((*map(len, axes), len(self.dimensions)), np.nan)
-        responses = {(one.prompt_id, one.id): one.metadata for one in self.run.responses}
+        responses = {(one.prompt_id, one.id): one.metadata for one in self.responses}
         for verdict in self.run.verdicts:
             about = responses[verdict.prompt_id, verdict.id]
             parts = (about["target"], verdict.prompt_id, about["condition"])

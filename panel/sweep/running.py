@@ -15,6 +15,7 @@ from graphs import judging as judging_floor
 from graphs.comparing import Comparison
 from graphs.framing import BASELINE, Prompt, Variant
 from graphs.sweeping import Answer, Means, parts_of, response_key, response_of, sweeping_graph
+from panel.batch import Batch
 from panel.calls.caller import Caller
 from panel.errors import RunStopped
 from panel.models.catalogue import Price
@@ -201,15 +202,15 @@ async def run_sweep(
 
     def finished() -> Sweep:
         """What there is, stopped or done, and written."""
-        run = Run(
-            gathered.judged(plan), site.judges, site.rubric, prices=site.prices, seed=plan.seed
-        )
+        judged = Batch(gathered.judged(plan))
+        run = Run(judged, site.judges, site.rubric, prices=site.prices, seed=plan.seed)
         gathered.fill(run)
         run.tally, run.elapsed_s = site.caller.tally, time.monotonic() - started
         sweep = Sweep(
             plan,
             site.rubric,
             run,
+            judged,
             gathered.comparisons,
             gathered.variants,
             gathered.answers,

@@ -65,7 +65,8 @@ class Panel:
     verdict: Verdict | None = None
     kept: list[Judgment] = field(default_factory=list)
 
-    async def _ask(self, judge: Judge, ask: Ask) -> Reply:
+    async def _ask(self, judge: Judge, response: Response, ask: Ask) -> Reply:
+        assert response is RESPONSE
         self.asked.append(judge)
         self.events.append(("asked", judge))
         reply = await self.answer(judge, ask)
@@ -79,7 +80,8 @@ class Panel:
         yield
         self.events.append(("turned", judge))
 
-    async def _forget(self, judge: Judge, asks: Sequence[Ask]) -> None:
+    async def _forget(self, judge: Judge, response: Response, asks: Sequence[Ask]) -> None:
+        assert response is RESPONSE
         self.forgotten.append((judge, len(asks)))
 
     async def run(self) -> Panel:

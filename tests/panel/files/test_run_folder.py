@@ -13,6 +13,7 @@ import pytest
 
 from graphs import Judge, Judgment, Response
 from graphs.aggregate import aggregate
+from panel.batch import Batch
 from panel.errors import RunFolderError
 from panel.files.run_folder import RunFolder
 from panel.run import Run
@@ -76,7 +77,8 @@ def judged(item: Response, judge: Judge, ratings: Ratings) -> Judgment:
 
 def write(folder: Path, batch: Sequence[tuple[Response, Sequence[Ratings]]], seed: int = 0) -> Run:
     """Write a run of these responses with their judges' ratings, as a panel does."""
-    run = Run([item for item, _ in batch], JUDGES, rubric(), prices={"openai:m": None}, seed=seed)
+    read = Batch([item for item, _ in batch])
+    run = Run(read, JUDGES, rubric(), prices={"openai:m": None}, seed=seed)
     out = RunFolder(folder, MANIFEST | {"seed": seed})
     for item, ratings in batch:
         judgments = [judged(item, j, r) for j, r in zip(JUDGES, ratings, strict=True)]
@@ -85,7 +87,7 @@ def write(folder: Path, batch: Sequence[tuple[Response, Sequence[Ratings]]], see
             out.add(judgment)
         run.conclude(aggregate(judgments, run.dimensions))
         out.flush()
-    out.finish(run)
+    out.finish(run, read)
     return run
 
 
@@ -239,7 +241,8 @@ def test_a_judgment_is_on_disk_after_a_flush(tmp_path: Path) -> None:
         folder.add(judged(BATCH[0][0], JUDGES[0], (5.0, 5.0)))
         folder.flush()
         assert len(lines(tmp_path / "run")) == n
-    folder.finish(Run([], JUDGES, rubric(), prices={}, seed=0))
+    nothing = Batch([])
+    folder.finish(Run(nothing, JUDGES, rubric(), prices={}, seed=0), nothing)
 
 
 @pytest.mark.parametrize("key", ["personas", "rubric", "models", "seed"])

@@ -1,0 +1,1 @@
+"""What speed, memory and endurance are measured with; `python -m benchmarks --help` says how."""

@@ -1,0 +1,85 @@
+"""Memory over time: 300,000 judgments against 30,000, what the command holds every second.
+
+The responses are written one by one, and the process that measures holds none of them.
+Linux only: what a process holds is read from /proc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks.harness import (
+    Used,
+    environment,
+    measure,
+    model_line,
+    resident_mb,
+    score,
+    scratch,
+    stub,
+    write_panel,
+    write_responses,
+)
+from benchmarks.overhead import JUDGES, MODELS
+from benchmarks.report import Figure, Outcome
+
+ALLOWED_MB = 64
+COLUMNS = 60
+BARS = " ▁▂▃▄▅▆▇█"
+
+
+def run(options: argparse.Namespace) -> Outcome:
+    """1,000 responses and 10,000, each with an empty cache."""
+    outcome, peaks = Outcome(), []
+    for full in (1000, 10_000):
+        responses = max(1, round(full * options.scale))
+        print(f"  {responses:,} responses", file=sys.stderr, flush=True)
+        with scratch("memory") as folder, stub() as url:
+            used, samples = watched(folder, url, responses, options.concurrency)
+        peaks.append(used.peak_mb)
+        outcome.notes += _lines(responses, used, samples)
+    grown = peaks[1] - peaks[0]
+    outcome.figures.append(
+        Figure(
+            "growth of peak memory from 1,000 to 10,000 responses",
+            (grown,),
+            f"< {ALLOWED_MB} MB",
+            grown < ALLOWED_MB,
+            "MB",
+        )
+    )
+    return outcome
+
+
+def watched(
+    folder: Path, url: str, responses: int, concurrency: int
+) -> tuple[Used, list[tuple[float, float]]]:
+    """A run, and its (seconds, MB) every second."""
+    samples: list[tuple[float, float]] = []
+    limit = max(1, concurrency // MODELS)
+    models = [model_line(f"stub-{n}", url, concurrency=limit) for n in range(MODELS)]
+    panel = write_panel(folder / "panel.yaml", models)
+    batch = write_responses(folder / "responses.jsonl", responses)
+    used = measure(
+        [*score(batch, panel), str(folder / "run")],
+        environment(PERSONA_PANEL_CACHE=str(folder / "cache")),
+        watch=lambda pid, seconds: samples.append((seconds, resident_mb(pid))),
+    )
+    return used, samples
+
+
+def _lines(responses: int, used: Used, samples: list[tuple[float, float]]) -> list[str]:
+    """A table of ten moments and a line of bars, from 0 to the peak."""
+    moments = [samples[i * (len(samples) - 1) // 9] for i in range(10)]
+    cells = [samples[i * len(samples) // COLUMNS][1] for i in range(COLUMNS)]
+    bars = "".join(BARS[min(8, round(8 * cell / used.peak_mb))] for cell in cells)
+    calls = responses * JUDGES
+    return [
+        f"{responses:,} responses x {JUDGES} judges: peak {used.peak_mb:.0f} MB, "
+        f"{used.wall_s:.0f} s, CPU {1000 * used.cpu_s / calls:.2f} ms a judgment",
+        f"  s  {''.join(f'{seconds:>7.0f}' for seconds, _ in moments)}",
+        f"  MB {''.join(f'{held:>7.0f}' for _, held in moments)}",
+        f"  |{bars}|",
+    ]
