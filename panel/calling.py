@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 import orjson
 
@@ -17,6 +20,8 @@ from panel.models.weights import ENGINES
 from panel.seating import Seat
 from personas import Persona
 from rubrics import Ask, Layout, Reply, Rubric
+
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -87,3 +92,14 @@ def _line(seat: Seat, concurrency: int | None) -> Line:
         timeout_s=None if seat.embedded else config.timeout,
         one_by_one=seat.embedded,
     )
+
+
+def in_a_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run it to its end, also where a loop runs already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    # A notebook's loop is already running here: the work gets one of its own, beside it.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()

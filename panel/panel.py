@@ -13,12 +13,10 @@ from collections.abc import (
     AsyncIterable,
     AsyncIterator,
     Callable,
-    Coroutine,
     Iterable,
     Mapping,
     Sequence,
 )
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, closing
 from importlib.metadata import version
 from itertools import count
@@ -30,7 +28,7 @@ import rubrics as rubric_library
 from graphs import Judge, Judgment, Response, Verdict
 from graphs.judging import Abort, Means, judging_graph
 from panel.batch import Batch, as_async, identified_async
-from panel.calling import calling, concurrency_of, judging_means
+from panel.calling import calling, concurrency_of, in_a_loop, judging_means
 from panel.calls.allowance import MOST
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.cache import ReplyCache, default_folder, key_of
@@ -147,7 +145,7 @@ class Panel:
         on_judgment: OnJudgment | None = None,
     ) -> Run:
         """As `ascore`, from code that is not asynchronous; works where a loop runs, too."""
-        return _in_a_loop(self.ascore(responses, out=out, caps=caps, on_judgment=on_judgment))
+        return in_a_loop(self.ascore(responses, out=out, caps=caps, on_judgment=on_judgment))
 
     async def ascore(
         self,
@@ -244,7 +242,7 @@ class Panel:
         **options: Unpack[Options],
     ) -> Sweep:
         """As `asweep`, from code that is not asynchronous; works where a loop runs, too."""
-        return _in_a_loop(
+        return in_a_loop(
             self.asweep(prompts, targets, out=out, caps=caps, on_event=on_event, **options)
         )
 
@@ -411,13 +409,3 @@ class Panel:
         sample = Response(id="id", prompt="prompt", text="text", system="system")
         ask = model.first_ask(self.rubric, self.personas[0], sample)
         return key_of(ask, 1).hex()[:16]
-
-
-def _in_a_loop(work: Coroutine[Any, Any, T]) -> T:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    # A notebook's loop is already running here: the work gets one of its own, beside it.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
