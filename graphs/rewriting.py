@@ -41,7 +41,7 @@ _POINTS_ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 _PLACEHOLDER = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\{[^{}]*\}|[\s.…]*")
-_RUN = 8
+_RUN = 6
 _TOKENS_A_VARIANT = 400
 _TOKENS_A_CHECK = 40
 

@@ -130,7 +130,7 @@ def test_what_fails_twice_is_left_out() -> None:
         ("As stated earlier, people care. Do they?", "it points to another text"),
         ("In the prompt they ask it. Do they?", "it points to another text"),
         ("This is for_it: help! Or not?", "it names a situation (for_it)"),
-        ("Have the person say the claim aloud with great force!", "it repeats an instruction"),
+        ("Have the person say the claim loudly!", "it repeats an instruction"),
     ],
 )
 def test_what_a_rule_sees(text: str, fault: str) -> None:
