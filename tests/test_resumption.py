@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from panel.calls.cache import _records
 from tests.server import Answer, echo_headers, faulty, ok, serving
 
 COMMAND = str(Path(sys.executable).with_name("persona-panel"))
@@ -163,5 +164,7 @@ def _written(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield str(path.relative_to(folder)), path.read_bytes()
     with sqlite3.connect(Path(os.environ["PERSONA_PANEL_CACHE"]) / "cache.db") as cache:
         for key, value in cache.execute("SELECT key, value FROM Cache"):
-            yield f"row {key}", zlib.decompress(value)
+            for number, (_, reply) in enumerate(_records(value)):
+                compressed = not reply.startswith(b"{")
+                yield f"row {key}, {number}", zlib.decompress(reply) if compressed else reply
     cache.close()

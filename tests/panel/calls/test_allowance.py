@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from panel.calls.allowance import FIRST, MOST, Allowance
 from panel.calls.gate import Gate
 from tests.panel.calls.test_caller import ask, desk
@@ -100,11 +98,10 @@ def test_it_does_not_rise_while_calls_queue_at_the_provider() -> None:
 # Through the gate
 
 
-@pytest.mark.parametrize("most", [12, 40])
-async def test_what_a_server_takes_is_found_out(most: int, tmp_path: Path) -> None:
-    """A server that answers 429 to more calls at once than it takes refuses few of them, and
+async def test_what_a_server_takes_is_found_out(tmp_path: Path) -> None:
+    """A server that answers 429 to more than twelve calls at once refuses few of them, and
     the gate ends near its limit, not above it."""
-    gate, refused = Gate(), 0
+    gate, refused, most = Gate(), 0, 12
 
     def script(number: int, payload: object) -> Answer:
         nonlocal refused
@@ -114,9 +111,9 @@ async def test_what_a_server_takes_is_found_out(most: int, tmp_path: Path) -> No
         return status(429)
 
     async with desk(script, tmp_path, gate=gate, latency_s=0.1) as at:
-        replies = await asyncio.gather(*(at.ask(ask(number)) for number in range(900)))
+        replies = await asyncio.gather(*(at.ask(ask(number)) for number in range(500)))
     assert {reply.text for reply in replies} == {"7"}
-    assert refused < 90
+    assert refused < 50
     assert gate._allowance is not None
     assert most / 2 <= gate._allowance.calls <= most
 
