@@ -45,11 +45,10 @@ for profile in sweep.profiles:
     print(f"{profile.system}: {profile.name}")
 print(f"With so few prompts no adjusted p can be below {sweep.smallest_p:.2g}.")
 
-# 2. The whole way: rewrite, answer, judge. With real models it would be, for instance,
-#        targets=["openai:gpt-4o", "anthropic:claude-sonnet-4-5"],
-#        rewriters=["openai:gpt-4o-mini", "google_genai:gemini-2.5-flash"], words=400
-#    The embedded model repeats its instructions rather than follow them; the checks find
-#    that out, and what fails them is reported and left out.
+# 2. The whole way: rewrite, answer, judge. Real models go into `targets` and `rewriters`, as
+#    specs: openai:gpt-4o, anthropic:claude-sonnet-4-5. The embedded model repeats its
+#    instructions rather than follow them; the checks find that out, and what fails them is
+#    reported and left out.
 prompts = load_prompts(HERE / "prompts.jsonl", limit=1)
 sweep = panel.sweep(prompts, targets="local:smollm2-135m", words=40)
 print(f"{sum(variant.used for variant in sweep.variants)} variants of 5 passed their checks")

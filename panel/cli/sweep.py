@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.failures import refusals
+from panel.cli.failures import gathered, refusals
 from panel.cli.options import Readers, caps, out, readers
 
 if TYPE_CHECKING:
@@ -117,22 +118,25 @@ def sweep(
     from panel.files.prompts import load_framed_responses, load_prompts
     from panel.sweep.library import framings_of
 
-    chosen = framings_of(framings)
-    asked = load_prompts(prompts, limit=limit) if prompts is not None else None
-    given = load_framed_responses(responses_file) if responses_file is not None else None
-    if given is not None and limit is not None and asked is not None:
-        kept = {prompt.id for prompt in asked}
+    with gathered() as gather:
+        chosen = gather(lambda: framings_of(framings))
+        asked = gather(lambda: load_prompts(prompts, limit=limit)) if prompts else None
+        given = gather(lambda: load_framed_responses(responses_file)) if responses_file else None
+        systems = [gather(partial(_model, target)) for target in targets]
+        others = [gather(partial(_model, rewriter)) for rewriter in rewriters]
+    if given is not None and limit is not None:
+        kept = list(dict.fromkeys(response.prompt_id for response in given))[:limit]
+        kept = kept if asked is None else [prompt.id for prompt in asked]
         given = [response for response in given if response.prompt_id in kept]
     options: Options = {
         "framings": chosen,
-        "rewriters": [_model(rewriter) for rewriter in rewriters],
+        "rewriters": others,
         "responses": given,
         "judge_sees": judge_sees,
         "words": words,
         "temperature": temperature,
         "threshold": threshold,
     }
-    systems = [_model(target) for target in targets]
     panel = readers.panel()
     if dry_run:
         _tell(panel, asked, systems, options)

@@ -204,6 +204,17 @@ def test_responses_by_hand(command: Command, framed_csv: Path, tmp_path: Path) -
     assert summary["sweep"]["smallest_p_holm"] == 1.0
 
 
+def test_the_first_prompts_of_given_responses(command: Command, framed_csv: Path) -> None:
+    """--limit takes the first prompts with all their responses."""
+    with serving(by_hand) as server:
+        done = command(
+            "sweep", "--responses", framed_csv, *MODELS, "--limit", "2", "--json", **at(server)
+        )
+        assert done.returncode == 0, done.stderr
+        assert len(server.calls) == 4
+    assert json.loads(done.stdout)["sweep"]["prompts"] == 2
+
+
 def test_judges_may_see_the_baseline(command: Command, framed_csv: Path) -> None:
     """With --judge-sees baseline no judge reads a framed prompt."""
     with serving(by_hand) as server:
@@ -252,6 +263,20 @@ def test_bad_input_is_refused_before_any_call(
         assert "nothing was called" in done.stderr
         assert len(server.calls) == 0
     assert not (tmp_path / "run").exists()
+
+
+def test_faults_of_all_inputs_come_together(command: Command, tmp_path: Path) -> None:
+    """A bad framing set, a bad prompt and a bad target file are named in one go."""
+    (tmp_path / "own.yaml").write_text("id: own\nlabel: Own\nconditions: []\n")
+    (tmp_path / "prompts.jsonl").write_text(jsonl({"prompt": " "}))
+    (tmp_path / "mine.yaml").write_text("model: nameless\n")
+    done = command(
+        "sweep", "prompts.jsonl", "--framings", "own.yaml", "--target", "mine.yaml", *MODELS
+    )
+    assert done.returncode == 2
+    for place in ("own.yaml:3: conditions", "prompts.jsonl:1: prompt", "mine.yaml:1: model"):
+        assert place in done.stderr
+    assert "3 faults found; nothing was called." in done.stderr
 
 
 def test_responses_without_a_baseline_are_refused(
