@@ -34,13 +34,13 @@ def show_sweep(sweep: Sweep, console: Console) -> None:
             "cells)."
         )
     )
-    for contrast in dict.fromkeys(gap.contrast.id for gap in sweep.gaps):
-        console.print(_gaps(sweep, contrast))
     if sweep.gaps:
+        for system in sweep.systems:
+            console.print(_gaps(sweep, system))
         console.print(
             Text(
-                "A gap above 0: worse under the first than under the second. *: as above, "
-                "adjusted for all gaps."
+                "A gap above 0: worse under the first than under the second; below it, its 95 % "
+                "interval. *: as above, adjusted for all gaps."
             )
         )
     for profile in sweep.profiles:
@@ -73,21 +73,22 @@ def _cell(cell: Cell) -> Text:
     )
 
 
-def _gaps(sweep: Sweep, contrast: str) -> Table:
-    gaps = {(g.system, g.dimension): g for g in sweep.gaps if g.contrast.id == contrast}
-    label = next(iter(gaps.values())).contrast.label
-    table = Table(title=f"Gap: {label}", title_justify="left", box=SIMPLE_HEAD)
+def _gaps(sweep: Sweep, system: str) -> Table:
+    gaps = {(g.contrast.id, g.dimension): g for g in sweep.gaps if g.system == system}
+    labels = {gap.contrast.id: gap.contrast.label for gap in gaps.values()}
+    table = Table(title=f"Gaps of {system}", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("dimension", overflow="fold")
-    for system in sweep.systems:
-        table.add_column(Text(system, overflow="fold"), justify="right")
-        table.add_column("95 % interval", justify="right", no_wrap=True)
+    for label in labels.values():
+        table.add_column(Text(label), justify="right")
     for dimension in sorted(sweep.rubric.dimensions, key=lambda one: one.id != _FIRST):
-        row: list[str] = []
-        for system in sweep.systems:
-            gap = gaps[system, dimension.id].gap
-            row += [signed(gap.value) + ("*" if gap.shown else ""), _interval(gap)]
+        row = [_gap(gaps[contrast, dimension.id].gap) for contrast in labels]
         table.add_row(Text(dimension.label), *row)
     return table
+
+
+def _gap(gap: Mean) -> Text:
+    mark = "*" if gap.shown else ""
+    return Text.assemble(f"{signed(gap.value)}{mark}", (f"\n{_interval(gap)}", "dim"))
 
 
 def _interval(mean: Mean) -> str:

@@ -106,13 +106,19 @@ def _square(axis: Axes, x: float, y: float, value: float, scale: Normalize, mark
     colour = colormaps[_MAP](scale(value)) if there else (1.0, 1.0, 1.0, 1.0)
     # In grey both ends of the map are dark; near its middle there is nothing to tell apart.
     better = there and value < -_PALE * limit
+    dark = there and float(np.dot(colour[:3], (0.299, 0.587, 0.114))) < 0.5
+    if better:
+        # A hatch has the colour of the border that is drawn with it.
+        lines = "#dddddd" if dark else "#555555"
+        axis.add_patch(
+            Rectangle((x, y), 1, 1, facecolor=colour, edgecolor=lines, linewidth=0, hatch="////")
+        )
     axis.add_patch(
-        Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="#999999", linewidth=0.4,
-                  hatch="////" if better else None)
+        Rectangle((x, y), 1, 1, facecolor="none" if better else colour, edgecolor="#999999",
+                  linewidth=0.4)
     )  # fmt: skip
     # What a hatch leaves of a number is not to be guessed.
     behind = {"facecolor": colour, "edgecolor": "none", "pad": 1.2} if better else None
-    dark = there and float(np.dot(colour[:3], (0.299, 0.587, 0.114))) < 0.5
     axis.text(x + 0.5, y + 0.5, signed(value) + mark, ha="center", va="center", bbox=behind,
               color="white" if dark else "black")  # fmt: skip
 
