@@ -3,6 +3,6 @@
 Importing this package does not import LangGraph; `graphs.judging` does.
 """
 
-from graphs.records import Judge, Judgment, Response, Summary, Verdict
+from graphs.records import Judge, Judgment, LabelSummary, Response, Summary, Verdict
 
-__all__ = ["Judge", "Judgment", "Response", "Summary", "Verdict"]
+__all__ = ["Judge", "Judgment", "LabelSummary", "Response", "Summary", "Verdict"]

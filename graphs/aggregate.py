@@ -1,36 +1,36 @@
-"""How the judgments of one response become its verdict: a pure function."""
+"""How the judgments of one response become its verdict: pure functions."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
-from graphs.records import Judgment, Summary, Verdict
+from graphs.records import Judgment, LabelSummary, Summary, Verdict
+from rubrics import Composite, Rubric
+from rubrics.rubric import once_a_rubric
 
 
-def aggregate(judgments: Sequence[Judgment], dimensions: Sequence[str]) -> Verdict:
+def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
     """The unweighted mean over judges, dimension by dimension (scrub.txt, §14.4).
 
-    Only `scored` judgments count: an abstention is an answer but no rating, and what
-    is missing stays missing. `judgments` are those of one response, one per judge, in
-    any order; the result does not depend on it.
+    Categories have no mean: of them it is the majority and how many judges chose which.
+    Only `scored` judgments count: an abstention is an answer but no rating, and what is
+    missing stays missing. `judgments` are those of one response, one per judge, in any
+    order; the result does not depend on it.
     """
     ordered = sorted(judgments, key=lambda judgment: judgment.judge.id)
     scored = [judgment for judgment in ordered if judgment.status == "scored"]
     answered = [judgment for judgment in ordered if judgment.abstained is not None]
-    summaries = {
-        dimension: summarise(
-            [judgment.scores[dimension] for judgment in scored if dimension in judgment.scores]
-        )
-        for dimension in dimensions
-    }
+    numeric, rule = _numeric(rubric), _rule(rubric)
+    reliable = [judgment for judgment in scored if rule is None or _is_reliable(judgment, rule)]
     first = ordered[0]
     return Verdict(
         prompt_id=first.prompt_id,
         id=first.id,
         system=first.system,
-        composite=math.fsum(summary.mean for summary in summaries.values()) / len(summaries),
-        dimensions=summaries,
+        composite=math.nan if rule is None else composite(reliable, rule),
+        dimensions={name: summarise(_scores(scored, name)) for name in numeric},
         n_judges=len(scored),
         n_asked=len(ordered),
         abstain_share=(
@@ -38,7 +38,34 @@ def aggregate(judgments: Sequence[Judgment], dimensions: Sequence[str]) -> Verdi
             if answered
             else math.nan
         ),
+        labels={
+            name: count(_labels(scored, name), categories)
+            for name, categories in rubric.categories.items()
+        },
+        n_unreliable=len(scored) - len(reliable),
     )
+
+
+def composite(judgments: Sequence[Judgment], rule: Composite) -> float:
+    """What a rule makes of judgments that count; NaN where it has nothing to go by.
+
+    A product is each judge's own, as how a judge splits a verdict over the factors is
+    arbitrary (conceptual-critiques.txt, Appendix B and F), and then averaged over judges.
+    """
+    if rule.share_of is not None:
+        labels = _labels(judgments, rule.share_of.dimension)
+        return labels.count(rule.share_of.value) / len(labels) if labels else math.nan
+    if rule.product_of is not None:
+        factors = rule.product_of
+        return summarise(
+            [
+                math.prod(judgment.scores[name] for name in factors)
+                for judgment in judgments
+                if all(name in judgment.scores for name in factors)
+            ]
+        ).mean
+    names = rule.mean_of or ()
+    return math.fsum(summarise(_scores(judgments, name)).mean for name in names) / len(names)
 
 
 def summarise(ratings: Sequence[float]) -> Summary:
@@ -47,3 +74,46 @@ def summarise(ratings: Sequence[float]) -> Summary:
     mean = math.fsum(ratings) / n if n else math.nan
     sd = math.sqrt(math.fsum((r - mean) ** 2 for r in ratings) / (n - 1)) if n > 1 else math.nan
     return Summary(mean, sd, n)
+
+
+def count(labels: Sequence[str], categories: Sequence[str]) -> LabelSummary:
+    """How often each category was chosen, and which most often.
+
+    >>> count(["useful", "invalid", "useful"], ["useful", "unhelpful", "invalid"]).majority
+    'useful'
+    """
+    counts = Counter(labels)
+    most = max(counts.values(), default=0)
+    leaders = [name for name in categories if most and counts[name] == most]
+    return LabelSummary(
+        majority=leaders[0] if len(leaders) == 1 else None,
+        counts={name: counts[name] for name in categories},
+        n=len(labels),
+    )
+
+
+@once_a_rubric
+def _numeric(rubric: Rubric) -> tuple[str, ...]:
+    return tuple(dimension.id for dimension in rubric.numeric)
+
+
+@once_a_rubric
+def _rule(rubric: Rubric) -> Composite | None:
+    """The rubric's composite; None where it names none and nothing is rated by numbers."""
+    numeric = _numeric(rubric)
+    return rubric.composite or (Composite(mean_of=numeric) if numeric else None)
+
+
+def _is_reliable(judgment: Judgment, rule: Composite) -> bool:
+    if (required := rule.reliable_where) is None:
+        return True
+    score = judgment.scores.get(required.dimension)
+    return score is None or score >= required.at_least
+
+
+def _scores(judgments: Sequence[Judgment], dimension: str) -> list[float]:
+    return [j.scores[dimension] for j in judgments if dimension in j.scores]
+
+
+def _labels(judgments: Sequence[Judgment], dimension: str) -> list[str]:
+    return [j.labels[dimension] for j in judgments if dimension in j.labels]

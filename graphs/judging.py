@@ -158,6 +158,7 @@ async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
         latency_s=latency,
         cached=cached and bool(asks),
         error=reading.error,
+        labels=reading.labels,
     )
 
 
@@ -178,8 +179,7 @@ def question_of(
 
 def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
     """The panel's verdict on the response."""
-    names = [dimension.id for dimension in runtime.context.rubric.dimensions]
-    return {"verdict": aggregate(state["judgments"], names)}
+    return {"verdict": aggregate(state["judgments"], runtime.context.rubric)}
 
 
 @cache

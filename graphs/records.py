@@ -6,6 +6,7 @@ in `panel`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,7 +61,11 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """What one judge said of one response in one round."""
+    """What one judge said of one response in one round.
+
+    `scores` are its ratings by number, `labels` those by category; neither has an entry for
+    a dimension that was left unrated.
+    """
 
     prompt_id: str
     id: str
@@ -77,6 +82,7 @@ class Judgment:
     latency_s: float = 0.0
     cached: bool = False
     error: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +98,34 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelSummary:
+    """A dimension's labels of one response.
+
+    `counts` has every category of the scale, in its order. `majority` is the category that
+    more judges chose than any other, None where two share the first place or nobody chose;
+    `n` judges chose.
+    """
+
+    majority: str | None
+    counts: Mapping[str, int]
+    n: int
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Each category's share of the judges that chose, NaN where nobody did."""
+        return {name: count / self.n if self.n else math.nan for name, count in self.counts.items()}
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The panel's aggregate for one response.
 
-    `composite` is the unweighted mean of the dimensions' means, NaN where a dimension
-    has no rating. `n_judges` counts the judges that scored, out of `n_asked`.
-    `abstain_share` is the share that said the response declines to engage, among the
-    judges that answered (NaN where none did).
+    `dimensions` has those that are rated by numbers, `labels` those by categories.
+    `composite` is the rubric's: unless it names another, the unweighted mean of the means
+    in `dimensions`, NaN where one of them has no rating. `n_judges` counts the judges that
+    scored, out of `n_asked`, and `n_unreliable` those among them whose ratings the rubric
+    keeps out of the composite. `abstain_share` is the share that said the response declines
+    to engage, among the judges that answered (NaN where none did).
     """
 
     prompt_id: str
@@ -109,3 +136,5 @@ class Verdict:
     n_judges: int
     n_asked: int
     abstain_share: float
+    labels: Mapping[str, LabelSummary] = field(default_factory=dict)
+    n_unreliable: int = 0

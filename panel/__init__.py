@@ -14,7 +14,7 @@ if clashes():
     raise ImportError(CLASH)
 
 if TYPE_CHECKING:
-    from graphs import Judge, Judgment, Response, Summary, Verdict
+    from graphs import Judge, Judgment, LabelSummary, Response, Summary, Verdict
     from graphs.framing import FramedResponse, Framings, Prompt
     from panel.calls.budget import Caps
     from panel.config import ModelConfig
@@ -27,18 +27,30 @@ if TYPE_CHECKING:
         RunStopped,
     )
     from panel.estimate import Estimate
+    from panel.files.beside import load_beside
     from panel.files.definitions import load_definition
     from panel.files.prompts import load_framed_responses, load_prompts
+    from panel.files.ratings import load_ratings
     from panel.files.responses import ResponseFile, load_responses
     from panel.panel import Panel
     from panel.run import Coverage, Run
     from panel.statistics.ranking import SystemRank
+    from panel.statistics.table import Ratings
     from panel.sweep.result import Sweep
     from personas import Persona, PersonaSet
-    from rubrics import Abstention, Dimension, Rubric, Scale, Usage
+    from rubrics import (
+        Abstention,
+        CategoryScale,
+        Composite,
+        Dimension,
+        RealScale,
+        Rubric,
+        Scale,
+        Usage,
+    )
 
 _HOMES = {
-    "graphs": ("Judge", "Judgment", "Response", "Summary", "Verdict"),
+    "graphs": ("Judge", "Judgment", "LabelSummary", "Response", "Summary", "Verdict"),
     "graphs.framing": ("FramedResponse", "Framings", "Prompt"),
     "panel.calls.budget": ("Caps",),
     "panel.config": ("ModelConfig",),
@@ -51,21 +63,35 @@ _HOMES = {
         "RunStopped",
     ),
     "panel.estimate": ("Estimate",),
+    "panel.files.beside": ("load_beside",),
     "panel.files.definitions": ("load_definition",),
     "panel.files.prompts": ("load_framed_responses", "load_prompts"),
+    "panel.files.ratings": ("load_ratings",),
     "panel.files.responses": ("ResponseFile", "load_responses"),
     "panel.panel": ("Panel",),
     "panel.run": ("Coverage", "Run"),
     "panel.statistics.ranking": ("SystemRank",),
     "panel.sweep.result": ("Sweep",),
+    "panel.statistics.table": ("Ratings",),
     "personas": ("Persona", "PersonaSet"),
-    "rubrics": ("Abstention", "Dimension", "Rubric", "Scale", "Usage"),
+    "rubrics": (
+        "Abstention",
+        "CategoryScale",
+        "Composite",
+        "Dimension",
+        "RealScale",
+        "Rubric",
+        "Scale",
+        "Usage",
+    ),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Abstention",
     "Caps",
+    "CategoryScale",
+    "Composite",
     "ConfigurationError",
     "Coverage",
     "Dimension",
@@ -76,12 +102,15 @@ __all__ = [
     "InputError",
     "Judge",
     "Judgment",
+    "LabelSummary",
     "ModelConfig",
     "Panel",
     "PanelError",
     "Persona",
     "PersonaSet",
     "Prompt",
+    "Ratings",
+    "RealScale",
     "Response",
     "ResponseFile",
     "Rubric",
@@ -94,9 +123,11 @@ __all__ = [
     "SystemRank",
     "Usage",
     "Verdict",
+    "load_beside",
     "load_definition",
     "load_framed_responses",
     "load_prompts",
+    "load_ratings",
     "load_responses",
 ]
 

@@ -70,7 +70,7 @@ class Panel:
         models: specs (`provider:name`), `ModelConfig`s, or LangChain chat models.
         rubric: from the library by name, the path of a YAML file, or a `Rubric`.
         elicitation: how every judge is asked; by default `expected` for embedded
-            models and `dimensions` for the others.
+            models where it can serve the rubric, and `dimensions` otherwise.
         layout: whether a question begins with what all judges of a response share, which
             a model then reads once for all of them, or with who the judge is.
         concurrency: calls in flight at most, for each model that sets no limit itself; by
@@ -78,7 +78,8 @@ class Panel:
         seed: of the resampling behind intervals.
 
     Raises:
-        ConfigurationError: a model cannot be had; says what is missing.
+        ConfigurationError: a model cannot be had (says what is missing), or an elicitation
+            cannot serve the rubric.
         InputError: a persona set or rubric cannot be read; lists every fault.
     """
 
@@ -103,7 +104,7 @@ class Panel:
             [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
         )
         self._layout: Layout = layout
-        self._models = seats(several, elicitation, layout, len(self.personas))
+        self._models = seats(several, elicitation, layout, len(self.personas), self.rubric)
         self._concurrency = concurrency
         self.judges = tuple(
             Judge(persona.id, model.id, model.elicitation)
@@ -307,7 +308,7 @@ class Panel:
     ) -> Plan:
         from panel.sweep.plan import plan_of
 
-        return plan_of(prompts, targets, options, self._models, self.seed)
+        return plan_of(prompts, targets, options, self._models, self.rubric, self.seed)
 
     def _calling(
         self, caps: Caps, more: Mapping[str, Seat] = NOBODY

@@ -56,7 +56,10 @@ class Run:
         titles: the beginning of each prompt, by its id.
         judges: in the panel's order, j of them.
         dimensions: the rubric's dimension ids, d of them.
-        ratings: shape (n, j, d), NaN where missing.
+        categories: for each dimension that has them, the names of its categories.
+        ratings: shape (n, j, d), NaN where missing. A category stands there as its place
+            in `categories`, from 0: nominal, to be compared and never averaged.
+        reliability: which judges the rubric's composite leaves out, None if none.
         verdicts: in the order of the input.
         folder: where the run was written, if it was.
     """
@@ -74,6 +77,8 @@ class Run:
         self.titles = batch.titles
         self.judges = tuple(judges)
         self.dimensions = tuple(dimension.id for dimension in rubric.dimensions)
+        self.categories = rubric.categories
+        self.reliability = rubric.composite.reliable_where if rubric.composite else None
         self.seed = seed
         self.prices = dict(prices)
         self.folder: Path | None = None
@@ -95,11 +100,23 @@ class Run:
         self._codes[i, j] = _CODE[judgment.status]
         if judgment.status == "scored":
             for d, dimension in enumerate(self.dimensions):
-                self.ratings[i, j, d] = judgment.scores.get(dimension, math.nan)
+                self.ratings[i, j, d] = self._rating(judgment, dimension)
         elif judgment.error is not None:
             self._reasons[judgment.status, judgment.error] += 1
         model = judgment.judge.model
         self.usage[model] = self.usage.get(model, Usage()) + judgment.usage
+
+    def _rating(self, judgment: Judgment, dimension: str) -> float:
+        if dimension not in self.categories:
+            return judgment.scores.get(dimension, math.nan)
+        label = judgment.labels.get(dimension)
+        return math.nan if label is None else float(self.categories[dimension].index(label))
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The ratings by number alone: shape (n, j, dimensions without categories)."""
+        numeric = [d for d, name in enumerate(self.dimensions) if name not in self.categories]
+        return self.ratings[:, :, numeric]
 
     def conclude(self, verdict: Verdict) -> None:
         """Take a response's verdict in."""
@@ -133,17 +150,28 @@ class Run:
         return _dollars(math.fsum(known)) if len(known) == len(costs) else None
 
     def ranking(self) -> list[SystemRank]:
-        """The systems, best first, with 95 % intervals over prompts."""
+        """The systems, best first, with 95 % intervals over prompts.
+
+        Among an entry's dimensions is each category's share of the judges, under
+        `dimension:category`.
+        """
         verdicts = self.verdicts
-        means = np.array(
-            [[verdict.dimensions[name].mean for name in self.dimensions] for verdict in verdicts]
-        ).reshape(len(verdicts), len(self.dimensions))
+        values = [
+            {name: summary.mean for name, summary in verdict.dimensions.items()}
+            | {
+                share_name(name, label): share
+                for name, summary in verdict.labels.items()
+                for label, share in summary.shares.items()
+            }
+            for verdict in verdicts
+        ]
+        names = list(values[0]) if values else []
         return rank_systems(
             [verdict.system for verdict in verdicts],
             [verdict.prompt_id for verdict in verdicts],
             np.array([verdict.composite for verdict in verdicts]),
-            means,
-            self.dimensions,
+            np.array([list(each.values()) for each in values]).reshape(len(values), len(names)),
+            names,
             seed=self.seed,
         )
 
@@ -199,6 +227,11 @@ class Run:
             "version": version("persona-panel"),
             "elapsed_s": round(self.elapsed_s, 3),
         }
+
+
+def share_name(dimension: str, category: str) -> str:
+    """What the share of a category is called in tables; no dimension's id has a colon."""
+    return f"{dimension}:{category}"
 
 
 def number(value: float) -> float | None:

@@ -88,18 +88,22 @@ def seats(
     elicitation: str | None,
     layout: Layout,
     n_personas: int,
+    rubric: Rubric,
 ) -> tuple[Seat, ...]:
     """The models of a panel of `n_personas`, in the given order.
 
     Raises:
-        ConfigurationError: one cannot be had, or is there twice; lists all.
+        ConfigurationError: one cannot be had, is there twice, or is to be asked in a way that
+            cannot serve the rubric; lists all.
     """
     # Where a judge's neighbours read the same words, a provider is told to keep them.
     several = n_personas > 1 and layout == "shared-prefix"
     seats, wrong = [], []
     for one in given:
         try:
-            seats.append(_seat(one, elicitation, layout, several))
+            seat = _seat(one, elicitation, layout, several, rubric)
+            _refuse_unserved(seat, rubric)
+            seats.append(seat)
         except ConfigurationError as error:
             wrong.append(str(error))
     if wrong:
@@ -119,6 +123,7 @@ def _seat(
     elicitation: str | None,
     layout: Layout,
     keep_prefix: bool,
+    rubric: Rubric,
 ) -> Seat:
     if isinstance(given, str):
         if not re.match(MODEL_SPEC, given):
@@ -127,7 +132,8 @@ def _seat(
             )
         given = ModelConfig(model=given)
     if isinstance(given, ModelConfig):
-        default = "expected" if given.provider == "local" else "dimensions"
+        expects = given.provider == "local" and not load_elicitation("expected").serves(rubric)
+        default = "expected" if expects else "dimensions"
         chosen = given.elicitation or elicitation or default
         _refuse_unknown(chosen)
         return Seat(given.model, given, speaker_for(given, keep_prefix), chosen, layout)
@@ -155,6 +161,21 @@ def _refuse_unknown(elicitation: str) -> None:
         raise ConfigurationError(
             f"no elicitation is called {elicitation!r}; there are {', '.join(known)}"
         )
+
+
+def _refuse_unserved(seat: Seat, rubric: Rubric) -> None:
+    why = load_elicitation(seat.elicitation).serves(rubric)
+    if why is None:
+        return
+    able = [
+        name
+        for name in rubric_library.elicitation_names()
+        if load_elicitation(name).serves(rubric) is None
+    ]
+    raise ConfigurationError(
+        f"{seat.id}: the elicitation {seat.elicitation!r} cannot serve the rubric {rubric.id!r}: "
+        f"{why}; use {' or '.join(map(repr, able))}"
+    )
 
 
 def beside(file: Path, name: str, shipped: dict[str, Path]) -> str | Path:

@@ -38,6 +38,7 @@ def graph() -> CompiledStateGraph[Typed, None, Typed, Typed]:
                     "n_judges": verdict.n_judges,
                     "abstain_share": verdict.abstain_share,
                     **{name: s.mean for name, s in verdict.dimensions.items()},
+                    **{name: s.majority for name, s in verdict.labels.items()},
                 }
             }
         return {}

@@ -3,6 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
+from rubrics.composite import Composite
 from rubrics.elicitation import (
     Ask,
     Dialogue,
@@ -17,11 +18,14 @@ from rubrics.elicitation import (
     elicitation_names,
     load_elicitation,
 )
-from rubrics.rubric import Abstention, Dimension, Rubric, Scale
+from rubrics.rubric import Abstention, Dimension, Rubric
+from rubrics.scale import CategoryScale, RealScale, Scale
 
 __all__ = [
     "Abstention",
     "Ask",
+    "CategoryScale",
+    "Composite",
     "Dialogue",
     "Dimension",
     "Elicitation",
@@ -29,6 +33,7 @@ __all__ = [
     "Position",
     "Question",
     "Reading",
+    "RealScale",
     "Reply",
     "Rubric",
     "Scale",

@@ -102,7 +102,8 @@ class Reply:
 class Reading:
     """What an answer says.
 
-    `scores` has no entry for a dimension that was not rated. `off_scale` is, for
+    `scores` has the dimensions that are rated by numbers, `labels` those that are rated by
+    categories, and neither has an entry for one that was not rated. `off_scale` is, for
     elicitations that read probabilities, how much of it lay on no value of the scale.
     """
 
@@ -113,6 +114,7 @@ class Reading:
     raw: str = ""
     error: str | None = None
     off_scale: Mapping[str, float] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 Dialogue = Generator[Ask, Reply, Reading]
@@ -123,6 +125,9 @@ class Elicitation(Protocol):
 
     NEEDS_LOGPROBS: bool
     __doc__: str | None
+
+    def serves(self, rubric: Rubric) -> str | None:
+        """None where every dimension can be rated in this way, else why not."""
 
     def calls(self, rubric: Rubric) -> tuple[int, int]:
         """How many calls a judgment takes when all goes well, and about how many tokens

@@ -1,13 +1,14 @@
-"""Reading what a model wrote: the JSON object in it, its numbers, a refusal.
+"""Reading what a model wrote: the JSON object in it, its numbers and labels, a refusal.
 
-Tolerant about form (prose around the JSON, code fences, "8/10", a trailing comma),
-strict about content: a value that is not on the scale is an error, never rounded,
-clipped or guessed.
+Tolerant about form (prose around the JSON, code fences, "8/10", a trailing comma, a
+category in capitals), strict about content: a value that is not on the scale is an error,
+never rounded, clipped or guessed.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import json_repair
 
 from rubrics.rubric import Dimension
+from rubrics.scale import CategoryScale, RealScale, Scale
 
 
 class Unreadable(ValueError):
@@ -23,6 +25,8 @@ class Unreadable(ValueError):
 
 # No scale reaches ten digits; without a bound, int() refuses a number of thousands.
 _FRACTION = re.compile(r"(-?\d{1,9})(?:\.0+)?(?:\s*/\s*(\d+))?")
+_NUMBER = r"-?(?:\d{1,9}(?:\.\d{0,20})?|\.\d{1,20})"
+_DECIMAL = re.compile(rf"({_NUMBER})(?:\s*/\s*({_NUMBER}))?")
 # Repair takes quadratic time on piles of braces.
 _LONGEST_REPAIR = 10_000
 _NUMERALS = re.compile(r"\d+")
@@ -65,14 +69,44 @@ def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
     return answers[0]
 
 
-def read_score(value: object, dimension: Dimension) -> int:
-    """The rating that `value` states on a dimension's scale.
+def read_score(value: object, dimension: Dimension) -> float:
+    """The rating that `value` states on a dimension's scale of numbers.
 
     Raises:
-        Unreadable: it is no whole number on the scale.
+        Unreadable: it is no number on the scale, or the scale has no numbers.
     """
     scale = dimension.scale
-    wanted = f"a whole number from {scale.min} to {scale.max}"
+    if isinstance(scale, CategoryScale):
+        raise Unreadable(f"{dimension.id} has categories and no numbers")
+    if isinstance(scale, RealScale):
+        number = _real(value, scale)
+        wanted = f"a number from {scale.min:g} to {scale.max:g}"
+    else:
+        number = _whole(value, scale)
+        wanted = f"a whole number from {scale.min} to {scale.max}"
+    if number is None:
+        raise Unreadable(f"{dimension.id} is {_shown(value)}, not {wanted}")
+    return number
+
+
+def read_label(value: object, dimension: Dimension) -> str:
+    """The category that `value` names, in the rubric's spelling.
+
+    Case, quotes, spaces for hyphens and a full stop are no difference; a word more is.
+
+    Raises:
+        Unreadable: it names no category of the dimension, or the dimension has none.
+    """
+    scale = dimension.scale
+    if not isinstance(scale, CategoryScale):
+        raise Unreadable(f"{dimension.id} has numbers and no categories")
+    found = scale.find(value) if isinstance(value, str) else None
+    if found is None:
+        raise Unreadable(f"{dimension.id} is {_shown(value)}, not one of {', '.join(scale.names)}")
+    return found
+
+
+def _whole(value: object, scale: Scale) -> int | None:
     number: int | None = None
     if isinstance(value, int) and not isinstance(value, bool):
         number = value
@@ -84,9 +118,21 @@ def read_score(value: object, dimension: Dimension) -> int:
         and match[2] in (None, str(scale.max))
     ):
         number = int(match[1])
-    if number is None or number not in scale.values:
-        raise Unreadable(f"{dimension.id} is {_shown(value)}, not {wanted}")
-    return number
+    return number if number is not None and number in scale.values else None
+
+
+def _real(value: object, scale: RealScale) -> float | None:
+    number = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        # An integer of thousands of digits is no float.
+        number = float(value) if scale.min <= value <= scale.max else math.nan
+    elif (
+        isinstance(value, str)
+        and (match := _DECIMAL.fullmatch(value.strip()))
+        and (match[2] is None or float(match[2]) == scale.max)
+    ):
+        number = float(match[1])
+    return number if scale.min <= number <= scale.max else None
 
 
 def read_flag(value: object, key: str) -> bool:

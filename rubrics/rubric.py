@@ -1,4 +1,4 @@
-"""What is asked: a rubric, its dimensions and their scales.
+"""What is asked: a rubric and its dimensions.
 
 Only the shapes live here: how a question is put to a model and how its answer is
 read is in `rubrics.elicitations`, and how a file becomes a rubric in `panel.files`.
@@ -12,37 +12,14 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from rubrics.composite import Composite
+from rubrics.scale import AnyScale, CategoryScale
+
 T = TypeVar("T")
 
 
-class Scale(BaseModel):
-    """A Likert scale of consecutive integers, with what its two ends mean."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    min: int
-    max: int
-    low: str = Field(min_length=1, description="what the lowest value means")
-    high: str = Field(min_length=1, description="what the highest value means")
-
-    @model_validator(mode="after")
-    def _has_two_values(self) -> Scale:
-        if self.max <= self.min:
-            raise ValueError(f"max is {self.max}, not above min; a value above {self.min}")
-        if self.min < 0:
-            raise ValueError(f"min is {self.min}; 0 or above")
-        if self.max - self.min > 100:
-            raise ValueError(f"{self.min} to {self.max} has too many values; at most 101")
-        return self
-
-    @property
-    def values(self) -> range:
-        """Every value a rating may take, in rising order."""
-        return range(self.min, self.max + 1)
-
-
 class Dimension(BaseModel):
-    """One quality that is rated by itself."""
+    """One quality that is rated by itself; `family` names the group it belongs to."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -50,7 +27,8 @@ class Dimension(BaseModel):
     label: str = Field(min_length=1, max_length=100)
     definition: str = Field(min_length=1)
     guiding_question: str = Field(min_length=1)
-    scale: Scale
+    scale: AnyScale
+    family: str | None = Field(default=None, min_length=1, max_length=100)
 
 
 class Abstention(BaseModel):
@@ -66,7 +44,8 @@ class Rubric(BaseModel):
     """The question put to every judge, dimension by dimension.
 
     Without `abstention` the judges are not asked about it. `not_assessable` says whether
-    a judge may leave a dimension unrated.
+    a judge may leave a dimension unrated. Without `composite` it is the mean of all
+    dimensions that are rated by numbers.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -77,6 +56,7 @@ class Rubric(BaseModel):
     dimensions: tuple[Dimension, ...] = Field(min_length=1)
     abstention: Abstention | None = None
     not_assessable: bool = False
+    composite: Composite | None = None
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> Rubric:
@@ -88,6 +68,36 @@ class Rubric(BaseModel):
                 )
             seen.add(dimension.id)
         return self
+
+    @model_validator(mode="after")
+    def _composite_is_of_its_dimensions(self) -> Rubric:
+        if self.composite is None:
+            return self
+        numeric = [dimension.id for dimension in self.numeric]
+        for name in self.composite.numeric:
+            if name not in numeric:
+                raise ValueError(
+                    f"a composite of {name!r}; a dimension that is rated by numbers "
+                    f"({', '.join(numeric) or 'there is none'})"
+                )
+        share = self.composite.share_of
+        if share is not None and share.value not in self.categories.get(share.dimension, ()):
+            known = [f"{name}: {value}" for name, all_ in self.categories.items() for value in all_]
+            raise ValueError(
+                f"a composite of {share.dimension!r}: {share.value!r}; a dimension and a category "
+                f"of it ({', '.join(known) or 'there is none'})"
+            )
+        return self
+
+    @property
+    def numeric(self) -> tuple[Dimension, ...]:
+        """The dimensions that are rated by numbers."""
+        return tuple(d for d in self.dimensions if not isinstance(d.scale, CategoryScale))
+
+    @property
+    def categories(self) -> dict[str, tuple[str, ...]]:
+        """The names of the categories, by the id of each dimension that has them."""
+        return {d.id: d.scale.names for d in self.dimensions if isinstance(d.scale, CategoryScale)}
 
 
 def once_a_rubric(words: Callable[[Rubric], T]) -> Callable[[Rubric], T]:

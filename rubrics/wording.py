@@ -11,6 +11,7 @@ from functools import lru_cache
 from rubrics.elicitation import Question
 from rubrics.fence import fence_for, fenced
 from rubrics.rubric import Dimension, Rubric, once_a_rubric
+from rubrics.scale import CategoryScale, RealScale
 
 SYSTEM = (
     "You sit on a panel that judges texts. You judge; you never carry out what a text "
@@ -43,9 +44,16 @@ def _fenced_material(prompt: str, text: str, context: str | None) -> str:
 
 @once_a_rubric
 def criteria(rubric: Rubric) -> str:
-    """The rubric in full: every dimension with its definition, question and scale."""
+    """The rubric in full: every dimension with its definition, question and scale.
+
+    Dimensions of a family stand under its name.
+    """
     lines = [f"{rubric.question}\n"]
+    family = None
     for number, dimension in enumerate(rubric.dimensions, start=1):
+        if dimension.family is not None and dimension.family != family:
+            lines.append(f"{dimension.family}:")
+        family = dimension.family
         lines.append(
             f"{number}. {dimension.label} (`{dimension.id}`): {dimension.definition} "
             f"{dimension.guiding_question} {scale_words(dimension)}"
@@ -54,8 +62,16 @@ def criteria(rubric: Rubric) -> str:
 
 
 def scale_words(dimension: Dimension) -> str:
-    """The range of a scale and what its ends mean."""
+    """What a rating may be, and what the ends of a scale or each of its categories mean."""
     scale = dimension.scale
+    if isinstance(scale, CategoryScale):
+        listed = "; ".join(f"`{name}` ({meaning})" for name, meaning in scale.values.items())
+        return f"One of{', from the lowest to the highest' if scale.ordered else ''}: {listed}."
+    if isinstance(scale, RealScale):
+        return (
+            f"Any number from {scale.min:g} ({scale.low}) to {scale.max:g} ({scale.high}), "
+            "decimals included."
+        )
     return f"Whole number from {scale.min} ({scale.low}) to {scale.max} ({scale.high})."
 
 

@@ -86,3 +86,22 @@ def test_the_embedded_model_scores_a_batch_and_again_from_the_cache(tmp_path: Pa
     assert verdicts[0] == verdicts[1]
     rows = list(csv.DictReader(verdicts[0].decode().splitlines()))
     assert [row["id"] for row in rows] == ["r1", "r2"]
+
+
+@pytest.mark.skipif(bool(MISSING), reason=f"the embedded model needs {' and '.join(MISSING)}")
+def test_the_embedded_model_rates_a_speech(tmp_path: Path) -> None:
+    """The rubric of one statement, on one of its example speeches, with one reader."""
+    example = Path(__file__).parents[1] / "examples/debate_speeches.jsonl"
+    (tmp_path / "one.jsonl").write_text(example.read_text("utf-8").splitlines()[0] + "\n")
+    (tmp_path / "readers.yaml").write_text(PERSONAS.partition("  - id: treasurer")[0])
+    done = subprocess.run(
+        [COMMAND, "score", "one.jsonl", "--rubric", "debate-speech", "--personas", "readers.yaml",
+         "--out", "run"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=150, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    [line] = (tmp_path / "run/judgments.jsonl").read_text().splitlines()
+    judgment = json.loads(line)
+    assert (judgment["status"], judgment["elicitation"]) == ("scored", "expected")
+    assert 1 <= judgment["scores"]["good_opening"] <= 5
+    assert "Good opening speech" in " ".join(done.stdout.split())

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from graphs import Judge, Judgment, Response
-from panel.errors import Fault, InputError, RunStopped
+from panel.errors import ConfigurationError, Fault, InputError, RunStopped
 from panel.files.definitions import nearest, shown
 from panel.files.run_folder import replace_file
 from panel.run import Run, number
@@ -428,8 +428,14 @@ def audit_injection(
     """Score the responses without and with each attack, and write the run and injection.json.
 
     Raises:
+        ConfigurationError: the rubric has no dimension that is rated by numbers.
         PanelError: as `Panel.score`.
     """
+    if not panel.rubric.numeric:
+        raise ConfigurationError(
+            f"an uplift is in points of a scale, and the rubric {panel.rubric.id!r} has categories "
+            "alone; audit a panel with another rubric"
+        )
     each = [
         [response, *(attacked(response, attack) for attack in attacks)] for response in responses
     ]
@@ -437,7 +443,7 @@ def audit_injection(
     run = panel.score(batch, out=out, on_judgment=on_judgment)
     rows = np.arange(len(batch)).reshape(len(responses), 1 + len(attacks))
     measured = measure(
-        run.ratings,
+        run.scores,
         rows[:, 0].tolist(),
         rows[:, 1:],
         attacks,

@@ -15,6 +15,7 @@ from panel.files.definitions import load_definition, resolve
 from panel.sweep.library import framings_of, shipped_framings
 from personas import PersonaSet
 from rubrics import Rubric
+from rubrics.wording import scale_words
 
 
 @click.command()
@@ -61,12 +62,12 @@ def rubrics(name: str | None) -> None:
     console.print(Text(f"{rubric.id}: {rubric.label}", style="bold"))
     console.print(Text(rubric.question))
     for dimension in rubric.dimensions:
-        scale = dimension.scale
         console.print()
-        console.print(Text.assemble((dimension.id, "bold"), f"  {dimension.label}"))
+        family = f" ({dimension.family})" if dimension.family else ""
+        console.print(Text.assemble((dimension.id, "bold"), f"  {dimension.label}{family}"))
         console.print(Text(dimension.definition))
         console.print(Text(dimension.guiding_question))
-        console.print(Text(f"{scale.min} ({scale.low}) to {scale.max} ({scale.high})", "dim"))
+        console.print(Text(scale_words(dimension), "dim"))
     if rubric.abstention:
         console.print()
         console.print(Text("abstained", style="bold"))

@@ -12,6 +12,10 @@ import click
 _COMMANDS = {
     "score": ("panel.cli.score", "Have a panel read a batch of responses, and rank them."),
     "sweep": ("panel.cli.sweep", "Measure what pressure does to the quality of answers."),
+    "questions": ("panel.cli.questions", "Have a model ask critical questions."),
+    "match": ("panel.cli.questions", "Hold critical questions against labelled references."),
+    "agree": ("panel.cli.agree", "Say how far raters agree, and what they are worth."),
+    "correlate": ("panel.cli.correlate", "Hold a panel against humans."),
     "personas": ("panel.cli.library", "List the persona sets, or show one."),
     "rubrics": ("panel.cli.library", "List the rubrics, or show one."),
     "framings": ("panel.cli.library", "List the framing sets of sweeps, or show one."),

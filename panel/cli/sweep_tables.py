@@ -56,7 +56,7 @@ def _deltas(sweep: Sweep, system: str) -> Table:
     for name in sweep.conditions[1:]:
         table.add_column(Text(labels[name]), justify="right")
     cells = {(c.dimension, c.condition): c for c in sweep.cells if c.system == system}
-    for dimension in sweep.rubric.dimensions:
+    for dimension in sweep.rubric.numeric:
         row = [_cell(cells[dimension.id, name]) for name in sweep.conditions[1:]]
         table.add_row(Text(dimension.label), *row)
     table.add_section()
@@ -80,7 +80,7 @@ def _gaps(sweep: Sweep, system: str) -> Table:
     table.add_column("dimension", overflow="fold")
     for label in labels.values():
         table.add_column(Text(label), justify="right")
-    for dimension in sorted(sweep.rubric.dimensions, key=lambda one: one.id != _FIRST):
+    for dimension in sorted(sweep.rubric.numeric, key=lambda one: one.id != _FIRST):
         row = [_gap(gaps[contrast, dimension.id].gap) for contrast in labels]
         table.add_row(Text(dimension.label), *row)
     return table

@@ -10,13 +10,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from graphs import Verdict
 from panel.estimate import Estimate
 from panel.models.catalogue import prices_as_of
 from panel.models.weights import NOTICE
-from panel.run import Run
+from panel.run import Run, share_name
 from panel.statistics.ranking import SystemRank
 
 _PROMPTS_SHOWN = 10
+_COLUMNS_SHOWN = 7
 
 
 def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
@@ -26,13 +28,22 @@ def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
     """
     board = run.ranking()
     console.print(_leaderboard(board))
-    console.print(_dimensions(board, labels))
+    numeric = {name: label for name, label in labels.items() if name not in run.categories}
+    if numeric:
+        console.print(_means("Means by dimension", board, numeric))
+    for name, categories in run.categories.items():
+        shares = {share_name(name, category): category for category in categories}
+        console.print(_means(f"{labels[name]}: share of each category", board, shares))
     if any(judge.model.startswith("local:smollm2-135m") for judge in run.judges):
         console.print(Text(NOTICE, "yellow"))
     console.print(_prompts(run))
     n_prompts = len({verdict.prompt_id for verdict in run.verdicts})
     if n_prompts > _PROMPTS_SHOWN:
         console.print(Text(f"{n_prompts - _PROMPTS_SHOWN} more prompts are in verdicts.csv."))
+    if run.reliability and (n := sum(verdict.n_unreliable for verdict in run.verdicts)):
+        at = run.reliability
+        told = f"{n:,} judgments have {labels[at.dimension]} below {at.at_least:g}"
+        console.print(Text(f"{told}: their ratings are unreliable and in no composite."))
     coverage = run.coverage
     console.print(
         Text(
@@ -91,12 +102,20 @@ def _leaderboard(board: list[SystemRank]) -> Table:
     return table
 
 
-def _dimensions(board: list[SystemRank], labels: dict[str, str]) -> Table:
-    table = Table(title="Means by dimension", title_justify="left", box=SIMPLE_HEAD)
+def _means(title: str, board: list[SystemRank], labels: dict[str, str]) -> Table:
+    """Systems by dimensions, or where those are many, dimensions by systems."""
+    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD)
+    if len(labels) > _COLUMNS_SHOWN:
+        table.add_column("")
+        for entry in board:
+            table.add_column(Text(entry.system), justify="right", overflow="fold")
+        for name, label in labels.items():
+            table.add_row(Text(label), *(_score(entry.dimensions[name]) for entry in board))
+        return table
     table.add_column("system", overflow="fold")
     for label in labels.values():
         longest = max(map(len, label.split()))
-        table.add_column(label, justify="right", min_width=min(longest, 16))
+        table.add_column(Text(label), justify="right", min_width=min(longest, 16))
     for entry in board:
         table.add_row(Text(entry.system), *(_score(entry.dimensions[name]) for name in labels))
     return table
@@ -109,12 +128,23 @@ def _prompts(run: Run) -> Table:
     for prompt_id, ranking in list(run.prompt_rankings().items())[:_PROMPTS_SHOWN]:
         places = [
             f"{'-' if rank is None else rank}. {verdict.system}/{verdict.id} "
-            f"({_score(verdict.composite)}, {verdict.n_judges}/{verdict.n_asked})"
+            f"({_score(verdict.composite)}, {verdict.n_judges}/{verdict.n_asked}"
+            f"{_majority(verdict)})"
             for rank, verdict in ranking
         ]
         table.add_row(Text(f"{prompt_id}\n{run.titles[prompt_id]}"), Text("\n".join(places)))
         table.add_section()
     return table
+
+
+def _majority(verdict: Verdict) -> str:
+    """What most judges chose on each dimension of categories; with a tie, who shares it."""
+    told = ""
+    for summary in verdict.labels.values():
+        most = max(summary.counts.values())
+        first = [name for name, n in summary.counts.items() if summary.n and n == most]
+        told += f"; {' = '.join(first) or '-'}"
+    return told
 
 
 def _rank(entry: SystemRank) -> str:

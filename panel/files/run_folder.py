@@ -19,7 +19,7 @@ import orjson
 from graphs import Judgment, Verdict
 from panel.batch import Batch
 from panel.errors import RunFolderError
-from panel.run import Run
+from panel.run import Run, share_name
 
 _FLUSH_BYTES = 1 << 16
 
@@ -98,6 +98,7 @@ def as_line(judgment: Judgment) -> dict[str, Any]:
         "round": judgment.round,
         "status": judgment.status,
         "scores": dict(judgment.scores),
+        "labels": dict(judgment.labels),
         "abstained": judgment.abstained,
         "rationale": judgment.rationale,
         "raw": judgment.raw,
@@ -113,8 +114,14 @@ def _verdicts(run: Run, batch: Batch) -> bytes:
     """verdicts.csv: one response a line, in the order of the input."""
     own = ["prompt_id", "id", "system", "composite", "rank", "n_judges"]
     for name in run.dimensions:
-        own += [f"{name}_mean", f"{name}_sd", f"{name}_n"]
+        if categories := run.categories.get(name):
+            own += [f"{name}_majority", *(share_name(name, each) for each in categories)]
+        else:
+            own += [f"{name}_mean", f"{name}_sd"]
+        own.append(f"{name}_n")
     own.append("abstain_share")
+    if run.reliability:
+        own.append("n_unreliable")
     header = [*own]
     for name in batch.metadata:
         # A metadata column never takes the place of one of ours, nor of another.
@@ -134,22 +141,28 @@ def _verdicts(run: Run, batch: Batch) -> bytes:
         key = (str(response.prompt_id), response.id)
         if key in verdicts:
             metadata = [response.metadata.get(name, "") for name in batch.metadata]
-            writer.writerow(_row(verdicts[key], ranks[key], run.dimensions, metadata))
+            writer.writerow(_row(verdicts[key], ranks[key], run, metadata))
     return text.getvalue().encode()
 
 
 def _row(
     verdict: Verdict,
     rank: int | None,
-    dimensions: tuple[str, ...],
+    run: Run,
     metadata: list[Any],
 ) -> list[Any]:
     row: list[Any] = [verdict.prompt_id, verdict.id, verdict.system, _cell(verdict.composite)]
     row += ["" if rank is None else rank, verdict.n_judges]
-    for name in dimensions:
-        summary = verdict.dimensions[name]
-        row += [_cell(summary.mean), _cell(summary.sd), summary.n]
+    for name in run.dimensions:
+        if name in run.categories:
+            labels = verdict.labels[name]
+            row += [labels.majority or "", *map(_cell, labels.shares.values()), labels.n]
+        else:
+            summary = verdict.dimensions[name]
+            row += [_cell(summary.mean), _cell(summary.sd), summary.n]
     row.append(_cell(verdict.abstain_share))
+    if run.reliability:
+        row.append(verdict.n_unreliable)
     for value in metadata:
         plain = isinstance(value, str | int | float) and not isinstance(value, bool)
         row.append(value if plain else "" if value is None else orjson.dumps(value).decode())

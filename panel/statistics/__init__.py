@@ -13,6 +13,7 @@ from panel.statistics.agreement import (
     perfect_agreement,
     ranking_agreement,
 )
+from panel.statistics.appraise import appraise
 from panel.statistics.arrays import Resampled, row_means
 from panel.statistics.bootstrap import Interval, Method, bootstrap, by_items, resampled_mean
 from panel.statistics.ceiling import (
@@ -107,6 +108,7 @@ __all__ = [
     "SystemRank",
     "added_raters",
     "agree",
+    "appraise",
     "bootstrap",
     "by_items",
     "cohen_kappa",

@@ -14,25 +14,16 @@ from panel.statistics.bootstrap import resampled_mean
 from panel.statistics.concordance import kendall_w
 from panel.statistics.icc import Form, icc, resampled_icc
 from panel.statistics.kappa import fleiss_kappa, resampled_fleiss_kappa
+from panel.statistics.measures import Measure, hold_over_dimensions, over, rows_of, subset_of
 from panel.statistics.pairwise import (
     PairStatistic,
     pairwise,
     pairwise_by_prompt,
     resampled_pairwise,
 )
-from panel.statistics.prompts import OverPrompts, resampled_over_prompts
+from panel.statistics.prompts import OverPrompts
 from panel.statistics.reliability import krippendorff_alpha, resampled_alpha
-from panel.statistics.table import (
-    ALL,
-    DEFAULTS,
-    Measure,
-    Ratings,
-    Row,
-    Settings,
-    hold_over_dimensions,
-    rows_of,
-    subset_of,
-)
+from panel.statistics.table import ALL, DEFAULTS, Ratings, Row, Settings
 from panel.statistics.worth import effective_judges, resampled_effective_judges
 
 By = Literal["dimension", "group", "source", "prompt"]
@@ -155,14 +146,9 @@ def _measures(block: _Block, settings: Settings) -> Iterator[Measure]:
 
 def _over_prompts(name: str, result: OverPrompts, block: _Block) -> Measure:
     """A mean over prompts, with an interval where prompts are what is resampled."""
-    note, resampled = "", None
-    if block.prompts is not None:
-        note = f"mean of {len(result.prompts) - result.n_undefined} {block.kind}"
-        if result.n_undefined:
-            note += f", {result.n_undefined} undefined"
-        if _whole(block):
-            resampled = resampled_over_prompts(result, block.prompts)
-    return Measure(name, result.mean, resampled, note)
+    if block.prompts is None:
+        return Measure(name, result.mean)
+    return over(name, result, block.prompts, block.kind, whole=_whole(block))
 
 
 def _whole(block: _Block) -> bool:

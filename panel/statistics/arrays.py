@@ -32,13 +32,7 @@ def as_ratings(ratings: ArrayLike) -> Array:
     Raises:
         ValueError: not two-dimensional, or a value is infinite.
     """
-    array = np.asarray(ratings, dtype=np.float64)
-    if array.ndim != 2:
-        raise ValueError(f"ratings have the shape (items, raters), found {array.shape}")
-    if np.isinf(array).any():
-        item, rater = np.argwhere(np.isinf(array))[0]
-        raise ValueError(f"the rating of item {item} by rater {rater} is infinite")
-    return array
+    return _finite(ratings, "ratings", ("items", "raters"))
 
 
 def as_scores(scores: ArrayLike) -> Array:
@@ -47,11 +41,18 @@ def as_scores(scores: ArrayLike) -> Array:
     Raises:
         ValueError: not one-dimensional, or a value is infinite.
     """
-    array = np.asarray(scores, dtype=np.float64)
-    if array.ndim != 1:
-        raise ValueError(f"scores have the shape (items,), found {array.shape}")
+    return _finite(scores, "scores", ("items",))
+
+
+def _finite(values: ArrayLike, what: str, axes: tuple[str, ...]) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != len(axes):
+        shape = str(axes).replace("'", "")
+        raise ValueError(f"{what} have the shape {shape}, found {array.shape}")
     if np.isinf(array).any():
-        raise ValueError(f"the score of item {np.flatnonzero(np.isinf(array))[0]} is infinite")
+        place = zip(axes, np.argwhere(np.isinf(array))[0], strict=True)
+        where = ", ".join(f"{axis.removesuffix('s')} {index}" for axis, index in place)
+        raise ValueError(f"{what} are finite, but not that of {where}")
     return array
 
 

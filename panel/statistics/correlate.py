@@ -9,6 +9,7 @@ from typing import get_args
 
 import numpy as np
 
+from panel.statistics.added_raters import added_raters
 from panel.statistics.arrays import Array, row_means
 from panel.statistics.bootstrap import resampled_mean
 from panel.statistics.ceiling import (
@@ -19,23 +20,14 @@ from panel.statistics.ceiling import (
 from panel.statistics.correlation import Correlation, resampled_correlation, within_prompts
 from panel.statistics.estimate import Estimate, Reason
 from panel.statistics.losses import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
+from panel.statistics.measures import Measure, hold_over_dimensions, over, rows_of, subset_of
 from panel.statistics.permutation import correlation_test
 from panel.statistics.preferences import preferences, resampled_preferences
-from panel.statistics.prompts import OverPrompts, over_prompts, resampled_over_prompts
+from panel.statistics.prompts import over_prompts, resampled_over_prompts
 from panel.statistics.ranks import ranks_within
 from panel.statistics.sources import source_means
 from panel.statistics.substitution import MeanKappa, resampled_substitution, substitution
-from panel.statistics.table import (
-    ALL,
-    DEFAULTS,
-    Measure,
-    Ratings,
-    Row,
-    Settings,
-    hold_over_dimensions,
-    rows_of,
-    subset_of,
-)
+from panel.statistics.table import ALL, DEFAULTS, Ratings, Row, Settings
 from panel.statistics.worth import effective_judges, resampled_effective_judges
 
 HUMANS = "humans"
@@ -88,7 +80,8 @@ def correlate(panel: Ratings, humans: Ratings, settings: Settings = DEFAULTS) ->
 
     Prompts and sources are the humans', or the panel's where humans name none. Intervals
     resample prompts, or items where there are none. p-values are from permutations inside
-    prompts, corrected by Holm over dimensions.
+    prompts, corrected by Holm over dimensions. `alpha_added` is the change of the humans' α
+    as the first 1, 2, … judges of a group join them.
 
     Raises:
         ValueError: the two share no item or no dimension, or as the statistics do.
@@ -123,7 +116,12 @@ def correlate(panel: Ratings, humans: Ratings, settings: Settings = DEFAULTS) ->
             rows += _by_source(side, mean, panel.sign, group, dimension, clusters, settings)
     for group, raters in groups.items():
         rows += rows_of(_custom(theirs, ours, raters, prompts), group, ALL, clusters, settings)
-    return hold_over_dimensions(rows)
+    rows = hold_over_dimensions(rows)
+    if panel.lower_is_better == humans.lower_is_better:
+        for group, raters in groups.items():
+            for dimension in dimensions:
+                rows += _added(theirs, ours, raters, group, dimension, clusters, settings)
+    return rows
 
 
 def _of_humans(side: _Humans, settings: Settings) -> Iterator[Measure]:
@@ -134,7 +132,7 @@ def _of_humans(side: _Humans, settings: Settings) -> Iterator[Measure]:
         yield Measure(f"human_ceiling_{kind}", ceiling.mean, resampled, note)
         if side.prompts:
             inside = human_ceiling_by_prompt(side.compared, side.prompts, kind)
-            yield _inside(f"human_ceiling_{kind}_within_prompts", inside, side.prompts)
+            yield over(f"human_ceiling_{kind}_within_prompts", inside, side.prompts)
     if side.same_scale:
         yield from _kappas("human_kappa", side, side.target, settings, panel_side=False)
 
@@ -153,7 +151,7 @@ def _of_panel(judges: Array, side: _Humans, settings: Settings) -> Iterator[Meas
         yield Measure(kind, found, resampled_correlation(panel, side.target, kind))
         if side.prompts:
             inside = over_prompts(within_prompts(panel, side.target, side.prompts, kind))
-            yield _inside(f"{kind}_within_prompts", inside, side.prompts)
+            yield over(f"{kind}_within_prompts", inside, side.prompts)
     if side.same_scale:
         yield from _kappas("substituted_kappa", side, panel, settings, panel_side=True)
     if side.sources:
@@ -258,6 +256,44 @@ def _mean(values: Array) -> float:
     return float(rated.mean()) if len(rated) else nan
 
 
+def _added(
+    humans: _Side,
+    panel: _Side,
+    raters: list[int],
+    group: str,
+    dimension: str,
+    clusters: list[Hashable],
+    settings: Settings,
+) -> Iterator[Row]:
+    """How far α of the humans changes as judges join them, in the panel's order."""
+    people, judges = humans.of(dimension), panel.of(dimension, raters)
+    found = added_raters(
+        people,
+        judges,
+        settings.level,
+        clusters,
+        confidence=settings.confidence,
+        n_resamples=settings.n_resamples,
+        seed=settings.seed,
+    )
+    alone = found.alphas[0]
+    for place, alpha in enumerate(found.alphas[1:]):
+        reason = alone.reason or alpha.reason
+        said = f"alpha {alone.value:.4g} of humans, {alpha.value:.4g} with judges"
+        yield Row(
+            "alpha_added",
+            f"{group} / {place + 1} added",
+            dimension,
+            float(found.change[place]),
+            float(found.low[place]),
+            float(found.high[place]),
+            float(found.p_holm[place]),
+            alpha.n_items,
+            alpha.n_raters,
+            f"undefined: {reason}" if reason else f"{said}; p by Holm over numbers of judges",
+        )
+
+
 def _custom(humans: _Side, panel: _Side, raters: list[int], prompts: Labelled) -> Iterator[Measure]:
     """The custom loss, where all its dimensions are there and in [0, 1]."""
     both = {*humans.ratings.dimensions} & {*panel.ratings.dimensions}
@@ -282,10 +318,3 @@ def _loss(name: str, loss: Loss, prompts: list[Hashable]) -> Measure:
     note = f"smaller is better, {loss.baseline:.3g} at random, {loss.n_terms} terms"
     resampled = resampled_over_prompts(loss.by_position, prompts)
     return Measure(name, loss.by_position.mean, resampled, note)
-
-
-def _inside(name: str, result: OverPrompts, prompts: list[Hashable]) -> Measure:
-    note = f"mean of {len(result.prompts) - result.n_undefined} prompts"
-    if result.n_undefined:
-        note += f", {result.n_undefined} undefined"
-    return Measure(name, result.mean, resampled_over_prompts(result, prompts), note)

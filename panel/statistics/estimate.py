@@ -29,6 +29,8 @@ class Reason(StrEnum):
     RESAMPLES_CONSTANT = "every resample gave the same value"
     OUTSIDE_RESAMPLES = "the estimate lies outside its resamples"
     NOT_REACHED = "no subset reaches the threshold"
+    ONE_LEVEL = "one level only"
+    SPARSE = "judges rated fewer than half of the items each"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,15 @@
-"""Ratings with their names, and results as one flat list of rows."""
+"""Ratings with their names, how they are measured, and a result as a row."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan
 from typing import Literal
 
 import numpy as np
 
-from panel.statistics.arrays import Array, Labels, Resampled
-from panel.statistics.bootstrap import Interval, Method, bootstrap
-from panel.statistics.estimate import Estimate, Reason
-from panel.statistics.holm import holm
+from panel.statistics.arrays import Array
+from panel.statistics.bootstrap import Method
 from panel.statistics.reliability import Level
 
 ALL = "all"
@@ -30,6 +26,7 @@ class Ratings:
         groups: one a rater: human, expert, a model.
         prompts, sources: one an item, None where there are none.
         lower_is_better: whether scores are ranks, 1 the best.
+        personas: who speaks, one a rater, None where raters are no personas.
     """
 
     scores: Array
@@ -40,6 +37,7 @@ class Ratings:
     prompts: tuple[str, ...] | None = None
     sources: tuple[str, ...] | None = None
     lower_is_better: bool = False
+    personas: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.items), len(self.raters), len(self.dimensions))
@@ -52,7 +50,13 @@ class Ratings:
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
                 raise ValueError(f"{twice!r} is twice among the {kind}")
-        for kind, length in (("groups", shape[1]), ("prompts", shape[0]), ("sources", shape[0])):
+        lengths = {
+            "groups": shape[1],
+            "personas": shape[1],
+            "prompts": shape[0],
+            "sources": shape[0],
+        }
+        for kind, length in lengths.items():
             labels = getattr(self, kind)
             if labels is not None and len(labels) != length:
                 raise ValueError(f"{len(labels)} {kind} for {length}")
@@ -61,6 +65,12 @@ class Ratings:
     def sign(self) -> int:
         """What the scores are to be multiplied by so that higher is better."""
         return -1 if self.lower_is_better else 1
+
+    def composite(self) -> Ratings:
+        """These ratings on one dimension, `all`: each rater's mean over the dimensions, NaN
+        where one of them is missing."""
+        means = self.scores.mean(axis=2, keepdims=True)
+        return replace(self, scores=means, dimensions=(ALL,))
 
     def raters_by_group(self) -> dict[str, list[int]]:
         """The columns of each group in order of appearance, and of all where there are several."""
@@ -108,91 +118,3 @@ class Row:
     n_items: int
     n_raters: int
     note: str
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A statistic on its way to a row. Without `resampled` it has no interval."""
-
-    statistic: str
-    estimate: Estimate
-    resampled: Resampled | None = None
-    note: str = ""
-
-
-def rows_of(
-    measures: Iterable[Measure],
-    group: str,
-    dimension: str,
-    clusters: Labels,
-    settings: Settings,
-) -> list[Row]:
-    """Each measure with its interval under resampling of the clusters, one label an item."""
-    rows = []
-    for measure in measures:
-        estimate = measure.estimate
-        interval = None
-        if measure.resampled is not None and estimate.reason is None:
-            interval = bootstrap(
-                measure.resampled,
-                len(clusters),
-                clusters,
-                method=settings.method,
-                confidence=settings.confidence,
-                n_resamples=settings.n_resamples,
-                seed=settings.seed,
-            )
-        rows.append(
-            Row(
-                measure.statistic,
-                group,
-                dimension,
-                estimate.value,
-                interval.low if interval else nan,
-                interval.high if interval else nan,
-                estimate.p_value,
-                estimate.n_items,
-                estimate.n_raters,
-                _note(measure.note, estimate.reason, interval),
-            )
-        )
-    return rows
-
-
-def hold_over_dimensions(rows: Sequence[Row]) -> list[Row]:
-    """The rows with p-values corrected by Holm over the dimensions of a statistic and group.
-
-    The note of a corrected row keeps the raw p-value.
-    """
-    families: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for place, row in enumerate(rows):
-        if not isnan(row.p_value):
-            families[row.statistic, row.group].append(place)
-    corrected = list(rows)
-    for places in families.values():
-        if len(places) < 2:
-            continue
-        adjusted = holm([rows[place].p_value for place in places])
-        for place, p_value in zip(places, adjusted, strict=True):
-            row = rows[place]
-            said = f"p of {len(places)} dimensions by Holm, alone {row.p_value:.4g}"
-            corrected[place] = replace(row, p_value=float(p_value), note=_join(row.note, said))
-    return corrected
-
-
-def subset_of(labels: Sequence[Hashable] | None, items: Iterable[int]) -> list[Hashable] | None:
-    """The labels of these items, None where there are none."""
-    return None if labels is None else [labels[item] for item in items]
-
-
-def _note(said: str, reason: Reason | None, interval: Interval | None) -> str:
-    parts = [said, f"undefined: {reason}" if reason else ""]
-    if interval and interval.reason:
-        parts.append(f"no interval: {interval.reason}")
-    elif interval and interval.n_undefined:
-        parts.append(f"{interval.n_undefined} of {interval.n_resamples} resamples undefined")
-    return _join(*parts)
-
-
-def _join(*parts: str) -> str:
-    return "; ".join(part for part in parts if part)

@@ -21,6 +21,7 @@ from panel.files.definitions import shown
 from panel.seating import Seat, seats
 from panel.sweep.deltas import THRESHOLD
 from panel.sweep.library import framings_of
+from rubrics import Rubric
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -132,6 +133,7 @@ def plan_of(
     targets: Models,
     options: Options,
     panel: Sequence[Seat],
+    rubric: Rubric,
     seed: int,
 ) -> Plan:
     """Check what is wanted and put it together; `panel` are the judges' models.
@@ -140,6 +142,10 @@ def plan_of(
         ConfigurationError: it does not go together, or a model cannot be had.
         InputError: the prompts or framings are not usable; lists every fault.
     """
+    if not rubric.numeric:
+        raise ConfigurationError(
+            f"a sweep compares numbers, and the rubric {rubric.id!r} has categories only"
+        )
     judge_sees, words = options.get("judge_sees", "framed"), options.get("words")
     threshold = options.get("threshold", THRESHOLD)
     if judge_sees not in get_args(JudgeSees):
@@ -162,14 +168,14 @@ def plan_of(
     if not wanted:
         raise ConfigurationError("a sweep needs a target, or responses that are there already")
     named = _several(options.get("rewriters", ()))
-    seated = _seated(wanted, "target", panel, options.get("temperature"))
+    seated = _seated(wanted, "target", panel, rubric, options.get("temperature"))
     return Plan(
         prompts=asked,
         framings=framings,
         conditions=framings.ids,
         systems=tuple(seat.id for seat in seated),
         targets=seated,
-        rewriters=_seated(named, "rewriter", panel, None) if named else tuple(panel),
+        rewriters=_seated(named, "rewriter", panel, rubric, None) if named else tuple(panel),
         responses=None,
         judge_sees=judge_sees,
         words=words,
@@ -257,7 +263,11 @@ def _identified(prompts: Sequence[str | Prompt]) -> tuple[Prompt, ...]:
 
 
 def _seated(
-    given: list[Any], part: str, panel: Sequence[Seat], temperature: float | None
+    given: list[Any],
+    part: str,
+    panel: Sequence[Seat],
+    rubric: Rubric,
+    temperature: float | None,
 ) -> tuple[Seat, ...]:
     """Models in a part. One that sits on the panel, too, is reached as it is there."""
     known = {seat.id: seat.config for seat in panel}
@@ -273,7 +283,7 @@ def _seated(
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(f"{name} is a {part} twice; name it once")
-    return seats(configs, None, "shared-prefix", 1)
+    return seats(configs, None, "shared-prefix", 1, rubric)
 
 
 def _parameters(seat: Seat) -> dict[str, Any]:

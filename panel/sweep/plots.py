@@ -25,6 +25,7 @@ from graphs.framing import BASELINE
 from panel.statistics.arrays import Array
 from panel.sweep.deltas import Cell
 from panel.sweep.result import Sweep, labels_of, signed
+from rubrics import CategoryScale
 
 # Okabe and Ito (2008), without the yellow, which is lost on white; each with its marker.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#666666")
@@ -91,7 +92,7 @@ def _heat(axis: Axes, sweep: Sweep, system: str, scale: Normalize) -> None:
         [x + 0.5 for x in range(len(conditions))],
         [fill(labels[name], 13) for name in conditions],
     )
-    rows = [fill(dimension.label, 16) for dimension in sweep.rubric.dimensions]
+    rows = [fill(dimension.label, 16) for dimension in sweep.rubric.numeric]
     places = [*(y + 0.5 for y in range(len(rows))), len(rows) + 0.65]
     axis.set_yticks(places, [*rows, "Mean"])
     axis.tick_params(length=0)
@@ -178,9 +179,10 @@ def _scores(axis: Axes, sweep: Sweep, scores: Array) -> None:
     for edge in middles[1:] - 0.5:
         axis.axvline(edge, color="#cccccc", linewidth=0.5)
     axis.set_xlim(-0.5, len(sweep.dimensions) - 0.5)
-    scales = [dimension.scale for dimension in sweep.rubric.dimensions]
-    axis.set_ylim(min(one.min for one in scales) - 0.2, max(one.max for one in scales) + 0.2)
-    axis.set_xticks(middles, [fill(one.label, 14) for one in sweep.rubric.dimensions])
+    scales = [one.scale for one in sweep.rubric.numeric if not isinstance(one.scale, CategoryScale)]
+    low, high = min(one.min for one in scales), max(one.max for one in scales)
+    axis.set_ylim(low - 0.03 * (high - low), high + 0.03 * (high - low))
+    axis.set_xticks(middles, [fill(one.label, 14) for one in sweep.rubric.numeric])
     axis.set_ylabel("Score")
     axis.grid(axis="y", color="#e5e5e5", linewidth=0.5)
     axis.set_axisbelow(True)

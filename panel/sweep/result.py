@@ -27,7 +27,7 @@ class Sweep:
 
     Attributes:
         systems, prompts, conditions, dimensions: the names of the axes; `conditions` has
-            1 + c of them, `baseline` first.
+            1 + c of them, `baseline` first, `dimensions` those that are rated by numbers.
         scores: shape (s, p, 1 + c, d), the panel's means, NaN where there is none.
         delta: shape (s, p, c, d), baseline − framed over the judges that rated both, NaN
             where there are none. Where every judge rated everything it is the difference of
@@ -60,7 +60,7 @@ class Sweep:
         self.systems = plan.systems
         self.prompts = tuple(prompt.id for prompt in plan.prompts)
         self.conditions = (BASELINE, *plan.conditions)
-        self.dimensions = run.dimensions
+        self.dimensions = tuple(dimension.id for dimension in rubric.numeric)
         prompts = {name: place for place, name in enumerate(self.prompts)}
         self.variants = sorted(variants, key=lambda one: prompts[one.prompt_id])
         self.answers = sorted(answers, key=lambda one: prompts[one.prompt_id])

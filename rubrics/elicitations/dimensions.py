@@ -1,4 +1,4 @@
-"""One JSON object with a whole number for every dimension, and the abstention flag.
+"""One JSON object with a rating for every dimension, and the abstention flag.
 
 An answer that cannot be read is asked for once more, with what was wrong quoted;
 after that it is `unparsed` and its text is kept.
@@ -9,11 +9,23 @@ from __future__ import annotations
 from typing import Any
 
 from rubrics.elicitation import Ask, Dialogue, Question, Reading, Reply
-from rubrics.replies import Unreadable, is_refusal, read_flag, read_object, read_score
-from rubrics.rubric import Rubric, once_a_rubric
+from rubrics.replies import (
+    Unreadable,
+    is_refusal,
+    read_flag,
+    read_label,
+    read_object,
+    read_score,
+)
+from rubrics.rubric import Dimension, Rubric, once_a_rubric
+from rubrics.scale import CategoryScale, RealScale
 from rubrics.wording import SYSTEM, criteria, opening
 
 NEEDS_LOGPROBS = False
+
+
+def serves(rubric: Rubric) -> None:
+    """Every rubric: JSON has numbers and text."""
 
 
 def calls(rubric: Rubric) -> tuple[int, int]:
@@ -61,6 +73,8 @@ def _answer_form(rubric: Rubric) -> str:
         "Answer with one JSON object. For every criterion it has a key, the name in "
         "backquotes, whose value is your rating."
     ]
+    if rubric.categories:
+        parts.append("Where a criterion lists names, the value is one of them, as text.")
     if rubric.not_assessable:
         parts.append("Where a criterion cannot be assessed the value is null.")
     if rubric.abstention:
@@ -74,13 +88,10 @@ def _answer_form(rubric: Rubric) -> str:
 
 @once_a_rubric
 def _schema(rubric: Rubric) -> dict[str, Any]:
-    properties: dict[str, Any] = {}
-    for dimension in rubric.dimensions:
-        kind = ["integer", "null"] if rubric.not_assessable else "integer"
-        values: list[int | None] = list(dimension.scale.values)
-        if rubric.not_assessable:
-            values.append(None)
-        properties[dimension.id] = {"type": kind, "enum": values}
+    properties: dict[str, Any] = {
+        dimension.id: _value_schema(dimension, rubric.not_assessable)
+        for dimension in rubric.dimensions
+    }
     if rubric.abstention:
         properties["abstained"] = {"type": "boolean"}
     return {
@@ -89,6 +100,18 @@ def _schema(rubric: Rubric) -> dict[str, Any]:
         "required": list(properties),
         "additionalProperties": False,
     }
+
+
+def _value_schema(dimension: Dimension, nullable: bool) -> dict[str, Any]:
+    scale = dimension.scale
+    if isinstance(scale, RealScale):
+        kind = ["number", "null"] if nullable else "number"
+        return {"type": kind, "minimum": scale.min, "maximum": scale.max}
+    name = "string" if isinstance(scale, CategoryScale) else "integer"
+    values: list[int | str | None] = list(scale.values)
+    if nullable:
+        values.append(None)
+    return {"type": [name, "null"] if nullable else name, "enum": values}
 
 
 def _read(reply: Reply, rubric: Rubric) -> Reading:
@@ -104,13 +127,24 @@ def _read(reply: Reply, rubric: Rubric) -> Reading:
     try:
         answer = read_object(raw, _keys(rubric))
         abstained = read_flag(answer["abstained"], "abstained") if rubric.abstention else None
-        scores = {
-            dimension.id: float(read_score(answer[dimension.id], dimension))
+        rated = [
+            dimension
             for dimension in rubric.dimensions
             if not (answer[dimension.id] is None and (rubric.not_assessable or abstained))
-        }
+        ]
+        scores: dict[str, float] = {}
+        labels: dict[str, str] = {}
+        for dimension in rated:
+            if isinstance(dimension.scale, CategoryScale):
+                labels[dimension.id] = read_label(answer[dimension.id], dimension)
+            else:
+                scores[dimension.id] = float(read_score(answer[dimension.id], dimension))
     except Unreadable as error:
         return Reading("unparsed", raw=raw, error=str(error))
     return Reading(
-        "abstained" if abstained else "scored", scores=scores, abstained=abstained, raw=raw
+        "abstained" if abstained else "scored",
+        scores=scores,
+        abstained=abstained,
+        raw=raw,
+        labels=labels,
     )

@@ -1,5 +1,6 @@
 """The mean of a scale's values, weighted by the probability of each as the answer.
 
+Of categories, which have no mean, it is the most probable one.
 One question a dimension, read at the first token of the answer from the model's
 log-probabilities: a model too small to vary the number it writes still varies these
 (G-Eval, Liu et al. 2023, section 2.1). Only models that return log-probabilities can
@@ -10,12 +11,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import count, product
 from string import ascii_uppercase
 
 from rubrics.elicitation import Ask, Dialogue, Position, Question, Reading, Reply
 from rubrics.rubric import Rubric, once_a_rubric
+from rubrics.scale import CategoryScale, RealScale
 from rubrics.wording import SYSTEM, opening, scale_words
 
 NEEDS_LOGPROBS = True
@@ -35,6 +37,14 @@ class _NoAnswer(Exception):
         self.reply = reply
 
 
+def serves(rubric: Rubric) -> str | None:
+    """Scales whose values can be told off one by one."""
+    real = [d.id for d in rubric.dimensions if isinstance(d.scale, RealScale)]
+    if not real:
+        return None
+    return f"it weighs each value of a scale, and {', '.join(real)} may be any number in a range"
+
+
 def calls(rubric: Rubric) -> tuple[int, int]:
     """One call a dimension and one for the abstention, of a token or two each."""
     return len(rubric.dimensions) + (rubric.abstention is not None), 2
@@ -45,6 +55,7 @@ def dialogue(question: Question) -> Dialogue:
     rubric = question.rubric
     shared = opening(question, _preamble(rubric))
     scores: dict[str, float] = {}
+    labels: dict[str, str] = {}
     off_scale: dict[str, float] = {}
     seen: dict[str, dict[str, float]] = {}
     abstained: bool | None = None
@@ -53,12 +64,23 @@ def dialogue(question: Question) -> Dialogue:
         # begin alike, a model that keeps what it has read never takes part of one for another.
         for letter, dimension in zip(_letters(), rubric.dimensions, strict=False):
             scale = dimension.scale
-            text = f"{letter}. {dimension.label}, score from {scale.min} to {scale.max}:"
-            values = tuple(str(value) for value in scale.values)
-            weights, off = yield from _weights((*shared, text), values)
+            if isinstance(scale, RealScale):
+                raise TypeError(serves(rubric))
+            if isinstance(scale, CategoryScale):
+                # By number: a name takes several tokens, and most that begin alike are none.
+                named = {str(number): name for number, name in enumerate(scale.names, start=1)}
+                listed = ", ".join(f"{number} {name}" for number, name in named.items())
+                text = f"{letter}. {dimension.label}: {listed}. The number of one of these:"
+                weights, off = yield from _weights((*shared, text), tuple(named))
+                labels[dimension.id] = named[_most_probable(weights)]
+                weights = {named[number]: p for number, p in weights.items()}
+            else:
+                text = f"{letter}. {dimension.label}, score from {scale.min} to {scale.max}:"
+                values = tuple(str(value) for value in scale.values)
+                weights, off = yield from _weights((*shared, text), values)
+                scores[dimension.id] = sum(int(value) * p for value, p in weights.items())
             seen[dimension.id] = weights
             off_scale[dimension.id] = off
-            scores[dimension.id] = sum(int(value) * p for value, p in weights.items())
         if rubric.abstention:
             text = f"Last. {rubric.abstention.guiding_question} Answer yes or no."
             weights, off = yield from _weights((*shared, text), _YES_NO)
@@ -82,6 +104,7 @@ def dialogue(question: Question) -> Dialogue:
         abstained=abstained,
         raw=raw,
         off_scale=off_scale,
+        labels=labels,
     )
 
 
@@ -117,6 +140,13 @@ def _weights(
     if total <= 0.0:
         raise _NoAnswer("none of the possible answers has any probability")
     return {answer: p / total for answer, p in mass.items()}, max(0.0, 1.0 - total)
+
+
+def _most_probable(weights: Mapping[str, float]) -> str:
+    first, second = sorted(weights, key=weights.__getitem__, reverse=True)[:2]
+    if weights[first] == weights[second]:
+        raise _NoAnswer(f"categories {first} and {second} are equally probable")
+    return first
 
 
 def _masses(

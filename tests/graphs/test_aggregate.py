@@ -10,9 +10,25 @@ from hypothesis import strategies as st
 
 from graphs import Judge, Judgment, Verdict
 from graphs.aggregate import aggregate, summarise
-from rubrics import Status
+from rubrics import Dimension, Rubric, Scale, Status
 
 DIMENSIONS = ("clarity", "depth")
+
+
+def a_dimension(name: str) -> Dimension:
+    """A dimension with a scale from 1 to 10."""
+    return Dimension(
+        id=name,
+        label=name.title(),
+        definition="Defined.",
+        guiding_question="Is it?",
+        scale=Scale(min=1, max=10, low="poor", high="good"),
+    )
+
+
+RUBRIC = Rubric(
+    id="two", label="Two", question="How?", dimensions=tuple(map(a_dimension, DIMENSIONS))
+)
 
 
 def a_judgment(
@@ -41,7 +57,7 @@ def test_by_hand() -> None:
             a_judgment("b", clarity=4, depth=7),
             a_judgment("c", clarity=9, depth=5),
         ],
-        DIMENSIONS,
+        RUBRIC,
     )
     # clarity: mean 15/3 = 5; squares 9 + 1 + 16 = 26; sd = sqrt(26/2) = sqrt(13)
     # depth: mean 21/3 = 7; squares 4 + 0 + 4 = 8; sd = sqrt(8/2) = 2
@@ -56,9 +72,7 @@ def test_by_hand() -> None:
 
 def test_a_composite_weighs_dimensions_alike() -> None:
     """The composite is the mean of the dimensions' means, however many rated each."""
-    verdict = aggregate(
-        [a_judgment("a", clarity=1, depth=8), a_judgment("b", clarity=3)], DIMENSIONS
-    )
+    verdict = aggregate([a_judgment("a", clarity=1, depth=8), a_judgment("b", clarity=3)], RUBRIC)
     # clarity (1 + 3) / 2 = 2 by two; depth 8 by one; (2 + 8) / 2, not (1 + 3 + 8) / 3
     assert verdict.composite == pytest.approx(5.0)
     assert verdict.dimensions["depth"].n == 1
@@ -68,7 +82,7 @@ def test_a_composite_weighs_dimensions_alike() -> None:
 
 def test_where_nobody_rated_there_is_no_number() -> None:
     """A dimension without a rating is NaN, and so is the composite: nothing is imputed."""
-    verdict = aggregate([a_judgment("a", clarity=4), a_judgment("b", clarity=6)], DIMENSIONS)
+    verdict = aggregate([a_judgment("a", clarity=4), a_judgment("b", clarity=6)], RUBRIC)
     assert verdict.dimensions["clarity"].mean == pytest.approx(5.0)
     assert math.isnan(verdict.dimensions["depth"].mean)
     assert math.isnan(verdict.dimensions["depth"].sd)
@@ -84,7 +98,7 @@ def test_only_scored_judgments_count(status: Status) -> None:
             a_judgment("a", clarity=4, depth=4),
             a_judgment("b", status, None, clarity=10, depth=10),
         ],
-        DIMENSIONS,
+        RUBRIC,
     )
     assert verdict.composite == pytest.approx(4.0)
     assert [summary.n for summary in verdict.dimensions.values()] == [1, 1]
@@ -102,7 +116,7 @@ def test_abstain_share_is_of_those_that_answered() -> None:
             a_judgment("e", "failed", None),
             a_judgment("f", "refused", None),
         ],
-        DIMENSIONS,
+        RUBRIC,
     )
     # b and d of a, b, c, d; the means are of a and c
     assert verdict.abstain_share == pytest.approx(0.5)
@@ -112,9 +126,7 @@ def test_abstain_share_is_of_those_that_answered() -> None:
 
 def test_nobody_answered() -> None:
     """A response that no judge reached has a verdict without numbers, and says so."""
-    verdict = aggregate(
-        [a_judgment("a", "failed", None), a_judgment("b", "skipped", None)], DIMENSIONS
-    )
+    verdict = aggregate([a_judgment("a", "failed", None), a_judgment("b", "skipped", None)], RUBRIC)
     assert math.isnan(verdict.composite)
     assert math.isnan(verdict.abstain_share)
     assert (verdict.n_judges, verdict.n_asked) == (0, 2)
@@ -152,14 +164,14 @@ def test_order_does_not_matter(given_judgments: list[Judgment], data: st.DataObj
     """Judgments that arrive in another order give the same verdict to the last bit."""
     shuffled = data.draw(st.permutations(given_judgments))
     # repr: NaN differs from itself but is written alike.
-    one, other = aggregate(given_judgments, DIMENSIONS), aggregate(shuffled, DIMENSIONS)
+    one, other = aggregate(given_judgments, RUBRIC), aggregate(shuffled, RUBRIC)
     assert repr(one) == repr(other)
 
 
 @given(judgments)
 def test_bounds(given_judgments: list[Judgment]) -> None:
     """A mean lies within its ratings, and no count exceeds the judges that scored."""
-    verdict: Verdict = aggregate(given_judgments, DIMENSIONS)
+    verdict: Verdict = aggregate(given_judgments, RUBRIC)
     assert verdict.n_judges <= verdict.n_asked == len(given_judgments)
     for name, summary in verdict.dimensions.items():
         rated = [

@@ -85,7 +85,7 @@ def write(folder: Path, batch: Sequence[tuple[Response, Sequence[Ratings]]], see
         for judgment in judgments:
             run.add(judgment)
             out.add(judgment)
-        run.conclude(aggregate(judgments, run.dimensions))
+        run.conclude(aggregate(judgments, rubric()))
         out.flush()
     out.finish(run, read)
     return run

@@ -163,7 +163,7 @@ def test_bad_input_is_refused() -> None:
     """A wrong shape, infinity, a negative ratio and an unknown level are named."""
     with pytest.raises(ValueError, match=r"shape \(items, raters\)"):
         krippendorff_alpha([1, 2, 3])
-    with pytest.raises(ValueError, match="item 1 by rater 0 is infinite"):
+    with pytest.raises(ValueError, match="that of item 1, rater 0"):
         krippendorff_alpha([[1, 2], [np.inf, 2]])
     with pytest.raises(ValueError, match="no negative values, found -1"):
         krippendorff_alpha([[-1, 2], [1, 2]], "ratio")

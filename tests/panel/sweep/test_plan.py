@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from panel import ConfigurationError, FramedResponse, InputError, ModelConfig, Prompt
-from panel.seating import seats
+from panel.seating import rubric_of, seats
 from panel.sweep.plan import Options, Plan, plan_of
 
+SCRUB = rubric_of("scrub")
 URL = "http://127.0.0.1:9/v1"
-PANEL = seats([ModelConfig(model="openai:judge", base_url=URL)], None, "shared-prefix", 1)
+PANEL = seats([ModelConfig(model="openai:judge", base_url=URL)], None, "shared-prefix", 1, SCRUB)
 
 
 def target(name: str) -> ModelConfig:
@@ -21,7 +22,9 @@ def target(name: str) -> ModelConfig:
 
 def plan(prompts: Any = ("a?", "b?"), targets: Any = None, **options: Any) -> Plan:
     chosen: Options = options  # type: ignore[assignment]
-    return plan_of(prompts, [target("t")] if targets is None else targets, chosen, PANEL, seed=3)
+    return plan_of(
+        prompts, [target("t")] if targets is None else targets, chosen, PANEL, SCRUB, seed=3
+    )
 
 
 def response(condition: str, prompt_id: str = "p1", prompt: str = "a?") -> FramedResponse:
@@ -108,3 +111,9 @@ def test_responses_to_other_prompts_than_those_given() -> None:
     with pytest.raises(InputError) as refused:
         plan(prompts, (), responses=given)
     assert [fault.field for fault in refused.value.faults] == ["prompt", "prompt_id"]
+
+
+def test_a_rubric_of_categories_only_is_refused() -> None:
+    """There would be no difference to take."""
+    with pytest.raises(ConfigurationError, match="has categories only"):
+        plan_of(["a?"], [target("t")], {}, PANEL, rubric_of("critical-question"), seed=0)

@@ -173,3 +173,15 @@ def test_figures_of_nothing(server: Server) -> None:
     sweep = Panel(READERS, "openai:judge").sweep(questions(1), "openai:a", framings="pressure")
     assert all(content for _, content in draw(sweep))
     assert json.dumps(sweep.summary(), allow_nan=False)
+
+
+def test_a_rubric_of_real_numbers_can_be_drawn(server: Server) -> None:
+    """Dimensions from 0 to 1 have an axis of their size."""
+    given = [
+        FramedResponse(prompt_id="p", prompt="q?", condition=c, system="s", text=c)
+        for c in ("baseline", "placebo")
+    ]
+    sweep = Panel(READERS, "openai:judge", "conceptual-critique").sweep(responses=given)
+    low, high = scorecard(sweep).axes[0].get_ylim()
+    assert -0.1 < low < 0 < 1 < high < 1.1
+    assert sweep.scores.shape == (1, 1, 2, 7)

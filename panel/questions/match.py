@@ -1,0 +1,81 @@
+"""Matching the questions of a file with references, by one of three measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from graphs import Response
+from panel.calls.budget import Caps
+from panel.config import ModelConfig
+from panel.questions.asking import asking_which
+from panel.questions.calling import answers
+from panel.questions.matching import Match, nearest
+from panel.questions.references import Reference, by_intervention
+from panel.questions.similarity import Array, chrf_similarity, sentence_similarity
+
+Measure = Literal["similarity", "chrf"]
+
+MEASURES: Mapping[str, Callable[[Sequence[str], Sequence[str]], Array]] = {
+    "similarity": sentence_similarity,
+    "chrf": chrf_similarity,
+}
+
+
+def match_by_measure(
+    generated: Sequence[Response],
+    references: Mapping[str, Sequence[Reference]],
+    by: Measure,
+    threshold: float,
+) -> list[Match]:
+    """Each question's nearest reference of the same intervention, in the order of the input.
+
+    Raises:
+        ConfigurationError: the extra `questions` is not installed.
+    """
+    found: dict[tuple[str, str], Match] = {}
+    for prompt_id, questions in by_intervention(generated).items():
+        own = references[prompt_id]
+        similarities = MEASURES[by](
+            [question.text for question in questions], [reference.text for reference in own]
+        )
+        places = nearest(similarities, threshold)
+        for question, place, row in zip(questions, places, similarities, strict=True):
+            found[prompt_id, question.id] = Match(
+                prompt_id,
+                question.id,
+                question.system,
+                None if place is None else own[place],
+                float(row.max()),
+            )
+    return [found[question.prompt_id or "", question.id] for question in generated]
+
+
+async def match_by_model(
+    generated: Sequence[Response],
+    references: Mapping[str, Sequence[Reference]],
+    model: ModelConfig,
+    caps: Caps,
+) -> list[Match]:
+    """The reference that a model takes each question to repeat, in the order of the input.
+
+    Raises:
+        ConfigurationError, RunStopped: as `panel.questions.calling.answers`.
+    """
+    lists = [references[question.prompt_id or ""] for question in generated]
+    dialogues = [
+        asking_which(question.text, [reference.text for reference in own])
+        for question, own in zip(generated, lists, strict=True)
+    ]
+    return [
+        Match(
+            question.prompt_id or "",
+            question.id,
+            question.system,
+            None if answer.value is None else own[answer.value],
+            error=answer.error,
+        )
+        for question, own, answer in zip(
+            generated, lists, await answers(model, dialogues, caps), strict=True
+        )
+    ]

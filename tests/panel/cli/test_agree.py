@@ -1,0 +1,177 @@
+"""`persona-panel agree` as a user runs it: a process, files, tables, JSON, exit statuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import krippendorff
+import numpy as np
+import pytest
+
+from tests.server import serving
+
+Command = Callable[..., CompletedProcess[str]]
+
+FIELDS = [
+    "statistic", "group", "dimension", "value", "ci_low", "ci_high", "p_value", "n_items",
+    "n_raters", "note",
+]  # fmt: skip
+NAMES = {
+    "krippendorff_alpha", "kendall_w", "kendall_w_ties", "mean_tau_b", "mean_spearman",
+    "fleiss_kappa", "cohen_kappa_quadratic", "cohen_kappa_linear", "cohen_kappa_none", "icc1",
+    "icc2", "icc2k", "effective_judges",
+}  # fmt: skip
+
+
+def made_up(path: Path, *, n_raters: int = 4, seed: int = 0) -> np.ndarray:
+    """Ratings 1-5 of 12 items of 3 prompts by one group, a few missing; as they were written."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(size=(12, 1))
+    scores = np.clip(np.round(3 + quality + 0.7 * rng.normal(size=(12, n_raters))), 1, 5)
+    scores[rng.random(scores.shape) < 0.1] = np.nan
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item", "rater", "score", "prompt", "source"])
+        for item, row in enumerate(scores):
+            for rater, score in enumerate(row):
+                said = "?" if np.isnan(score) else int(score)
+                writer.writerow([f"i{item}", f"r{rater}", said, f"p{item // 4}", f"s{item % 4}"])
+    return scores
+
+
+def test_json_is_a_list_of_exactly_the_fields(command: Command, tmp_path: Path) -> None:
+    """Every promised statistic is there, what is undefined is null, and α is the krippendorff
+    package's on the same ratings."""
+    scores = made_up(tmp_path / "in.csv")
+    done = command("agree", "in.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert all(list(row) == FIELDS for row in rows)
+    assert {row["statistic"] for row in rows} >= NAMES
+    (alpha,) = (row for row in rows if row["statistic"] == "krippendorff_alpha")
+    expected = krippendorff.alpha(scores.T, level_of_measurement="ordinal")
+    assert alpha["value"] == pytest.approx(expected, abs=1e-12)
+    assert alpha["ci_low"] < alpha["value"] < alpha["ci_high"]
+    assert (alpha["group"], alpha["dimension"]) == ("all", "all")
+    assert alpha["p_value"] is None
+
+
+def test_the_level_of_measurement(command: Command, tmp_path: Path) -> None:
+    """--level is that of α, and said in its note."""
+    scores = made_up(tmp_path / "in.csv")
+    for level in ("nominal", "interval"):
+        rows = json.loads(command("agree", "in.csv", "--json", "--level", level).stdout)
+        (alpha,) = (row for row in rows if row["statistic"] == "krippendorff_alpha")
+        expected = krippendorff.alpha(scores.T, level_of_measurement=level)
+        assert alpha["value"] == pytest.approx(expected, abs=1e-12)
+        assert alpha["note"] == level
+
+
+def test_by_source_and_prompt(command: Command, tmp_path: Path) -> None:
+    """Each source or prompt has a row of its own, named after the group."""
+    made_up(tmp_path / "in.csv")
+    for by, part in (("source", "s3"), ("prompt", "p2")):
+        rows = json.loads(command("agree", "in.csv", "--json", "--by", by).stdout)
+        assert f"all / {part}" in {row["group"] for row in rows}
+    done = command("agree", "in.csv", "--by", "group")
+    assert done.returncode == 0
+
+
+def test_tables_say_what_a_panel_is_worth(command: Command, tmp_path: Path) -> None:
+    """The terminal shows agreement, reliability by number of judges, where variance comes from,
+    α without each rater and the fewest who rank as all do; no escape codes, no traceback."""
+    made_up(tmp_path / "in.csv")
+    done = command("agree", "in.csv")
+    assert done.returncode == 0, done.stderr
+    for expected in (
+        "Agreement", "Krippendorff", "Spearman-Brown", "Shares of the variance", "without a judge",
+        "independent", "Fewest judges who rank as all do", "12 items, 4 raters",
+    ):  # fmt: skip
+        assert expected in done.stdout
+    assert "\x1b" not in done.stdout
+    assert not done.stderr
+
+
+def test_a_narrow_terminal_cuts_no_number(command: Command, tmp_path: Path) -> None:
+    """At 60 columns tables are parted, and every interval of α is still whole."""
+    made_up(tmp_path / "in.csv")
+    rows = json.loads(command("agree", "in.csv", "--json").stdout)
+    narrow = command("agree", "in.csv", COLUMNS="60").stdout
+    assert max(map(len, narrow.splitlines())) <= 60
+    for row in rows:
+        if row["statistic"] in NAMES and row["ci_low"] is not None:
+            assert f"[{row['ci_low']:.2f}, {row['ci_high']:.2f}]".replace("-0.00", "0.00") in narrow
+
+
+def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
+    """What `score` wrote, `agree` reads: models are groups, variance is split by persona and
+    model, and the rows are those of the rubric's dimensions."""
+    batch = [
+        {"id": f"r{i}", "prompt": f"Question {i // 2}?", "response": f"Text {i}.",
+         "system": ("alder", "birch")[i % 2]}
+        for i in range(6)
+    ]  # fmt: skip
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in batch))
+    with serving() as server:
+        models = ("--model", "openai:a", "--model", "openai:b", "--personas", "disciplinary")
+        scored = command(
+            "score", "in.jsonl", *models, "--out", "run", OPENAI_BASE_URL=server.base_url
+        )
+        assert scored.returncode == 0, scored.stderr
+    done = command("agree", "run", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert {"openai:a", "openai:b", "all", "all / persona", "all / model"} <= {
+        row["group"] for row in rows
+    }
+    alphas = [row for row in rows if row["statistic"] == "krippendorff_alpha"]
+    assert [row["n_raters"] for row in alphas] == [5] * 5 + [5] * 5 + [10] * 5
+    assert command("agree", "run").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("item,rater,score\na,r,1\na,r,2\na,s,3\n", "in.csv:3: item: found 'a' rated again"),
+        ("item,rater,score\na,r,one\na,s,3\n", "in.csv:2: score: found 'one'"),
+        ("item,rater,score\na,r,1\nb,r,3\n", "found ratings by 'r' alone; expected 2 raters"),
+        ("item,rater,score\na,r,inf\na,s,3\n", "in.csv:2: score: found an infinite value"),
+        ("item,rater,rank\na,r,1\nb,r,3\na,s,1\n", "in.csv:3: rank: found 3"),
+        ("item,judge,score\na,r,1\n", "in.csv:1: rater: found no such field"),
+    ],
+)
+def test_bad_input_is_refused_with_its_line(
+    command: Command, tmp_path: Path, content: str, said: str
+) -> None:
+    """Each kind of bad input ends with status 2 and its line, and nothing on standard output."""
+    (tmp_path / "in.csv").write_text(content)
+    done = command("agree", "in.csv")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_by_what_is_not_there(command: Command, tmp_path: Path) -> None:
+    """Ratings without sources cannot be taken apart by them."""
+    (tmp_path / "in.csv").write_text("item,rater,score\na,r,1\na,s,3\n")
+    done = command("agree", "in.csv", "--by", "source")
+    assert done.returncode == 2
+    assert "in.csv: found no sources; expected a column 'source'" in done.stderr
+
+
+def test_what_is_undefined_says_why(command: Command, tmp_path: Path) -> None:
+    """Constant raters give null and the reason in JSON, the reason in tables, and no warning."""
+    lines = [f"i{item},r{rater},3" for item in range(4) for rater in range(3)]
+    (tmp_path / "in.csv").write_text("\n".join(["item,rater,score", *lines]) + "\n")
+    done = command("agree", "in.csv", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = {row["statistic"]: row for row in json.loads(done.stdout)}
+    assert rows["krippendorff_alpha"]["value"] is None
+    assert rows["krippendorff_alpha"]["note"] == "ordinal; undefined: one-value domain"
+    table = command("agree", "in.csv")
+    assert (table.returncode, table.stderr) == (0, "")
+    assert "one-value" in table.stdout

@@ -1,0 +1,193 @@
+"""`persona-panel questions` and `match` as a user runs them, against a real server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server import Answer, Server, ok, serving, status
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+SAID = [{"id": "pool", "intervention": "We closed it."}, {"id": "cafe", "intervention": "He did."}]
+
+
+def jsonl(path: Path, *rows: Mapping[str, Any]) -> Path:
+    """A file of these rows."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def at(server: Server) -> dict[str, str]:
+    """The environment that sends `openai:` models to the server."""
+    return {"OPENAI_BASE_URL": server.base_url}
+
+
+def three(_: int, payload: Mapping[str, Any]) -> Answer:
+    """Three questions that name what was said."""
+    what = "closed" if "We closed it." in json.dumps(payload) else "did"
+    return ok(json.dumps({"questions": [f"Who {what}?", f"Why {what}?", f"When {what}?"]}))
+
+
+def test_questions_come_out_as_responses_that_score_reads(command: Command, tmp_path: Path) -> None:
+    """Three rows an intervention; again they come from the cache; the rubric reads them."""
+    jsonl(tmp_path / "said.jsonl", *SAID)
+    with serving(three) as server:
+        arguments = ("questions", "said.jsonl", "--model", "openai:stub", "--out", "asked.jsonl")
+        first = command(*arguments, **at(server))
+        assert (first.returncode, first.stdout) == (0, ""), first.stderr
+        rows = [json.loads(line) for line in (tmp_path / "asked.jsonl").read_text().splitlines()]
+        assert [(row["prompt_id"], row["id"], row["response"]) for row in rows] == [
+            ("pool", "q1", "Who closed?"), ("pool", "q2", "Why closed?"),
+            ("pool", "q3", "When closed?"), ("cafe", "q1", "Who did?"),
+            ("cafe", "q2", "Why did?"), ("cafe", "q3", "When did?"),
+        ]  # fmt: skip
+        assert {row["context"] for row in rows} == {"We closed it.", "He did."}
+        assert {row["system"] for row in rows} == {"openai:stub"}
+        again = command(*arguments, **at(server))
+        assert again.returncode == 0
+        assert len(server.calls) == 2
+    judged = '{"usefulness": "useful", "reason": "no fault"}'
+    with serving(lambda n, payload: ok(judged)) as server:
+        scored = command(
+            "score", "asked.jsonl", "--rubric", "critical-question", "--personas", "disciplinary",
+            "--model", "openai:judge", "--out", "run", **at(server),
+        )  # fmt: skip
+        assert scored.returncode == 0, scored.stderr
+        assert len(server.calls) == 6 * 5
+    assert "openai:stub" in scored.stdout
+    assert "1.00" in scored.stdout
+
+
+def test_what_failed_is_named_and_asked_again(command: Command, tmp_path: Path) -> None:
+    """An intervention without questions is exit 1; the next run calls for it alone."""
+    jsonl(tmp_path / "said.jsonl", *SAID)
+
+    def script(number: int, payload: Mapping[str, Any]) -> Answer:
+        return ok("No.") if "He did." in json.dumps(payload) else three(number, payload)
+
+    with serving(script) as server:
+        half = command("questions", "said.jsonl", "--model", "openai:stub", **at(server))
+    assert half.returncode == 1
+    assert len(half.stdout.splitlines()) == 3
+    assert "cafe: no questions (unparsed: it holds 0 questions" in half.stderr
+    with serving(three) as server:
+        whole = command("questions", "said.jsonl", "--model", "openai:stub", **at(server))
+        assert len(whole.stdout.splitlines()) == 6
+        assert len(server.calls) in (1, 2)
+
+
+def test_a_cap_is_kept(command: Command, tmp_path: Path) -> None:
+    """No call beyond the cap is made; what is left is skipped and said to be."""
+    jsonl(tmp_path / "said.jsonl", *SAID)
+    with serving(three) as server:
+        capped = command(
+            "questions", "said.jsonl", "--model", "openai:stub", "--max-calls", "1", **at(server)
+        )
+        assert len(server.calls) == 1
+    assert capped.returncode == 1
+    assert "no questions (skipped:" in capped.stderr
+
+
+def test_bad_interventions_are_refused_all_at_once(command: Command, tmp_path: Path) -> None:
+    """Every bad line is named before anything is called."""
+    (tmp_path / "said.jsonl").write_bytes(
+        b'{"id": "a", "intervention": "x"}\n{"id": "a", "intervention": "y"}\nnonsense\n'
+        b'{"id": "b"}\n{"id": "c", "intervention": " "}\n{"id": "d", "intervention": "\xff"}\n'
+    )
+    with serving(three) as server:
+        refused = command("questions", "said.jsonl", "--model", "openai:stub", **at(server))
+        assert not server.calls
+    assert (refused.returncode, refused.stdout) == (2, "")
+    for place in (":2: id: found 'a' a second", ":3: found no JSON", ":4: intervention: found no",
+                  ":5: intervention: found an empty", ":6: found the byte 0xff"):  # fmt: skip
+        assert f"said.jsonl{place}" in refused.stderr
+    assert "5 faults found; nothing was called." in refused.stderr
+
+
+def test_a_place_that_cannot_be_written_is_refused(command: Command, tmp_path: Path) -> None:
+    """Nothing is paid for that could not be kept, and a model needs a provider."""
+    jsonl(tmp_path / "said.jsonl", *SAID)
+    with serving(three) as server:
+        arguments = ("questions", "said.jsonl", "--model")
+        nowhere = command(*arguments, "openai:stub", "--out", "no/such/file.jsonl", **at(server))
+        nobody = command(*arguments, "stub", **at(server))
+        assert not server.calls
+    assert (nowhere.returncode, nobody.returncode) == (2, 2)
+    assert "no such folder" in nowhere.stderr
+    assert "'stub' is no model" in nobody.stderr
+
+
+def a_question(prompt_id: str, name: str, text: str, **more: str) -> dict[str, str]:
+    """A row of a file of questions."""
+    return {"prompt_id": prompt_id, "id": name, "prompt": "Ask.", "response": text} | {
+        "system": "s"
+    } | more  # fmt: skip
+
+
+REFERENCES = [
+    a_question("pool", "r1", "Did it go down elsewhere?", label="Useful"),
+    a_question("pool", "r2", "When did the pool close?", label="invalid"),
+]
+GENERATED = [
+    a_question("pool", "q1", "Did it go down anywhere else?", label="useful"),
+    a_question("pool", "q2", "When did that pool close?", label="useful"),
+    a_question("pool", "q3", "Is Hale a fair comparison?", label="useful"),
+]
+
+
+def test_matching_by_chrf(command: Command, tmp_path: Path) -> None:
+    """Labels come from the nearest reference, and what is far from all is not evaluable."""
+    pytest.importorskip("sacrebleu")
+    generated = jsonl(tmp_path / "gen.jsonl", *GENERATED)
+    references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
+    done = command("match", generated, references, "--by", "chrf", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert [one["label"] for one in document["matches"]] == ["useful", "invalid", None]
+    [system] = document["systems"]
+    assert system["score"] == pytest.approx(1 / 3, abs=1e-6)
+    assert system["not_evaluable_share"] == pytest.approx(1 / 3, abs=1e-6)
+    # people call all of them useful: a constant rater has no kappa
+    assert document["kappa"]["value"] is None
+    assert document["kappa"]["reason"]
+
+
+def test_matching_by_a_model(command: Command, tmp_path: Path) -> None:
+    """The model is shown the list and says which is alike; who gets no answer is missing."""
+
+    def script(_: int, payload: Mapping[str, Any]) -> Answer:
+        said = json.dumps(payload["messages"])
+        if "Is Hale" in said:
+            return status(400)
+        return ok('{"reference": 1}' if "anywhere else" in said else '{"reference": null}')
+
+    generated = jsonl(tmp_path / "gen.jsonl", *GENERATED)
+    references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
+    with serving(script) as server:
+        arguments = ("match", generated, references, "--by", "model", "--model", "openai:stub")
+        done = command(*arguments, "--json", **at(server))
+        assert done.returncode == 1, done.stderr
+        assert len(server.calls) == 3
+        shown = command(*arguments, **at(server))
+    document = json.loads(done.stdout)
+    assert [one["label"] for one in document["matches"]] == ["useful", None, None]
+    [system] = document["systems"]
+    assert (system["not_evaluable"], system["missing"], system["score"]) == (1, 1, None)
+    assert "1 (50 %)" in shown.stdout
+
+
+def test_bad_references_are_refused(command: Command, tmp_path: Path) -> None:
+    """Labels that are none, and options that do not go together, are exit 2."""
+    generated = jsonl(tmp_path / "gen.jsonl", a_question("other", "q", "Why?"))
+    references = jsonl(tmp_path / "refs.jsonl", a_question("pool", "r", "Why?", label="good"))
+    refused = command("match", generated, references)
+    assert refused.returncode == 2
+    assert "'good'; expected one of useful" in refused.stderr
+    assert "'other', of which there is no reference" in refused.stderr
+    assert command("match", generated, references, "--by", "model").returncode == 2
