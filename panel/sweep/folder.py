@@ -46,7 +46,10 @@ class SweepFolder:
         )
         if sweep.plan.responses is None:
             replace_file(self.path / "framings.jsonl", _lines(map(_variant, sweep.variants)))
-            replace_file(self.path / "responses.jsonl", _lines(map(_answer, sweep.answers)))
+            replace_file(
+                self.path / "responses.jsonl",
+                _lines(_answer(one) for one in sweep.answers if one.text),
+            )
         replace_file(self.path / "deltas.csv", deltas_csv(sweep.cells))
         if plots_at_hand():
             from panel.sweep.plots import draw
@@ -98,7 +101,6 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "system": answer.system,
         "response": answer.text,
         "cut_off": answer.cut_off,
-        "error": answer.error,
         "usage": {
             "input": answer.usage.input,
             "cached": answer.usage.cached,

@@ -146,8 +146,7 @@ class Sweep:
             "answers": {
                 "there": len(self.answers) - len(self.unanswered),
                 "cut_off": sum(one.cut_off for one in self.answers),
-                "missing": dict(Counter(one.status for one in self.unanswered)),
-                "reasons": dict(Counter(one.error or "" for one in self.unanswered)),
+                "missing": [_unanswered(one) for one in self.unanswered],
             },
         }
 
@@ -160,6 +159,16 @@ class Sweep:
             }
             for name in names
         }
+
+
+def _unanswered(answer: Answer) -> dict[str, Any]:
+    return {
+        "prompt_id": answer.prompt_id,
+        "condition": answer.condition,
+        "system": answer.system,
+        "status": answer.status,
+        "error": answer.error,
+    }
 
 
 def _mean(mean: Mean) -> dict[str, Any]:
