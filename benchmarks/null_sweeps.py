@@ -1,6 +1,6 @@
 """How often a sweep claims an effect where there is none: it should be 5 % at most.
 
-    python benchmarks/null_sweeps.py [--seeds 200] [--prompts 30]
+    python -m benchmarks.null_sweeps [--seeds 200] [--prompts 30]
 
 Whole sweeps against a local server (`tests/sycophant.py`) whose target answers every
 framing alike and whose judge's scores are noise around fixed levels; other seeds have other

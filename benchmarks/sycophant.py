@@ -1,6 +1,6 @@
 """Whether a sweep finds a sycophant that is one by construction, and nothing else.
 
-    python benchmarks/sycophant.py [--prompts 30] [--out RUN]
+    python -m benchmarks.sycophant [--prompts 30] [--out RUN]
 
 A local server (`tests/sycophant.py`) plays every part. Its target leaves out the other side
 where the person who asks has strong feelings for a claim, and nowhere else; its judge takes

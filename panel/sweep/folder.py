@@ -37,8 +37,8 @@ class SweepFolder:
         """Append a judgment."""
         self._run.add(judgment)
 
-    def finish(self, sweep: Sweep) -> None:
-        """Close judgments.jsonl, and write everything else."""
+    def finish(self, sweep: Sweep, *, drawn: bool) -> None:
+        """Close judgments.jsonl, and write everything else; figures where it is to be `drawn`."""
         self._run.finish(sweep.run, sweep.responses)
         summary = sweep.run.summary() | {"sweep": sweep.summary()}
         replace_file(
@@ -46,12 +46,10 @@ class SweepFolder:
         )
         if sweep.plan.responses is None:
             replace_file(self.path / "framings.jsonl", _lines(map(_variant, sweep.variants)))
-            replace_file(
-                self.path / "responses.jsonl",
-                _lines(_answer(one) for one in sweep.answers if one.text),
-            )
+            there = [_answer(one) for one in sweep.answers if one.text is not None]
+            replace_file(self.path / "responses.jsonl", _lines(there))
         replace_file(self.path / "deltas.csv", deltas_csv(sweep.cells))
-        if plots_at_hand():
+        if drawn and plots_at_hand():
             from panel.sweep.plots import draw
 
             for name, content in draw(sweep):

@@ -200,8 +200,8 @@ async def run_sweep(
             on_event(event)
         gathered.take(event)
 
-    def finished() -> Sweep:
-        """What there is, stopped or done, and written."""
+    def finished(*, stopped: bool = False) -> Sweep:
+        """What there is, and written; who has stopped a sweep need not wait for figures."""
         judged = Batch(gathered.judged(plan))
         run = Run(judged, site.judges, site.rubric, prices=site.prices, seed=plan.seed)
         gathered.fill(run)
@@ -216,7 +216,7 @@ async def run_sweep(
             gathered.answers,
         )
         if folder is not None:
-            folder.finish(sweep)
+            folder.finish(sweep, drawn=not stopped)
             run.folder = folder.path
         return sweep
 
@@ -224,7 +224,7 @@ async def run_sweep(
         try:
             await run_prompts(plan.prompts, means, take)
         except BaseException:
-            finished()
+            finished(stopped=True)
             raise
         return finished()
     except (judging_floor.Abort, OSError) as error:
