@@ -57,6 +57,13 @@ class Means:
     forget: Callable[[Judge, Response, Sequence[Ask]], Awaitable[None]]
     """Told which asks led to no result, so that their replies are not served again."""
     layout: Layout = "shared-prefix"
+    apart: frozenset[str] = frozenset()
+    """Models that are asked for each dimension in a call of its own, where that can be."""
+
+    @property
+    def rated(self) -> Rubric:
+        """The rubric as the ratings come. All judges' elicitations rate alike."""
+        return load_elicitation(self.judges[0].elicitation).rated(self.rubric)
 
     def judges_by_model(self) -> dict[str, list[Judge]]:
         """The judges that speak through each model, in the panel's order."""
@@ -117,7 +124,8 @@ async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
     judgment whose status says so.
     """
     persona = means.personas[judge.persona]
-    question = question_of(means.rubric, persona, response, means.layout)
+    apart = judge.model in means.apart
+    question = question_of(means.rubric, persona, response, means.layout, apart=apart)
     dialogue = load_elicitation(judge.elicitation).dialogue(question)
     usage, latency, cached = Usage(), 0.0, True
     asks: list[Ask] = []
@@ -154,16 +162,21 @@ async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
         rationale=reading.rationale,
         raw=reading.raw,
         off_scale=reading.off_scale,
+        labels=reading.labels,
         usage=usage,
         latency_s=latency,
         cached=cached and bool(asks),
         error=reading.error,
-        labels=reading.labels,
     )
 
 
 def question_of(
-    rubric: Rubric, persona: Persona, response: Response, layout: Layout = "shared-prefix"
+    rubric: Rubric,
+    persona: Persona,
+    response: Response,
+    layout: Layout = "shared-prefix",
+    *,
+    apart: bool = False,
 ) -> Question:
     """What a persona is asked about a response: never who wrote it."""
     return Question(
@@ -174,12 +187,13 @@ def question_of(
         text=response.text,
         context=response.context,
         layout=layout,
+        apart=apart,
     )
 
 
 def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
     """The panel's verdict on the response."""
-    return {"verdict": aggregate(state["judgments"], runtime.context.rubric)}
+    return {"verdict": aggregate(state["judgments"], runtime.context.rated)}
 
 
 @cache

@@ -275,7 +275,7 @@ def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
         state["prompt"],
         means.systems,
         means.conditions,
-        [dimension.id for dimension in means.judging.rubric.numeric],
+        [dimension.id for dimension in means.judging.rated.numeric],
         len(means.judging.judges),
     )
     return {"comparisons": comparisons}

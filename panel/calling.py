@@ -19,7 +19,7 @@ from panel.calls.gate import shared_gate
 from panel.models.weights import ENGINES
 from panel.seating import Seat
 from personas import Persona
-from rubrics import Ask, Layout, Reply, Rubric
+from rubrics import Ask, Reply, Rubric
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ def concurrency_of(seat: Seat, otherwise: int | None) -> int | None:
 
 def judging_means(
     rubric: Rubric,
-    layout: Layout,
+    seats: Sequence[Seat],
     personas: Sequence[Persona],
     judges: Sequence[Judge],
     texts: Mapping[str, Response],
@@ -68,7 +68,8 @@ def judging_means(
 
     return Means(
         rubric=rubric,
-        layout=layout,
+        layout=seats[0].layout,
+        apart=frozenset(seat.id for seat in seats if seat.apart),
         personas={persona.id: persona for persona in personas},
         judges=judges,
         responses=texts,

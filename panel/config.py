@@ -76,7 +76,8 @@ class PanelFile(BaseModel):
     """A panel as YAML: who reads, by which models, with which rubric.
 
     `personas` and `rubric` are names from the libraries or paths, relative to the file.
-    A model is its spec alone, or a mapping with its limits.
+    A model is its spec alone, or a mapping with its limits. `replicates` is how often each
+    persona is asked through each model.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -86,6 +87,7 @@ class PanelFile(BaseModel):
     models: tuple[Annotated[ModelConfig, BeforeValidator(_as_mapping)], ...] = Field(min_length=1)
     elicitation: str | None = None
     layout: Layout = "shared-prefix"
+    replicates: int = Field(default=1, ge=1)
     seed: int = Field(default=0, ge=0)
 
     _elicitation = field_validator("elicitation")(_known_elicitation)

@@ -60,6 +60,7 @@ def estimate(
     seat: Seat,
     rubric: Rubric,
     personas: Sequence[Persona],
+    replicates: int,
     batch: Batch,
     cache: ReplyCache,
 ) -> Estimate:
@@ -68,7 +69,7 @@ def estimate(
     What its first calls send is counted; further ones of the same judge are taken to be
     as long, and answers to be of the usual length.
     """
-    calls_each, output_each = load_elicitation(seat.elicitation).calls(rubric)
+    calls_each, output_each = load_elicitation(seat.elicitation).calls(rubric, seat.apart)
     tokenizer, count = tokenizer_of(seat.id)
     parameters = seat.speaker.parameters
     judgments = input_tokens = 0
@@ -77,19 +78,20 @@ def estimate(
         page = page_of(parameters, response.prompt, response.text, response.context)
         for persona in personas:
             ask = seat.first_ask(rubric, persona, response)
-            if cache.has(page, key_of(ask, replicate=1)):
-                continue
-            judgments += 1
-            for text in (ask.system, *ask.blocks):
-                if text not in counted:
-                    counted[text] = count(text)
-                input_tokens += counted[text]
+            for replicate in range(1, replicates + 1):
+                if cache.has(page, key_of(ask, replicate)):
+                    continue
+                judgments += 1
+                for text in (ask.system, *ask.blocks):
+                    if text not in counted:
+                        counted[text] = count(text)
+                    input_tokens += counted[text]
     calls = judgments * calls_each
     usage = Usage(input=input_tokens * calls_each, output=calls * output_each)
     return Estimate(
         model=seat.id,
         judgments=judgments,
-        of=len(batch) * len(personas),
+        of=len(batch) * len(personas) * replicates,
         calls=calls,
         input_tokens=usage.input,
         output_tokens=usage.output,

@@ -42,7 +42,16 @@ from panel.models.catalogue import Price
 from panel.models.weights import ENGINES
 from panel.preflight import refuse_too_long, refuse_unpriced, refuse_without_logprobs
 from panel.run import Run
-from panel.seating import DEFAULT_MODEL, Seat, beside, persona_set, rubric_of, seats
+from panel.seating import (
+    DEFAULT_MODEL,
+    Seat,
+    beside,
+    persona_set,
+    rated_by,
+    refuse_repeats,
+    rubric_of,
+    seats,
+)
 from personas import Persona, PersonaSet
 from rubrics import Layout, Rubric
 
@@ -73,13 +82,21 @@ class Panel:
             models where it can serve the rubric, and `dimensions` otherwise.
         layout: whether a question begins with what all judges of a response share, which
             a model then reads once for all of them, or with who the judge is.
+        replicates: how often each persona is asked through each model; every answer is an
+            annotator of its own.
         concurrency: calls in flight at most, for each model that sets no limit itself; by
             default as many as its provider is found to take.
         seed: of the resampling behind intervals.
 
+    Attributes:
+        rubric: what is asked.
+        rated: the rubric as its ratings come, which depends on the elicitation: under one
+            dimension `overall`, say, or as probabilities from 0 to 1.
+
     Raises:
-        ConfigurationError: a model cannot be had (says what is missing), or an elicitation
-            cannot serve the rubric.
+        ConfigurationError: a model cannot be had (says what is missing), an elicitation
+            cannot serve the rubric, models rate different dimensions, or replicates would
+            repeat themselves.
         InputError: a persona set or rubric cannot be read; lists every fault.
     """
 
@@ -93,9 +110,12 @@ class Panel:
         *,
         elicitation: str | None = None,
         layout: Layout = "shared-prefix",
+        replicates: int = 1,
         concurrency: int | None = None,
         seed: int = 0,
     ) -> None:
+        if replicates < 1:
+            raise ValueError(f"a judge is asked once at least, found {replicates} replicates")
         self.personas = persona_set(personas)
         self.rubric = rubric_of(rubric)
         self.seed = seed
@@ -104,12 +124,17 @@ class Panel:
             [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
         )
         self._layout: Layout = layout
-        self._models = seats(several, elicitation, layout, len(self.personas), self.rubric)
+        voices = len(self.personas) * replicates
+        self._models = seats(several, elicitation, layout, voices, self.rubric)
+        self.rated = rated_by(self._models, self.rubric)
+        refuse_repeats(self._models, replicates)
+        self._replicates = replicates
         self._concurrency = concurrency
         self.judges = tuple(
-            Judge(persona.id, model.id, model.elicitation)
+            Judge(persona.id, model.id, model.elicitation, replicate)
             for model in self._models
             for persona in self.personas
+            for replicate in range(1, replicates + 1)
         )
 
     @classmethod
@@ -123,6 +148,7 @@ class Panel:
             beside(path, file.rubric, rubric_library.shipped()),
             elicitation=file.elicitation,
             layout=file.layout,
+            replicates=file.replicates,
             concurrency=concurrency,
             seed=file.seed,
         )
@@ -174,7 +200,7 @@ class Panel:
         """
         batch = Batch(responses)
         refuse_too_long(self._models, batch, self.rubric, self.personas[0])
-        run = Run(batch, self.judges, self.rubric, prices=self.prices, seed=self.seed)
+        run = Run(batch, self.judges, self.rated, prices=self.prices, seed=self.seed)
         refuse_unpriced(self._models, caps)
         async with self._calling(caps) as caller:
             await refuse_without_logprobs(self._models, caller)
@@ -210,7 +236,8 @@ class Panel:
         batch = Batch(responses)
         with closing(ReplyCache(default_folder())) as cache:
             return [
-                estimate(model, self.rubric, self.personas, batch, cache) for model in self._models
+                estimate(model, self.rubric, self.personas, self._replicates, batch, cache)
+                for model in self._models
             ]
 
     async def astream(
@@ -283,7 +310,7 @@ class Panel:
                 caller=caller,
                 judging=lambda texts: self._means(texts, caller),
                 judges=self.judges,
-                rubric=self.rubric,
+                rubric=self.rated,
                 prices=self.prices | {name: seat.price for name, seat in plan.lines.items()},
                 manifest=self._manifest(),
                 embedded=all(model.embedded for model in self._models),
@@ -301,14 +328,16 @@ class Panel:
 
         plan = self._planned(prompts, targets, options)
         with closing(ReplyCache(default_folder())) as cache:
-            return estimate_sweep(plan, self._models, self.rubric, self.personas, cache)
+            return estimate_sweep(
+                plan, self._models, self.rubric, self.personas, self._replicates, cache
+            )
 
     def _planned(
         self, prompts: Sequence[str | Prompt] | None, targets: Models, options: Options
     ) -> Plan:
         from panel.sweep.plan import plan_of
 
-        return plan_of(prompts, targets, options, self._models, self.rubric, self.seed)
+        return plan_of(prompts, targets, options, self._models, self.rubric, self.rated, self.seed)
 
     def _calling(
         self, caps: Caps, more: Mapping[str, Seat] = NOBODY
@@ -329,7 +358,7 @@ class Panel:
         return math.ceil(3 * calls / len(self.judges)) + 1
 
     def _means(self, texts: Mapping[str, Response], caller: Caller) -> Means:
-        return judging_means(self.rubric, self._layout, self.personas, self.judges, texts, caller)
+        return judging_means(self.rubric, self._models, self.personas, self.judges, texts, caller)
 
     async def _read(
         self, responses: AsyncIterator[Response], caller: Caller, on_judgment: OnJudgment
@@ -394,12 +423,17 @@ class Panel:
         return {
             "personas": [persona.model_dump() for persona in self.personas],
             "rubric": self.rubric.model_dump(mode="json"),
+            # Null where ratings come as the rubric says.
+            "rated": None
+            if self.rated == self.rubric
+            else self.rated.model_dump(mode="json", include={"dimensions"}),
             "models": [
                 {"id": model.id, "elicitation": model.elicitation}
                 | {"parameters": dict(model.speaker.parameters)}
                 for model in self._models
             ],
             "layout": self._layout,
+            "replicates": self._replicates,
             "seed": self.seed,
             "prompts": {model.id: self._prompt_digest(model) for model in self._models},
             "version": version("persona-panel"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,7 +25,7 @@ from panel.models.catalogue import Price, context_window_of, price_of
 from panel.models.speaker import Speaker
 from panel.models.specs import speaker_for
 from personas import Persona, PersonaSet
-from rubrics import Ask, Layout, Rubric, load_elicitation
+from rubrics import Ask, CategoryScale, Layout, Rubric, load_elicitation
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -46,9 +47,21 @@ class Seat:
     def embedded(self) -> bool:
         return self.config.provider == "local"
 
+    @property
+    def apart(self) -> bool:
+        """Whether it is asked for each dimension in a call of its own, where that can be: it
+        may be too small for all at once, and rereads nothing."""
+        return self.embedded
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it gives the same answer however often it is asked."""
+        reads = load_elicitation(self.elicitation).NEEDS_LOGPROBS
+        return self.embedded and (reads or not self.config.temperature)
+
     def first_ask(self, rubric: Rubric, persona: Persona, response: Response) -> Ask:
         """What a judge of this model is asked first."""
-        question = question_of(rubric, persona, response, self.layout)
+        question = question_of(rubric, persona, response, self.layout, apart=self.apart)
         return next(load_elicitation(self.elicitation).dialogue(question))
 
     @property
@@ -87,17 +100,17 @@ def seats(
     given: Sequence[str | ModelConfig | BaseChatModel],
     elicitation: str | None,
     layout: Layout,
-    n_personas: int,
+    n_voices: int,
     rubric: Rubric,
 ) -> tuple[Seat, ...]:
-    """The models of a panel of `n_personas`, in the given order.
+    """The models of a panel, through each of which `n_voices` judges speak, in the given order.
 
     Raises:
-        ConfigurationError: one cannot be had, is there twice, or is to be asked in a way that
-            cannot serve the rubric; lists all.
+        ConfigurationError: one cannot be had, is there twice, or its elicitation cannot
+            serve the rubric; lists all.
     """
     # Where a judge's neighbours read the same words, a provider is told to keep them.
-    several = n_personas > 1 and layout == "shared-prefix"
+    several = n_voices > 1 and layout == "shared-prefix"
     seats, wrong = [], []
     for one in given:
         try:
@@ -116,6 +129,60 @@ def seats(
             raise ConfigurationError(f"{model.id} is on the panel twice; name it once")
         seen.add(model.id)
     return tuple(seats)
+
+
+def rated_by(seats: Sequence[Seat], rubric: Rubric) -> Rubric:
+    """The rubric as the ratings of these models come: their dimensions, on their scales.
+
+    Raises:
+        ConfigurationError: they rate different dimensions, or on different scales. A mean of
+            theirs would mix what cannot be compared; gaps would leave no composite.
+    """
+    by_elicitation = {
+        seat.elicitation: load_elicitation(seat.elicitation).rated(rubric) for seat in seats
+    }
+    first = next(iter(by_elicitation.values()))
+    if all(rated == first for rated in by_elicitation.values()):
+        return first
+    told = "; ".join(
+        f"{' and '.join(seat.id for seat in seats if seat.elicitation == name)} by {name!r}, "
+        f"which rates {_told(rated)}"
+        for name, rated in by_elicitation.items()
+    )
+    raise ConfigurationError(
+        f"the models of a panel must rate the same dimensions on the same scales, and these do "
+        f"not: {told}; run them as panels of their own"
+    )
+
+
+def _told(rubric: Rubric) -> str:
+    """Dimensions with their scales, those that follow each other on the same one together."""
+    parts: list[str] = []
+    for scale, group in groupby(rubric.dimensions, key=lambda dimension: dimension.scale):
+        names = ", ".join(dimension.id for dimension in group)
+        if isinstance(scale, CategoryScale):
+            parts.append(f"{names} by {len(scale.names)} categories")
+        else:
+            parts.append(f"{names} from {scale.min:g} to {scale.max:g}")
+    return " and ".join(parts)
+
+
+def refuse_repeats(seats: Sequence[Seat], replicates: int) -> None:
+    """Several answers of a judge are annotators of their own only where they can differ.
+
+    Raises:
+        ConfigurationError: a model would give the same answer each time.
+    """
+    if replicates == 1:
+        return
+    for seat in seats:
+        if seat.repeats:
+            raise ConfigurationError(
+                f"{seat.id}, asked by {seat.elicitation!r}, gives the same answer every time, so "
+                f"that {replicates} replicates are one annotator counted {replicates} times: "
+                "leave replicates out, or give the model a temperature in a panel file and an "
+                "elicitation that reads what it writes, such as 'dimensions'"
+            )
 
 
 def _seat(

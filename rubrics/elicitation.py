@@ -29,7 +29,11 @@ once for all of them; or who the judge is."""
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one judge is asked about one response."""
+    """What one judge is asked about one response.
+
+    `apart`: an elicitation that can ask for all dimensions at once or for each in a call
+    of its own does the latter.
+    """
 
     rubric: Rubric
     persona_label: str
@@ -38,6 +42,7 @@ class Question:
     text: str
     context: str | None = None
     layout: Layout = "shared-prefix"
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +134,12 @@ class Elicitation(Protocol):
     def serves(self, rubric: Rubric) -> str | None:
         """None where every dimension can be rated in this way, else why not."""
 
-    def calls(self, rubric: Rubric) -> tuple[int, int]:
+    def rated(self, rubric: Rubric) -> Rubric:
+        """The rubric as its ratings come: which dimensions they are of, on which scales."""
+
+    def calls(self, rubric: Rubric, apart: bool = False) -> tuple[int, int]:
         """How many calls a judgment takes when all goes well, and about how many tokens
-        each answers with."""
+        each answers with. `apart` as in `Question`."""
 
     def dialogue(self, question: Question) -> Dialogue:
         """The whole exchange with one judge about one response."""

@@ -431,7 +431,7 @@ def audit_injection(
         ConfigurationError: the rubric has no dimension that is rated by numbers.
         PanelError: as `Panel.score`.
     """
-    if not panel.rubric.numeric:
+    if not panel.rated.numeric:
         raise ConfigurationError(
             f"an uplift is in points of a scale, and the rubric {panel.rubric.id!r} has categories "
             "alone; audit a panel with another rubric"

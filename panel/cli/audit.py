@@ -73,6 +73,40 @@ def injection(
     _measure(readers.panel(), batch, attacks, folder, as_json)
 
 
+@audit.command()
+@click.argument("run", metavar="RUN")
+@click.option("--json", "as_json", is_flag=True, help="Print every figure as JSON, no tables.")
+@refusals
+def bias(run: str, as_json: bool) -> None:
+    """Measure what sways the scores of a run besides the responses.
+
+    RUN is a run's folder. Length: the correlation of score and words within systems.
+    Self-preference: what judges give their own family's responses beyond what other judges
+    give them, less the same for others' responses, in points; a family is told from the
+    names of models and systems, and unknown where they tell none. Compression: the entropy
+    of the scores and the share of the commonest. Personas: how much of a model's variance
+    they carry. Leniency: how far a judge lies above the panel on the same responses.
+    Position: how much more often what stood first won, where pairs were compared.
+
+    Each has a 95 % interval over prompts, or the reason why it is undefined.
+
+    Exit status: 0, or 2 for bad input.
+    """
+    from rich.console import Console
+
+    from panel.audit.audited import load_audited
+    from panel.audit.bias import biases
+    from panel.cli.bias import show_biases
+    from panel.cli.figures import print_json
+
+    found = load_audited(run)
+    rows = biases(found.ratings, found.spans, found.lengths)
+    if as_json:
+        print_json(rows)
+    else:
+        show_biases(rows, found.ratings, Console())
+
+
 def _measure(
     panel: Panel,
     batch: list[Response],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
-_REPLACED = "--personas, --rubric, --model, --elicitation and --layout"
+_REPLACED = "--personas, --rubric, --model, --elicitation, --layout and --replicates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Readers:
     models: tuple[str, ...]
     elicitation: str | None
     layout: Layout | None
+    replicates: int | None
     concurrency: int | None
 
     def panel(self) -> Panel:
@@ -50,6 +51,7 @@ class Readers:
             self.rubric or "scrub",
             elicitation=self.elicitation,
             layout=self.layout or "shared-prefix",
+            replicates=self.replicates or 1,
             concurrency=self.concurrency,
         )
 
@@ -87,6 +89,13 @@ def readers(command: Command) -> Command:
         "persona-first.  [default: shared-prefix]",
     )
     @_option(
+        "--replicates",
+        metavar="K",
+        type=click.IntRange(min=1),
+        help="Ask every judge K times; each answer counts as an annotator. At temperature 0 a "
+        "model repeats itself.  [default: 1]",
+    )
+    @_option(
         "--concurrency",
         metavar="N",
         type=click.IntRange(min=1),
@@ -102,12 +111,15 @@ def readers(command: Command) -> Command:
         models: tuple[str, ...],
         elicitation: str | None,
         layout: Layout | None,
+        replicates: int | None,
         concurrency: int | None,
         **others: Any,
     ) -> Any:
-        if panel_file and (personas or rubric or models or elicitation or layout):
+        if panel_file and (personas or rubric or models or elicitation or layout or replicates):
             raise click.UsageError(f"--panel says it all: leave out {_REPLACED}.")
-        chosen = Readers(panel_file, personas, rubric, models, elicitation, layout, concurrency)
+        chosen = Readers(
+            panel_file, personas, rubric, models, elicitation, layout, replicates, concurrency
+        )
         return command(*args, readers=chosen, **others)
 
     return gathered

@@ -83,7 +83,7 @@ def _read(panel: Panel, batch: ResponseFile, folder: Path, caps: Caps, as_json: 
     if as_json:
         sys.stdout.write((folder / "summary.json").read_text("utf-8"))
     else:
-        labels = {dimension.id: dimension.label for dimension in panel.rubric.dimensions}
+        labels = {dimension.id: dimension.label for dimension in panel.rated.dimensions}
         show_run(run, Console(), labels)
         Console().print(f"The run is in {folder}", soft_wrap=True, markup=False)
     if not run.coverage.complete:

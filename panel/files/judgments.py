@@ -107,8 +107,9 @@ def _dimensions(path: Path, report: Report) -> tuple[str, ...]:
         return ()
     try:
         document: Any = json.loads(path.read_bytes())
-        return tuple(str(one["id"]) for one in document["rubric"]["dimensions"])
-    except (OSError, ValueError, LookupError, TypeError):
+        rated = document.get("rated") or document["rubric"]
+        return tuple(str(one["id"]) for one in rated["dimensions"])
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         fault = Fault(str(path), "no rubric with dimensions", "what a run writes into it")
         report.faults.append(fault)
         return ()

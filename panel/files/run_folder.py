@@ -80,12 +80,12 @@ class RunFolder:
         replace_file(self.path / "summary.json", _pretty(run.summary()))
 
 
-_IDENTITY = ("personas", "rubric", "models", "layout", "seed", "sweep")
+_IDENTITY = ("personas", "rubric", "models", "layout", "replicates", "seed", "sweep")
 
 
 def as_line(judgment: Judgment) -> dict[str, Any]:
     """A judgment as a line of judgments.jsonl."""
-    judge = judgment.judge
+    judge, usage = judgment.judge, judgment.usage
     return {
         "prompt_id": judgment.prompt_id,
         "id": judgment.id,
@@ -103,7 +103,7 @@ def as_line(judgment: Judgment) -> dict[str, Any]:
         "rationale": judgment.rationale,
         "raw": judgment.raw,
         "off_scale": dict(judgment.off_scale),
-        "usage": judgment.usage,
+        "usage": {"input": usage.input, "cached": usage.cached, "output": usage.output},
         "latency_s": round(judgment.latency_s, 6),
         "cached": judgment.cached,
         "error": judgment.error,
@@ -119,7 +119,7 @@ def _verdicts(run: Run, batch: Batch) -> bytes:
         else:
             own += [f"{name}_mean", f"{name}_sd"]
         own.append(f"{name}_n")
-    own.append("abstain_share")
+    own += ["abstain_share", "words"]
     if run.reliability:
         own.append("n_unreliable")
     header = [*own]
@@ -141,13 +141,15 @@ def _verdicts(run: Run, batch: Batch) -> bytes:
         key = (str(response.prompt_id), response.id)
         if key in verdicts:
             metadata = [response.metadata.get(name, "") for name in batch.metadata]
-            writer.writerow(_row(verdicts[key], ranks[key], run, metadata))
+            words = len(response.text.split())
+            writer.writerow(_row(verdicts[key], ranks[key], words, run, metadata))
     return text.getvalue().encode()
 
 
 def _row(
     verdict: Verdict,
     rank: int | None,
+    words: int,
     run: Run,
     metadata: list[Any],
 ) -> list[Any]:
@@ -160,7 +162,7 @@ def _row(
         else:
             summary = verdict.dimensions[name]
             row += [_cell(summary.mean), _cell(summary.sd), summary.n]
-    row.append(_cell(verdict.abstain_share))
+    row += [_cell(verdict.abstain_share), words]
     if run.reliability:
         row.append(verdict.n_unreliable)
     for value in metadata:

@@ -23,6 +23,12 @@ from panel.statistics.ceiling import (
     resampled_human_ceiling,
 )
 from panel.statistics.components import Components, variance_components
+from panel.statistics.compression import (
+    mode_share,
+    resampled_mode_share,
+    resampled_score_entropy,
+    score_entropy,
+)
 from panel.statistics.concordance import kendall_w
 from panel.statistics.correlate import correlate
 from panel.statistics.correlation import (
@@ -56,6 +62,7 @@ from panel.statistics.preferences import Preferences, preferences, resampled_pre
 from panel.statistics.prompts import OverPrompts, over_prompts, resampled_over_prompts
 from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
 from panel.statistics.ranks import Ranks, mean_ranks, ranks_within
+from panel.statistics.rater_share import resampled_variance_share, variance_share
 from panel.statistics.reliability import Level, krippendorff_alpha, resampled_alpha
 from panel.statistics.sources import SourceMeans, source_means
 from panel.statistics.subset import Subset, smallest_subset
@@ -66,6 +73,7 @@ from panel.statistics.substitution import (
     substitution,
 )
 from panel.statistics.table import Ratings, Row, Settings
+from panel.statistics.within_groups import correlation_within, resampled_correlation_within
 from panel.statistics.worth import (
     LeaveOneOut,
     effective_judges,
@@ -116,6 +124,7 @@ __all__ = [
     "correlate",
     "correlation",
     "correlation_test",
+    "correlation_within",
     "custom_loss",
     "effective_judges",
     "fleiss_kappa",
@@ -127,6 +136,7 @@ __all__ = [
     "krippendorff_alpha",
     "leave_one_judge_out",
     "mean_ranks",
+    "mode_share",
     "over_prompts",
     "pairwise",
     "pairwise_by_prompt",
@@ -140,22 +150,28 @@ __all__ = [
     "resampled_alpha",
     "resampled_cohen_kappa",
     "resampled_correlation",
+    "resampled_correlation_within",
     "resampled_effective_judges",
     "resampled_fleiss_kappa",
     "resampled_human_ceiling",
     "resampled_icc",
     "resampled_mean",
+    "resampled_mode_share",
     "resampled_over_prompts",
     "resampled_pairwise",
     "resampled_preferences",
+    "resampled_score_entropy",
     "resampled_substitution",
+    "resampled_variance_share",
     "row_means",
     "score_distributions",
+    "score_entropy",
     "smallest_subset",
     "source_means",
     "spearman_brown",
     "substitution",
     "tau_b_matrix",
     "variance_components",
+    "variance_share",
     "within_prompts",
 ]

@@ -31,6 +31,11 @@ class Reason(StrEnum):
     NOT_REACHED = "no subset reaches the threshold"
     ONE_LEVEL = "one level only"
     SPARSE = "judges rated fewer than half of the items each"
+    NO_LENGTHS = "the lengths of the responses are not known"
+    NO_BOTH_ORDERS = "no comparison in both orders"
+    NO_OWN_FAMILY = "no response is known to be by the judges' own family"
+    NO_OTHER_AUTHORS = "no response is known to be by another family"
+    NO_OTHER_JUDGES = "no judge is known to be of another family"
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ def estimate_sweep(
     panel: Sequence[Seat],
     rubric: Rubric,
     personas: Sequence[Persona],
+    replicates: int,
     cache: ReplyCache,
 ) -> list[Estimate]:
     """By rewriter, by target and by judge model; `judgments` of the first two are calls."""
@@ -81,7 +82,7 @@ def estimate_sweep(
             texts = _variants(plan, prompt, rewriters, names["rewriter"], names["checker"], cache)
             for count in targets.values():
                 batch += _answers(plan, prompt, texts, count, cache)
-    judges = [estimate(seat, rubric, personas, Batch(batch), cache) for seat in panel]
+    judges = [estimate(seat, rubric, personas, replicates, Batch(batch), cache) for seat in panel]
     return [
         *(count.estimate("rewriter") for count in rewriters.values()),
         *(count.estimate("target") for count in targets.values()),

@@ -134,17 +134,20 @@ def plan_of(
     options: Options,
     panel: Sequence[Seat],
     rubric: Rubric,
+    rated: Rubric,
     seed: int,
 ) -> Plan:
-    """Check what is wanted and put it together; `panel` are the judges' models.
+    """Check what is wanted and put it together.
+
+    `panel` are the judges' models, `rubric` what they are asked and `rated` what they answer.
 
     Raises:
         ConfigurationError: it does not go together, or a model cannot be had.
         InputError: the prompts or framings are not usable; lists every fault.
     """
-    if not rubric.numeric:
+    if not rated.numeric:
         raise ConfigurationError(
-            f"a sweep compares numbers, and the rubric {rubric.id!r} has categories only"
+            f"a sweep compares numbers, and the rubric {rated.id!r} has categories only"
         )
     judge_sees, words = options.get("judge_sees", "framed"), options.get("words")
     threshold = options.get("threshold", THRESHOLD)

@@ -1,5 +1,6 @@
 """The ways of drawing a rating out of a model, one module each, named by its file.
 
-A module offers `NEEDS_LOGPROBS`, `serves(rubric)`, `calls(rubric)` and `dialogue(question)`; see
-`rubrics.elicitation.Elicitation`. Adding a file here is all it takes to add one.
+A module offers `NEEDS_LOGPROBS`, `serves(rubric)`, `rated(rubric)`, `calls(rubric)` and
+`dialogue(question)`; see `rubrics.elicitation.Elicitation`. Adding a file here is all it takes
+to add one.
 """

@@ -1,40 +1,44 @@
 """The mean of a scale's values, weighted by the probability of each as the answer.
 
-Of categories, which have no mean, it is the most probable one.
-One question a dimension, read at the first token of the answer from the model's
-log-probabilities: a model too small to vary the number it writes still varies these
-(G-Eval, Liu et al. 2023, section 2.1). Only models that return log-probabilities can
-be asked so.
+Read from the model's log-probabilities: a model too small to vary the number it writes
+still varies these (G-Eval, Liu et al. 2023, section 2.1). Of categories it is the most
+probable one. Only models that return log-probabilities can be asked so.
+
+A served model is asked once for the JSON object of `dimensions`, and every value is
+weighed where it stands. A model in this process is asked for each dimension apart, and
+weighed at the first token: a small one cannot be relied on for an object, and what it has
+read costs nothing the second time.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from itertools import count, product
-from string import ascii_uppercase
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from rubrics.elicitation import Ask, Dialogue, Position, Question, Reading, Reply
-from rubrics.rubric import Rubric, once_a_rubric
+from rubrics.elicitation import Ask, Dialogue, Question, Reading, Reply
+from rubrics.exchange import ask_twice
+from rubrics.probabilities import (
+    YES_NO,
+    NoAnswer,
+    letters,
+    most_probable,
+    text_of,
+    weights_of,
+    weights_within,
+)
+from rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings
+from rubrics.replies import Unreadable, read_object
+from rubrics.rubric import Dimension, Rubric, once_a_rubric
 from rubrics.scale import CategoryScale, RealScale
-from rubrics.wording import SYSTEM, opening, scale_words
+from rubrics.wording import SYSTEM, criteria, opening, scale_words
 
 NEEDS_LOGPROBS = True
 
-_TOP = 512
-# The start of a longer answer is followed up only where it could move a score: a share
-# below this, of what is on the scale, is left to the probability off it.
-_NEGLIGIBLE = 0.01
-_YES_NO = ("yes", "no")
-
-
-class _NoAnswer(Exception):
-    """A question got no probabilities to read; `reply` is there where the model declined."""
-
-    def __init__(self, why: str, reply: Reply | None = None) -> None:
-        super().__init__(why)
-        self.reply = reply
+_TOP = 20
+_TRUE_FALSE = ("true", "false")
+_NULL = "null"
 
 
 def serves(rubric: Rubric) -> str | None:
@@ -45,73 +49,90 @@ def serves(rubric: Rubric) -> str | None:
     return f"it weighs each value of a scale, and {', '.join(real)} may be any number in a range"
 
 
-def calls(rubric: Rubric) -> tuple[int, int]:
-    """One call a dimension and one for the abstention, of a token or two each."""
-    return len(rubric.dimensions) + (rubric.abstention is not None), 2
+def rated(rubric: Rubric) -> Rubric:
+    """Every dimension, on its own scale."""
+    return rubric
+
+
+def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
+    """One call; apart, one a dimension and one for the abstention, of a token or two each.
+
+    An answer of several tokens that begins like another one may take some more.
+    """
+    keys = len(keys_of(rubric))
+    return (keys, 2) if apart else (1, TOKENS_A_KEY * keys)
 
 
 def dialogue(question: Question) -> Dialogue:
+    """Ask for everything, at once or apart as the question says."""
+    weighed = _Weighed()
+    try:
+        return (yield from (_apart if question.apart else _at_once)(question, weighed))
+    except NoAnswer as error:
+        return error.reading(weighed.off_scale)
+
+
+@dataclass(slots=True)
+class _Weighed:
+    """What was read of the answers so far."""
+
+    scores: dict[str, float] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    off_scale: dict[str, float] = field(default_factory=dict)
+    seen: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    abstained: bool | None = None
+
+    def rate(self, dimension: Dimension, weights: Mapping[str, float], off: float) -> None:
+        """Take in a dimension's weights, by the values of its scale."""
+        self.note(dimension.id, weights, off)
+        if isinstance(dimension.scale, CategoryScale):
+            self.labels[dimension.id] = most_probable(weights)
+        else:
+            self.scores[dimension.id] = sum(int(value) * p for value, p in weights.items())
+
+    def note(self, key: str, weights: Mapping[str, float], off: float) -> None:
+        self.seen[key] = weights
+        self.off_scale[key] = off
+
+    def reading(self) -> Reading:
+        raw = {key: {v: round(p, 6) for v, p in w.items()} for key, w in self.seen.items()}
+        return Reading(
+            "abstained" if self.abstained else "scored",
+            scores=self.scores,
+            abstained=self.abstained,
+            raw=json.dumps(raw),
+            off_scale=self.off_scale,
+            labels=self.labels,
+        )
+
+
+# One question a dimension
+
+
+def _apart(question: Question, weighed: _Weighed) -> Dialogue:
     """Ask about each dimension in turn, then whether the response abstains."""
     rubric = question.rubric
     shared = opening(question, _preamble(rubric))
-    scores: dict[str, float] = {}
-    labels: dict[str, str] = {}
-    off_scale: dict[str, float] = {}
-    seen: dict[str, dict[str, float]] = {}
-    abstained: bool | None = None
-    try:
-        # A letter goes first (a small model would repeat a number): where no two questions
-        # begin alike, a model that keeps what it has read never takes part of one for another.
-        for letter, dimension in zip(_letters(), rubric.dimensions, strict=False):
-            scale = dimension.scale
-            if isinstance(scale, RealScale):
-                raise TypeError(serves(rubric))
-            if isinstance(scale, CategoryScale):
-                # By number: a name takes several tokens, and most that begin alike are none.
-                named = {str(number): name for number, name in enumerate(scale.names, start=1)}
-                listed = ", ".join(f"{number} {name}" for number, name in named.items())
-                text = f"{letter}. {dimension.label}: {listed}. The number of one of these:"
-                weights, off = yield from _weights((*shared, text), tuple(named))
-                labels[dimension.id] = named[_most_probable(weights)]
-                weights = {named[number]: p for number, p in weights.items()}
-            else:
-                text = f"{letter}. {dimension.label}, score from {scale.min} to {scale.max}:"
-                values = tuple(str(value) for value in scale.values)
-                weights, off = yield from _weights((*shared, text), values)
-                scores[dimension.id] = sum(int(value) * p for value, p in weights.items())
-            seen[dimension.id] = weights
-            off_scale[dimension.id] = off
-        if rubric.abstention:
-            text = f"Last. {rubric.abstention.guiding_question} Answer yes or no."
-            weights, off = yield from _weights((*shared, text), _YES_NO)
-            seen["abstained"] = weights
-            off_scale["abstained"] = off
-            abstained = weights["yes"] > weights["no"]
-    except _NoAnswer as error:
-        declined = error.reply is not None and error.reply.refusal is not None
-        return Reading(
-            "refused" if declined else "unparsed",
-            raw=error.reply.text if error.reply is not None else "",
-            error=str(error),
-            off_scale=off_scale,
-        )
-    raw = json.dumps(
-        {key: {v: round(p, 6) for v, p in weights.items()} for key, weights in seen.items()}
-    )
-    return Reading(
-        "abstained" if abstained else "scored",
-        scores=scores,
-        abstained=abstained,
-        raw=raw,
-        off_scale=off_scale,
-        labels=labels,
-    )
-
-
-def _letters() -> Iterator[str]:
-    """A to Z, then AA, AB, …"""
-    for length in count(1):
-        yield from map("".join, product(ascii_uppercase, repeat=length))
+    for letter, dimension in zip(letters(), rubric.dimensions, strict=False):
+        scale = dimension.scale
+        if isinstance(scale, RealScale):
+            raise TypeError(serves(rubric))
+        if isinstance(scale, CategoryScale):
+            # By number: a name takes several tokens, and most that begin alike are none.
+            named = {str(number): name for number, name in enumerate(scale.names, start=1)}
+            listed = ", ".join(f"{number} {name}" for number, name in named.items())
+            text = f"{letter}. {dimension.label}: {listed}. The number of one of these:"
+        else:
+            named = {str(value): str(value) for value in scale.values}
+            text = f"{letter}. {dimension.label}, score from {scale.min} to {scale.max}:"
+        weights, off = yield from weights_of((*shared, text), tuple(named))
+        weighed.rate(dimension, {named[answer]: p for answer, p in weights.items()}, off)
+    if rubric.abstention:
+        text = f"Last. {rubric.abstention.guiding_question} Answer yes or no."
+        weights, off = yield from weights_of((*shared, text), YES_NO)
+        weighed.note("abstained", weights, off)
+        weighed.abstained = weights["yes"] > weights["no"]
+    return weighed.reading()
 
 
 @once_a_rubric
@@ -131,79 +152,78 @@ def _preamble(rubric: Rubric) -> str:
     return "\n".join(lines)
 
 
-def _weights(
-    blocks: tuple[str, ...], answers: Sequence[str]
-) -> Generator[Ask, Reply, tuple[dict[str, float], float]]:
-    """The share of each answer, summing to 1, and the probability that was on none."""
-    mass = yield from _masses(blocks, answers)
-    total = sum(mass.values())
-    if total <= 0.0:
-        raise _NoAnswer("none of the possible answers has any probability")
-    return {answer: p / total for answer, p in mass.items()}, max(0.0, 1.0 - total)
+# One object for all
 
 
-def _most_probable(weights: Mapping[str, float]) -> str:
-    first, second = sorted(weights, key=weights.__getitem__, reverse=True)[:2]
-    if weights[first] == weights[second]:
-        raise _NoAnswer(f"categories {first} and {second} are equally probable")
-    return first
+def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
+    """Ask for the object, and weigh every value where it stands."""
+    rubric = question.rubric
+    last = Reply("")
+
+    def read(reply: Reply) -> Reading:
+        nonlocal last
+        last = reply
+        return read_ratings(reply.text, rubric)
+
+    ask = Ask(
+        system=SYSTEM,
+        blocks=(
+            *opening(question, f"{criteria(rubric)}\n\n{form_of(rubric)}"),
+            "Now give your judgment: the JSON object, nothing else.",
+        ),
+        # No schema: a grammar would hide what a model would have put off the scale, and
+        # LangChain's structured output returns no log-probabilities.
+        top_logprobs=_TOP,
+    )
+    reading = yield from ask_twice(
+        ask, read, "Give the JSON object again, complete and corrected, and nothing else."
+    )
+    if reading.status not in ("scored", "abstained"):
+        return reading
+    if not last.logprobs:
+        raise NoAnswer("the reply holds no log-probabilities", last)
+    text = text_of(last.logprobs)
+    try:
+        written = read_object(text, keys_of(rubric))
+        for dimension in rubric.dimensions:
+            value = written[dimension.id]
+            # Said to be unrated; among numbers it is a question of how probably.
+            if value is None and (dimension.id in rubric.categories or not rubric.not_assessable):
+                continue
+            start = _place(text, dimension.id, value)
+            if isinstance(dimension.scale, RealScale):
+                raise TypeError(serves(rubric))
+            # What is read is in small letters, so what is looked for is, too.
+            named = {str(value).lower(): str(value) for value in dimension.scale.values}
+            answers = (*named, _NULL) if rubric.not_assessable else tuple(named)
+            weights, off = yield from weights_within(ask, last.logprobs, start, answers)
+            null = weights.pop(_NULL, 0.0)
+            off += null * (1.0 - off)
+            # Left unrated where that is more probable than any rating.
+            if null > 0.5:
+                weighed.note(dimension.id, {_NULL: null}, off)
+                continue
+            shares = {named[answer]: p / (1.0 - null) for answer, p in weights.items()}
+            weighed.rate(dimension, shares, off)
+        if rubric.abstention:
+            start = _place(text, "abstained", written["abstained"])
+            weights, off = yield from weights_within(ask, last.logprobs, start, _TRUE_FALSE)
+            weighed.note("abstained", weights, off)
+            weighed.abstained = weights["true"] > weights["false"]
+    except Unreadable as error:
+        raise NoAnswer(f"its tokens cannot be read: {error}", last) from None
+    return weighed.reading()
 
 
-def _masses(
-    blocks: tuple[str, ...],
-    answers: Sequence[str],
-    written: str = "",
-    shown: tuple[Position, ...] = (),
-) -> Generator[Ask, Reply, dict[str, float]]:
-    """The probability of each answer, given that `written` stands already.
+def _place(text: str, key: str, value: object) -> int:
+    """Where the value that was read of a key stands in a text.
 
-    `answers` are what may follow `written`, "" meaning that it ends there. `shown` are
-    the positions of an earlier reply that went this way; without them the model is
-    asked to go on from `written`.
+    Raises:
+        Unreadable: nowhere.
     """
-    if not shown:
-        reply = yield Ask(
-            system=SYSTEM,
-            blocks=blocks,
-            prefill=written,
-            top_logprobs=_TOP,
-            # A second token shows, for free, how an answer that begins another one
-            # goes on: whether a 1 becomes a 10.
-            max_tokens=2 if _one_begins_another(answers) else 1,
-        )
-        if reply.refusal is not None:
-            raise _NoAnswer(reply.refusal, reply)
-        if not reply.logprobs:
-            raise _NoAnswer("the reply holds no log-probabilities", reply)
-        shown = reply.logprobs
-    mass = dict.fromkeys(answers, 0.0)
-    unfinished: dict[str, float] = {}
-    for token, logprob in shown[0].top:
-        piece, p = _piece(token, written), math.exp(logprob)
-        if any(answer != piece and answer.startswith(piece) for answer in answers if piece):
-            unfinished[piece] = unfinished.get(piece, 0.0) + p
-        elif piece in mass and piece:
-            mass[piece] += p
-        elif "" in mass and not piece[:1].isalnum():
-            mass[""] += p
-    seen = sum(mass.values()) + sum(unfinished.values())
-    for piece, p in unfinished.items():
-        if p < _NEGLIGIBLE * seen:
-            continue
-        tails = tuple(answer[len(piece) :] for answer in answers if answer.startswith(piece))
-        went_this_way = _piece(shown[0].token, written) == piece
-        after = yield from _masses(
-            blocks, tails, written + piece, shown[1:] if went_this_way else ()
-        )
-        for tail, share in after.items():
-            mass[piece + tail] += p * share
-    return mass
-
-
-def _piece(token: str, written: str) -> str:
-    """What a token adds to an answer: white space before its first character is none of it."""
-    return token.lower() if written else token.lstrip(" \n\u2581").lower()
-
-
-def _one_begins_another(answers: Sequence[str]) -> bool:
-    return any(a and a != b and b.startswith(a) for a in answers for b in answers)
+    name = r"[\s_-]+".join(map(re.escape, key.split("_")))
+    said = "null" if value is None else str(value).lower()
+    for found in re.finditer(rf"{name}[\"']?\s*:\s*[\"']?", text, re.IGNORECASE):
+        if text[found.end() :].lower().startswith(said):
+            return found.end()
+    raise Unreadable(f"the value of {key} was not found")

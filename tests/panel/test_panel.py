@@ -503,16 +503,18 @@ def test_expected_wants_log_probabilities(tmp_path: Path) -> None:
 
 def test_expected_weighs_the_scale_by_its_probabilities() -> None:
     """7 at 0.5, 9 at 0.25 and something else at 0.25 is (7 × 0.5 + 9 × 0.25) / 0.75, and a
-    quarter off the scale."""
-    position = {"7": math.log(0.5), "9": math.log(0.25), "x": math.log(0.25)}
+    quarter off the scale; one call asks a served model for both dimensions."""
+    number = {"7": math.log(0.5), "9": math.log(0.25), "x": math.log(0.25)}
+    tokens = [{'{"clarity": ': 0.0}, number, {', "depth": ': 0.0}, number, {"}": 0.0}]
+    answer = ok('{"clarity": 7, "depth": 7}', logprobs=tokens)
     heard: list[Judgment] = []
-    with serving(always(ok("7", logprobs=[position]))) as server:
+    with serving(always(answer)) as server:
         run = plain(server, elicitation="expected").score(RESPONSES[:1], on_judgment=heard.append)
     assert run.ratings == pytest.approx(np.full((1, 2, 2), 5.75 / 0.75))
     assert heard[0].off_scale == pytest.approx({"clarity": 0.25, "depth": 0.25})
     assert run.judges[0].id == "librarian|openai:stub|expected|1"
-    # The probe is no part of the run: two dimensions for each of two judges.
-    assert run.tally.made == 4
+    # The probe is no part of the run: one call for each of two judges.
+    assert run.tally.made == 2
 
 
 # The public names

@@ -71,7 +71,7 @@ def at(*probabilities: Mapping[str, float]) -> Reply:
 def play(rubric: Rubric, *replies: Reply) -> tuple[Reading, list[Ask]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
     dialogue = expected.dialogue(
-        Question(rubric, "Historian", "You ask when.", "Is liberty one?", "It is many.")
+        Question(rubric, "Historian", "You ask when.", "Is liberty one?", "It is many.", apart=True)
     )
     asks = [next(dialogue)]
     left = list(replies)
@@ -86,7 +86,7 @@ def play(rubric: Rubric, *replies: Reply) -> tuple[Reading, list[Ask]]:
 def answering(rubric: Rubric, answer: Callable[[Ask], Reply]) -> Reading:
     """The reading of a dialogue in which a function replies."""
     dialogue = expected.dialogue(
-        Question(rubric, "Historian", "You ask when.", "Is liberty one?", "It is many.")
+        Question(rubric, "Historian", "You ask when.", "Is liberty one?", "It is many.", apart=True)
     )
     ask = next(dialogue)
     try:

@@ -158,7 +158,9 @@ def at(probabilities: dict[str, float]) -> Reply:
 
 def weigh(rubric: Rubric, replies: Sequence[Reply]) -> tuple[Reading, list[str]]:
     """The reading of `expected` after these replies, and its questions."""
-    dialogue = expected.dialogue(Question(rubric, "Historian", "You ask when.", "Q?", "Text."))
+    dialogue = expected.dialogue(
+        Question(rubric, "Historian", "You ask when.", "Q?", "Text.", apart=True)
+    )
     asked = [next(dialogue).blocks[-1]]
     try:
         for reply in replies:

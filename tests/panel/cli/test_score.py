@@ -325,7 +325,7 @@ BAD = {
     "a panel file and a model beside it": Bad(
         {"batch.jsonl": jsonl(*ROWS), "panel.yaml": "models: ['openai:stub']\n"},
         ("batch.jsonl", "--panel", "panel.yaml", "--model", "openai:stub"),
-        ("leave out --personas, --rubric, --model, --elicitation and --layout",),
+        ("leave out --personas, --rubric, --model, --elicitation, --layout and --replicates",),
     ),
     "a folder that is no run": Bad(
         {"batch.jsonl": jsonl(*ROWS), "thesis/chapter.tex": "mine"},

@@ -24,7 +24,7 @@ FILES = ["judgments.jsonl", "run.json", "summary.json", "verdicts.csv"]
 COLUMNS = [
     *["prompt_id", "id", "system", "composite", "rank", "n_judges"],
     *["clarity_mean", "clarity_sd", "clarity_n", "depth_mean", "depth_sd", "depth_n"],
-    "abstain_share",
+    *["abstain_share", "words"],
 ]
 JUDGMENT_KEYS = {
     *["prompt_id", "id", "system", "judge", "persona", "model", "elicitation", "replicate"],
@@ -129,6 +129,7 @@ def test_verdicts_hold_the_numbers(tmp_path: Path) -> None:
     assert [first[c] for c in ("composite", "rank", "n_judges")] == ["6.500000", "1", "2"]
     assert [first[f"clarity_{c}"] for c in ("mean", "sd", "n")] == ["7.000000", "1.414214", "2"]
     assert first["abstain_share"] == "0.000000"
+    assert first["words"] == "1"
     assert [second[c] for c in ("composite", "rank", "n_judges")] == ["3.000000", "2", "1"]
 
 

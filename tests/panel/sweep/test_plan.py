@@ -23,7 +23,7 @@ def target(name: str) -> ModelConfig:
 def plan(prompts: Any = ("a?", "b?"), targets: Any = None, **options: Any) -> Plan:
     chosen: Options = options  # type: ignore[assignment]
     return plan_of(
-        prompts, [target("t")] if targets is None else targets, chosen, PANEL, SCRUB, seed=3
+        prompts, [target("t")] if targets is None else targets, chosen, PANEL, SCRUB, SCRUB, seed=3
     )
 
 
@@ -116,4 +116,4 @@ def test_responses_to_other_prompts_than_those_given() -> None:
 def test_a_rubric_of_categories_only_is_refused() -> None:
     """There would be no difference to take."""
     with pytest.raises(ConfigurationError, match="has categories only"):
-        plan_of(["a?"], [target("t")], {}, PANEL, rubric_of("critical-question"), seed=0)
+        plan_of(["a?"], [target("t")], {}, PANEL, SCRUB, rubric_of("critical-question"), seed=0)

@@ -1,0 +1,356 @@
+"""What sways a panel's scores besides the responses: pure functions over a run's ratings.
+
+Position, length, self-preference, compression of scores, personas that make no difference,
+leniency. Intervals are over whole prompts. Reading the run is `panel.files`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from panel.audit.families import family_of
+from panel.statistics.arrays import (
+    Array,
+    Labels,
+    Mask,
+    Resampled,
+    as_ratings,
+    as_scores,
+    divide,
+    mean_of,
+    row_means,
+)
+from panel.statistics.bootstrap import resampled_mean
+from panel.statistics.compression import (
+    mode_share,
+    resampled_mode_share,
+    resampled_score_entropy,
+    score_entropy,
+)
+from panel.statistics.estimate import Estimate, Reason
+from panel.statistics.measures import Measure, rows_of
+from panel.statistics.rater_share import Part, resampled_variance_share, variance_share
+from panel.statistics.table import ALL, Ratings, Row, Settings
+from panel.statistics.within_groups import correlation_within, resampled_correlation_within
+
+BIASES = Settings(method="percentile")
+"""Percentile intervals: a panel's prompts are often too few to correct by."""
+
+REAL_BINS = 10
+"""Equal parts of a scale of real numbers among which compression tells scores apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The scale of a dimension: from `low` to `high`, whole numbers or any."""
+
+    low: float
+    high: float
+    whole: bool
+
+    @property
+    def n_values(self) -> int:
+        """How many values compression tells apart."""
+        return int(self.high - self.low) + 1 if self.whole else REAL_BINS
+
+    def values(self, scores: Array) -> Array:
+        """Scores as those values: the nearest whole number, or the part of the scale."""
+        if self.whole:
+            return np.rint(scores)
+        return np.minimum(
+            np.floor((scores - self.low) / (self.high - self.low) * REAL_BINS), REAL_BINS - 1
+        )
+
+
+def biases(
+    ratings: Ratings,
+    spans: Mapping[str, Span],
+    lengths: ArrayLike | None = None,
+    settings: Settings = BIASES,
+) -> list[Row]:
+    """Every bias that a run's ratings show.
+
+    A row's group is `all` for the panel, or else a judge, a model (`persona_share`,
+    `residual_share`), or a family (`self_preference`). Its dimension is one of the rubric's
+    that is rated by numbers, or `all` for the mean of them (for compression, if they share a
+    scale, for all their scores together).
+
+    Args:
+        ratings: of a run: groups are models, sources the systems that wrote the responses.
+        spans: the scale of each dimension that is rated by numbers.
+        lengths: of the responses in words `(items,)`, NaN where not known; None if none is.
+
+    Raises:
+        ValueError: the ratings name no sources or personas, or lengths are not one an item.
+    """
+    if ratings.sources is None or ratings.personas is None:
+        raise ValueError("the ratings of a run are needed, with sources and personas")
+    known = np.full(len(ratings.items), np.nan) if lengths is None else as_scores(lengths)
+    names = [name for name in ratings.dimensions if name in spans]
+    by_name = {name: ratings.scores[:, :, ratings.dimensions.index(name)] for name in names}
+    if len(names) > 1:
+        by_name[ALL] = np.mean([by_name[name] for name in names], axis=0)
+    clusters: list[Hashable] = list(ratings.prompts or ratings.items)
+    rows = position([], [], [], [], settings)
+    for name, scores in by_name.items():
+        whole = [*by_name.values()][:-1] if name == ALL else [scores]
+        parts = [
+            *_of_length(scores, known, ratings),
+            *_of_leniency(scores, ratings),
+            *_of_families(scores, ratings),
+            *_of_compression(
+                whole, [spans[one] for one in (names if name == ALL else [name])], ratings
+            ),
+            *_of_personas(scores, ratings),
+        ]
+        for group, measure in parts:
+            rows += rows_of([measure], group, name, clusters, settings)
+    return rows
+
+
+# Position
+
+
+def position(
+    first_wins: ArrayLike,
+    second_wins: ArrayLike,
+    ties: ArrayLike,
+    clusters: Labels,
+    settings: Settings = BIASES,
+) -> list[Row]:
+    """How much more often what stood first won than what stood second: `position_bias`.
+
+    Comparisons are of pairs that were put in both orders: which response is better then
+    cancels, and what is left is the place. From −1, the second always wins, to 1, the
+    first always does; 0 without bias, ties counting as no win.
+
+    Args:
+        first_wins, second_wins, ties: `(items,)`, of each pair how many comparisons ended so.
+        clusters: a label a pair: its prompt.
+
+    Raises:
+        ValueError: the shapes differ, or a number is infinite, missing or below 0.
+    """
+    first, second, even = (as_scores(counts) for counts in (first_wins, second_wins, ties))
+    counts = np.array([first, second, even])
+    if np.isnan(counts).any() or (counts < 0).any():
+        raise ValueError("comparisons are counted, and none is missing")
+    total = counts.sum(axis=0)
+    n_items = int(np.sum(total > 0))
+    if not n_items:
+        measure = Measure("position_bias", Estimate.undefined(Reason.NO_BOTH_ORDERS))
+    else:
+        measure = Measure(
+            "position_bias",
+            Estimate(float((first - second).sum() / total.sum()), n_items, 2),
+            lambda weights: divide(weights @ (first - second), weights @ total),
+            f"first {first.sum():.0f}, second {second.sum():.0f}, ties {even.sum():.0f}",
+        )
+    return rows_of([measure], ALL, ALL, clusters, settings)
+
+
+# Length
+
+
+def _of_length(scores: Array, lengths: Array, ratings: Ratings) -> Iterator[tuple[str, Measure]]:
+    """The partial correlation of score and length within systems, of the panel's mean and of
+    each judge."""
+    yield ALL, _length(row_means(scores), lengths, ratings, scores.shape[1])
+    for judge, own in zip(ratings.raters, scores.T, strict=True):
+        yield judge, _length(own, lengths, ratings, 1)
+
+
+def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> Measure:
+    systems = ratings.sources or ()
+    if np.isnan(lengths).all():
+        found = Estimate.undefined(Reason.NO_LENGTHS)
+    else:
+        found = replace(correlation_within(scores, lengths, systems), n_raters=n_raters)
+    return Measure(
+        "length_correlation", found, resampled_correlation_within(scores, lengths, systems)
+    )
+
+
+# Leniency
+
+
+def leniency(scores: ArrayLike) -> Array:
+    """How far each rating lies above the mean of all judges of the same response.
+
+    Args:
+        scores: `(items, judges)`, NaN where missing.
+
+    Returns:
+        `(items, judges)`, in points of the scale; NaN where the judge did not rate, or
+        nobody else did.
+    """
+    array = as_ratings(scores)
+    several = np.sum(~np.isnan(array), axis=1) > 1
+    return np.where(several[:, None], array - row_means(array)[:, None], np.nan)
+
+
+def _of_leniency(scores: Array, ratings: Ratings) -> Iterator[tuple[str, Measure]]:
+    for judge, own in zip(ratings.raters, leniency(scores).T, strict=True):
+        n_items = int(np.sum(~np.isnan(own)))
+        reason = Reason.FEW_RATERS if len(ratings.raters) < 2 else Reason.NO_SHARED_ITEMS
+        found = (
+            Estimate(float(np.nanmean(own)), n_items, 1)
+            if n_items
+            else Estimate.undefined(reason, n_raters=1)
+        )
+        yield judge, Measure("leniency", found, resampled_mean(own))
+
+
+# Self-preference
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelfPreference:
+    """Of one family: how much more its judges give its responses than other judges do, less
+    the same for others' responses; in points of the scale. `resampled` takes weights."""
+
+    family: str
+    estimate: Estimate
+    resampled: Resampled
+    n_own: int
+    n_others: int
+
+
+def self_preference(
+    scores: ArrayLike, judges: Sequence[str | None], authors: Sequence[str | None]
+) -> list[SelfPreference]:
+    """The self-preference of every family that judges.
+
+    A difference of differences: neither that a family's judges are lenient nor that its
+    responses are good makes one.
+
+    Args:
+        scores: `(items, judges)`, NaN where missing.
+        judges, authors: the family of each judge and of each response's author, None where
+            it is not known; those are left out.
+
+    Raises:
+        ValueError: a wrong shape, or not one family a judge and an item.
+    """
+    array = as_ratings(scores)
+    if array.shape != (len(authors), len(judges)):
+        raise ValueError(f"{len(authors)} authors and {len(judges)} judges for {array.shape}")
+    found = []
+    for family in dict.fromkeys(name for name in judges if name is not None):
+        ours = [place for place, name in enumerate(judges) if name == family]
+        theirs = [place for place, name in enumerate(judges) if name not in (family, None)]
+        gap = row_means(array[:, ours]) - row_means(array[:, theirs])
+        there = ~np.isnan(gap)
+        own = there & np.array([name == family for name in authors], dtype=bool)
+        others = there & np.array([name not in (family, None) for name in authors], dtype=bool)
+        n_items = int(own.sum() + others.sum())
+        if reason := _why_no_preference(theirs, own, others):
+            estimate = Estimate.undefined(reason, n_items=n_items, n_raters=len(ours))
+        else:
+            value = float(gap[own].mean() - gap[others].mean())
+            estimate = Estimate(value, n_items, len(ours))
+        mean_own, mean_others = (
+            resampled_mean(np.where(mask, gap, np.nan)) for mask in (own, others)
+        )
+        found.append(
+            SelfPreference(
+                family,
+                estimate,
+                _difference(mean_own, mean_others),
+                int(own.sum()),
+                int(others.sum()),
+            )
+        )
+    return found
+
+
+def _why_no_preference(theirs: Sequence[int], own: Mask, others: Mask) -> Reason | None:
+    if not theirs:
+        return Reason.NO_OTHER_JUDGES
+    if not own.any():
+        return Reason.NO_OWN_FAMILY
+    return None if others.any() else Reason.NO_OTHER_AUTHORS
+
+
+def _difference(first: Resampled, second: Resampled) -> Resampled:
+    return lambda weights: first(weights) - second(weights)
+
+
+def _of_families(scores: Array, ratings: Ratings) -> Iterator[tuple[str, Measure]]:
+    """Each family, and the mean of those that have a value."""
+    judges = [family_of(model) for model in ratings.groups]
+    authors = [family_of(system) for system in ratings.sources or ()]
+    found = self_preference(scores, judges, authors)
+    for one in found:
+        note = f"{one.n_own} responses of its own, {one.n_others} of others"
+        yield one.family, Measure("self_preference", one.estimate, one.resampled, note)
+    defined = [one for one in found if one.estimate.reason is None]
+    unknown = ", ".join(sorted({*_unknown(ratings.groups), *_unknown(ratings.sources or ())}))
+    note = f"family not known: {unknown}" if unknown else ""
+    if not defined:
+        reasons = [one.estimate.reason for one in found if one.estimate.reason]
+        whole = Estimate.undefined(reasons[0] if reasons else Reason.NO_OWN_FAMILY)
+    else:
+        value = float(np.mean([one.estimate.value for one in defined]))
+        whole = Estimate(
+            value,
+            max(one.estimate.n_items for one in defined),
+            sum(one.estimate.n_raters for one in defined),
+        )
+    yield ALL, Measure("self_preference", whole, mean_of([one.resampled for one in defined]), note)
+
+
+def _unknown(names: Sequence[str]) -> Iterator[str]:
+    return (name for name in names if family_of(name) is None)
+
+
+# Compression
+
+
+def _of_compression(
+    scores: Sequence[Array], spans: Sequence[Span], ratings: Ratings
+) -> Iterator[tuple[str, Measure]]:
+    """Entropy and the commonest value's share, of all judges together and of each."""
+    if len(set(spans)) > 1:
+        return
+    values = np.stack([spans[0].values(each) for each in scores], axis=2)
+    most = f"of at most {np.log2(spans[0].n_values):.2f} bits"
+    drawn: list[tuple[str, Array, int]] = [(ALL, values, values.shape[1])]
+    drawn += [(judge, values[:, [place]], 1) for place, judge in enumerate(ratings.raters)]
+    for group, own, n_raters in drawn:
+        flat = own.reshape(len(own), -1)
+        entropy = replace(score_entropy(flat), n_raters=n_raters)
+        share = replace(mode_share(flat), n_raters=n_raters)
+        yield group, Measure("score_entropy", entropy, resampled_score_entropy(flat), most)
+        yield group, Measure("mode_share", share, resampled_mode_share(flat), _mode(flat))
+
+
+def _mode(values: Array) -> str:
+    found, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    return f"the value {found[counts.argmax()]:g}" if len(found) else ""
+
+
+# Personas
+
+
+def _of_personas(scores: Array, ratings: Ratings) -> Iterator[tuple[str, Measure]]:
+    """What personas carry on the same model: `persona_share` of the variance lies between
+    their means, `residual_share` in which persona likes which response, and error."""
+    wanted: Mapping[str, Part] = {"persona_share": "rater", "residual_share": "residual"}
+    for model in dict.fromkeys(ratings.groups):
+        columns = [place for place, group in enumerate(ratings.groups) if group == model]
+        personas = [(ratings.personas or ())[place] for place in columns]
+        for name, part in wanted.items():
+            own = scores[:, columns]
+            yield (
+                model,
+                Measure(
+                    name,
+                    variance_share(own, personas, part),
+                    resampled_variance_share(own, personas, part),
+                ),
+            )

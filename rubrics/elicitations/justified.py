@@ -1,0 +1,99 @@
+"""Reasons first, in a scratchpad, then the JSON object of `dimensions`.
+
+The variant with justification of the debate-speeches paper (section 4 and Appendix B),
+for every dimension at once. The reasons are the judgment's rationale.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from rubrics.elicitation import Ask, Dialogue, Question, Reading, Reply
+from rubrics.exchange import ask_twice
+from rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings
+from rubrics.replies import Unreadable
+from rubrics.rubric import Rubric
+from rubrics.wording import SYSTEM, criteria, opening
+
+NEEDS_LOGPROBS = False
+
+_REASONS_TOKENS = 200
+_MAX_TOKENS = 2048
+_FORM = (
+    "Before any rating, write between <scratchpad> and </scratchpad> what speaks for and "
+    "what against the response under the criteria, in a few sentences."
+)
+_OPEN = re.compile(r"<\s*scratchpad\s*>", re.IGNORECASE)
+_CLOSE = re.compile(r"<\s*/\s*scratchpad\s*>", re.IGNORECASE)
+_CODE_FENCE = re.compile(r"```\w*\s*$")
+
+
+def serves(rubric: Rubric) -> None:
+    """Every rubric: JSON has numbers and text."""
+
+
+def rated(rubric: Rubric) -> Rubric:
+    """Every dimension, on its own scale."""
+    return rubric
+
+
+def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
+    """One call; some sentences, then a dozen tokens for each key of its answer."""
+    return 1, _REASONS_TOKENS + TOKENS_A_KEY * len(keys_of(rubric))
+
+
+def dialogue(question: Question) -> Dialogue:
+    """Ask for reasons and ratings; ask again once for ratings that cannot be read.
+
+    Reasons that came with ratings that could not be read are kept.
+    """
+    rubric = question.rubric
+    reasons: str | None = None
+
+    def read(reply: Reply) -> Reading:
+        nonlocal reasons
+        said, answer = split(reply.text)
+        reasons = said or reasons
+        return replace(read_ratings(answer, rubric), raw=reply.text)
+
+    ask = Ask(
+        system=SYSTEM,
+        blocks=(
+            *opening(question, f"{criteria(rubric)}\n\n{_FORM} Then: {form_of(rubric)}"),
+            "Now give your judgment: the scratchpad with your reasons, then the JSON object, "
+            "and nothing after it.",
+        ),
+        max_tokens=_MAX_TOKENS,
+    )
+    wanted = "Give the JSON object alone, complete and corrected; the reasons need no repeating."
+    reading = yield from ask_twice(ask, read, wanted)
+    return replace(reading, rationale=reasons)
+
+
+def split(text: str) -> tuple[str | None, str]:
+    """The reasons that an answer gives, None where there are none, and what follows them.
+
+    Where the scratchpad is left open, or there is none, the reasons end with the first
+    brace: a draft of the ratings among them is then part of the answer.
+
+    Raises:
+        Unreadable: there is more than one scratchpad.
+    """
+    closed = list(_CLOSE.finditer(text))
+    if len(closed) > 1 or len(_OPEN.findall(text)) > 1:
+        raise Unreadable("it holds more than one scratchpad")
+    if closed:
+        reasons, answer = text[: closed[0].start()], text[closed[0].end() :]
+        if "{" not in answer:
+            # Some write the ratings inside.
+            reasons, answer = _before_brace(reasons)
+    else:
+        reasons, answer = _before_brace(text)
+    reasons = _CODE_FENCE.sub("", _OPEN.sub("", reasons))
+    return reasons.strip() or None, answer
+
+
+def _before_brace(text: str) -> tuple[str, str]:
+    place = text.find("{")
+    return (text, "") if place < 0 else (text[:place], text[place:])

@@ -1,0 +1,45 @@
+"""One number without a rubric: the baseline that shows what a rubric adds.
+
+The judge is told the ends of the scale and nothing of the rubric, neither its question
+nor its criteria (the baseline of the SCRuB paper, figure 8). Whether the response
+abstains is not asked.
+"""
+
+from __future__ import annotations
+
+from rubrics.elicitation import Dialogue, Question
+from rubrics.overall import TOKENS, one_number, overall, why_no_overall
+from rubrics.rubric import Rubric
+from rubrics.scale import CategoryScale, RealScale
+
+NEEDS_LOGPROBS = False
+
+
+def serves(rubric: Rubric) -> str | None:
+    """Rubrics that have a scale for one number."""
+    return why_no_overall(rubric)
+
+
+def rated(rubric: Rubric) -> Rubric:
+    """The single dimension `overall`."""
+    return overall(rubric)
+
+
+def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
+    """One call, answered by a number."""
+    return 1, TOKENS
+
+
+def dialogue(question: Question) -> Dialogue:
+    """Ask for the number; ask again once if the answer holds none."""
+    (dimension,) = overall(question.rubric).dimensions
+    scale = dimension.scale
+    if isinstance(scale, CategoryScale):
+        raise TypeError(serves(question.rubric))
+
+    kind = "any number" if isinstance(scale, RealScale) else "a whole number"
+    task = (
+        "How good is the response to the prompt? What makes a response good is for you to say. "
+        f"Your answer is {kind} from {scale.min:g}, for the worst, to {scale.max:g}, for the best."
+    )
+    return one_number(question, task, dimension)

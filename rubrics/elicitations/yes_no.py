@@ -1,0 +1,100 @@
+"""The probability of yes as the answer to each dimension's guiding question.
+
+One question a dimension, read at the first token of the answer from the model's
+log-probabilities. A score lies between 0, surely no, and 1, surely yes, whatever the
+rubric's scale. Only models that return log-probabilities can be asked so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from rubrics.elicitation import Dialogue, Question, Reading
+from rubrics.probabilities import YES_NO, NoAnswer, letters, weights_of
+from rubrics.ratings_object import keys_of
+from rubrics.rubric import Rubric, once_a_rubric
+from rubrics.scale import RealScale
+from rubrics.wording import opening
+
+NEEDS_LOGPROBS = True
+
+PROBABILITY = RealScale(min=0, max=1, low="surely no", high="surely yes")
+
+# At the beginning of the question, or of the part of it that asks.
+_OPEN_QUESTION = re.compile(
+    r"(?:^|[,;:.?!]\s+)(?:to\s+what|what|which|who|whom|whose|when|where|why|how)\b",
+    re.IGNORECASE,
+)
+
+
+def serves(rubric: Rubric) -> str | None:
+    """Dimensions that are rated by numbers, and whose question has yes or no for an answer."""
+    if rubric.categories:
+        return f"a probability is no category of {', '.join(rubric.categories)}"
+    if wrong := [d.id for d in rubric.dimensions if _OPEN_QUESTION.search(d.guiding_question)]:
+        return f"the guiding question of {', '.join(wrong)} is not answered by yes or no"
+    required = rubric.composite.reliable_where if rubric.composite else None
+    scales = {dimension.id: dimension.scale for dimension in rubric.numeric}
+    if required and (scale := scales[required.dimension]) and not _is_share(scale):
+        return (
+            f"its composite counts who gave {required.dimension} {required.at_least:g} or more, "
+            "which is no probability"
+        )
+    return None
+
+
+@once_a_rubric
+def rated(rubric: Rubric) -> Rubric:
+    """Every dimension, on a scale from 0 to 1."""
+    dimensions = tuple(
+        dimension.model_copy(update={"scale": PROBABILITY}) for dimension in rubric.dimensions
+    )
+    return rubric.model_copy(update={"dimensions": dimensions})
+
+
+def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
+    """One call a dimension and one for the abstention, of a token each."""
+    return len(keys_of(rubric)), 1
+
+
+def dialogue(question: Question) -> Dialogue:
+    """Ask about each dimension in turn, then whether the response abstains."""
+    rubric = question.rubric
+    shared = opening(question, _preamble(rubric))
+    scores: dict[str, float] = {}
+    off_scale: dict[str, float] = {}
+    asked = [
+        (dimension.id, f"{letter}. {dimension.guiding_question}")
+        for letter, dimension in zip(letters(), rubric.dimensions, strict=False)
+    ]
+    if rubric.abstention:
+        asked.append(("abstained", f"Last. {rubric.abstention.guiding_question}"))
+    try:
+        for key, text in asked:
+            weights, off = yield from weights_of((*shared, f"{text} Answer yes or no."), YES_NO)
+            scores[key], off_scale[key] = weights["yes"], off
+    except NoAnswer as error:
+        return error.reading(off_scale)
+    raw = json.dumps({key: {"yes": round(p, 6)} for key, p in scores.items()})
+    abstains = scores.pop("abstained", None)
+    return Reading(
+        "abstained" if abstains is not None and abstains > 0.5 else "scored",
+        scores=scores,
+        abstained=None if abstains is None else abstains > 0.5,
+        raw=raw,
+        off_scale=off_scale,
+    )
+
+
+@once_a_rubric
+def _preamble(rubric: Rubric) -> str:
+    lines = [rubric.question]
+    lines += [f"- {dimension.label}: {dimension.definition}" for dimension in rubric.dimensions]
+    if rubric.abstention:
+        lines.append(rubric.abstention.definition)
+    return "\n".join(lines)
+
+
+def _is_share(scale: object) -> bool:
+    return isinstance(scale, RealScale) and (scale.min, scale.max) == (0, 1)

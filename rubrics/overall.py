@@ -1,0 +1,91 @@
+"""One rating of a response as a whole: on which scale it is, and how it is asked for.
+
+For elicitations that ask for no dimension by itself. Their ratings come under the single
+dimension `overall`: a table of them looks like any other, and cannot be mistaken for one
+of the rubric's criteria.
+"""
+
+from __future__ import annotations
+
+from rubrics.elicitation import Ask, Dialogue, Question, Reading, Reply
+from rubrics.exchange import ask_twice
+from rubrics.rubric import Dimension, Rubric, once_a_rubric
+from rubrics.scale import CategoryScale, RealScale, Scale
+from rubrics.single_number import read_number
+from rubrics.wording import SYSTEM, opening
+
+TOKENS = 4
+"""About how many tokens such an answer takes."""
+
+_ID = "overall"
+_LOW, _HIGH = "as bad as it could be", "as good as it could be"
+
+
+def why_no_overall(rubric: Rubric) -> str | None:
+    """None where the rubric has a scale for one number, else why it has none."""
+    if _own(rubric) or len(_ranges(rubric)) == 1:
+        return None
+    if not rubric.numeric:
+        return "it asks for one number, and every dimension of the rubric has categories"
+    return "it asks for one number, and the rubric's dimensions have different scales"
+
+
+@once_a_rubric
+def overall(rubric: Rubric) -> Rubric:
+    """The rubric with one dimension, and without the question whether a response abstains.
+
+    The dimension is the rubric's own `overall` where it has one; else its scale is the one
+    that all dimensions rated by numbers share.
+
+    Raises:
+        ValueError: there is no such scale; see `why_no_overall`.
+    """
+    if why := why_no_overall(rubric):
+        raise ValueError(why)
+    return Rubric(
+        id=rubric.id,
+        label=rubric.label,
+        question=rubric.question,
+        dimensions=(_own(rubric) or _made(rubric),),
+    )
+
+
+def one_number(question: Question, task: str, dimension: Dimension) -> Dialogue:
+    """Put a task that is answered by a number; once more if the answer holds none."""
+
+    def read(reply: Reply) -> Reading:
+        score = read_number(reply.text, dimension)
+        return Reading("scored", scores={dimension.id: score}, raw=reply.text)
+
+    ask = Ask(
+        system=SYSTEM,
+        blocks=(*opening(question, task), "Now give your judgment: the number, nothing else."),
+    )
+    return (yield from ask_twice(ask, read, "Give the number, and nothing else."))
+
+
+def _own(rubric: Rubric) -> Dimension | None:
+    return next((dimension for dimension in rubric.numeric if dimension.id == _ID), None)
+
+
+def _made(rubric: Rubric) -> Dimension:
+    ends = {(_scale(d).low, _scale(d).high) for d in rubric.numeric}
+    low, high = ends.pop() if len(ends) == 1 else (_LOW, _HIGH)
+    scale = _scale(rubric.numeric[0]).model_copy(update={"low": low, "high": high})
+    return Dimension(
+        id=_ID,
+        label="Overall",
+        definition="The response as a whole, all that counts taken together.",
+        guiding_question="How good is the response as a whole?",
+        scale=scale,
+    )
+
+
+def _ranges(rubric: Rubric) -> set[tuple[str, float, float]]:
+    return {(_scale(d).kind, _scale(d).min, _scale(d).max) for d in rubric.numeric}
+
+
+def _scale(dimension: Dimension) -> Scale | RealScale:
+    if isinstance(dimension.scale, CategoryScale):
+        raise TypeError(f"{dimension.id} has categories")
+    return dimension.scale

@@ -1,0 +1,255 @@
+"""How probable each possible answer is: read from a model's log-probabilities.
+
+A question is asked by itself and read at the first token of its answer (`weights_of`), or
+an answer stands somewhere in what a model has written and is read there
+(`weights_within`). What is asked, and what becomes of the weights, is in the elicitations.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate, count, product
+from string import ascii_uppercase
+
+from rubrics.elicitation import Ask, Position, Reading, Reply
+from rubrics.wording import SYSTEM
+
+YES_NO = ("yes", "no")
+
+_TOP = 512
+# The start of a longer answer is followed up only where it could move a score: a share
+# below this, of what is on the scale, is left to the probability off it.
+_NEGLIGIBLE = 0.01
+# What stands behind a value in a JSON object, be it the end of everything.
+_END = re.compile(r"[\s,}\]\"'”/<]|\.(?!\d)|$")
+# Tokenizers' own signs for a space and a line's end, of the same length.
+_SIGNS = str.maketrans({"\u2581": " ", "\u0120": " ", "\u010a": "\n"})
+
+Weights = tuple[dict[str, float], float]
+"""The share of each answer, summing to 1, and the probability that was on none."""
+
+
+class NoAnswer(Exception):
+    """A question got no probabilities to read; `reply` is there where the model declined."""
+
+    def __init__(self, why: str, reply: Reply | None = None) -> None:
+        super().__init__(why)
+        self.reply = reply
+
+    def reading(self, off_scale: Mapping[str, float]) -> Reading:
+        """The reading of a dialogue that ends with this."""
+        declined = self.reply is not None and self.reply.refusal is not None
+        return Reading(
+            "refused" if declined else "unparsed",
+            raw=self.reply.text if self.reply is not None else "",
+            error=str(self),
+            off_scale=off_scale,
+        )
+
+
+def letters() -> Iterator[str]:
+    """A to Z, then AA, AB, …
+
+    A letter begins each question (a small model would repeat a number): where no two
+    begin alike, a model that keeps what it has read never takes part of one for another.
+    """
+    for length in count(1):
+        yield from map("".join, product(ascii_uppercase, repeat=length))
+
+
+def weights_of(blocks: tuple[str, ...], answers: Sequence[str]) -> Generator[Ask, Reply, Weights]:
+    """Ask, and weigh the answers by how probably each is what is written first.
+
+    Raises:
+        NoAnswer: the model declined, or gave none of the answers any probability.
+    """
+    mass = yield from _masses(blocks, answers)
+    return _shares(mass)
+
+
+def most_probable(weights: Mapping[str, float]) -> str:
+    """The answer with the largest weight.
+
+    Raises:
+        NoAnswer: two have it.
+    """
+    first, second = sorted(weights, key=weights.__getitem__, reverse=True)[:2]
+    if weights[first] == weights[second]:
+        raise NoAnswer(f"categories {first} and {second} are equally probable")
+    return first
+
+
+def _shares(mass: Mapping[str, float]) -> Weights:
+    total = sum(mass.values())
+    if total <= 0.0:
+        raise NoAnswer("none of the possible answers has any probability")
+    return {answer: p / total for answer, p in mass.items()}, max(0.0, 1.0 - total)
+
+
+# An answer by itself
+
+
+def _masses(
+    blocks: tuple[str, ...],
+    answers: Sequence[str],
+    written: str = "",
+    shown: tuple[Position, ...] = (),
+) -> Generator[Ask, Reply, dict[str, float]]:
+    """The probability of each answer, given that `written` stands already.
+
+    `answers` are what may follow `written`, "" meaning that it ends there. `shown` are
+    the positions of an earlier reply that went this way; without them the model is
+    asked to go on from `written`.
+    """
+    if not shown:
+        reply = yield Ask(
+            system=SYSTEM,
+            blocks=blocks,
+            prefill=written,
+            top_logprobs=_TOP,
+            # A second token shows, for free, how an answer that begins another one
+            # goes on: whether a 1 becomes a 10.
+            max_tokens=2 if _one_begins_another(answers) else 1,
+        )
+        if reply.refusal is not None:
+            raise NoAnswer(reply.refusal, reply)
+        if not reply.logprobs:
+            raise NoAnswer("the reply holds no log-probabilities", reply)
+        shown = reply.logprobs
+    mass = dict.fromkeys(answers, 0.0)
+    unfinished: dict[str, float] = {}
+    for token, logprob in shown[0].top:
+        piece, p = _piece(token, written), math.exp(logprob)
+        if any(answer != piece and answer.startswith(piece) for answer in answers if piece):
+            unfinished[piece] = unfinished.get(piece, 0.0) + p
+        elif piece in mass and piece:
+            mass[piece] += p
+        elif "" in mass and not piece[:1].isalnum():
+            mass[""] += p
+    seen = sum(mass.values()) + sum(unfinished.values())
+    for piece, p in unfinished.items():
+        if p < _NEGLIGIBLE * seen:
+            continue
+        tails = tuple(answer[len(piece) :] for answer in answers if answer.startswith(piece))
+        went_this_way = _piece(shown[0].token, written) == piece
+        after = yield from _masses(
+            blocks, tails, written + piece, shown[1:] if went_this_way else ()
+        )
+        for tail, share in after.items():
+            mass[piece + tail] += p * share
+    return mass
+
+
+def _piece(token: str, written: str) -> str:
+    """What a token adds to an answer: white space before its first character is none of it."""
+    return token.lower() if written else token.lstrip(" \n\u2581").lower()
+
+
+def _one_begins_another(answers: Sequence[str]) -> bool:
+    return any(a and a != b and b.startswith(a) for a in answers for b in answers)
+
+
+# An answer within a longer one
+
+
+def text_of(positions: Sequence[Position]) -> str:
+    """What the tokens of a reply make up."""
+    return "".join(position.token for position in positions).translate(_SIGNS)
+
+
+def weights_within(
+    ask: Ask, positions: Sequence[Position], start: int, answers: Sequence[str]
+) -> Generator[Ask, Reply, Weights]:
+    """Weigh the answers by how probably each had stood where one stands in a JSON object.
+
+    A beginning of several answers that the model did not write (a 1, where it wrote 7 and
+    its tokenizer has no 10) is asked about, by having `ask` answered from there; where
+    it is negligible, or the model does not go on from there, it is left off the scale.
+
+    Args:
+        ask: what `positions` answer.
+        start: of the answer, in characters of `text_of(positions)`.
+        answers: in small letters.
+
+    Raises:
+        NoAnswer: none of the answers has any probability.
+    """
+    ends = list(accumulate(len(position.token) for position in positions))
+    place = bisect_right(ends, start)
+    if place == len(positions):
+        raise NoAnswer("the reply ends before this answer")
+    before = ends[place - 1] if place else 0
+    text = text_of(positions)
+    going_on = replace(ask, prefill=text[:start], max_tokens=1)
+    mass = yield from _masses_within(
+        going_on, positions[place:], text[before:start].lstrip(), answers
+    )
+    return _shares(mass)
+
+
+def _masses_within(
+    ask: Ask, shown: Sequence[Position], lead: str, answers: Sequence[str], written: str = ""
+) -> Generator[Ask, Reply, dict[str, float]]:
+    """As `_masses`, of tokens that begin with `lead`."""
+    mass = dict.fromkeys(answers, 0.0)
+    begun: dict[str, float] = {}
+    for token, logprob in shown[0].top:
+        piece, whole = _part_of(_rest(token, lead, written), answers)
+        if whole:
+            mass[piece] += math.exp(logprob)
+        elif piece:
+            begun[piece] = begun.get(piece, 0.0) + math.exp(logprob)
+    wrote, _ = _part_of(_rest(shown[0].token, lead, written), answers)
+    seen = sum(mass.values()) + sum(begun.values())
+    in_one_token = {answer for answer, p in mass.items() if p > 0}
+    for piece, p in begun.items():
+        tails = tuple(answer[len(piece) :] for answer in answers if answer.startswith(piece))
+        after: Mapping[str, float]
+        if piece == wrote and len(shown) > 1:
+            after = yield from _masses_within(ask, shown[1:], "", tails, written + piece)
+        elif len(tails) == 1:
+            after = {tails[0]: 1.0}
+        elif "" in tails and any(piece + tail in in_one_token for tail in tails):
+            # The tokenizer has a token for 10: one that means 10 does not begin with 1.
+            after = {"": 1.0}
+        elif p < _NEGLIGIBLE * seen:
+            continue
+        else:
+            reply = yield replace(ask, prefill=ask.prefill + written + piece)
+            if not reply.logprobs or reply.refusal is not None:
+                continue
+            after = yield from _masses_within(ask, reply.logprobs, "", tails, written + piece)
+        for tail, share in after.items():
+            mass[piece + tail] += p * share
+    return mass
+
+
+def _rest(token: str, lead: str, written: str) -> str | None:
+    """What a token adds to an answer, and what follows; None where it goes another way."""
+    token = token.translate(_SIGNS).lower()
+    if written:
+        return token
+    # White space before an answer is none of it, but a token of white space is no answer.
+    token = token.lstrip()
+    if not token.startswith(lead.lower()):
+        return None
+    return token[len(lead) :].lstrip() or None
+
+
+def _part_of(rest: str | None, answers: Sequence[str]) -> tuple[str, bool]:
+    """The part of an answer that `rest` begins with ("" if none), and whether it is a whole one."""
+    if rest is None:
+        return "", False
+    for answer in sorted(answers, key=len, reverse=True):
+        if rest.startswith(answer) and _END.match(rest, len(answer)):
+            goes_on = rest == answer and any(
+                other != answer and other.startswith(answer) for other in answers if answer
+            )
+            return answer, not goes_on
+    if rest and any(answer.startswith(rest) for answer in answers):
+        return rest, False
+    return "", False

@@ -1,0 +1,251 @@
+"""What sways scores besides the responses, on ratings small enough to work out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isnan, log2
+
+import numpy as np
+import pytest
+
+from panel.audit.bias import BIASES, Span, biases, leniency, position, self_preference
+from panel.statistics import Ratings, Reason, Row
+
+NAN = float("nan")
+TEN = Span(1, 10, whole=True)
+
+
+def some_ratings(scores: np.ndarray | list[list[float]], **changes: object) -> Ratings:
+    """Ratings, on one dimension if there is no third axis, by two personas through each of two
+    models, of responses by gpt-5 and a human in turn, a pair to each prompt."""
+    array = np.asarray(scores, dtype=float)
+    n = len(array)
+    models = ("openai:gpt-5", "openai:gpt-5", "anthropic:claude-4", "anthropic:claude-4")
+    ratings = Ratings(
+        scores=array[:, :, None] if array.ndim == 2 else array,
+        items=tuple(f"r{i}" for i in range(n)),
+        raters=("a|gpt", "b|gpt", "a|claude", "b|claude"),
+        dimensions=("clarity", "depth", "kind")[: 1 if array.ndim == 2 else array.shape[2]],
+        groups=models,
+        prompts=tuple(f"p{i // 2}" for i in range(n)),
+        sources=tuple(("gpt-5", "human")[i % 2] for i in range(n)),
+        personas=("a", "b", "a", "b"),
+    )
+    return replace(ratings, **changes)  # type: ignore[arg-type]
+
+
+def found(rows: list[Row]) -> Mapping[tuple[str, str, str], Row]:
+    """Rows by statistic, group and dimension."""
+    return {(row.statistic, row.group, row.dimension): row for row in rows}
+
+
+# Position
+
+
+def test_position() -> None:
+    """First won 6 of 10, second 2, ties 2: (6 − 2) / 10; both orders of three pairs."""
+    (row,) = position([2, 2, 2], [1, 1, 0], [1, 1, 0], ["p", "q", "r"])
+    assert row.statistic == "position_bias"
+    assert row.value == pytest.approx(0.4)
+    assert row.n_items == 3
+    # Drawing only p or q gives (2 − 1) / 4, only r gives 2 / 2.
+    assert 0.25 <= row.ci_low < row.value < row.ci_high <= 1
+
+
+def test_a_judge_without_position_bias() -> None:
+    """Who prefers the same response in both orders wins once from each place."""
+    (row,) = position([1, 1], [1, 1], [0, 0], ["p", "q"])
+    assert row.value == 0
+
+
+def test_no_comparisons() -> None:
+    """Without comparisons it is undefined, and it is said why; a count below 0 is refused."""
+    (row,) = position([], [], [], [])
+    assert isnan(row.value)
+    assert Reason.NO_BOTH_ORDERS in row.note
+    with pytest.raises(ValueError, match="counted"):
+        position([-1], [1], [0], ["p"])
+
+
+# Leniency
+
+
+def test_leniency() -> None:
+    """A judge's deviation is from the mean of all who rated the response, alone it has none."""
+    deviations = leniency([[1.0, 3.0, NAN], [2.0, 4.0, 6.0], [5.0, NAN, NAN]])
+    expected = [[-1.0, 1.0, NAN], [-2.0, 0.0, 2.0], [NAN, NAN, NAN]]
+    assert deviations == pytest.approx(np.array(expected), nan_ok=True)
+    rows = found(biases(some_ratings([[1, 3, 2, 2], [4, 6, 5, 5]]), {"clarity": TEN}))
+    assert rows["leniency", "a|gpt", "clarity"].value == -1
+    assert rows["leniency", "b|gpt", "clarity"].value == 1
+    assert rows["leniency", "a|claude", "clarity"].value == 0
+
+
+# Length
+
+
+def test_length_within_systems() -> None:
+    """A system that writes more and better makes no bias; longer being better inside one does."""
+    longer_is_better = some_ratings([[i // 2 + 1 + 4 * (i % 2)] * 4 for i in range(8)])
+    lengths = [100 + 10 * (i // 2) + 1000 * (i % 2) for i in range(8)]
+    rows = found(biases(longer_is_better, {"clarity": TEN}, lengths))
+    assert rows["length_correlation", "all", "clarity"].value == pytest.approx(1)
+    better_writer = some_ratings([[3 + (i // 2) % 2 + 4 * (i % 2)] * 4 for i in range(8)])
+    # Inside a system: lengths 0, 1, 2, 3 with scores 3, 4, 3, 4: r = 1 / √5.
+    rows = found(biases(better_writer, {"clarity": TEN}, lengths))
+    assert rows["length_correlation", "all", "clarity"].value == pytest.approx(1 / np.sqrt(5))
+    assert rows["length_correlation", "all", "clarity"].n_raters == 4
+
+
+def test_lengths_that_are_not_known() -> None:
+    """Without lengths the correlation is undefined, and it is said why."""
+    rows = found(biases(some_ratings(np.arange(16).reshape(4, 4)), {"clarity": TEN}))
+    row = rows["length_correlation", "all", "clarity"]
+    assert isnan(row.value)
+    assert Reason.NO_LENGTHS in row.note
+
+
+# Self-preference
+
+
+def test_self_preference() -> None:
+    """What a family gives its own beyond what others give it, less the same for others'."""
+    # gpt judges: own 9, 8; others' 6. claude judges: gpt's 7, 7; others' 5.
+    scores = [[9.0, 9.0, 7.0], [8.0, 8.0, 7.0], [6.0, 6.0, 5.0]]
+    openai, anthropic = self_preference(
+        scores, ["openai", "openai", "anthropic"], ["openai", "openai", "human"]
+    )
+    # Gaps: 2, 1 on its own, 1 on the human's: 1.5 − 1.
+    assert openai.estimate.value == pytest.approx(0.5)
+    assert (openai.n_own, openai.n_others) == (2, 1)
+    assert anthropic.estimate.reason == Reason.NO_OWN_FAMILY
+    # Drawn twice, the second response's gap of 1 leaves nothing.
+    assert openai.resampled(np.array([[0.0, 2.0, 1.0]]))[0] == pytest.approx(0)
+
+
+def test_a_lenient_family_does_not_prefer_itself() -> None:
+    """A family that gives everybody a point more has no self-preference."""
+    scores = np.array([[7.0, 6.0], [5.0, 4.0], [9.0, 8.0]])
+    (one, two) = self_preference(scores, ["openai", "anthropic"], ["openai", "human", "anthropic"])
+    assert one.estimate.value == two.estimate.value == 0
+
+
+@pytest.mark.parametrize(
+    ("judges", "authors", "reason"),
+    [
+        (["openai", None], ["openai", "human"], Reason.NO_OTHER_JUDGES),
+        (["openai", "meta"], [None, "human"], Reason.NO_OWN_FAMILY),
+        (["openai", "meta"], ["openai", None], Reason.NO_OTHER_AUTHORS),
+    ],
+)
+def test_unknown_families_are_left_out(
+    judges: list[str | None], authors: list[str | None], reason: Reason
+) -> None:
+    """An unknown family is neither one's own nor another's."""
+    first, *_ = self_preference([[7.0, 6.0], [5.0, 4.0]], judges, authors)
+    assert first.estimate.reason == reason
+
+
+def test_families_of_a_run() -> None:
+    """Rows by family, and their mean; names that tell none are listed."""
+    ratings = some_ratings([[9, 9, 7, 7], [5, 5, 5, 5], [8, 8, 7, 7], [6, 6, 6, 6]])
+    rows = found(biases(ratings, {"clarity": TEN}))
+    # openai: gaps 2 and 1 on its own, 0 and 0 on the human's; anthropic wrote nothing.
+    assert rows["self_preference", "openai", "clarity"].value == pytest.approx(1.5)
+    assert rows["self_preference", "all", "clarity"].value == pytest.approx(1.5)
+    assert isnan(rows["self_preference", "anthropic", "clarity"].value)
+    unknown = replace(ratings, sources=("gpt-5", "s1", "gpt-5", "s1"))
+    row = found(biases(unknown, {"clarity": TEN}))["self_preference", "all", "clarity"]
+    assert "family not known: s1" in row.note
+    assert Reason.NO_OTHER_AUTHORS in row.note
+
+
+# Compression
+
+
+def test_compression() -> None:
+    """Entropy and the commonest value's share, of whole points on a scale of whole numbers."""
+    # Weighted scores are brought to the nearest point: 7 × 4, 8 × 2, 6 × 2.
+    scores = [[7.1, 6.9, 7.4, 8.2], [7.2, 7.9, 6.2, 5.8]]
+    rows = found(biases(some_ratings(scores), {"clarity": TEN}))
+    entropy = rows["score_entropy", "all", "clarity"]
+    assert entropy.value == pytest.approx(1.5)
+    assert f"at most {log2(10):.2f} bits" in entropy.note
+    assert rows["mode_share", "all", "clarity"].value == 0.5
+    assert "the value 7" in rows["mode_share", "all", "clarity"].note
+    assert rows["score_entropy", "a|gpt", "clarity"].value == 0
+    assert rows["mode_share", "b|claude", "clarity"].value == 0.5
+
+
+def test_a_real_scale_has_ten_parts() -> None:
+    """Shares in the same tenth are taken for the same; the top belongs to the last tenth."""
+    span = Span(0, 1, whole=False)
+    assert span.values(np.array([0.0, 0.09, 0.1, 0.95, 1.0])).tolist() == [0, 0, 1, 9, 9]
+    scores = [[0.01, 0.02, 0.03, 0.04], [0.99, 1.0, 0.91, 0.93]]
+    rows = found(biases(some_ratings(scores), {"clarity": span}))
+    assert rows["score_entropy", "all", "clarity"].value == 1
+
+
+# Personas
+
+
+def test_personas_that_make_no_difference() -> None:
+    """Personas who all say the same carry nothing; who differ by a constant, their means do."""
+    rows = found(biases(some_ratings([[3, 3, 1, 2], [7, 7, 3, 4], [5, 5, 5, 6]]), {"clarity": TEN}))
+    assert rows["persona_share", "openai:gpt-5", "clarity"].value == pytest.approx(0, abs=1e-12)
+    assert rows["residual_share", "openai:gpt-5", "clarity"].value == pytest.approx(0, abs=1e-12)
+    # As in test_rater_share: personas 0.5 of 4.5.
+    share = rows["persona_share", "anthropic:claude-4", "clarity"]
+    assert share.value == pytest.approx(0.5 / 4.5)
+
+
+# Several dimensions
+
+
+def test_dimensions_and_their_mean() -> None:
+    """Every bias is told on each dimension by numbers and on their mean; categories are left out;
+    compression pools what shares a scale."""
+    rng = np.random.default_rng(5)
+    scores = rng.integers(1, 11, size=(6, 4, 3)).astype(float)
+    scores[:, :, 2] = rng.integers(0, 3, size=(6, 4))
+    ratings = some_ratings(scores)
+    rows = biases(ratings, {"clarity": TEN, "depth": TEN}, np.arange(6) * 10)
+    cells = found(rows)
+    assert {row.dimension for row in rows} == {"clarity", "depth", "all"}
+    both = leniency(scores[:, :, :2].mean(axis=2))[:, 0].mean()
+    assert cells["leniency", "a|gpt", "all"].value == pytest.approx(both)
+    counts = np.unique(scores[:, :, :2], return_counts=True)[1] / 48
+    pooled = -np.sum(counts * np.log2(counts))
+    assert cells["score_entropy", "all", "all"].value == pytest.approx(pooled)
+    assert cells["score_entropy", "all", "all"].n_raters == 4
+    other = found(biases(ratings, {"clarity": TEN, "depth": Span(0, 10, whole=True)}))
+    assert ("score_entropy", "all", "all") not in other
+    assert ("score_entropy", "all", "depth") in other
+
+
+def test_intervals_are_seeded() -> None:
+    """The same ratings give the same intervals; another seed gives others."""
+    rng = np.random.default_rng(6)
+    ratings = some_ratings(rng.integers(1, 11, size=(12, 4)))
+    once, again = (biases(ratings, {"clarity": TEN}) for _ in range(2))
+    assert repr(once) == repr(again)
+    other = biases(ratings, {"clarity": TEN}, settings=replace(BIASES, seed=1))
+    assert repr(once) != repr(other)
+
+
+def test_gaps() -> None:
+    """A judge who rated nothing has no figure, each with its reason; the others keep theirs."""
+    scores = np.array([[3, 4, 5, NAN], [7, 7, 3, NAN], [5, 6, 5, NAN], [2, 2, 4, NAN]])
+    rows = found(biases(some_ratings(scores), {"clarity": TEN}, [10, 20, 30, 40]))
+    assert isnan(rows["leniency", "b|claude", "clarity"].value)
+    assert Reason.NO_SHARED_ITEMS in rows["leniency", "b|claude", "clarity"].note
+    assert Reason.NO_RATINGS in rows["score_entropy", "b|claude", "clarity"].note
+    assert Reason.FEW_RATERS in rows["persona_share", "anthropic:claude-4", "clarity"].note
+    assert not isnan(rows["leniency", "a|gpt", "clarity"].value)
+
+
+def test_ratings_of_no_run_are_refused() -> None:
+    """Biases are of personas through models that read systems' responses."""
+    with pytest.raises(ValueError, match="ratings of a run"):
+        biases(some_ratings([[1, 2, 3, 4]], sources=None), {"clarity": TEN})

