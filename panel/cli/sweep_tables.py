@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from rich.box import SIMPLE_HEAD
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from graphs.framing import BASELINE
 from panel.models.weights import NOTICE
 from panel.sweep.deltas import LEVEL, Cell, Mean
 from panel.sweep.folder import PLOTS, plots_at_hand
@@ -21,8 +23,9 @@ _REJECTED_SHOWN = 10
 
 
 def show_sweep(sweep: Sweep, console: Console) -> None:
-    """Δ by dimension and condition for each system, then the gaps, then what it comes to."""
+    """Scores and Δ by dimension and condition for each system, the gaps, what it comes to."""
     for system in sweep.systems:
+        console.print(_scores(sweep, system))
         console.print(_deltas(sweep, system))
     plan = sweep.plan
     console.print(
@@ -47,6 +50,29 @@ def show_sweep(sweep: Sweep, console: Console) -> None:
         _show_profile(profile, console)
     _show_limits(sweep, console)
     _show_missing(sweep, console)
+
+
+def _scores(sweep: Sweep, system: str) -> Table:
+    labels = {BASELINE: "Baseline", **labels_of(sweep.plan)}
+    table = Table(
+        title=f"Scores of {system}, with standard errors over prompts",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("dimension", overflow="fold")
+    for name in sweep.conditions:
+        table.add_column(Text(labels[name]), justify="right")
+    means, errors = (array[sweep.systems.index(system)] for array in sweep.scores_over_prompts())
+    for d, dimension in enumerate(sweep.rubric.numeric):
+        row = [_score(mean, error) for mean, error in zip(means[:, d], errors[:, d], strict=True)]
+        table.add_row(Text(dimension.label), *row)
+    return table
+
+
+def _score(mean: float, error: float) -> str:
+    if math.isnan(mean):
+        return "–"
+    return f"{mean:.2f}" if math.isnan(error) else f"{mean:.2f} ± {error:.2f}"
 
 
 def _deltas(sweep: Sweep, system: str) -> Table:

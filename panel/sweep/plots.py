@@ -145,8 +145,10 @@ def scorecard(sweep: Sweep) -> Figure:
         n_dimensions, n_conditions = len(sweep.dimensions), len(sweep.conditions)
         size = (0.9 + n_dimensions * max(1.0, 0.2 * n_conditions), 3.0)
         figure, axes = _grid(len(sweep.systems), size, right=0.0, bottom=0.95)
-        for axis, system, scores in zip(axes, sweep.systems, sweep.scores, strict=True):
-            _scores(axis, sweep, scores)
+        for axis, system, means, errors in zip(
+            axes, sweep.systems, *sweep.scores_over_prompts(), strict=True
+        ):
+            _scores(axis, sweep, means, errors)
             axis.set_title(system, fontsize=10)
         handles, names = axes[0].get_legend_handles_labels()
         figure.legend(
@@ -157,23 +159,22 @@ def scorecard(sweep: Sweep) -> Figure:
         return figure
 
 
-def _scores(axis: Axes, sweep: Sweep, scores: Array) -> None:
-    """Points of one system; `scores` is (prompts, conditions, dimensions)."""
+def _scores(axis: Axes, sweep: Sweep, means: Array, errors: Array) -> None:
+    """Points of one system; means and errors are (conditions, dimensions)."""
     n_conditions = len(sweep.conditions)
     step = 0.8 / n_conditions
     labels = {BASELINE: "Baseline", **labels_of(sweep.plan)}
     middles = np.arange(len(sweep.dimensions), dtype=float)
     for c, condition in enumerate(sweep.conditions):
-        means, errors = _over_prompts(scores[:, c])
         look: dict[str, Any] = {"marker": "o", "color": "black"}
         if c:
             place = (c - 1) % len(_COLOURS)
             look = {"marker": _MARKERS[place], "color": _COLOURS[place]}
         else:
-            axis.hlines(means, middles - 0.42, middles + 0.42, colors="black", linewidth=0.8)
+            axis.hlines(means[c], middles - 0.42, middles + 0.42, colors="black", linewidth=0.8)
         axis.errorbar(
-            middles - 0.4 + step * (c + 0.5), means, yerr=errors, linestyle="none", markersize=5,
-            capsize=2, elinewidth=0.9, markeredgecolor="black", markeredgewidth=0.5,
+            middles - 0.4 + step * (c + 0.5), means[c], yerr=errors[c], linestyle="none",
+            markersize=5, capsize=2, elinewidth=0.9, markeredgecolor="black", markeredgewidth=0.5,
             label=labels[condition], **look,
         )  # fmt: skip
     for edge in middles[1:] - 0.5:
@@ -188,19 +189,6 @@ def _scores(axis: Axes, sweep: Sweep, scores: Array) -> None:
     axis.set_axisbelow(True)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
-
-
-def _over_prompts(scores: Array) -> tuple[Array, Array]:
-    """Means and standard errors (n − 1) over prompts of (prompts, dimensions)."""
-    counts = np.sum(~np.isnan(scores), axis=0)
-    means, errors = np.full(scores.shape[1], np.nan), np.full(scores.shape[1], np.nan)
-    for d, n in enumerate(counts):
-        kept = scores[~np.isnan(scores[:, d]), d]
-        if n:
-            means[d] = kept.mean()
-        if n > 1:
-            errors[d] = kept.std(ddof=1) / math.sqrt(n)
-    return means, errors
 
 
 def _grid(

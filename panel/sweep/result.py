@@ -15,7 +15,7 @@ from graphs.framing import BASELINE, Variant
 from graphs.sweeping import Answer
 from panel.batch import Batch
 from panel.run import Run, number
-from panel.statistics.arrays import Array
+from panel.statistics.arrays import Array, divide
 from panel.sweep.deltas import LEVEL, Cell, Composite, Gap, Mean, Names, measure
 from panel.sweep.plan import Plan
 from panel.sweep.profiles import Profile, profiles
@@ -105,6 +105,17 @@ class Sweep:
             place = tuple(names[part] for names, part in zip(places, parts, strict=True))
             scores[place] = [verdict.dimensions[name].mean for name in self.dimensions]
         return scores
+
+    def scores_over_prompts(self) -> tuple[Array, Array]:
+        """Means of the scores and their standard errors (n − 1) over prompts.
+
+        Both have the shape (s, 1 + c, d), NaN where there are no scores, or too few.
+        """
+        there = ~np.isnan(self.scores)
+        n = there.sum(axis=1).astype(np.float64)
+        means = divide(np.where(there, self.scores, 0.0).sum(axis=1), n)
+        squares = np.where(there, (self.scores - means[:, None]) ** 2, 0.0).sum(axis=1)
+        return means, np.sqrt(divide(divide(squares, n - 1), n))
 
     @property
     def rejected(self) -> list[Variant]:

@@ -185,3 +185,16 @@ def test_a_rubric_of_real_numbers_can_be_drawn(server: Server) -> None:
     low, high = scorecard(sweep).axes[0].get_ylim()
     assert -0.1 < low < 0 < 1 < high < 1.1
     assert sweep.scores.shape == (1, 1, 2, 7)
+
+
+def test_scores_over_prompts_by_hand(swept: Sweep) -> None:
+    """Means and standard errors are those of numpy, prompt by prompt; a gap is left out."""
+    swept.scores[0, 0, 0, 0] = np.nan
+    means, errors = swept.scores_over_prompts()
+    kept = swept.scores[0, 1:, 0, 0]
+    assert means[0, 0, 0] == pytest.approx(kept.mean())
+    assert errors[0, 0, 0] == pytest.approx(kept.std(ddof=1) / len(kept) ** 0.5)
+    whole = swept.scores[1, :, 2, 3]
+    assert errors[1, 2, 3] == pytest.approx(whole.std(ddof=1) / 6**0.5)
+    swept.scores[0, 1:, 0, 0] = np.nan
+    assert np.isnan(swept.scores_over_prompts()[0][0, 0, 0])
