@@ -65,6 +65,10 @@ class Judgment:
 
     `scores` are its ratings by number, `labels` those by category; neither has an entry for
     a dimension that was left unrated.
+
+    In a later round than the first, `changed_because` is what the judge says changed its mind,
+    None where it changed nothing or names nothing. `kept` is set where a revision failed, to how
+    it ended; the ratings are then those of the round before.
     """
 
     prompt_id: str
@@ -83,6 +87,8 @@ class Judgment:
     cached: bool = False
     error: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    changed_because: str | None = None
+    kept: Status | None = None
 
 
 @dataclass(frozen=True, slots=True)

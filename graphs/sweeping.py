@@ -27,6 +27,7 @@ from langgraph.types import Send
 
 from graphs import judging
 from graphs.comparing import Comparison, compare
+from graphs.deliberation import standing
 from graphs.framing import BASELINE, Framings, Prompt
 from graphs.judging import Unanswered, judging_graph
 from graphs.records import Judgment, Response
@@ -259,11 +260,11 @@ async def judge(job: Judging, runtime: Runtime[Means]) -> dict[str, Any]:
     """The whole panel on one response. It is told neither the condition nor the system."""
     means = runtime.context
     async with means.desk:
-        done = await judging_graph().ainvoke(
-            cast(Any, {"response": job["response"]}), context=means.judging
-        )
+        graph = judging_graph(deliberating=means.judging.deliberation is not None)
+        done = await graph.ainvoke(cast(Any, {"response": job["response"]}), context=means.judging)
     runtime.stream_writer(done["verdict"])
-    return {"judged": {job["response"]: done["judgments"]}}
+    # Where the panel deliberated, what its judges said last.
+    return {"judged": {job["response"]: list(standing(done["judgments"]).values())}}
 
 
 def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
@@ -290,7 +291,7 @@ def sweeping_graph() -> CompiledStateGraph[State, Means, State, State]:
     builder = StateGraph(State, context_schema=Means)
     builder.add_node("rewrite", rewrite)
     builder.add_node("respond", respond)
-    builder.add_node("judge", judge)  # type: ignore[call-overload]
+    builder.add_node("judge", cast(Any, judge))
     builder.add_node("compare", conclude)
     builder.add_conditional_edges(START, begin, ["rewrite", "judge", "compare"])
     builder.add_edge("rewrite", "respond")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import orjson
 
 from graphs import Judge, Response
+from graphs.deliberation import Deliberation
 from graphs.judging import Means
 from panel.calls.budget import Budget, Caps
 from panel.calls.cache import ReplyCache, default_folder
@@ -54,6 +55,9 @@ def judging_means(
     judges: Sequence[Judge],
     texts: Mapping[str, Response],
     caller: Caller,
+    *,
+    deliberation: Deliberation | None,
+    seed: int,
 ) -> Means:
     """What the judging graph needs. `texts` may grow while it runs."""
 
@@ -69,6 +73,8 @@ def judging_means(
     return Means(
         rubric=rubric,
         layout=seats[0].layout,
+        deliberation=deliberation,
+        seed=seed,
         apart=frozenset(seat.id for seat in seats if seat.apart),
         personas={persona.id: persona for persona in personas},
         judges=judges,

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import personas as persona_library
 import rubrics as rubric_library
 from graphs import Judge, Judgment, Response, Verdict
+from graphs.deliberation import Deliberation
 from graphs.judging import Abort, Means, judging_graph
 from panel.batch import Batch, as_async, identified_async
 from panel.calling import calling, concurrency_of, in_a_loop, judging_means
@@ -49,6 +50,7 @@ from panel.seating import (
     persona_set,
     rated_by,
     refuse_repeats,
+    refuse_unrevealed,
     rubric_of,
     seats,
 )
@@ -84,6 +86,8 @@ class Panel:
             a model then reads once for all of them, or with who the judge is.
         replicates: how often each persona is asked through each model; every answer is an
             annotator of its own.
+        deliberation: whether and how judges, once each has read alone, see the others' readings
+            and may revise; None, they do not.
         concurrency: calls in flight at most, for each model that sets no limit itself; by
             default as many as its provider is found to take.
         seed: of the resampling behind intervals.
@@ -95,8 +99,8 @@ class Panel:
 
     Raises:
         ConfigurationError: a model cannot be had (says what is missing), an elicitation
-            cannot serve the rubric, models rate different dimensions, or replicates would
-            repeat themselves.
+            cannot serve the rubric, models rate different dimensions, replicates would
+            repeat themselves, or deliberation would reveal reasons that nobody gives.
         InputError: a persona set or rubric cannot be read; lists every fault.
     """
 
@@ -111,6 +115,7 @@ class Panel:
         elicitation: str | None = None,
         layout: Layout = "shared-prefix",
         replicates: int = 1,
+        deliberation: Deliberation | None = None,
         concurrency: int | None = None,
         seed: int = 0,
     ) -> None:
@@ -128,6 +133,8 @@ class Panel:
         self._models = seats(several, elicitation, layout, voices, self.rubric)
         self.rated = rated_by(self._models, self.rubric)
         refuse_repeats(self._models, replicates)
+        refuse_unrevealed(self._models, deliberation)
+        self._deliberation = deliberation
         self._replicates = replicates
         self._concurrency = concurrency
         self.judges = tuple(
@@ -138,8 +145,17 @@ class Panel:
         )
 
     @classmethod
-    def from_file(cls, path: str | Path, *, concurrency: int | None = None) -> Panel:
-        """The panel that a YAML file describes; paths in it are relative to it."""
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        deliberation: Deliberation | None = None,
+        concurrency: int | None = None,
+    ) -> Panel:
+        """The panel that a YAML file describes; paths in it are relative to it.
+
+        `deliberation` takes the place of the file's.
+        """
         path = Path(path)
         file = load_definition(path, PanelFile)
         return cls(
@@ -149,6 +165,7 @@ class Panel:
             elicitation=file.elicitation,
             layout=file.layout,
             replicates=file.replicates,
+            deliberation=deliberation or file.deliberation,
             concurrency=concurrency,
             seed=file.seed,
         )
@@ -200,7 +217,14 @@ class Panel:
         """
         batch = Batch(responses)
         refuse_too_long(self._models, batch, self.rubric, self.personas[0])
-        run = Run(batch, self.judges, self.rated, prices=self.prices, seed=self.seed)
+        run = Run(
+            batch,
+            self.judges,
+            self.rated,
+            prices=self.prices,
+            seed=self.seed,
+            deliberating=self._deliberation is not None,
+        )
         refuse_unpriced(self._models, caps)
         async with self._calling(caps) as caller:
             await refuse_without_logprobs(self._models, caller)
@@ -236,7 +260,15 @@ class Panel:
         batch = Batch(responses)
         with closing(ReplyCache(default_folder())) as cache:
             return [
-                estimate(model, self.rubric, self.personas, self._replicates, batch, cache)
+                estimate(
+                    model,
+                    self.rubric,
+                    self.personas,
+                    self._replicates,
+                    1 + (self._deliberation.rounds if self._deliberation else 0),
+                    batch,
+                    cache,
+                )
                 for model in self._models
             ]
 
@@ -313,6 +345,7 @@ class Panel:
                 rubric=self.rated,
                 prices=self.prices | {name: seat.price for name, seat in plan.lines.items()},
                 manifest=self._manifest(),
+                deliberating=self._deliberation is not None,
                 embedded=all(model.embedded for model in self._models),
             )
             return await run_sweep(plan, site, out=out, on_event=on_event)
@@ -328,9 +361,8 @@ class Panel:
 
         plan = self._planned(prompts, targets, options)
         with closing(ReplyCache(default_folder())) as cache:
-            return estimate_sweep(
-                plan, self._models, self.rubric, self.personas, self._replicates, cache
-            )
+            counted, batch = estimate_sweep(plan, cache)
+        return [*counted, *self.estimate(batch)]
 
     def _planned(
         self, prompts: Sequence[str | Prompt] | None, targets: Models, options: Options
@@ -358,12 +390,21 @@ class Panel:
         return math.ceil(3 * calls / len(self.judges)) + 1
 
     def _means(self, texts: Mapping[str, Response], caller: Caller) -> Means:
-        return judging_means(self.rubric, self._models, self.personas, self.judges, texts, caller)
+        return judging_means(
+            self.rubric,
+            self._models,
+            self.personas,
+            self.judges,
+            texts,
+            caller,
+            deliberation=self._deliberation,
+            seed=self.seed,
+        )
 
     async def _read(
         self, responses: AsyncIterator[Response], caller: Caller, on_judgment: OnJudgment
     ) -> AsyncIterator[Verdict]:
-        graph = judging_graph()
+        graph = judging_graph(deliberating=self._deliberation is not None)
         numbers = count()
         texts: dict[str, Response] = {}
         means = self._means(texts, caller)
@@ -434,6 +475,7 @@ class Panel:
             ],
             "layout": self._layout,
             "replicates": self._replicates,
+            "deliberation": self._deliberation and self._deliberation.model_dump(),
             "seed": self.seed,
             "prompts": {model.id: self._prompt_digest(model) for model in self._models},
             "version": version("persona-panel"),

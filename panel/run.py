@@ -59,6 +59,10 @@ class Run:
         categories: for each dimension that has them, the names of its categories.
         ratings: shape (n, j, d), NaN where missing. A category stands there as its place
             in `categories`, from 0: nominal, to be compared and never averaged.
+        before: the ratings before any deliberation, None where the panel did not deliberate.
+        deliberated: shape (n,), on which responses it did.
+        stated: shape (n, j), which judges said what changed their mind.
+        n_kept: how many revisions failed, by how they ended.
         reliability: which judges the rubric's composite leaves out, None if none.
         verdicts: in the order of the input.
         folder: where the run was written, if it was.
@@ -72,6 +76,7 @@ class Run:
         *,
         prices: Mapping[str, Price | None],
         seed: int,
+        deliberating: bool = False,
     ) -> None:
         self.items = tuple(batch.items)
         self.titles = batch.titles
@@ -87,6 +92,10 @@ class Run:
         self.usage: dict[str, Usage] = {}
         shape = (len(self.items), len(self.judges))
         self.ratings: NDArray[np.float64] = np.full((*shape, len(self.dimensions)), np.nan)
+        self.before = self.ratings.copy() if deliberating else None
+        self.deliberated = np.zeros(len(self.items), dtype=bool)
+        self.stated = np.zeros(shape if deliberating else (0, 0), dtype=bool)
+        self.n_kept: Counter[str] = Counter()
         self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
         self._verdicts: list[Verdict | None] = [None] * len(self.items)
         self._reasons: Counter[tuple[str, str]] = Counter()
@@ -94,15 +103,23 @@ class Run:
         self._column = {judge: j for j, judge in enumerate(self.judges)}
 
     def add(self, judgment: Judgment) -> None:
-        """Take a judgment in."""
+        """Take a judgment in; one of a later round takes the place of the one before."""
         i = self._row[judgment.prompt_id, judgment.id]
         j = self._column[judgment.judge]
         self._codes[i, j] = _CODE[judgment.status]
         if judgment.status == "scored":
             for d, dimension in enumerate(self.dimensions):
                 self.ratings[i, j, d] = self._rating(judgment, dimension)
-        elif judgment.error is not None:
-            self._reasons[judgment.status, judgment.error] += 1
+        else:
+            self.ratings[i, j] = math.nan
+        if judgment.error is not None:
+            self._reasons[judgment.kept or judgment.status, judgment.error] += 1
+        if judgment.round > 1:
+            self.deliberated[i] = True
+            self.stated[i, j] |= judgment.changed_because is not None
+            self.n_kept.update([judgment.kept] if judgment.kept else [])
+        elif self.before is not None:
+            self.before[i, j] = self.ratings[i, j]
         model = judgment.judge.model
         self.usage[model] = self.usage.get(model, Usage()) + judgment.usage
 

@@ -75,12 +75,13 @@ def scale_words(dimension: Dimension) -> str:
     return f"Whole number from {scale.min} ({scale.low}) to {scale.max} ({scale.high})."
 
 
-def opening(question: Question, task: str) -> tuple[str, str]:
+def opening(question: Question, task: str) -> tuple[str, ...]:
     """A question's first blocks: the task with the material, and who the judge is, in the
-    order of its layout."""
+    order of its layout; then what the judge is shown of its peers."""
     shared = f"{task}\n\n{material(question)}\n\n"
     own = f"{_viewpoint(question)}\n\n"
-    return (shared, own) if question.layout == "shared-prefix" else (own, shared)
+    blocks = (shared, own) if question.layout == "shared-prefix" else (own, shared)
+    return blocks if question.conference is None else (*blocks, question.conference)
 
 
 def _viewpoint(question: Question) -> str:

@@ -28,7 +28,7 @@ class ScoreProgress:
         self._prices = prices
         self._console = Console(stderr=True)
         self._started = self._shown = time.monotonic()
-        self._done = self._missing = self._fresh = 0
+        self._done = self._missing = self._revised = 0
         self._note = ""
         self._usage: dict[str, Usage] = {}
         self._bar: Progress | None = None
@@ -63,10 +63,12 @@ class ScoreProgress:
 
     def take(self, judgment: Judgment) -> None:
         """Count one more judgment."""
-        self._done += 1
-        self._missing += judgment.status not in ("scored", "abstained")
+        if judgment.round > 1:
+            self._revised += 1
+        else:
+            self._done += 1
+            self._missing += judgment.status not in ("scored", "abstained")
         if not judgment.cached:
-            self._fresh += 1
             model = judgment.judge.model
             self._usage[model] = self._usage.get(model, Usage()) + judgment.usage
         self._show()
@@ -111,4 +113,6 @@ class ScoreProgress:
         elif len(known) < len(costs):
             parts.append("price unknown")
         parts.append(f"{self._missing} missing")
+        if self._revised:
+            parts.append(f"{self._revised:,} read again")
         return ", ".join(parts)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.failures import refusals
-from panel.cli.options import Readers, caps, out, readers
+from panel.cli.options import Readers, caps, deliberating, out, readers
 
 if TYPE_CHECKING:
+    from graphs.deliberation import Deliberation
     from panel.calls.budget import Caps
     from panel.files.responses import ResponseFile
     from panel.panel import Panel
@@ -22,6 +23,7 @@ INCOMPLETE = 1
 @click.command()
 @click.argument("responses", metavar="RESPONSES")
 @readers
+@deliberating
 @out
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="Read the first N responses only."
@@ -35,6 +37,7 @@ INCOMPLETE = 1
 def score(
     responses: str,
     readers: Readers,
+    deliberation: Deliberation | None,
     folder: Path,
     limit: int | None,
     dry_run: bool,
@@ -54,7 +57,7 @@ def score(
     from panel.files.responses import ResponseFile
 
     batch = ResponseFile(responses, limit=limit)
-    panel = readers.panel()
+    panel = readers.panel(deliberation)
     if dry_run:
         _tell(panel, batch)
     else:

@@ -7,7 +7,6 @@ passed at once and were about as long as the prompt with two sentences before it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import orjson
@@ -16,14 +15,12 @@ from graphs import Response
 from graphs.framing import BASELINE, Prompt
 from graphs.rewriting import Step, rewriting
 from graphs.sweeping import question_for, response_of
-from panel.batch import Batch
 from panel.calls.cache import ReplyCache, key_of, page_of
-from panel.estimate import Estimate, estimate, tokenizer_of
+from panel.estimate import Estimate, tokenizer_of
 from panel.models.catalogue import cost
 from panel.seating import Seat
 from panel.sweep.plan import Plan
-from personas import Persona
-from rubrics import Ask, Reply, Rubric, Usage
+from rubrics import Ask, Reply, Usage
 
 _LEAD_IN = " I keep hearing people say so, and the longer I think of it the surer I am." * 2
 _WORD = "quality "
@@ -58,15 +55,8 @@ class _Count:
         )
 
 
-def estimate_sweep(
-    plan: Plan,
-    panel: Sequence[Seat],
-    rubric: Rubric,
-    personas: Sequence[Persona],
-    replicates: int,
-    cache: ReplyCache,
-) -> list[Estimate]:
-    """By rewriter, by target and by judge model; `judgments` of the first two are calls."""
+def estimate_sweep(plan: Plan, cache: ReplyCache) -> tuple[list[Estimate], list[Response]]:
+    """By rewriter and by target (`judgments` are calls there), and the responses to be judged."""
     rewriters = {seat.id: _Count(seat) for seat in plan.rewriters}
     targets = {seat.id: _Count(seat) for seat in plan.targets}
     batch: list[Response] = []
@@ -82,12 +72,11 @@ def estimate_sweep(
             texts = _variants(plan, prompt, rewriters, names["rewriter"], names["checker"], cache)
             for count in targets.values():
                 batch += _answers(plan, prompt, texts, count, cache)
-    judges = [estimate(seat, rubric, personas, replicates, Batch(batch), cache) for seat in panel]
-    return [
+    counts = [
         *(count.estimate("rewriter") for count in rewriters.values()),
         *(count.estimate("target") for count in targets.values()),
-        *judges,
     ]
+    return counts, batch
 
 
 def _variants(

@@ -176,6 +176,7 @@ class Site:
     prices: Mapping[str, Price | None]
     manifest: dict[str, Any]
     embedded: bool
+    deliberating: bool
 
 
 async def run_sweep(
@@ -203,7 +204,14 @@ async def run_sweep(
     def finished(*, stopped: bool = False) -> Sweep:
         """What there is, and written; who has stopped a sweep need not wait for figures."""
         judged = Batch(gathered.judged(plan))
-        run = Run(judged, site.judges, site.rubric, prices=site.prices, seed=plan.seed)
+        run = Run(
+            judged,
+            site.judges,
+            site.rubric,
+            prices=site.prices,
+            seed=plan.seed,
+            deliberating=site.deliberating,
+        )
         gathered.fill(run)
         run.tally, run.elapsed_s = site.caller.tally, time.monotonic() - started
         sweep = Sweep(
