@@ -9,15 +9,19 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractAsyncContextManager, closing
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-
-import orjson
 
 import personas as persona_library
 import rubrics as rubric_library
@@ -25,11 +29,11 @@ from graphs import Judge, Judgment, Response, Verdict
 from graphs.deliberation import Deliberation
 from graphs.judging import Abort, Means, judging_graph
 from panel.batch import Batch, as_async, identified_async
+from panel.calling import calling, concurrency_of, in_a_loop, judging_means
 from panel.calls.allowance import MOST
-from panel.calls.budget import NO_CAPS, Budget, Caps
+from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.cache import ReplyCache, default_folder, key_of
-from panel.calls.caller import Caller, Line
-from panel.calls.gate import shared_gate
+from panel.calls.caller import Caller
 from panel.config import ModelConfig, PanelFile
 from panel.errors import RunStopped
 from panel.estimate import Estimate, estimate
@@ -51,11 +55,19 @@ from panel.seating import (
     seats,
 )
 from personas import Persona, PersonaSet
-from rubrics import Ask, Layout, Reply, Rubric
+from rubrics import Layout, Rubric
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from langchain_core.language_models import BaseChatModel
 
+    from graphs.framing import Prompt
+    from panel.sweep.plan import Models, Options, Plan
+    from panel.sweep.result import Sweep
+    from panel.sweep.running import OnEvent
+
+NOBODY: Mapping[str, Seat] = {}
 T = TypeVar("T")
 OnJudgment = Callable[[Judgment], None]
 
@@ -177,7 +189,7 @@ class Panel:
         on_judgment: OnJudgment | None = None,
     ) -> Run:
         """As `ascore`, from code that is not asynchronous; works where a loop runs, too."""
-        return _in_a_loop(self.ascore(responses, out=out, caps=caps, on_judgment=on_judgment))
+        return in_a_loop(self.ascore(responses, out=out, caps=caps, on_judgment=on_judgment))
 
     async def ascore(
         self,
@@ -214,7 +226,7 @@ class Panel:
             deliberating=self._deliberation is not None,
         )
         refuse_unpriced(self._models, caps)
-        async with self._means_to_call(caps) as caller:
+        async with self._calling(caps) as caller:
             await refuse_without_logprobs(self._models, caller)
             folder = RunFolder(Path(out), self._manifest()) if out is not None else None
 
@@ -271,7 +283,7 @@ class Panel:
         Responses are taken from the iterator only as fast as they are read. They come
         back in the order in which they are finished.
         """
-        async with self._means_to_call(NO_CAPS) as caller:
+        async with self._calling(NO_CAPS) as caller:
             await refuse_without_logprobs(self._models, caller)
             reading = self._read(
                 identified_async(as_async(responses)), caller, on_judgment or (lambda _: None)
@@ -279,35 +291,92 @@ class Panel:
             async for verdict in reading:
                 yield verdict
 
-    @asynccontextmanager
-    async def _means_to_call(self, caps: Caps) -> AsyncIterator[Caller]:
-        cache = ReplyCache(default_folder())
-        budget = Budget(caps, self.prices)
-        try:
-            yield Caller({model.id: self._line(model) for model in self._models}, cache, budget)
-        finally:
-            for model in self._models:
-                await model.speaker.aclose()
-            cache.close()
-
-    def _line(self, model: Seat) -> Line:
-        config = model.config
-        return Line(
-            speaker=model.speaker,
-            gate=shared_gate(
-                orjson.dumps(model.speaker.parameters, option=orjson.OPT_SORT_KEYS),
-                self._concurrency_of(model),
-                config.requests_per_minute,
-                config.tokens_per_minute,
-            ),
-            # What runs in this process cannot be hurried by giving up on it.
-            timeout_s=None if model.embedded else config.timeout,
-            one_by_one=model.embedded,
+    def sweep(
+        self,
+        prompts: Sequence[str | Prompt] | None = None,
+        targets: Models = (),
+        *,
+        out: str | Path | None = None,
+        caps: Caps = NO_CAPS,
+        on_event: OnEvent | None = None,
+        **options: Unpack[Options],
+    ) -> Sweep:
+        """As `asweep`, from code that is not asynchronous; works where a loop runs, too."""
+        return in_a_loop(
+            self.asweep(prompts, targets, out=out, caps=caps, on_event=on_event, **options)
         )
 
-    def _concurrency_of(self, model: Seat) -> int | None:
-        """None: as many as the provider takes, which is found out."""
-        return ENGINES if model.embedded else model.config.concurrency or self._concurrency
+    async def asweep(
+        self,
+        prompts: Sequence[str | Prompt] | None = None,
+        targets: Models = (),
+        *,
+        out: str | Path | None = None,
+        caps: Caps = NO_CAPS,
+        on_event: OnEvent | None = None,
+        **options: Unpack[Options],
+    ) -> Sweep:
+        """Find out what pressure does to the quality of targets' answers.
+
+        Each prompt is rewritten into every condition of a framing set, the targets answer
+        it and the variants that pass their checks, and the panel scores every answer.
+
+        Args:
+            prompts: questions as they are asked without pressure.
+            targets: whose robustness is measured; models as the panel's.
+            out: a folder to write the sweep to.
+            caps: what the whole sweep may spend.
+            on_event: told of each variant, answer, judgment and verdict as it is made.
+            options: see `panel.sweep.plan.Options`.
+
+        Raises:
+            as `ascore`, and for faults in prompts, framings and options.
+        """
+        from panel.sweep.running import Site, run_sweep
+
+        plan = self._planned(prompts, targets, options)
+        refuse_unpriced([*self._models, *plan.lines.values()], caps)
+        async with self._calling(caps, plan.lines) as caller:
+            await refuse_without_logprobs(self._models, caller)
+            site = Site(
+                caller=caller,
+                judging=lambda texts: self._means(texts, caller),
+                judges=self.judges,
+                rubric=self.rated,
+                prices=self.prices | {name: seat.price for name, seat in plan.lines.items()},
+                manifest=self._manifest(),
+                deliberating=self._deliberation is not None,
+                embedded=all(model.embedded for model in self._models),
+            )
+            return await run_sweep(plan, site, out=out, on_event=on_event)
+
+    def estimate_sweep(
+        self,
+        prompts: Sequence[str | Prompt] | None = None,
+        targets: Models = (),
+        **options: Unpack[Options],
+    ) -> list[Estimate]:
+        """What a sweep would take, model by model, the cache counted in; calls nothing."""
+        from panel.sweep.estimating import estimate_sweep
+
+        plan = self._planned(prompts, targets, options)
+        with closing(ReplyCache(default_folder())) as cache:
+            counted, batch = estimate_sweep(plan, cache)
+        return [*counted, *self.estimate(batch)]
+
+    def _planned(
+        self, prompts: Sequence[str | Prompt] | None, targets: Models, options: Options
+    ) -> Plan:
+        from panel.sweep.plan import plan_of
+
+        return plan_of(prompts, targets, options, self._models, self.rubric, self.rated, self.seed)
+
+    def _calling(
+        self, caps: Caps, more: Mapping[str, Seat] = NOBODY
+    ) -> AbstractAsyncContextManager[Caller]:
+        """The way to the panel's models, and to `more` under other names."""
+        named = {model.id: model for model in self._models} | dict(more)
+        return calling(named, caps, self._concurrency)
 
     def _responses_in_flight(self) -> int:
         """Enough that slow calls leave no gate idle (three times what may be in flight).
@@ -317,8 +386,20 @@ class Panel:
         """
         if all(model.embedded for model in self._models):
             return ENGINES
-        calls = sum(self._concurrency_of(model) or MOST for model in self._models)
+        calls = sum(concurrency_of(model, self._concurrency) or MOST for model in self._models)
         return math.ceil(3 * calls / len(self.judges)) + 1
+
+    def _means(self, texts: Mapping[str, Response], caller: Caller) -> Means:
+        return judging_means(
+            self.rubric,
+            self._models,
+            self.personas,
+            self.judges,
+            texts,
+            caller,
+            deliberation=self._deliberation,
+            seed=self.seed,
+        )
 
     async def _read(
         self, responses: AsyncIterator[Response], caller: Caller, on_judgment: OnJudgment
@@ -326,27 +407,7 @@ class Panel:
         graph = judging_graph(deliberating=self._deliberation is not None)
         numbers = count()
         texts: dict[str, Response] = {}
-
-        async def ask(judge: Judge, response: Response, ask: Ask) -> Reply:
-            page = _page_of(judge, response, caller)
-            return await caller.ask(judge.model, ask, page, judge.replicate)
-
-        async def forget(judge: Judge, response: Response, asks: Sequence[Ask]) -> None:
-            await caller.forget(asks, _page_of(judge, response, caller), judge.replicate)
-
-        means = Means(
-            rubric=self.rubric,
-            layout=self._layout,
-            deliberation=self._deliberation,
-            seed=self.seed,
-            apart=frozenset(model.id for model in self._models if model.apart),
-            personas={persona.id: persona for persona in self.personas},
-            judges=self.judges,
-            responses=texts,
-            ask=ask,
-            turn=caller.turn,
-            forget=forget,
-        )
+        means = self._means(texts, caller)
 
         async def judged(response: Response) -> Verdict:
             # A number: two ids joined could be two others, and a stream may repeat itself.
@@ -425,17 +486,3 @@ class Panel:
         sample = Response(id="id", prompt="prompt", text="text", system="system")
         ask = model.first_ask(self.rubric, self.personas[0], sample)
         return key_of(ask, 1).hex()[:16]
-
-
-def _page_of(judge: Judge, response: Response, caller: Caller) -> str:
-    return caller.page(judge.model, response.prompt, response.text, response.context)
-
-
-def _in_a_loop(work: Coroutine[Any, Any, T]) -> T:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    # A notebook's loop is already running here: the work gets one of its own, beside it.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()

@@ -29,6 +29,7 @@ class ScoreProgress:
         self._console = Console(stderr=True)
         self._started = self._shown = time.monotonic()
         self._done = self._missing = self._revised = 0
+        self._note = ""
         self._usage: dict[str, Usage] = {}
         self._bar: Progress | None = None
         if self._console.is_terminal:
@@ -70,15 +71,23 @@ class ScoreProgress:
         if not judgment.cached:
             model = judgment.judge.model
             self._usage[model] = self._usage.get(model, Usage()) + judgment.usage
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, tail=self._tail())
-        elif time.monotonic() - self._shown >= _LINE_EVERY_S:
-            self._print_line()
+        self._show()
+
+    def note(self, text: str) -> None:
+        """Show what has come of what goes before the judgments."""
+        self._note = text
+        self._show()
 
     @property
     def done(self) -> int:
         """How many judgments there are."""
         return self._done
+
+    def _show(self) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, tail=self._tail())
+        elif time.monotonic() - self._shown >= _LINE_EVERY_S:
+            self._print_line()
 
     def _print_line(self) -> None:
         self._shown = time.monotonic()
@@ -94,7 +103,8 @@ class ScoreProgress:
 
     def _tail(self) -> str:
         total = sum(self._usage.values(), Usage())
-        parts = [f"{self._rate():,.1f}/s", f"{total.input + total.output:,} tokens"]
+        parts = [self._note] if self._note else []
+        parts += [f"{self._rate():,.1f}/s", f"{total.input + total.output:,} tokens"]
         costs = [cost(self._prices[model], usage) for model, usage in self._usage.items()]
         known = [cost for cost in costs if cost is not None]
         if known and any(known):

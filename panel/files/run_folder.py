@@ -80,7 +80,9 @@ class RunFolder:
         replace_file(self.path / "summary.json", _pretty(run.summary()))
 
 
-_IDENTITY = ("personas", "rubric", "models", "layout", "replicates", "deliberation", "seed")
+_IDENTITY = (
+    "personas", "rubric", "models", "layout", "replicates", "deliberation", "seed", "sweep",
+)  # fmt: skip
 
 
 def as_line(judgment: Judgment) -> dict[str, Any]:
