@@ -31,6 +31,12 @@ class Reason(StrEnum):
     NOT_REACHED = "no subset reaches the threshold"
     ONE_LEVEL = "one level only"
     SPARSE = "judges rated fewer than half of the items each"
+    NOT_DELIBERATED = "no response was deliberated"
+    NO_MOVES = "no moves"
+    NO_DIRECTION = "no move with peers on one side of it"
+    NO_DIFFERENCE = "no move where the two had differed"
+    OTHER_SCALE = "not on the same scale"
+    FEW_TO_TELL = "fewer than six prompts"
 
 
 @dataclass(frozen=True, slots=True)
