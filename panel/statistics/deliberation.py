@@ -199,7 +199,7 @@ def spread_of(
         np.nanstd(np.where(both, scores, nan)[used], axis=1, ddof=1) for scores in (before, after)
     )
     return change_between(
-        resampled_mean(first), resampled_mean(last), [prompts[i] for i in used], seed=seed
+        resampled_mean(first), resampled_mean(last), [prompts[int(i)] for i in used], seed=seed
     )
 
 

@@ -68,32 +68,39 @@ def reordering(
     """
     first, last, both = shared(before, after)
     first, last = (np.where(both, np.round(side, 9), nan) for side in (first, last))
-    counts = np.zeros(4, dtype=np.intp)
-    for _, items in members(prompts, len(first)):
-        kept = items[both[items]]
-        counts += _pairs(first[kept], last[kept])
+    pairs = [_pairs(first[items], last[items]) for _, items in members(prompts, len(first))]
+    n_pairs, n_swapped, n_tied, n_untied = np.reshape(pairs, (-1, 4)).sum(axis=0).tolist()
     shifts = _systems(first, last, prompts, systems)
-    of_systems = correlation(
-        np.round([one.before for one in shifts], 9),
-        np.round([one.after for one in shifts], 9),
-        "tau_b",
+    return Reordering(
+        n_pairs,
+        n_swapped,
+        n_tied,
+        n_untied,
+        shifts,
+        over_prompts(within_prompts(first, last, prompts, "tau_b")),
+        correlation(
+            np.round([one.before for one in shifts], 9),
+            np.round([one.after for one in shifts], 9),
+            "tau_b",
+        ),
     )
-    inside = over_prompts(within_prompts(first, last, prompts, "tau_b"))
-    return Reordering(*map(int, counts), shifts, inside, of_systems)
 
 
-def _pairs(before: Array, after: Array) -> tuple[int, int, int, int]:
-    """Pairs, those swapped, those newly tied and those no longer tied."""
-    above = np.triu_indices(len(before), 1)
-    was, became = (
-        np.sign((side[:, None] - side[None, :])[above]) for side in (before, after)
-    )
-    return (
-        len(was),
-        int(np.sum(was * became < 0)),
-        int(np.sum((was != 0) & (became == 0))),
-        int(np.sum((was == 0) & (became != 0))),
-    )
+def _pairs(before: Array, after: Array) -> list[int]:
+    """Pairs with both composites, those swapped, those newly tied and those no longer tied."""
+    kept = ~np.isnan(before)
+    before, after = before[kept], after[kept]
+    counts = np.zeros(4, dtype=np.intp)
+    for place in range(len(before)):
+        was, became = (np.sign(side[place] - side[place + 1 :]) for side in (before, after))
+        counts += [
+            len(was),
+            np.sum(was * became < 0),
+            np.sum((was != 0) & (became == 0)),
+            np.sum((was == 0) & (became != 0)),
+        ]
+    found: list[int] = counts.tolist()
+    return found
 
 
 def _systems(
@@ -101,9 +108,7 @@ def _systems(
 ) -> tuple[SystemShift, ...]:
     """Every system, by its rank before."""
     none = np.empty((len(before), 0))
-    boards = [
-        rank_systems(systems, prompts, side, none, [], seed=0) for side in (before, after)
-    ]
+    boards = [rank_systems(systems, prompts, side, none, [], seed=0) for side in (before, after)]
     last = {entry.system: entry for entry in boards[1]}
     return tuple(
         SystemShift(

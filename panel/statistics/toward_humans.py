@@ -91,7 +91,7 @@ def toward_humans(
     first, last = (row_means(np.where(both, side, nan)) for side in (before, after))
     used = np.flatnonzero(~np.isnan(first + target))
     first, last, target = first[used], last[used], target[used]
-    labels = [prompts[i] for i in used]
+    labels = [prompts[int(i)] for i in used]
     tau_c = _tau_c(first, last, target, labels, seed)
     distance = _distance(first, last, target, labels, seed, same_scale=same_scale)
     spread = spread_of(before[used], after[used], deliberated[used], labels, seed=seed)
