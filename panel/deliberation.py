@@ -169,7 +169,7 @@ def deliberation_of(
 
 def _composite(scores: Array) -> Array:
     """Each response's mean over dimensions of its means over judges."""
-    means = np.stack([row_means(scores[:, :, d]) for d in range(scores.shape[2])], axis=1)
+    means = divide(np.nansum(scores, axis=1), np.sum(~np.isnan(scores), axis=1))
     return divide(means.sum(axis=1), scores.shape[2])
 
 
