@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from panel.cli.figures import remark
 from panel.deliberation import Deliberation
 from panel.statistics.conformity import Conformity, Influence
 from panel.statistics.deliberation import Change
@@ -18,6 +19,10 @@ from panel.statistics.toward_humans import TowardHumans
 
 _JUDGES_SHOWN = 10
 _PERSONAS_SHOWN = 12
+_WHO_MOVED_WHOM = (
+    "Rows moved, columns had said something else: the share of those moves that ended nearer to "
+    "it less the share that ended farther, from -1 to 1."
+)
 
 
 def show_deliberation(found: Deliberation, console: Console, labels: Mapping[str, str]) -> None:
@@ -40,6 +45,7 @@ def show_deliberation(found: Deliberation, console: Console, labels: Mapping[str
     if moves:
         console.print(_conformity(found))
         console.print(_influence(found.influence))
+        remark(console, _WHO_MOVED_WHOM)
         console.print(_judges(found))
     _show_rankings(found, console)
     if found.humans is not None:
@@ -93,11 +99,11 @@ def _conformity(found: Deliberation) -> Table:
 
 
 def _influence(found: Influence) -> Table:
-    """Movers by persuaders; where personas are many, how far each drew the others alone."""
+    """Movers by those who drew them; where personas are many, the sums of the columns alone."""
     people = list(enumerate(found.personas))
     if len(people) > _PERSONAS_SHOWN:
-        table = _table("Who moved the others: nearer less farther, from -1 to 1", ["persona"])
-        table.add_column("drew others", justify="right")
+        table = _table("Who moved whom", ["persona"])
+        table.add_column("all", justify="right")
         table.add_column("of", justify="right")
         pulls = sorted(
             ((found.pull(place), name) for place, name in people),
@@ -106,9 +112,7 @@ def _influence(found: Influence) -> Table:
         for pull, name in pulls[:_PERSONAS_SHOWN]:
             table.add_row(Text(name), _net(pull), f"{pull.n_items:,}")
         return table
-    table = _table(
-        "Who moved (rows) whose way (columns): nearer less farther, from -1 to 1", ["", "persona"]
-    )
+    table = _table("Who moved whom", ["", "persona"])
     for place, _ in people:
         table.add_column(f"{place + 1}", justify="right", no_wrap=True)
     for row, name in people:
