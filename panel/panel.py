@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from graphs.framing import Prompt
+    from panel.statistics.table import Ratings
     from panel.sweep.plan import Models, Options, Plan
     from panel.sweep.result import Sweep
     from panel.sweep.running import OnEvent
@@ -176,6 +177,11 @@ class Panel:
         return {model.id: model.price for model in self._models}
 
     @property
+    def deliberates(self) -> bool:
+        """Whether judges see the others' readings and may revise."""
+        return self._deliberation is not None
+
+    @property
     def models(self) -> tuple[str, ...]:
         """The ids of the models, in the panel's order."""
         return tuple(model.id for model in self._models)
@@ -186,10 +192,13 @@ class Panel:
         *,
         out: str | Path | None = None,
         caps: Caps = NO_CAPS,
+        humans: Ratings | None = None,
         on_judgment: OnJudgment | None = None,
     ) -> Run:
         """As `ascore`, from code that is not asynchronous; works where a loop runs, too."""
-        return in_a_loop(self.ascore(responses, out=out, caps=caps, on_judgment=on_judgment))
+        return in_a_loop(
+            self.ascore(responses, out=out, caps=caps, humans=humans, on_judgment=on_judgment)
+        )
 
     async def ascore(
         self,
@@ -197,6 +206,7 @@ class Panel:
         *,
         out: str | Path | None = None,
         caps: Caps = NO_CAPS,
+        humans: Ratings | None = None,
         on_judgment: OnJudgment | None = None,
     ) -> Run:
         """Have every judge read every response.
@@ -206,10 +216,13 @@ class Panel:
                 memory together (a `ResponseFile`).
             out: a folder to write the run to.
             caps: what the run may spend; what is left unasked then is `skipped`.
+            humans: people's ratings of the same responses, for whether deliberation moved the
+                panel toward them (`Run.deliberation`).
             on_judgment: told of each judgment as it is made.
 
         Raises:
-            InputError: a response is there twice, or is too long for a model.
+            InputError: a response is there twice, or is too long for a model; `humans` shares
+                no response or no dimension with them.
             ConfigurationError: a model cannot be asked in the way it is to be, or has no
                 known price where `caps` are in dollars.
             RunFolderError: `out` holds another run, or cannot be made.
@@ -225,6 +238,9 @@ class Panel:
             seed=self.seed,
             deliberating=self._deliberation is not None,
         )
+        run.humans = humans
+        # Whether people and panel go together is found out before anything is spent.
+        run.deliberation()
         refuse_unpriced(self._models, caps)
         async with self._calling(caps) as caller:
             await refuse_without_logprobs(self._models, caller)

@@ -12,17 +12,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphs import Judge, Judgment, Verdict
+from graphs.aggregate import aggregate
+from graphs.deliberation import step
 from panel.batch import Batch
 from panel.calls.caller import Tally
 from panel.models.catalogue import Price, cost
 from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
-from rubrics import Rubric, Status, Usage
+from rubrics import CategoryScale, Dimension, Rubric, Status, Usage
+
+if TYPE_CHECKING:
+    from panel.deliberation import DeliberationReport
+    from panel.statistics.table import Ratings
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
 _CODE = {status: code for code, status in enumerate(_STATUSES)}
@@ -63,6 +69,7 @@ class Run:
         deliberated: shape (n,), on which responses it did.
         stated: shape (n, j), which judges said what changed their mind.
         n_kept: how many revisions failed, by how they ended.
+        humans: what people say of the responses, where a deliberation is held against it.
         reliability: which judges the rubric's composite leaves out, None if none.
         verdicts: in the order of the input.
         folder: where the run was written, if it was.
@@ -96,6 +103,8 @@ class Run:
         self.deliberated = np.zeros(len(self.items), dtype=bool)
         self.stated = np.zeros(shape if deliberating else (0, 0), dtype=bool)
         self.n_kept: Counter[str] = Counter()
+        self.humans: Ratings | None = None
+        self._rubric = rubric
         self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
         self._verdicts: list[Verdict | None] = [None] * len(self.items)
         self._reasons: Counter[tuple[str, str]] = Counter()
@@ -132,8 +141,62 @@ class Run:
     @property
     def scores(self) -> NDArray[np.float64]:
         """The ratings by number alone: shape (n, j, dimensions without categories)."""
-        numeric = [d for d, name in enumerate(self.dimensions) if name not in self.categories]
-        return self.ratings[:, :, numeric]
+        return self.ratings[:, :, self._numeric]
+
+    @property
+    def _numeric(self) -> list[int]:
+        return [d for d, name in enumerate(self.dimensions) if name not in self.categories]
+
+    def deliberation(self) -> DeliberationReport | None:
+        """What deliberation did, to the ratings by number; None where there was none.
+
+        Raises:
+            InputError: `humans` shares no response or no dimension with the run.
+        """
+        # Where nobody deliberates, its statistics need not be loaded.
+        from panel.deliberation import deliberation_of
+
+        if self.before is None:
+            return None
+        rated = self._rubric.numeric
+        return deliberation_of(
+            self.before[:, :, self._numeric],
+            self.scores,
+            self.stated,
+            self.deliberated,
+            self.judges,
+            self.items,
+            [dimension.id for dimension in rated],
+            [step(dimension) for dimension in rated],
+            self.seed,
+            self.humans,
+            same_scale=self.humans is not None and _on_scales(self.humans, rated),
+            composites=self._rubric.composite
+            and (self._composites(self.before), self._composites(self.ratings)),
+        )
+
+    def _composites(self, ratings: NDArray[np.float64]) -> list[float]:
+        """What the rubric's own rule makes of ratings, response by response."""
+        names = [self.dimensions[d] for d in self._numeric]
+        return [
+            aggregate(
+                [
+                    Judgment(
+                        *item,
+                        judge=judge,
+                        status="scored",
+                        scores={
+                            name: score
+                            for name, score in zip(names, row, strict=True)
+                            if not math.isnan(score)
+                        },
+                    )
+                    for judge, row in zip(self.judges, rows, strict=True)
+                ],
+                self._rubric,
+            ).composite
+            for item, rows in zip(self.items, ratings[:, :, self._numeric].tolist(), strict=True)
+        ]
 
     def conclude(self, verdict: Verdict) -> None:
         """Take a response's verdict in."""
@@ -209,7 +272,10 @@ class Run:
 
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
-        coverage = self.coverage
+        coverage, deliberation = self.coverage, self.deliberation()
+        report = deliberation and deliberation.summary() | {
+            "kept": dict(sorted(self.n_kept.items()))
+        }
         return {
             "ranking": [_entry(entry) for entry in self.ranking()],
             "coverage": {
@@ -240,6 +306,7 @@ class Run:
                 }
                 for model, usage in sorted(self.usage.items())
             },
+            **({} if report is None else {"deliberation": report}),
             "seed": self.seed,
             "version": version("persona-panel"),
             "elapsed_s": round(self.elapsed_s, 3),
@@ -249,6 +316,16 @@ class Run:
 def share_name(dimension: str, category: str) -> str:
     """What the share of a category is called in tables; no dimension's id has a colon."""
     return f"{dimension}:{category}"
+
+
+def _on_scales(humans: Ratings, dimensions: Sequence[Dimension]) -> bool:
+    """Whether people's scores lie on the scales of the dimensions that they share."""
+    for dimension in dimensions:
+        if dimension.id in humans.dimensions and not isinstance(dimension.scale, CategoryScale):
+            scores = humans.scores[:, :, humans.dimensions.index(dimension.id)]
+            if np.nanmin(scores) < dimension.scale.min or np.nanmax(scores) > dimension.scale.max:
+                return False
+    return True
 
 
 def number(value: float) -> float | None:
