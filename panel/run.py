@@ -171,8 +171,9 @@ class Run:
             self.seed,
             self.humans,
             same_scale=self.humans is not None and _on_scales(self.humans, rated),
-            composites=self._rubric.composite
-            and (self._composites(self.before), self._composites(self.ratings)),
+            composites=None
+            if self._rubric.composite is None
+            else (self._composites(self.before), self._composites(self.ratings)),
         )
 
     def _composites(self, ratings: NDArray[np.float64]) -> list[float]:
@@ -273,9 +274,9 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
         coverage, deliberation = self.coverage, self.deliberation()
-        report = deliberation and deliberation.summary() | {
-            "kept": dict(sorted(self.n_kept.items()))
-        }
+        report = None
+        if deliberation is not None:
+            report = deliberation.summary() | {"kept": dict(sorted(self.n_kept.items()))}
         return {
             "ranking": [_entry(entry) for entry in self.ranking()],
             "coverage": {
