@@ -80,8 +80,9 @@ class Revisions:
     @property
     def moved(self) -> Mask:
         """Which ratings changed by half a step or more."""
+        # What is missing once compares as false.
         far: Mask = np.abs(self.after - self.before) >= self.steps / 2 - ROUNDING
-        return far & self.paired
+        return far
 
 
 @dataclass(frozen=True, slots=True)
