@@ -24,7 +24,8 @@ class Revisions:
     """Every judge's first and last reading of each response.
 
     Attributes:
-        before, after: `(responses, judges, dimensions)` numbers, NaN where missing. What
+        before, after: `(responses, judges, dimensions)` numbers, NaN where missing; of several
+            rounds, what was said before the first and after the last. What
             compares the two takes only ratings that are there both times, so that no change
             is one of who answered.
         stated: `(responses, judges)`, whether the judge said what changed its mind.
@@ -79,8 +80,9 @@ class Revisions:
     @property
     def moved(self) -> Mask:
         """Which ratings changed by half a step or more."""
+        # What is missing once compares as false.
         far: Mask = np.abs(self.after - self.before) >= self.steps / 2 - ROUNDING
-        return far & self.paired
+        return far
 
 
 @dataclass(frozen=True, slots=True)

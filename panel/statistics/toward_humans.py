@@ -28,6 +28,11 @@ class Direction(StrEnum):
     - `ITSELF`: neither measure of the humans changed beyond 0, and the interval of the change
       in spread lies below it.
     - `NONE`: nothing of that. That no change is shown does not show that there is none.
+
+    Neither the two measures nor dimensions are corrected for being several. Where before and
+    after differed by chance alone (three responses to a prompt, ten judges, 400 panels), a
+    direction toward or away was found in 15 % of panels on 6 and on 10 prompts, in 10 % on 20
+    and 11 % on 40, as often one as the other.
     """
 
     UNKNOWN = "cannot be told"

@@ -51,12 +51,13 @@ def test_the_matrix_fits_a_terminal_of_eighty() -> None:
 
 
 def test_many_personas_are_listed_by_how_far_they_drew() -> None:
-    """Thirteen personas are no matrix: the one whom all came to leads a list."""
+    """Thirteen personas are no matrix but a list. All come to the last one's 2 from 6 to 10, and
+    to nobody else (from b to 2 is nearer to v only if b > 2 v − 2): it leads, the twelve follow."""
     judges = [Judge(f"persona{i}", "m", "dimensions") for i in range(13)]
-    before = np.array([[[2.0]] + [[8.0]] * 12])
+    before = np.array([6, 6, 6, 7, 7, 7, 8, 8, 9, 9, 10, 10, 2], dtype=float)[None, :, None]
     found = deliberation(before, np.full((1, 13, 1), 2.0), judges=judges)
     lines = shown(found)
-    assert lines[lines.index("persona all of") + 2] == "persona0 +1.00 12"
+    assert lines[lines.index("persona all of") + 2] == "persona12 +1.00 12"
 
 
 def test_settled_and_untouched_runs_are_short() -> None:

@@ -44,13 +44,13 @@ def test_a_rating_that_is_missing_once_is_in_neither_mean() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "change", "moved"),
-    [(1, 0.4, False), (1, 0.5, True), (1, -0.5, True), (0.1, 0.04, False), (0.1, 0.05, True)],
+    ("step", "after", "moved"),
+    [(1, 1.5, False), (1, 1.6, True), (1, 0.6, True), (0.1, 1.14, False), (0.1, 1.15, True)],
 )
-def test_half_a_step_is_a_move(step: float, change: float, moved: bool) -> None:
-    """A change counts from half the distance of two neighbouring ratings on, either way, though
-    0.5 + 0.05 − 0.5 be a little below 0.05 in floats."""
-    one = revisions([[0.5]], [[0.5 + change]], steps=[step])
+def test_half_a_step_is_a_move(step: float, after: float, moved: bool) -> None:
+    """From 1.1, a change counts from half the distance of two neighbouring ratings on, either
+    way, though 1.15 − 1.1 be a little below 0.05 in floats."""
+    one = revisions([[1.1]], [[after]], steps=[step])
     assert one.moved.tolist() == [[[moved]]]
 
 
