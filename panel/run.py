@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from graphs import Judge, Judgment, Verdict
 from graphs.aggregate import aggregate
 from graphs.deliberation import step
-from panel.batch import Batch
+from panel.batch import Batch, Item
 from panel.calls.caller import Tally
 from panel.models.catalogue import Price, cost
 from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
@@ -178,26 +178,31 @@ class Run:
 
     def _composites(self, ratings: NDArray[np.float64]) -> list[float]:
         """What the rubric's own rule makes of ratings, response by response."""
-        names = [self.dimensions[d] for d in self._numeric]
         return [
             aggregate(
                 [
-                    Judgment(
-                        *item,
-                        judge=judge,
-                        status="scored",
-                        scores={
-                            name: score
-                            for name, score in zip(names, row, strict=True)
-                            if not math.isnan(score)
-                        },
-                    )
+                    self._judgment(item, judge, row)
                     for judge, row in zip(self.judges, rows, strict=True)
                 ],
                 self._rubric,
             ).composite
-            for item, rows in zip(self.items, ratings[:, :, self._numeric].tolist(), strict=True)
+            for item, rows in zip(self.items, ratings.tolist(), strict=True)
         ]
+
+    def _judgment(self, item: Item, judge: Judge, row: Sequence[float]) -> Judgment:
+        """A row of ratings as the judgment that it came from, as far as it counts."""
+        there = [pair for pair in zip(self.dimensions, row, strict=True) if not math.isnan(pair[1])]
+        return Judgment(
+            *item,
+            judge=judge,
+            status="scored",
+            scores={name: score for name, score in there if name not in self.categories},
+            labels={
+                name: self.categories[name][int(place)]
+                for name, place in there
+                if name in self.categories
+            },
+        )
 
     def conclude(self, verdict: Verdict) -> None:
         """Take a response's verdict in."""
