@@ -45,7 +45,8 @@ def beside(
         InputError: they share no item or no dimension.
     """
     faults: list[Fault] = []
-    ours, theirs = max(_namings(panel, humans), key=_n_shared)
+    # Categories have no order to compare.
+    ours, theirs = max(_namings(panel.numeric(), humans.numeric()), key=_n_shared)
     if not _n_shared((ours, theirs)):
         faults.append(
             Fault(

@@ -18,22 +18,24 @@ from panel.files.tabulation import Given, score_of
 
 _TEXTS = ("prompt_id", "id", "system", "judge", "persona", "model", "status")
 _FIELDS = Fields(
-    tuple((name, (name,)) for name in (*_TEXTS, "round", "scores")), frozenset({"round"})
+    tuple((name, (name,)) for name in (*_TEXTS, "round", "scores", "labels")),
+    frozenset({"round", "labels"}),
 )
 
 
-def read_judgments(folder: Path, report: Report) -> list[Given]:
-    """Every judge's rating of every response on every dimension, NaN where there is none.
+def read_judgments(folder: Path, report: Report) -> tuple[list[Given], frozenset[str]]:
+    """Every judge's rating of every response on every dimension, NaN where there is none, and
+    the dimensions on which it is a category, by its place in the scale.
 
     `report` is that of judgments.jsonl; faults of run.json go there too.
     """
     dimensions = _dimensions(folder / "run.json", report)
     path = folder / "judgments.jsonl"
     if not dimensions:
-        return []
+        return [], frozenset()
     if not path.is_file():
         report.add(unreadable(path), "a run's folder, which holds this file")
-        return []
+        return [], frozenset()
     last: dict[tuple[str, str], list[tuple[int, Record]]] = {}
     for record in read_records(path, _FIELDS, report):
         number = _round(record, report)
@@ -47,7 +49,7 @@ def read_judgments(folder: Path, report: Report) -> list[Given]:
             kept.clear()
         if not kept or number == kept[0][0]:
             kept.append((number, record))
-    return [
+    given = [
         Given(
             record.line,
             item,
@@ -63,6 +65,7 @@ def read_judgments(folder: Path, report: Report) -> list[Given]:
         for _, record in records
         for dimension, score in _scores(record, dimensions, report)
     ]
+    return given, frozenset(name for name, categories in dimensions.items() if categories)
 
 
 def _round(record: Record, report: Report) -> int | None:
@@ -82,7 +85,9 @@ def _round(record: Record, report: Report) -> int | None:
     return number if whole and len(report.faults) == before else None
 
 
-def _scores(record: Record, dimensions: tuple[str, ...], report: Report) -> list[tuple[str, float]]:
+def _scores(
+    record: Record, dimensions: Mapping[str, tuple[str, ...]], report: Report
+) -> list[tuple[str, float]]:
     """A judgment's score on each of the rubric's dimensions, NaN unless it is scored."""
     if record.cells["status"] != "scored":
         return [(name, nan) for name in dimensions]
@@ -95,21 +100,42 @@ def _scores(record: Record, dimensions: tuple[str, ...], report: Report) -> list
             field="scores",
         )
     return [
-        (name, score_of(scores.get(name), f"scores.{name}", record.line, report))
-        for name in dimensions
+        (name, _code(name, record, categories, report))
+        if categories
+        else (name, score_of(scores.get(name), f"scores.{name}", record.line, report))
+        for name, categories in dimensions.items()
     ]
 
 
-def _dimensions(path: Path, report: Report) -> tuple[str, ...]:
-    """The ids of the rubric's dimensions, in its order."""
+def _code(name: str, record: Record, categories: tuple[str, ...], report: Report) -> float:
+    """The place of the category that a judgment names on a dimension, NaN where it names none."""
+    labels = record.cells.get("labels")
+    label = labels.get(name) if isinstance(labels, Mapping) else None
+    if label is None:
+        return nan
+    if label not in categories:
+        expected = f"one of {', '.join(categories)}"
+        report.add(shown(label), expected, line=record.line, field=f"labels.{name}")
+        return nan
+    return float(categories.index(label))
+
+
+def _dimensions(path: Path, report: Report) -> dict[str, tuple[str, ...]]:
+    """The ids of the rubric's dimensions, in its order, each with its categories if it has any."""
     if not path.is_file():
         report.faults.append(Fault(str(path), unreadable(path), "a run's folder, which holds it"))
-        return ()
+        return {}
     try:
         document: Any = json.loads(path.read_bytes())
         rated = document.get("rated") or document["rubric"]
-        return tuple(str(one["id"]) for one in rated["dimensions"])
+        return {str(one["id"]): tuple(_categories(one)) for one in rated["dimensions"]}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         fault = Fault(str(path), "no rubric with dimensions", "what a run writes into it")
         report.faults.append(fault)
-        return ()
+        return {}
+
+
+def _categories(dimension: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The categories of a dimension's scale, none where it is of numbers."""
+    scale = dimension.get("scale") or {}
+    return scale["values"] if scale.get("kind") == "category" else {}

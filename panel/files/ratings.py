@@ -45,7 +45,7 @@ def load_ratings(source: Source, *, min_raters: int = 1) -> Ratings:
 
     Of a run, the judges are raters, their models groups, responses are items (called
     `prompt_id/id`), their systems sources; only judgments that are `scored` count, of several
-    rounds the last one.
+    rounds the last one. A category is its place among those of its scale, from 0.
 
     Args:
         min_raters: fewer raters who rated anything are refused.
@@ -56,14 +56,16 @@ def load_ratings(source: Source, *, min_raters: int = 1) -> Ratings:
     if isinstance(source, str | Path) and Path(source).is_dir():
         folder = Path(source)
         report = Report(str(folder / "judgments.jsonl"))
-        given, ranks = read_judgments(folder, report), False
+        given, categories = read_judgments(folder, report)
+        ranks = False
     else:
         report = Report(name_of(source))
         given, ranks = _read_long(source, report)
+        categories = frozenset()
     table = Tabulation(report)
     for one in given:
         table.add(one)
-    ratings = table.finish(ranks=ranks, min_raters=min_raters)
+    ratings = table.finish(ranks=ranks, min_raters=min_raters, categories=categories)
     if ratings is None:
         raise InputError(sorted(report.faults, key=lambda fault: fault.line or 0))
     return ratings

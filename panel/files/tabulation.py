@@ -105,12 +105,15 @@ class Tabulation:
                 field="item",
             )
 
-    def finish(self, *, ranks: bool, min_raters: int) -> Ratings | None:
+    def finish(
+        self, *, ranks: bool, min_raters: int, categories: frozenset[str] = frozenset()
+    ) -> Ratings | None:
         """All ratings as a table, or None where a fault was reported.
 
         Args:
             ranks: whether the scores are ranks, 1 the best.
             min_raters: fewer who rated anything are a fault.
+            categories: the dimensions whose scores are codes of categories.
         """
         if set(self._dimensions) != {ALL}:
             for line in self._without_dimension:
@@ -142,6 +145,7 @@ class Tabulation:
             sources,
             lower_is_better=ranks,
             personas=personas,
+            categories=categories & set(self._dimensions),
         )
 
     def _scores(self) -> NDArray[np.float64]:

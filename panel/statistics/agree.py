@@ -47,6 +47,7 @@ class _Block:
     prompts: list[Hashable] | None
     clusters: list[Hashable]
     kind: str = "prompts"
+    categories: bool = False
 
 
 def agree(ratings: Ratings, settings: Settings = DEFAULTS, by: By = "dimension") -> list[Row]:
@@ -56,6 +57,9 @@ def agree(ratings: Ratings, settings: Settings = DEFAULTS, by: By = "dimension")
     are put together, each item's rating on each as an item of its own (rankings stay within
     a dimension). By `source` or `prompt` there are rows for each dimension and each of
     those, which the group then names: `human / GPT-2`.
+
+    Where ratings are categories there are only the statistics that take them as such, α at the
+    nominal level; by `group` they are left out.
 
     Intervals resample prompts, or items where there are none. p-values are those of
     permutation tests, corrected by Holm over dimensions.
@@ -73,6 +77,8 @@ def agree(ratings: Ratings, settings: Settings = DEFAULTS, by: By = "dimension")
 
 def _blocks(ratings: Ratings, raters: list[int], by: By) -> Iterator[tuple[Hashable, str, _Block]]:
     """Each part (a source, a prompt, or None), dimension and block to measure."""
+    if by == "group":
+        ratings = ratings.numeric()
     scores = ratings.scores[:, raters]
     n_items, _, n_dimensions = scores.shape
     clusters: list[Hashable] = list(ratings.prompts or ratings.items)
@@ -98,18 +104,21 @@ def _blocks(ratings: Ratings, raters: list[int], by: By) -> Iterator[tuple[Hasha
         names = ratings.items if by == "prompt" else clusters
         drawn = subset_of(names, items) or []
         for place, dimension in enumerate(ratings.dimensions):
-            block = _Block(scores[items, :, place], ratings.sign, within, drawn)
+            coded = dimension in ratings.categories
+            block = _Block(scores[items, :, place], ratings.sign, within, drawn, categories=coded)
             yield part, dimension, block
 
 
 def _measures(block: _Block, settings: Settings) -> Iterator[Measure]:
     scores, prompts = block.scores, block.prompts
-    yield Measure(
-        "krippendorff_alpha",
-        krippendorff_alpha(scores, settings.level),
-        resampled_alpha(scores, settings.level),
-        settings.level,
-    )
+    level = "nominal" if block.categories else settings.level
+    alpha = krippendorff_alpha(scores, level)
+    yield Measure("krippendorff_alpha", alpha, resampled_alpha(scores, level), level)
+    if block.categories:
+        yield _pairs("cohen_kappa_none", scores)
+        yield Measure("fleiss_kappa", fleiss_kappa(scores), resampled_fleiss_kappa(scores))
+        yield _perfect(scores)
+        return
     for name, ties in (("kendall_w", False), ("kendall_w_ties", True)):
         concordance = kendall_w(
             scores,
@@ -119,12 +128,8 @@ def _measures(block: _Block, settings: Settings) -> Iterator[Measure]:
             seed=settings.seed,
         )
         yield _over_prompts(name, concordance, block)
-    for name, statistic in _PAIRS.items():
-        pairs = pairwise(scores, statistic)
-        note = f"{len(pairs.pairs)} pairs"
-        if pairs.n_undefined:
-            note += f", {pairs.n_undefined} with a constant rater left out"
-        yield Measure(name, pairs.mean, resampled_pairwise(scores, statistic), note)
+    for name in _PAIRS:
+        yield _pairs(name, scores)
     if prompts is not None:
         for name in ("mean_tau_b", "mean_spearman"):
             inside = pairwise_by_prompt(scores, prompts, _PAIRS[name])
@@ -136,12 +141,27 @@ def _measures(block: _Block, settings: Settings) -> Iterator[Measure]:
     rankings = ranking_agreement(block.sign * scores, prompts)
     yield _over_prompts("full_ranking_agreement", rankings.full, block)
     yield _over_prompts("top_ranking_agreement", rankings.top, block)
+    yield _perfect(scores)
+    yield Measure("effective_judges", effective_judges(scores), resampled_effective_judges(scores))
+
+
+def _pairs(name: str, scores: Array) -> Measure:
+    """The mean over pairs of raters."""
+    statistic = _PAIRS[name]
+    pairs = pairwise(scores, statistic)
+    note = f"{len(pairs.pairs)} pairs"
+    if pairs.n_undefined:
+        note += f", {pairs.n_undefined} with a constant rater left out"
+    return Measure(name, pairs.mean, resampled_pairwise(scores, statistic), note)
+
+
+def _perfect(scores: Array) -> Measure:
+    """The share of items on which all raters agree."""
     perfect = perfect_agreement(scores)
     rated_twice = np.sum(~np.isnan(scores), axis=1) >= 2
     agreed = np.where(rated_twice, perfect.subset.astype(np.float64), np.nan)
     note = f"{int(perfect.subset.sum())} items"
-    yield Measure("perfect_agreement", perfect.share, resampled_mean(agreed), note)
-    yield Measure("effective_judges", effective_judges(scores), resampled_effective_judges(scores))
+    return Measure("perfect_agreement", perfect.share, resampled_mean(agreed), note)
 
 
 def _over_prompts(name: str, result: OverPrompts, block: _Block) -> Measure:

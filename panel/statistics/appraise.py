@@ -33,6 +33,7 @@ def appraise(ratings: Ratings, settings: Settings = DEFAULTS) -> list[Row]:
     is about stands in its group, after the raters' group and a slash. Raters who did not
     each rate half of the items are not left out one by one, nor chosen from.
     """
+    ratings = ratings.numeric()
     rows: list[Row] = []
     for group, raters in ratings.raters_by_group().items():
         for place, dimension in enumerate(ratings.dimensions):

@@ -86,6 +86,7 @@ def correlate(panel: Ratings, humans: Ratings, settings: Settings = DEFAULTS) ->
     Raises:
         ValueError: the two share no item or no dimension, or as the statistics do.
     """
+    panel, humans = panel.numeric(), humans.numeric()
     place = {name: index for index, name in enumerate(panel.items)}
     shared = [index for index, name in enumerate(humans.items) if name in place]
     dimensions = [name for name in humans.dimensions if name in panel.dimensions]

@@ -27,6 +27,8 @@ class Ratings:
         prompts, sources: one an item, None where there are none.
         lower_is_better: whether scores are ranks, 1 the best.
         personas: who speaks, one a rater, None where raters are no personas.
+        categories: the dimensions whose scores are codes of categories, which say nothing but
+            which category it is.
     """
 
     scores: Array
@@ -38,6 +40,7 @@ class Ratings:
     sources: tuple[str, ...] | None = None
     lower_is_better: bool = False
     personas: tuple[str, ...] | None = None
+    categories: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         shape = (len(self.items), len(self.raters), len(self.dimensions))
@@ -66,11 +69,23 @@ class Ratings:
         """What the scores are to be multiplied by so that higher is better."""
         return -1 if self.lower_is_better else 1
 
+    def numeric(self) -> Ratings:
+        """These ratings without the dimensions that are rated by categories."""
+        if not self.categories:
+            return self
+        kept = [d for d, name in enumerate(self.dimensions) if name not in self.categories]
+        return replace(
+            self,
+            scores=self.scores[:, :, kept],
+            dimensions=tuple(self.dimensions[d] for d in kept),
+            categories=frozenset(),
+        )
+
     def composite(self) -> Ratings:
-        """These ratings on one dimension, `all`: each rater's mean over the dimensions, NaN
-        where one of them is missing."""
-        means = self.scores.mean(axis=2, keepdims=True)
-        return replace(self, scores=means, dimensions=(ALL,))
+        """These ratings on one dimension, `all`: each rater's mean over the dimensions that are
+        numbers, NaN where one of them is missing."""
+        means = self.numeric().scores.mean(axis=2, keepdims=True)
+        return replace(self, scores=means, dimensions=(ALL,), categories=frozenset())
 
     def raters_by_group(self) -> dict[str, list[int]]:
         """The columns of each group in order of appearance, and of all where there are several."""

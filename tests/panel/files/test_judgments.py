@@ -119,3 +119,38 @@ def test_nothing_scored(tmp_path: Path) -> None:
     """A run in which every judgment failed has no ratings."""
     (fault,) = faults_of(folder_of(tmp_path / "run", judgment("a", status="failed", scores={})))
     assert fault.found == "gaps only"
+
+
+CATEGORIES = {
+    "rubric": {
+        "dimensions": [
+            {"id": "clarity", "scale": {"kind": "integer", "min": 1, "max": 5}},
+            {"id": "use", "scale": {"kind": "category", "values": {"useful": "u", "no": "n"}}},
+        ]
+    }
+}
+
+
+def test_categories_of_a_run(tmp_path: Path) -> None:
+    """A category is its place in the scale, a judge that names none leaves a gap, and the
+    ratings know which of their dimensions are categories."""
+    folder = folder_of(
+        tmp_path / "run",
+        judgment("a", scores={"clarity": 3}, labels={"use": "no"}),
+        judgment("b", scores={"clarity": 4}, labels={"use": "useful"}),
+        judgment("c", scores={"clarity": 5}),
+    )
+    (folder / "run.json").write_text(json.dumps(CATEGORIES))
+    found = load_ratings(folder)
+    assert found.categories == {"use"}
+    np.testing.assert_array_equal(found.scores[:, 0], [[3, 1], [4, 0], [5, nan]])
+    np.testing.assert_array_equal(found.composite().scores[:, 0, 0], [3, 4, 5])
+
+
+def test_a_category_that_the_scale_lacks(tmp_path: Path) -> None:
+    """It is refused with its line and what it could be."""
+    folder = folder_of(tmp_path / "run", judgment("a", scores={}, labels={"use": "maybe"}))
+    (folder / "run.json").write_text(json.dumps(CATEGORIES))
+    (fault,) = faults_of(folder)
+    assert (fault.line, fault.field, fault.found) == (1, "labels.use", "'maybe'")
+    assert fault.expected == "one of useful, no"
