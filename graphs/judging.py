@@ -26,7 +26,18 @@ from langgraph.types import Send
 from graphs.aggregate import aggregate
 from graphs.records import Judge, Judgment, Response, Verdict
 from personas import Persona
-from rubrics import Ask, Layout, Question, Reading, Reply, Rubric, Status, Usage, load_elicitation
+from rubrics import (
+    Ask,
+    Dialogue,
+    Layout,
+    Question,
+    Reading,
+    Reply,
+    Rubric,
+    Status,
+    Usage,
+    load_elicitation,
+)
 
 
 class Unanswered(Exception):
@@ -59,6 +70,8 @@ class Means:
     layout: Layout = "shared-prefix"
     apart: frozenset[str] = frozenset()
     """Models that are asked for each dimension in a call of its own, where that can be."""
+    seed: int = 0
+    """Of what is drawn by lot, such as the order in which responses are shown."""
 
     @property
     def rated(self) -> Rubric:
@@ -126,7 +139,44 @@ async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
     persona = means.personas[judge.persona]
     apart = judge.model in means.apart
     question = question_of(means.rubric, persona, response, means.layout, apart=apart)
-    dialogue = load_elicitation(judge.elicitation).dialogue(question)
+    held = await hold(
+        load_elicitation(judge.elicitation).dialogue(question), judge, response, means
+    )
+    reading = held.reading
+    return Judgment(
+        prompt_id=response.prompt_id or "",
+        id=response.id,
+        system=response.system,
+        judge=judge,
+        status=reading.status,
+        scores=reading.scores,
+        abstained=reading.abstained,
+        rationale=reading.rationale,
+        raw=reading.raw,
+        off_scale=reading.off_scale,
+        labels=reading.labels,
+        usage=held.usage,
+        latency_s=held.latency_s,
+        cached=held.cached,
+        error=reading.error,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a dialogue came to, and what it took; `cached` if every reply was kept."""
+
+    reading: Reading
+    usage: Usage
+    latency_s: float
+    cached: bool
+
+
+async def hold(dialogue: Dialogue, judge: Judge, response: Response, means: Means) -> Held:
+    """Hold a dialogue with a judge; its replies are kept with those about this response.
+
+    Never raises but for cancellation and `Abort`.
+    """
     usage, latency, cached = Usage(), 0.0, True
     asks: list[Ask] = []
     reading = Reading("failed")
@@ -151,23 +201,7 @@ async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
         reading = Reading("failed", error=f"{type(error).__name__}: {error}")
     finally:
         dialogue.close()
-    return Judgment(
-        prompt_id=response.prompt_id or "",
-        id=response.id,
-        system=response.system,
-        judge=judge,
-        status=reading.status,
-        scores=reading.scores,
-        abstained=reading.abstained,
-        rationale=reading.rationale,
-        raw=reading.raw,
-        off_scale=reading.off_scale,
-        labels=reading.labels,
-        usage=usage,
-        latency_s=latency,
-        cached=cached and bool(asks),
-        error=reading.error,
-    )
+    return Held(reading, usage, latency, cached and bool(asks))
 
 
 def question_of(

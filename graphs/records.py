@@ -64,7 +64,9 @@ class Judgment:
     """What one judge said of one response in one round.
 
     `scores` are its ratings by number, `labels` those by category; neither has an entry for
-    a dimension that was left unrated.
+    a dimension that was left unrated. `compared` is for judges that compare: with which other
+    responses, by id, this one was compared where it stood first, and which of the two was
+    preferred, `first`, `second` or `tie`.
     """
 
     prompt_id: str
@@ -83,6 +85,7 @@ class Judgment:
     cached: bool = False
     error: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    compared: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class Run:
         if judgment.status == "scored":
             for d, dimension in enumerate(self.dimensions):
                 self.ratings[i, j, d] = self._rating(judgment, dimension)
-        elif judgment.error is not None:
+        if judgment.error is not None:
             self._reasons[judgment.status, judgment.error] += 1
         model = judgment.judge.model
         self.usage[model] = self.usage.get(model, Usage()) + judgment.usage

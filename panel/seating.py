@@ -6,7 +6,7 @@ Everything that can be wrong with them is found here, before anything is called.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -16,8 +16,9 @@ from pydantic import ValidationError
 
 import personas as persona_library
 import rubrics as rubric_library
-from graphs import Response
+from graphs import Judge, Response
 from graphs.judging import question_of
+from graphs.side_by_side import Sheet, sheets
 from panel.config import MODEL_SPEC, ModelConfig
 from panel.errors import ConfigurationError
 from panel.files.definitions import explain, load_definition, resolve
@@ -25,7 +26,7 @@ from panel.models.catalogue import Price, context_window_of, price_of
 from panel.models.speaker import Speaker
 from panel.models.specs import speaker_for
 from personas import Persona, PersonaSet
-from rubrics import Ask, CategoryScale, Layout, Rubric, load_elicitation
+from rubrics import Ask, CategoryScale, Layout, Rubric, load_comparing, load_elicitation
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -63,6 +64,21 @@ class Seat:
         """What a judge of this model is asked first."""
         question = question_of(rubric, persona, response, self.layout, apart=self.apart)
         return next(load_elicitation(self.elicitation).dialogue(question))
+
+    def sheets(
+        self,
+        rubric: Rubric,
+        persona: Persona,
+        judge: Judge,
+        responses: Sequence[Response],
+        seed: int,
+    ) -> Iterator[Sheet]:
+        """What a judge of this model, one that compares, is asked about responses."""
+        return sheets(rubric, persona, judge, responses, self.layout, seed)
+
+    def ask_about(self, sheet: Sheet) -> Ask:
+        """What a judge is asked first about them."""
+        return next(load_comparing(self.elicitation).dialogue(sheet.comparison))
 
     @property
     def price(self) -> Price | None:

@@ -6,6 +6,8 @@ from pathlib import Path
 from rubrics.composite import Composite
 from rubrics.elicitation import (
     Ask,
+    Comparing,
+    Comparison,
     Dialogue,
     Elicitation,
     Layout,
@@ -15,7 +17,9 @@ from rubrics.elicitation import (
     Reply,
     Status,
     Usage,
+    compares,
     elicitation_names,
+    load_comparing,
     load_elicitation,
 )
 from rubrics.rubric import Abstention, Dimension, Rubric
@@ -25,6 +29,8 @@ __all__ = [
     "Abstention",
     "Ask",
     "CategoryScale",
+    "Comparing",
+    "Comparison",
     "Composite",
     "Dialogue",
     "Dimension",
@@ -39,7 +45,9 @@ __all__ = [
     "Scale",
     "Status",
     "Usage",
+    "compares",
     "elicitation_names",
+    "load_comparing",
     "load_elicitation",
     "shipped",
 ]

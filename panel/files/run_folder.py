@@ -107,6 +107,7 @@ def as_line(judgment: Judgment) -> dict[str, Any]:
         "latency_s": round(judgment.latency_s, 6),
         "cached": judgment.cached,
         "error": judgment.error,
+        "compared": dict(judgment.compared),
     }
 
 
