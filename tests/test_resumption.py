@@ -107,7 +107,9 @@ def test_no_comparison_is_asked_for_again_after_a_kill(tmp_path: Path) -> None:
         judgments = desk.judgments()
         assert len(judgments) == JUDGMENTS
         assert sum(len(judgment["compared"]) for judgment in judgments) == comparisons
-        assert comparisons <= server.kinds["well"] <= comparisons + 2 * CONCURRENCY
+        # A stall of 0.3 s is an answer, too.
+        answered = server.kinds["well"] + server.kinds["stall"]
+        assert comparisons <= answered <= comparisons + 2 * CONCURRENCY
 
 
 def test_a_run_killed_while_it_replays_can_be_replayed(tmp_path: Path) -> None:
