@@ -150,9 +150,13 @@ def judgments_of(
     """What a judge's answers come to, response by response; `responses` are as sheets number
     them.
 
-    A response is `scored` where it was compared with any other; else its status is that of
-    the first answer that is missing. What an answer took is shared out in whole tokens among
-    the responses that it is about, so that sums over judgments are what was spent.
+    A response is `scored` where it was compared with any other, and its error says how many
+    comparisons are missing; else its status is that of the first that is missing. It is
+    `skipped` where any was not asked for at all: which ones a run that was stopped has is no
+    accident, as it is for one answer in many that cannot be read.
+
+    What an answer took is shared out in whole tokens among the responses that it is about, so
+    that sums over judgments are what was spent.
     """
     placed = [(sheet.order, _places(sheet, held)) for sheet, held in answers]
     found = standings(len(responses), placed)
@@ -178,8 +182,10 @@ def _judgment(
     standing: Standing,
 ) -> Judgment:
     own = [(sheet, held) for sheet, held in answers if i in sheet.order]
-    lost = next((held.reading for _, held in own if held.reading.status != "scored"), None)
-    scored = not math.isnan(standing.share)
+    missing = [held.reading for _, held in own if held.reading.status != "scored"]
+    skipped = next((reading for reading in missing if reading.status == "skipped"), None)
+    lost = skipped or next(iter(missing), None)
+    scored = skipped is None and not math.isnan(standing.share)
     error = None if lost is None else lost.error
     if scored and lost is not None:
         error = (

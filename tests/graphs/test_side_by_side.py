@@ -233,6 +233,24 @@ async def test_what_fails_for_one_pair() -> None:
     assert own["r1"].compared == {"r2": "second"}
 
 
+async def test_what_was_not_asked() -> None:
+    """A response with a comparison that was skipped is skipped, whatever the others say."""
+
+    async def answer(judge: Judge, ask: Ask) -> Reply:
+        if worths(ask) == {"A": 1, "B": 2}:
+            raise Unanswered("failed", "503 after 5 attempts")
+        if worths(ask) == {"A": 1, "B": 3}:
+            raise Unanswered("skipped", "the cap is reached")
+        return fair(ask)
+
+    own = (await Panel(judges("pairwise"), answer).run()).of("ann")
+    assert [(own[name].status, own[name].error) for name in ("r1", "r3")] == [
+        ("skipped", "the cap is reached")
+    ] * 2
+    assert own["r3"].scores == {}
+    assert own["r2"].scores == {"preferred": 0}
+
+
 async def test_a_response_without_any_comparison() -> None:
     """It has no score, and the status and reason of what is missing; the others are scored."""
 

@@ -48,9 +48,8 @@ N_CALLS = len(READERS) * PROMPTS * QUALITIES * (QUALITIES - 1)
 
 def essays(payload: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     """The quality and prompt of what stands under each label, in order."""
-    found = re.findall(
-        r"<response (\w+) \w+>\nEssay (\d+) on (\d+)", payload["messages"][-1]["content"]
-    )
+    said = "".join(message["content"] for message in payload["messages"])
+    found = re.findall(r"<response (\w+) \w+>\nEssay (\d+) on (\d+)", said)
     return {label: (int(quality), int(prompt)) for label, quality, prompt in found}
 
 
@@ -199,22 +198,53 @@ def test_usage_adds_up() -> None:
     assert sum((one.usage for one in heard), Usage()) == run.tally.spent["openai:stub"]
 
 
-def test_a_cap_leaves_a_partial_run() -> None:
-    """Judgments on fewer comparisons than were asked for are counted, and the next run asks
-    only for what is missing."""
+def test_a_cap() -> None:
+    """A response whose comparisons were not all asked for is skipped, whatever the others say of
+    it, and the next run asks only for what is missing."""
     with serving(says_first) as server:
         panel = Panel(READERS[:1], stub(server), PLAIN, elicitation="pairwise")
         batch = [one for one in RESPONSES if one.prompt == "Question 0?"]
-        run = panel.score(batch, caps=Caps(calls=15))
-        assert len(server.calls) == 15
-        coverage = run.coverage
-        assert not coverage.complete
-        assert coverage.partial + sum(coverage.missing.values()) > 0
-        reasons = run.summary()["reasons"]
-        assert sum(one["n"] for one in reasons) == coverage.partial + sum(coverage.missing.values())
-        assert all("cap" in one["error"] for one in reasons)
+        # 20 calls compare five responses; the one that is left out concerns two of them.
+        run = panel.score(batch, caps=Caps(calls=19))
+        assert len(server.calls) == 19
+        assert (run.coverage.scored, run.coverage.missing) == (3, {"skipped": 2})
+        assert all("cap" in one["error"] for one in run.summary()["reasons"])
         assert panel.score(batch).coverage.complete
         assert len(server.calls) == 20
+
+
+def test_a_judge_that_is_partly_unreadable(tmp_path: Path) -> None:
+    """What could not be compared with one other is scored against the rest, and counted as
+    partial; the next run asks for that pair alone."""
+    mumbles = [True]
+
+    def script(number: int, payload: Mapping[str, Any]) -> Answer:
+        (first, _), (second, _) = essays(payload).values()
+        if mumbles[0] and (first, second) == (0, 4):
+            return ok("Well …")
+        return ok(json.dumps({"better": "first" if first > second else "second"}))
+
+    with serving(script) as server:
+        panel = Panel(READERS[:1], stub(server), PLAIN, elicitation="pairwise")
+        batch = [one for one in RESPONSES if one.prompt == "Question 0?"]
+        run = panel.score(batch, out=tmp_path / "run")
+        # Four of the others for 1 to 3; three for 0, who loses to all, and for 4, who wins.
+        assert run.ratings[:, 0, 0] == pytest.approx([0, 0.25, 0.5, 0.75, 1])
+        assert (run.coverage.scored, run.coverage.partial) == (5, 2)
+        assert not run.coverage.complete
+        summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+        assert summary["coverage"]["partial"] == 2
+        ((reason, n),) = ((one["error"], one["n"]) for one in summary["reasons"])
+        assert n == 2
+        assert reason.startswith("1 of 8 comparisons are missing, the first unparsed")
+        # The other order of that pair cannot tell of the place by itself.
+        audited = load_audited(tmp_path / "run")
+        rows = biases(audited.ratings, audited.spans, comparisons=audited.comparisons)
+        assert found(rows, "position_bias")["all"].n_items == len(PAIRS) - 1
+        made, mumbles[0] = len(server.calls), False
+        assert made == 21
+        assert panel.score(batch).coverage.complete
+        assert len(server.calls) == made + 1
 
 
 def test_a_dead_model_leaves_the_other() -> None:
