@@ -26,7 +26,7 @@ from panel.models.catalogue import Price, context_window_of, price_of
 from panel.models.speaker import Speaker
 from panel.models.specs import speaker_for
 from personas import Persona, PersonaSet
-from rubrics import Ask, CategoryScale, Layout, Rubric, load_comparing, load_elicitation
+from rubrics import Ask, CategoryScale, Layout, Rubric, alike, load_comparing, load_elicitation
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -219,10 +219,11 @@ def _seat(
         default = "expected" if expects else "dimensions"
         chosen = given.elicitation or elicitation or default
         _refuse_unknown(chosen)
+        keep_prefix = keep_prefix and alike(chosen)
         return Seat(given.model, given, speaker_for(given, keep_prefix), chosen, layout)
-    config, speaker = _own_model(given, keep_prefix)
     chosen = elicitation or "dimensions"
     _refuse_unknown(chosen)
+    config, speaker = _own_model(given, keep_prefix and alike(chosen))
     return Seat(config.model, config, speaker, chosen, layout)
 
 

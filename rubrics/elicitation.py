@@ -170,6 +170,8 @@ class Comparing(Protocol):
 
     NEEDS_LOGPROBS: bool
     COMPARES: bool
+    DRAWN: bool
+    """Whether an order is drawn by lot for each judge, who then reads what no other does."""
     __doc__: str | None
 
     def serves(self, rubric: Rubric) -> str | None:
@@ -217,6 +219,15 @@ def compares(name: str) -> bool:
         KeyError: there is none of that name.
     """
     return getattr(load_elicitation(name), "COMPARES", False)
+
+
+def alike(name: str) -> bool:
+    """Whether the elicitation called `name` has all judges read the same material.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    return not (compares(name) and load_comparing(name).DRAWN)
 
 
 def load_comparing(name: str) -> Comparing:

@@ -19,6 +19,7 @@ from rubrics.wording import SYSTEM, criteria
 
 NEEDS_LOGPROBS = False
 COMPARES = True
+DRAWN = False
 
 _BETTER = Dimension(
     id="better",

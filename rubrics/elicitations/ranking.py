@@ -20,6 +20,7 @@ from rubrics.wording import SYSTEM, criteria
 
 NEEDS_LOGPROBS = False
 COMPARES = True
+DRAWN = True
 
 _TOKENS_A_LABEL = 6
 _LONGEST_REPLY = 64

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import SecretStr
 
 from panel import (
     Caps,
@@ -27,8 +28,9 @@ from panel.audit.bias import biases
 from panel.audit.injection import audit_injection
 from panel.statistics import Row
 from rubrics import Usage
+from tests.panel.models.test_langchain import ANTHROPIC
 from tests.panel.test_elicitations import PLAIN, READERS, needs_the_model, stub
-from tests.server import Answer, Script, ok, serving, status
+from tests.server import Answer, Script, always, ok, raw, serving, status
 
 QUALITIES, PROMPTS = 5, 10
 PAIRS = list(combinations(range(QUALITIES), 2))
@@ -329,6 +331,24 @@ def test_an_attack_has_no_uplift_among_others(tmp_path: Path) -> None:
         panel = Panel(READERS, stub(server), PLAIN, elicitation="ranking")
         with pytest.raises(ConfigurationError, match="compares"):
             audit_injection(panel, RESPONSES, [], out=tmp_path / "run")
+
+
+@pytest.mark.parametrize(("elicitation", "kept"), [("ranking", False), ("pairwise", True)])
+async def test_what_a_provider_is_told_to_keep(elicitation: str, kept: bool) -> None:
+    """Where every judge has an order of its own, a provider is not paid to keep what no other
+    judge will read."""
+    anthropic = pytest.importorskip("langchain_anthropic", reason="langchain-anthropic is missing")
+    reply = ANTHROPIC | {"content": [{"type": "text", "text": "tie"}]}
+    with serving(always(raw(reply))) as server:
+        address = server.base_url.removesuffix("/v1")
+        chat = anthropic.ChatAnthropic(
+            model="stub", base_url=address, api_key=SecretStr("sk-none"), max_retries=0
+        )
+        panel = Panel(READERS, chat, PLAIN, elicitation=elicitation)
+        await panel.ascore(RESPONSES[::PROMPTS][:2])
+        await chat._async_client.close()
+        assert server.calls
+        assert {"cache_control" in json.dumps(call.payload) for call in server.calls} == {kept}
 
 
 # On the embedded model
