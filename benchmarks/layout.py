@@ -1,8 +1,9 @@
 """What the order of a prompt costs: ten personas on one response, with the embedded model.
 
-Rubric and response first, or the persona first. Each layout has a process of its own
-(`python -m benchmarks.layout NAME`), which loads the model on a short response before it
-measures. CPU counts all threads.
+Rubric and response first, or the persona first; what is shared weighs the more, the longer
+the response and the fewer the rubric's questions. Each layout has a process of its own
+(`python -m benchmarks.layout NAME RUBRIC WORDS FILE`), which loads the model on a short
+response before it measures. CPU counts all threads.
 """
 
 from __future__ import annotations
@@ -13,12 +14,17 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from benchmarks.harness import TEXT, environment, measure, scratch
 from benchmarks.report import Figure, Outcome
+from panel import Panel, Response
+from rubrics import Layout
 
 LAYOUTS = ("shared-prefix", "persona-first")
 ALLOWED = 0.25
+# A debate speech has 610 words on average, an answer in the SCRuB study about 400.
+CASES = (("debate-speech", 600), ("scrub", 400), ("scrub", 1200))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,46 +37,41 @@ class Cost:
 
 
 def run(options: argparse.Namespace) -> Outcome:
-    """Both layouts in turn, as often as asked."""
-    costs: dict[str, list[Cost]] = {name: [] for name in LAYOUTS}
-    for n in range(options.repeat):
-        for name in LAYOUTS:
-            print(f"  round {n + 1}: {name}", file=sys.stderr, flush=True)
-            costs[name].append(_measured(name))
-    pairs = list(zip(*costs.values(), strict=True))
-    cpu = tuple(shared.cpu_s / first.cpu_s for shared, first in pairs)
-    wall = tuple(shared.wall_s / first.wall_s for shared, first in pairs)
-    notes = [f"one response of {len(TEXT):,} characters, 10 personas, local:smollm2-135m"]
-    for name, measured in costs.items():
-        shown = "; ".join(f"CPU {cost.cpu_s:.1f} s, wall {cost.wall_s:.1f} s" for cost in measured)
-        notes.append(f"{name}: {shown}")
-    return Outcome(
-        figures=[_figure("CPU", cpu), _figure("wall time", wall)],
-        notes=notes,
-    )
+    """Both layouts in turn, for each case, as often as asked."""
+    outcome = Outcome(notes=["10 personas on one response, local:smollm2-135m"])
+    for rubric, words in CASES:
+        costs: dict[str, list[Cost]] = {name: [] for name in LAYOUTS}
+        for n in range(options.repeat):
+            for name in LAYOUTS:
+                print(f"  round {n + 1}: {rubric}, {words} words, {name}", file=sys.stderr)
+                costs[name].append(_measured(name, rubric, words))
+        ratios = tuple(
+            shared.cpu_s / first.cpu_s for shared, first in zip(*costs.values(), strict=True)
+        )
+        what = f"CPU of shared-prefix over persona-first, {rubric}, {words:,} words"
+        outcome.figures.append(Figure(what, ratios, f"<= {ALLOWED:g}", max(ratios) <= ALLOWED))
+        for name, measured in costs.items():
+            shown = "; ".join(f"CPU {one.cpu_s:.1f} s, wall {one.wall_s:.1f} s" for one in measured)
+            outcome.notes.append(f"{rubric}, {words:,} words, {name}: {shown}")
+    return outcome
 
 
-def _figure(what: str, values: tuple[float, ...]) -> Figure:
-    name = f"{what} of shared-prefix over persona-first"
-    return Figure(name, values, f"<= {ALLOWED:g}", max(values) <= ALLOWED)
-
-
-def _measured(name: str) -> Cost:
+def _measured(name: str, rubric: str, words: int) -> Cost:
     with scratch("layout") as folder:
-        command = [sys.executable, "-m", "benchmarks.layout", name, str(folder / "cost.json")]
+        cost = str(folder / "cost.json")
+        command = [sys.executable, "-m", "benchmarks.layout", name, rubric, str(words), cost]
         measure(command, environment(PERSONA_PANEL_CACHE=str(folder / "cache")))
-        return Cost(**json.loads((folder / "cost.json").read_text()))
+        return Cost(**json.loads(Path(cost).read_text()))
 
 
-def read_by_ten(layout: str) -> Cost:
+def read_by_ten(layout: Layout, rubric: str, words: int) -> Cost:
     """Have the ten personas read one response."""
-    from panel import Panel, Response
-
-    panel = Panel(personas="perspectives", rubric="scrub", layout=layout)
+    panel = Panel(personas="perspectives", rubric=rubric, layout=layout)
     panel.score([Response(id="short", prompt="Why?", text="Because.", system="warm-up")])
-    response = Response(id="r", prompt="Is merit a myth?", text=TEXT, system="a")
+    said = TEXT.split()
+    text = " ".join(said[place % len(said)] for place in range(words))
     cpu, wall = time.process_time(), time.perf_counter()
-    run = panel.score([response])
+    run = panel.score([Response(id="r", prompt="Is merit a myth?", text=text, system="a")])
     cost = Cost(time.process_time() - cpu, time.perf_counter() - wall, run.coverage.scored)
     if cost.judgments != run.coverage.expected:
         sys.exit(f"judgments are missing: {run.coverage.missing}")
@@ -78,7 +79,8 @@ def read_by_ten(layout: str) -> Cost:
 
 
 if __name__ == "__main__":
-    spent = read_by_ten(sys.argv[1])
-    Path(sys.argv[2]).write_text(
+    _, chosen, asked, length, target = sys.argv
+    spent = read_by_ten(cast(Layout, chosen), asked, int(length))
+    Path(target).write_text(
         json.dumps({"cpu_s": spent.cpu_s, "wall_s": spent.wall_s, "judgments": spent.judgments})
     )

@@ -20,7 +20,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from panel import Dimension, Panel, Response, Rubric, Scale, load_ratings
+from panel import Panel, Response, load_ratings
 from panel.statistics import (
     correlation,
     human_ceiling,
@@ -40,22 +40,6 @@ SOURCES = """Where to get the files:
   judge_*.csv   the scores of any judge; judge_qwen3-8b.csv: github.com/robert-e-roy/debatebench"""
 SAMPLE, SHARED, SHARED_IN_SAMPLE = 12, 50, 5
 RUN, PICTURE = Path("runs/debate-speeches"), Path("debate_speeches.png")
-
-SPEECH = Rubric(
-    id="opening-speech",
-    label="Opening speech",
-    question="How far do you agree that this text opens a debate well?",
-    dimensions=(
-        Dimension(
-            id="agreement",
-            label="Agreement",
-            definition="Whether the speech makes the case of its side so that listeners can follow "
-            "it and are given reasons to side with it.",
-            guiding_question="Would you be content to have this speech open the debate?",
-            scale=Scale(min=1, max=5, low="strongly disagree", high="strongly agree"),
-        ),
-    ),
-)
 
 if len(sys.argv) != 2:
     raise SystemExit(__doc__)
@@ -94,10 +78,10 @@ batch = [
     Response(id=one["id"], prompt=one["topic"], text=one["text"], system=one["source"])
     for one in (speeches[place] for place in sample)
 ]
-run = Panel("disciplinary", "local:smollm2-135m", SPEECH).score(batch, out=RUN)
+run = Panel("disciplinary", "local:smollm2-135m", "debate-speech").score(batch, out=RUN)
 ratings = load_ratings(RUN)
 means = dict(zip(ratings.items, row_means(ratings.scores[:, :, 0]), strict=True))
-embedded = np.array([means[f"{one.prompt_id}/{one.id}"] for one in run.responses])
+embedded = np.array([means[f"{one.prompt_id}/{one.id}"] for one in run.items])
 
 table = Table(
     "judge", "speeches", "pairs of\npeople", box=SIMPLE_HEAD, title="Judges against people"

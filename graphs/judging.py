@@ -2,6 +2,10 @@
 
     START ─ Send, one per model ─▶ read × M ─▶ aggregate ─▶ END
 
+Where the panel deliberates, its readings meet in between, and may be sent back:
+
+    … read × M ─▶ confer ─ Send, one per model ─▶ read × M ─▶ confer … ─▶ aggregate ─▶ END
+
 Nothing here opens a socket, a file or a cache: the means to look a response up and
 to call a model are handed in as the run's context. The state holds a response's key
 and small values; texts stay in the context, and each whole judgment leaves by the
@@ -24,6 +28,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from graphs.aggregate import aggregate
+from graphs.deliberation import Deliberation, goes_on, may_revise, moved, peers_of, standing
 from graphs.records import Judge, Judgment, Response, Verdict
 from personas import Persona
 from rubrics import (
@@ -38,6 +43,7 @@ from rubrics import (
     Usage,
     load_elicitation,
 )
+from rubrics.conference import ask_why, conference, ratings_in_words
 
 
 class Unanswered(Exception):
@@ -70,8 +76,9 @@ class Means:
     layout: Layout = "shared-prefix"
     apart: frozenset[str] = frozenset()
     """Models that are asked for each dimension in a call of its own, where that can be."""
+    deliberation: Deliberation | None = None
     seed: int = 0
-    """Of what is drawn by lot, such as the order in which responses are shown."""
+    """Of what is drawn by lot: the order of peers, or of responses that are compared."""
 
     @property
     def rated(self) -> Rubric:
@@ -95,18 +102,34 @@ class State(TypedDict):
 
 
 class Job(TypedDict):
-    """What one `read` is sent: the response's key and the model that reads it."""
+    """What one `read` is sent: the response's key, the model that reads it, and what the panel
+    has said of it so far."""
 
     response: str
     model: str
+    said: list[Judgment]
 
 
 def fan_out(state: State, runtime: Runtime[Means]) -> list[Send]:
     """One `read` per model."""
+    said = state.get("judgments", [])
     return [
-        Send("read", Job(response=state["response"], model=model))
+        Send("read", Job(response=state["response"], model=model, said=said))
         for model in runtime.context.judges_by_model()
     ]
+
+
+def confer(state: State) -> dict[str, Any]:
+    """Where the readings of a round meet; what they lead to is `send_back`'s to say."""
+    return {}
+
+
+def send_back(state: State, runtime: Runtime[Means]) -> list[Send] | str:
+    """Another round, or the verdict."""
+    means = runtime.context
+    if means.deliberation and goes_on(state["judgments"], means.deliberation, means.rated):
+        return fan_out(state, runtime)
+    return "aggregate"
 
 
 async def read(job: Job, runtime: Runtime[Means]) -> dict[str, Any]:
@@ -116,17 +139,28 @@ async def read(job: Job, runtime: Runtime[Means]) -> dict[str, Any]:
     """
     means = runtime.context
     response = means.responses[job["response"]]
-    first, *others = means.judges_by_model()[job["model"]]
+    said = job["said"]
+    now = standing(said)
+    judges = [
+        judge
+        for judge in means.judges_by_model()[job["model"]]
+        if not said or may_revise(now[judge])
+    ]
 
     async def judged(judge: Judge) -> Judgment:
         async with means.turn(judge, response):
-            judgment = await judge_one(judge, response, means)
+            if said:
+                judgment = await revise_one(judge, response, said, means)
+            else:
+                judgment = await judge_one(judge, response, means)
         runtime.stream_writer(judgment)
-        # The raw text has left by the stream; the state is for what is counted.
-        return replace(judgment, raw="", rationale=None)
+        # The raw text has left by the stream; the state is for what is counted, and for what
+        # the peers will be shown.
+        rationale = judgment.rationale if means.deliberation else None
+        return replace(judgment, raw="", rationale=rationale)
 
-    judgments = [await judged(first)]
-    judgments += await asyncio.gather(*(judged(judge) for judge in others))
+    judgments = [await judged(judge) for judge in judges[:1]]
+    judgments += await asyncio.gather(*(judged(judge) for judge in judges[1:]))
     return {"judgments": judgments}
 
 
@@ -136,12 +170,58 @@ async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
     Never raises but for cancellation and `Abort`: a judge that got no answer is a
     judgment whose status says so.
     """
-    persona = means.personas[judge.persona]
-    apart = judge.model in means.apart
-    question = question_of(means.rubric, persona, response, means.layout, apart=apart)
-    held = await hold(
-        load_elicitation(judge.elicitation).dialogue(question), judge, response, means
+    dialogue = load_elicitation(judge.elicitation).dialogue(_question(judge, response, means))
+    return await _led(dialogue, judge, response, means)
+
+
+async def revise_one(
+    judge: Judge, response: Response, said: Sequence[Judgment], means: Means
+) -> Judgment:
+    """One judge's reading after it has seen the others'; a judge that changes a rating is asked
+    what changed its mind.
+
+    Raises as `judge_one` does. A revision that fails leaves the earlier ratings, and `kept`.
+    """
+    before, rubric = standing(said)[judge], means.rated
+    rules = means.deliberation or Deliberation(rounds=1)
+    own = ratings_in_words(before.scores, before.labels, before.abstained, rubric)
+    peers = peers_of(before, said, rules, rubric, means.personas, means.seed)
+    question = replace(_question(judge, response, means), conference=conference(own, peers))
+    dialogue = load_elicitation(judge.elicitation).dialogue(question)
+    after = await _led(dialogue, judge, response, means)
+    rationale = after.rationale or before.rationale
+    after = replace(after, round=before.round + 1, rationale=rationale)
+    if not may_revise(after):
+        return replace(
+            after,
+            status=before.status,
+            scores=before.scores,
+            labels=before.labels,
+            abstained=before.abstained,
+            kept=after.status,
+        )
+    if not moved(before, after, rubric):
+        return after
+    revised = ratings_in_words(after.scores, after.labels, after.abstained, rubric)
+    why = await _led(ask_why(question, revised), judge, response, means)
+    return replace(
+        after,
+        changed_because=why.rationale,
+        usage=after.usage + why.usage,
+        latency_s=after.latency_s + why.latency_s,
+        cached=after.cached and why.cached,
     )
+
+
+def _question(judge: Judge, response: Response, means: Means) -> Question:
+    apart = judge.model in means.apart
+    persona = means.personas[judge.persona]
+    return question_of(means.rubric, persona, response, means.layout, apart=apart)
+
+
+async def _led(dialogue: Dialogue, judge: Judge, response: Response, means: Means) -> Judgment:
+    """What a judge's dialogue comes to."""
+    held = await hold(dialogue, judge, response, means)
     reading = held.reading
     return Judgment(
         prompt_id=response.prompt_id or "",
@@ -227,12 +307,15 @@ def question_of(
 
 def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
     """The panel's verdict on the response."""
-    return {"verdict": aggregate(state["judgments"], runtime.context.rated)}
+    last = list(standing(state["judgments"]).values())
+    return {"verdict": aggregate(last, runtime.context.rated)}
 
 
 @cache
-def judging_graph() -> CompiledStateGraph[State, Means, State, State]:
+def judging_graph(deliberating: bool = False) -> CompiledStateGraph[State, Means, State, State]:
     """The compiled graph; one serves every panel, since a panel comes as context.
+
+    `deliberating`: the one for panels whose means say how they deliberate.
 
     Input `{"response": key}`, the key of a response in `Means.responses`; output the
     whole `State`. Each `Judgment` is written to the custom stream.
@@ -241,6 +324,11 @@ def judging_graph() -> CompiledStateGraph[State, Means, State, State]:
     builder.add_node("read", read)  # type: ignore[call-overload]
     builder.add_node("aggregate", conclude)
     builder.add_conditional_edges(START, fan_out, ["read"])
-    builder.add_edge("read", "aggregate")
+    if deliberating:
+        builder.add_node("confer", confer)
+        builder.add_edge("read", "confer")
+        builder.add_conditional_edges("confer", send_back, ["read", "aggregate"])
+    else:
+        builder.add_edge("read", "aggregate")
     builder.add_edge("aggregate", END)
     return builder.compile(name="judging")

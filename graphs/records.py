@@ -64,9 +64,14 @@ class Judgment:
     """What one judge said of one response in one round.
 
     `scores` are its ratings by number, `labels` those by category; neither has an entry for
-    a dimension that was left unrated. `compared` is for judges that compare: with which other
-    responses, by id, this one was compared where it stood first, and which of the two was
-    preferred, `first`, `second` or `tie`.
+    a dimension that was left unrated.
+
+    In a later round than the first, `changed_because` is what the judge says changed its mind,
+    None where it changed nothing or names nothing. `kept` is set where a revision failed, to how
+    it ended; the ratings are then those of the round before.
+
+    Of a judge that compares, `compared` says with which other responses, by id, this one was
+    compared where it stood first, and which of the two was preferred: `first`, `second`, `tie`.
     """
 
     prompt_id: str
@@ -85,6 +90,8 @@ class Judgment:
     cached: bool = False
     error: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    changed_because: str | None = None
+    kept: Status | None = None
     compared: Mapping[str, str] = field(default_factory=dict)
 
 

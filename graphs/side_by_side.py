@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -253,7 +253,7 @@ def comparing_graph() -> CompiledStateGraph[State, Means, State, State]:
     two at least; output the whole `State`. Each `Judgment` is written to the custom stream.
     """
     builder = StateGraph(State, context_schema=Means)
-    builder.add_node("compare", compare)  # type: ignore[call-overload]
+    builder.add_node("compare", cast(Any, compare))
     builder.add_node("aggregate", conclude)
     builder.add_conditional_edges(START, fan_out, ["compare"])
     builder.add_edge("compare", "aggregate")

@@ -15,6 +15,7 @@ if clashes():
 
 if TYPE_CHECKING:
     from graphs import Judge, Judgment, LabelSummary, Response, Summary, Verdict
+    from graphs.framing import FramedResponse, Framings, Prompt
     from panel.calls.budget import Caps
     from panel.config import ModelConfig
     from panel.errors import (
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
     from panel.estimate import Estimate
     from panel.files.beside import load_beside
     from panel.files.definitions import load_definition
+    from panel.files.prompts import load_framed_responses, load_prompts
     from panel.files.ratings import load_ratings
     from panel.files.responses import ResponseFile, load_responses
     from panel.panel import Panel
     from panel.run import Coverage, Run
     from panel.statistics.ranking import SystemRank
     from panel.statistics.table import Ratings
+    from panel.sweep.result import Sweep
     from personas import Persona, PersonaSet
     from rubrics import (
         Abstention,
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "graphs": ("Judge", "Judgment", "LabelSummary", "Response", "Summary", "Verdict"),
+    "graphs.framing": ("FramedResponse", "Framings", "Prompt"),
     "panel.calls.budget": ("Caps",),
     "panel.config": ("ModelConfig",),
     "panel.errors": (
@@ -61,11 +65,13 @@ _HOMES = {
     "panel.estimate": ("Estimate",),
     "panel.files.beside": ("load_beside",),
     "panel.files.definitions": ("load_definition",),
+    "panel.files.prompts": ("load_framed_responses", "load_prompts"),
     "panel.files.ratings": ("load_ratings",),
     "panel.files.responses": ("ResponseFile", "load_responses"),
     "panel.panel": ("Panel",),
     "panel.run": ("Coverage", "Run"),
     "panel.statistics.ranking": ("SystemRank",),
+    "panel.sweep.result": ("Sweep",),
     "panel.statistics.table": ("Ratings",),
     "personas": ("Persona", "PersonaSet"),
     "rubrics": (
@@ -91,6 +97,8 @@ __all__ = [
     "Dimension",
     "Estimate",
     "Fault",
+    "FramedResponse",
+    "Framings",
     "InputError",
     "Judge",
     "Judgment",
@@ -100,6 +108,7 @@ __all__ = [
     "PanelError",
     "Persona",
     "PersonaSet",
+    "Prompt",
     "Ratings",
     "RealScale",
     "Response",
@@ -110,11 +119,14 @@ __all__ = [
     "RunStopped",
     "Scale",
     "Summary",
+    "Sweep",
     "SystemRank",
     "Usage",
     "Verdict",
     "load_beside",
     "load_definition",
+    "load_framed_responses",
+    "load_prompts",
     "load_ratings",
     "load_responses",
 ]

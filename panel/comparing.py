@@ -12,12 +12,12 @@ from graphs.side_by_side import Sheet
 from panel.batch import Batch
 from panel.calls.cache import ReplyCache, key_of, page_of
 from panel.calls.caller import estimated_tokens, tokens_in
-from panel.errors import Fault, InputError
+from panel.errors import ConfigurationError, Fault, InputError
 from panel.estimate import Estimate, tokenizer_of
 from panel.models.catalogue import cost
 from panel.seating import Seat
 from personas import Persona
-from rubrics import Rubric, Usage, load_comparing
+from rubrics import Rubric, Usage, compares, load_comparing
 from rubrics.comparison import MOST
 
 
@@ -33,6 +33,20 @@ def together(batch: Batch) -> Iterator[tuple[Response, ...]]:
         held.setdefault(prompt_id, []).append(response)
         if len(held[prompt_id]) == sizes[prompt_id]:
             yield tuple(held.pop(prompt_id))
+
+
+def refuse_with_comparing(seats: Sequence[Seat], what: str) -> None:
+    """Comparisons do not go with `what`, which is about each response by itself.
+
+    Raises:
+        ConfigurationError: a model's elicitation compares.
+    """
+    if comparing := [seat for seat in seats if compares(seat.elicitation)]:
+        told = ", ".join(f"{seat.id} by {seat.elicitation!r}" for seat in comparing)
+        raise ConfigurationError(
+            f"{what} is about the ratings that each response gets by itself, and this panel "
+            f"compares responses ({told}): use another elicitation, such as 'dimensions'"
+        )
 
 
 def refuse_uncomparable(batch: Batch) -> None:

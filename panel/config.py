@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 import personas as persona_library
 import rubrics as rubric_library
+from graphs.deliberation import Deliberation
 from panel.models.catalogue import Price
 from rubrics import Layout, elicitation_names
 
@@ -77,7 +78,7 @@ class PanelFile(BaseModel):
 
     `personas` and `rubric` are names from the libraries or paths, relative to the file.
     A model is its spec alone, or a mapping with its limits. `replicates` is how often each
-    persona is asked through each model.
+    persona is asked through each model. Without `deliberation` every judge reads alone.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -88,6 +89,7 @@ class PanelFile(BaseModel):
     elicitation: str | None = None
     layout: Layout = "shared-prefix"
     replicates: int = Field(default=1, ge=1)
+    deliberation: Deliberation | None = None
     seed: int = Field(default=0, ge=0)
 
     _elicitation = field_validator("elicitation")(_known_elicitation)

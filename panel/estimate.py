@@ -61,13 +61,15 @@ def estimate(
     rubric: Rubric,
     personas: Sequence[Persona],
     replicates: int,
+    rounds: int,
     batch: Batch,
     cache: ReplyCache,
 ) -> Estimate:
     """One model's part of a run.
 
     What its first calls send is counted; further ones of the same judge are taken to be
-    as long, and answers to be of the usual length.
+    as long, and answers to be of the usual length. A panel that deliberates is taken to go
+    through all its `rounds`.
     """
     calls_each, output_each = load_elicitation(seat.elicitation).calls(rubric, seat.apart)
     tokenizer, count = tokenizer_of(seat.id)
@@ -86,8 +88,8 @@ def estimate(
                     if text not in counted:
                         counted[text] = count(text)
                     input_tokens += counted[text]
-    calls = judgments * calls_each
-    usage = Usage(input=input_tokens * calls_each, output=calls * output_each)
+    calls = judgments * calls_each * rounds
+    usage = Usage(input=input_tokens * calls_each * rounds, output=calls * output_each)
     return Estimate(
         model=seat.id,
         judgments=judgments,

@@ -9,31 +9,37 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractAsyncContextManager, closing
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import orjson
-
 import personas as persona_library
 import rubrics as rubric_library
 from graphs import Judge, Judgment, Response, Verdict
+from graphs.deliberation import Deliberation
 from graphs.judging import Abort, Means, judging_graph
 from graphs.side_by_side import comparing_graph
 from panel.batch import Batch, as_async, identified_async
+from panel.calling import calling, concurrency_of, in_a_loop, judging_means
 from panel.calls.allowance import MOST
-from panel.calls.budget import NO_CAPS, Budget, Caps
+from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.cache import ReplyCache, default_folder, key_of
-from panel.calls.caller import Caller, Line
-from panel.calls.gate import shared_gate
+from panel.calls.caller import Caller
 from panel.comparing import (
     estimate_comparing,
     refuse_too_long_together,
     refuse_uncomparable,
+    refuse_with_comparing,
     together,
 )
 from panel.config import ModelConfig, PanelFile
@@ -52,15 +58,25 @@ from panel.seating import (
     persona_set,
     rated_by,
     refuse_repeats,
+    refuse_unrevealed,
     rubric_of,
     seats,
 )
 from personas import Persona, PersonaSet
-from rubrics import Ask, Layout, Reply, Rubric, compares
+from rubrics import Layout, Rubric, compares
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from langchain_core.language_models import BaseChatModel
 
+    from graphs.framing import Prompt
+    from panel.statistics.table import Ratings
+    from panel.sweep.plan import Models, Options, Plan
+    from panel.sweep.result import Sweep
+    from panel.sweep.running import OnEvent
+
+NOBODY: Mapping[str, Seat] = {}
 T = TypeVar("T")
 OnJudgment = Callable[[Judgment], None]
 
@@ -79,6 +95,8 @@ class Panel:
             a model then reads once for all of them, or with who the judge is.
         replicates: how often each persona is asked through each model; every answer is an
             annotator of its own.
+        deliberation: whether and how judges, once each has read alone, see the others' readings
+            and may revise; None, they do not.
         concurrency: calls in flight at most, for each model that sets no limit itself; by
             default as many as its provider is found to take.
         seed: of the resampling behind intervals.
@@ -92,8 +110,8 @@ class Panel:
 
     Raises:
         ConfigurationError: a model cannot be had (says what is missing), an elicitation
-            cannot serve the rubric, models rate different dimensions, or replicates would
-            repeat themselves.
+            cannot serve the rubric, models rate different dimensions, replicates would
+            repeat themselves, or deliberation would reveal reasons that nobody gives.
         InputError: a persona set or rubric cannot be read; lists every fault.
     """
 
@@ -108,6 +126,7 @@ class Panel:
         elicitation: str | None = None,
         layout: Layout = "shared-prefix",
         replicates: int = 1,
+        deliberation: Deliberation | None = None,
         concurrency: int | None = None,
         seed: int = 0,
     ) -> None:
@@ -128,6 +147,10 @@ class Panel:
         # All of them or none: those that compare rate what no other does.
         self.compares = compares(self._models[0].elicitation)
         refuse_repeats(self._models, replicates)
+        refuse_unrevealed(self._models, deliberation)
+        if deliberation is not None:
+            refuse_with_comparing(self._models, "deliberation")
+        self._deliberation = deliberation
         self._replicates = replicates
         self._concurrency = concurrency
         self.judges = tuple(
@@ -138,8 +161,17 @@ class Panel:
         )
 
     @classmethod
-    def from_file(cls, path: str | Path, *, concurrency: int | None = None) -> Panel:
-        """The panel that a YAML file describes; paths in it are relative to it."""
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        deliberation: Deliberation | None = None,
+        concurrency: int | None = None,
+    ) -> Panel:
+        """The panel that a YAML file describes; paths in it are relative to it.
+
+        `deliberation` takes the place of the file's.
+        """
         path = Path(path)
         file = load_definition(path, PanelFile)
         return cls(
@@ -149,6 +181,7 @@ class Panel:
             elicitation=file.elicitation,
             layout=file.layout,
             replicates=file.replicates,
+            deliberation=deliberation or file.deliberation,
             concurrency=concurrency,
             seed=file.seed,
         )
@@ -157,6 +190,11 @@ class Panel:
     def prices(self) -> dict[str, Price | None]:
         """Each model's price, None where it is not known."""
         return {model.id: model.price for model in self._models}
+
+    @property
+    def deliberates(self) -> bool:
+        """Whether judges see the others' readings and may revise."""
+        return self._deliberation is not None
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -169,10 +207,13 @@ class Panel:
         *,
         out: str | Path | None = None,
         caps: Caps = NO_CAPS,
+        humans: Ratings | None = None,
         on_judgment: OnJudgment | None = None,
     ) -> Run:
         """As `ascore`, from code that is not asynchronous; works where a loop runs, too."""
-        return _in_a_loop(self.ascore(responses, out=out, caps=caps, on_judgment=on_judgment))
+        return in_a_loop(
+            self.ascore(responses, out=out, caps=caps, humans=humans, on_judgment=on_judgment)
+        )
 
     async def ascore(
         self,
@@ -180,6 +221,7 @@ class Panel:
         *,
         out: str | Path | None = None,
         caps: Caps = NO_CAPS,
+        humans: Ratings | None = None,
         on_judgment: OnJudgment | None = None,
     ) -> Run:
         """Have every judge read every response.
@@ -189,11 +231,13 @@ class Panel:
                 memory together (a `ResponseFile`).
             out: a folder to write the run to.
             caps: what the run may spend; what is left unasked then is `skipped`.
+            humans: people's ratings of the same responses, for whether deliberation moved the
+                panel toward them (`Run.deliberation`).
             on_judgment: told of each judgment as it is made.
 
         Raises:
             InputError: a response is there twice, is too long for a model, or has no other to
-                be compared with.
+                be compared with; `humans` shares no response or no dimension with them.
             ConfigurationError: a model cannot be asked in the way it is to be, or has no
                 known price where `caps` are in dollars.
             RunFolderError: `out` holds another run, or cannot be made.
@@ -201,9 +245,19 @@ class Panel:
         """
         batch = Batch(responses)
         self._refuse(batch)
-        run = Run(batch, self.judges, self.rated, prices=self.prices, seed=self.seed)
+        run = Run(
+            batch,
+            self.judges,
+            self.rated,
+            prices=self.prices,
+            seed=self.seed,
+            deliberating=self._deliberation is not None,
+        )
+        run.humans = humans
+        # Whether people and panel go together is found out before anything is spent.
+        run.deliberation()
         refuse_unpriced(self._models, caps)
-        async with self._means_to_call(caps) as caller:
+        async with self._calling(caps) as caller:
             await refuse_without_logprobs(self._models, caller)
             folder = RunFolder(Path(out), self._manifest()) if out is not None else None
 
@@ -256,7 +310,15 @@ class Panel:
                     for model in self._models
                 ]
             return [
-                estimate(model, self.rubric, self.personas, self._replicates, batch, cache)
+                estimate(
+                    model,
+                    self.rubric,
+                    self.personas,
+                    self._replicates,
+                    1 + (self._deliberation.rounds if self._deliberation else 0),
+                    batch,
+                    cache,
+                )
                 for model in self._models
             ]
 
@@ -280,42 +342,100 @@ class Panel:
                 f"the elicitation {self._models[0].elicitation!r} compares the responses to a "
                 "prompt, and a stream does not tell how many there are: score them as a batch"
             )
-        async with self._means_to_call(NO_CAPS) as caller:
+        async with self._calling(NO_CAPS) as caller:
             await refuse_without_logprobs(self._models, caller)
             units = _one_by_one(identified_async(as_async(responses)))
             reading = self._read(units, caller, on_judgment or (lambda _: None))
             async for verdict in reading:
                 yield verdict
 
-    @asynccontextmanager
-    async def _means_to_call(self, caps: Caps) -> AsyncIterator[Caller]:
-        cache = ReplyCache(default_folder())
-        budget = Budget(caps, self.prices)
-        try:
-            yield Caller({model.id: self._line(model) for model in self._models}, cache, budget)
-        finally:
-            for model in self._models:
-                await model.speaker.aclose()
-            cache.close()
-
-    def _line(self, model: Seat) -> Line:
-        config = model.config
-        return Line(
-            speaker=model.speaker,
-            gate=shared_gate(
-                orjson.dumps(model.speaker.parameters, option=orjson.OPT_SORT_KEYS),
-                self._concurrency_of(model),
-                config.requests_per_minute,
-                config.tokens_per_minute,
-            ),
-            # What runs in this process cannot be hurried by giving up on it.
-            timeout_s=None if model.embedded else config.timeout,
-            one_by_one=model.embedded,
+    def sweep(
+        self,
+        prompts: Sequence[str | Prompt] | None = None,
+        targets: Models = (),
+        *,
+        out: str | Path | None = None,
+        caps: Caps = NO_CAPS,
+        on_event: OnEvent | None = None,
+        **options: Unpack[Options],
+    ) -> Sweep:
+        """As `asweep`, from code that is not asynchronous; works where a loop runs, too."""
+        return in_a_loop(
+            self.asweep(prompts, targets, out=out, caps=caps, on_event=on_event, **options)
         )
 
-    def _concurrency_of(self, model: Seat) -> int | None:
-        """None: as many as the provider takes, which is found out."""
-        return ENGINES if model.embedded else model.config.concurrency or self._concurrency
+    async def asweep(
+        self,
+        prompts: Sequence[str | Prompt] | None = None,
+        targets: Models = (),
+        *,
+        out: str | Path | None = None,
+        caps: Caps = NO_CAPS,
+        on_event: OnEvent | None = None,
+        **options: Unpack[Options],
+    ) -> Sweep:
+        """Find out what pressure does to the quality of targets' answers.
+
+        Each prompt is rewritten into every condition of a framing set, the targets answer
+        it and the variants that pass their checks, and the panel scores every answer.
+
+        Args:
+            prompts: questions as they are asked without pressure.
+            targets: whose robustness is measured; models as the panel's.
+            out: a folder to write the sweep to.
+            caps: what the whole sweep may spend.
+            on_event: told of each variant, answer, judgment and verdict as it is made.
+            options: see `panel.sweep.plan.Options`.
+
+        Raises:
+            as `ascore`, and for faults in prompts, framings and options.
+        """
+        from panel.sweep.running import Site, run_sweep
+
+        plan = self._planned(prompts, targets, options)
+        refuse_unpriced([*self._models, *plan.lines.values()], caps)
+        async with self._calling(caps, plan.lines) as caller:
+            await refuse_without_logprobs(self._models, caller)
+            site = Site(
+                caller=caller,
+                judging=lambda texts: self._means(texts, caller),
+                judges=self.judges,
+                rubric=self.rated,
+                prices=self.prices | {name: seat.price for name, seat in plan.lines.items()},
+                manifest=self._manifest(),
+                deliberating=self._deliberation is not None,
+                embedded=all(model.embedded for model in self._models),
+            )
+            return await run_sweep(plan, site, out=out, on_event=on_event)
+
+    def estimate_sweep(
+        self,
+        prompts: Sequence[str | Prompt] | None = None,
+        targets: Models = (),
+        **options: Unpack[Options],
+    ) -> list[Estimate]:
+        """What a sweep would take, model by model, the cache counted in; calls nothing."""
+        from panel.sweep.estimating import estimate_sweep
+
+        plan = self._planned(prompts, targets, options)
+        with closing(ReplyCache(default_folder())) as cache:
+            counted, batch = estimate_sweep(plan, cache)
+        return [*counted, *self.estimate(batch)]
+
+    def _planned(
+        self, prompts: Sequence[str | Prompt] | None, targets: Models, options: Options
+    ) -> Plan:
+        from panel.sweep.plan import plan_of
+
+        refuse_with_comparing(self._models, "a sweep")
+        return plan_of(prompts, targets, options, self._models, self.rubric, self.rated, self.seed)
+
+    def _calling(
+        self, caps: Caps, more: Mapping[str, Seat] = NOBODY
+    ) -> AbstractAsyncContextManager[Caller]:
+        """The way to the panel's models, and to `more` under other names."""
+        named = {model.id: model for model in self._models} | dict(more)
+        return calling(named, caps, self._concurrency)
 
     def _responses_in_flight(self) -> int:
         """Enough that slow calls leave no gate idle (three times what may be in flight).
@@ -325,7 +445,7 @@ class Panel:
         """
         if all(model.embedded for model in self._models):
             return ENGINES
-        calls = sum(self._concurrency_of(model) or MOST for model in self._models)
+        calls = sum(concurrency_of(model, self._concurrency) or MOST for model in self._models)
         return math.ceil(3 * calls / len(self.judges)) + 1
 
     def _refuse(self, batch: Batch) -> None:
@@ -342,35 +462,29 @@ class Panel:
         """What is read at a time: a response, or all responses to a prompt."""
         return as_async(together(batch)) if self.compares else _one_by_one(as_async(batch))
 
+    def _means(self, texts: Mapping[str, Response], caller: Caller) -> Means:
+        return judging_means(
+            self.rubric,
+            self._models,
+            self.personas,
+            self.judges,
+            texts,
+            caller,
+            deliberation=self._deliberation,
+            seed=self.seed,
+        )
+
     async def _read(
         self,
         units: AsyncIterator[tuple[Response, ...]],
         caller: Caller,
         on_judgment: OnJudgment,
     ) -> AsyncIterator[Verdict]:
-        graph: Any = comparing_graph() if self.compares else judging_graph()
+        deliberating = self._deliberation is not None
+        graph: Any = comparing_graph() if self.compares else judging_graph(deliberating)
         numbers = count()
         texts: dict[str, Response] = {}
-
-        async def ask(judge: Judge, response: Response, ask: Ask) -> Reply:
-            page = _page_of(judge, response, caller)
-            return await caller.ask(judge.model, ask, page, judge.replicate)
-
-        async def forget(judge: Judge, response: Response, asks: Sequence[Ask]) -> None:
-            await caller.forget(asks, _page_of(judge, response, caller), judge.replicate)
-
-        means = Means(
-            rubric=self.rubric,
-            layout=self._layout,
-            apart=frozenset(model.id for model in self._models if model.apart),
-            personas=self._by_id,
-            judges=self.judges,
-            responses=texts,
-            ask=ask,
-            turn=caller.turn,
-            forget=forget,
-            seed=self.seed,
-        )
+        means = self._means(texts, caller)
 
         async def judged(unit: tuple[Response, ...]) -> list[Verdict]:
             # Numbers: two ids joined could be two others, and a stream may repeat itself.
@@ -442,6 +556,7 @@ class Panel:
             ],
             "layout": self._layout,
             "replicates": self._replicates,
+            "deliberation": self._deliberation and self._deliberation.model_dump(),
             "seed": self.seed,
             "prompts": {model.id: self._prompt_digest(model) for model in self._models},
             "version": version("persona-panel"),
@@ -465,17 +580,3 @@ async def _one_by_one(
 ) -> AsyncIterator[tuple[Response, ...]]:
     async for response in responses:
         yield (response,)
-
-
-def _page_of(judge: Judge, response: Response, caller: Caller) -> str:
-    return caller.page(judge.model, response.prompt, response.text, response.context)
-
-
-def _in_a_loop(work: Coroutine[Any, Any, T]) -> T:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    # A notebook's loop is already running here: the work gets one of its own, beside it.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()

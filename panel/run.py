@@ -12,17 +12,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphs import Judge, Judgment, Verdict
-from panel.batch import Batch
+from graphs.aggregate import aggregate
+from graphs.deliberation import step
+from panel.batch import Batch, Item
 from panel.calls.caller import Tally
 from panel.models.catalogue import Price, cost
 from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
-from rubrics import Rubric, Status, Usage
+from rubrics import CategoryScale, Dimension, Rubric, Status, Usage
+
+if TYPE_CHECKING:
+    from panel.deliberation import DeliberationReport
+    from panel.statistics.table import Ratings
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
 _CODE = {status: code for code, status in enumerate(_STATUSES)}
@@ -61,6 +67,11 @@ class Run:
         categories: for each dimension that has them, the names of its categories.
         ratings: shape (n, j, d), NaN where missing. A category stands there as its place
             in `categories`, from 0: nominal, to be compared and never averaged.
+        before: the ratings before any deliberation, None where the panel did not deliberate.
+        deliberated: shape (n,), on which responses it did.
+        stated: shape (n, j), which judges said what changed their mind.
+        n_kept: how many revisions failed, by how they ended.
+        humans: what people say of the responses, where a deliberation is held against it.
         reliability: which judges the rubric's composite leaves out, None if none.
         verdicts: in the order of the input.
         folder: where the run was written, if it was.
@@ -74,6 +85,7 @@ class Run:
         *,
         prices: Mapping[str, Price | None],
         seed: int,
+        deliberating: bool = False,
     ) -> None:
         self.items = tuple(batch.items)
         self.titles = batch.titles
@@ -89,6 +101,12 @@ class Run:
         self.usage: dict[str, Usage] = {}
         shape = (len(self.items), len(self.judges))
         self.ratings: NDArray[np.float64] = np.full((*shape, len(self.dimensions)), np.nan)
+        self.before = self.ratings.copy() if deliberating else None
+        self.deliberated = np.zeros(len(self.items), dtype=bool)
+        self.stated = np.zeros(shape if deliberating else (0, 0), dtype=bool)
+        self.n_kept: Counter[str] = Counter()
+        self.humans: Ratings | None = None
+        self._rubric = rubric
         self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
         self._verdicts: list[Verdict | None] = [None] * len(self.items)
         self._reasons: Counter[tuple[str, str]] = Counter()
@@ -96,15 +114,23 @@ class Run:
         self._column = {judge: j for j, judge in enumerate(self.judges)}
 
     def add(self, judgment: Judgment) -> None:
-        """Take a judgment in."""
+        """Take a judgment in; one of a later round takes the place of the one before."""
         i = self._row[judgment.prompt_id, judgment.id]
         j = self._column[judgment.judge]
         self._codes[i, j] = _CODE[judgment.status]
         if judgment.status == "scored":
             for d, dimension in enumerate(self.dimensions):
                 self.ratings[i, j, d] = self._rating(judgment, dimension)
+        else:
+            self.ratings[i, j] = math.nan
         if judgment.error is not None:
-            self._reasons[judgment.status, judgment.error] += 1
+            self._reasons[judgment.kept or judgment.status, judgment.error] += 1
+        if judgment.round > 1:
+            self.deliberated[i] = True
+            self.stated[i, j] |= judgment.changed_because is not None
+            self.n_kept.update([judgment.kept] if judgment.kept else [])
+        elif self.before is not None:
+            self.before[i, j] = self.ratings[i, j]
         model = judgment.judge.model
         self.usage[model] = self.usage.get(model, Usage()) + judgment.usage
 
@@ -117,8 +143,68 @@ class Run:
     @property
     def scores(self) -> NDArray[np.float64]:
         """The ratings by number alone: shape (n, j, dimensions without categories)."""
-        numeric = [d for d, name in enumerate(self.dimensions) if name not in self.categories]
-        return self.ratings[:, :, numeric]
+        return self.ratings[:, :, self._numeric]
+
+    @property
+    def _numeric(self) -> list[int]:
+        return [d for d, name in enumerate(self.dimensions) if name not in self.categories]
+
+    def deliberation(self) -> DeliberationReport | None:
+        """What deliberation did, to the ratings by number; None where there was none.
+
+        Raises:
+            InputError: `humans` shares no response or no dimension with the run.
+        """
+        # Where nobody deliberates, its statistics need not be loaded.
+        from panel.deliberation import deliberation_of
+
+        if self.before is None:
+            return None
+        rated = self._rubric.numeric
+        return deliberation_of(
+            self.before[:, :, self._numeric],
+            self.scores,
+            self.stated,
+            self.deliberated,
+            self.judges,
+            self.items,
+            [dimension.id for dimension in rated],
+            [step(dimension) for dimension in rated],
+            self.seed,
+            self.humans,
+            same_scale=self.humans is not None and _on_scales(self.humans, rated),
+            composites=None
+            if self._rubric.composite is None
+            else (self._composites(self.before), self._composites(self.ratings)),
+        )
+
+    def _composites(self, ratings: NDArray[np.float64]) -> list[float]:
+        """What the rubric's own rule makes of ratings, response by response."""
+        return [
+            aggregate(
+                [
+                    self._judgment(item, judge, row)
+                    for judge, row in zip(self.judges, rows, strict=True)
+                ],
+                self._rubric,
+            ).composite
+            for item, rows in zip(self.items, ratings.tolist(), strict=True)
+        ]
+
+    def _judgment(self, item: Item, judge: Judge, row: Sequence[float]) -> Judgment:
+        """A row of ratings as the judgment that it came from, as far as it counts."""
+        there = [pair for pair in zip(self.dimensions, row, strict=True) if not math.isnan(pair[1])]
+        return Judgment(
+            *item,
+            judge=judge,
+            status="scored",
+            scores={name: score for name, score in there if name not in self.categories},
+            labels={
+                name: self.categories[name][int(place)]
+                for name, place in there
+                if name in self.categories
+            },
+        )
 
     def conclude(self, verdict: Verdict) -> None:
         """Take a response's verdict in."""
@@ -195,7 +281,10 @@ class Run:
 
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
-        coverage = self.coverage
+        coverage, deliberation = self.coverage, self.deliberation()
+        report = None
+        if deliberation is not None:
+            report = deliberation.summary() | {"kept": dict(sorted(self.n_kept.items()))}
         return {
             "ranking": [_entry(entry) for entry in self.ranking()],
             "coverage": {
@@ -227,6 +316,7 @@ class Run:
                 }
                 for model, usage in sorted(self.usage.items())
             },
+            **({} if report is None else {"deliberation": report}),
             "seed": self.seed,
             "version": version("persona-panel"),
             "elapsed_s": round(self.elapsed_s, 3),
@@ -236,6 +326,16 @@ class Run:
 def share_name(dimension: str, category: str) -> str:
     """What the share of a category is called in tables; no dimension's id has a colon."""
     return f"{dimension}:{category}"
+
+
+def _on_scales(humans: Ratings, dimensions: Sequence[Dimension]) -> bool:
+    """Whether people's scores lie on the scales of the dimensions that they share."""
+    for dimension in dimensions:
+        if dimension.id in humans.dimensions and not isinstance(dimension.scale, CategoryScale):
+            scores = humans.scores[:, :, humans.dimensions.index(dimension.id)]
+            if np.nanmin(scores) < dimension.scale.min or np.nanmax(scores) > dimension.scale.max:
+                return False
+    return True
 
 
 def number(value: float) -> float | None:

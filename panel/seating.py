@@ -17,6 +17,7 @@ from pydantic import ValidationError
 import personas as persona_library
 import rubrics as rubric_library
 from graphs import Judge, Response
+from graphs.deliberation import Deliberation
 from graphs.judging import question_of
 from graphs.side_by_side import Sheet, sheets
 from panel.config import MODEL_SPEC, ModelConfig
@@ -199,6 +200,23 @@ def refuse_repeats(seats: Sequence[Seat], replicates: int) -> None:
                 "leave replicates out, or give the model a temperature in a panel file and an "
                 "elicitation that reads what it writes, such as 'dimensions'"
             )
+
+
+def refuse_unrevealed(seats: Sequence[Seat], deliberation: Deliberation | None) -> None:
+    """Judges can only be shown reasons that are given.
+
+    Raises:
+        ConfigurationError: a model's elicitation gives none.
+    """
+    if deliberation is None or deliberation.reveal == "scores":
+        return
+    without = [seat for seat in seats if not load_elicitation(seat.elicitation).GIVES_REASONS]
+    if without:
+        told = ", ".join(f"{seat.id} by {seat.elicitation!r}" for seat in without)
+        raise ConfigurationError(
+            f"deliberation cannot reveal {deliberation.reveal}: {told} gives no reasons; use the "
+            "elicitation 'justified', or reveal scores"
+        )
 
 
 def _seat(

@@ -31,8 +31,9 @@ once for all of them; or who the judge is."""
 class Question:
     """What one judge is asked about one response.
 
-    `apart`: an elicitation that can ask for all dimensions at once or for each in a call
-    of its own does the latter.
+    `conference` is what the judge is shown of the others' readings, in a later round than
+    the first. `apart`: an elicitation that can ask for all dimensions at once or for each in a
+    call of its own does the latter.
     """
 
     rubric: Rubric
@@ -42,6 +43,7 @@ class Question:
     text: str
     context: str | None = None
     layout: Layout = "shared-prefix"
+    conference: str | None = None
     apart: bool = False
 
 
@@ -66,9 +68,8 @@ class Ask:
     """One call to a model, in words that belong to no provider.
 
     `blocks` make up the user's message. The first is what a provider can reuse in further
-    calls, the last is this call's alone. `exchange`
-    holds (assistant, user) turns that follow it, for a re-ask. `prefill` is how the
-    model's answer begins.
+    calls, the last is this call's alone. `exchange` holds (assistant, user) turns that
+    follow it, for a re-ask. `prefill` is how the model's answer begins.
     """
 
     system: str
@@ -145,6 +146,7 @@ class Elicitation(Protocol):
     """What a module of `rubrics.elicitations` offers."""
 
     NEEDS_LOGPROBS: bool
+    GIVES_REASONS: bool
     __doc__: str | None
 
     def serves(self, rubric: Rubric) -> str | None:
@@ -169,6 +171,7 @@ class Comparing(Protocol):
     """
 
     NEEDS_LOGPROBS: bool
+    GIVES_REASONS: bool
     COMPARES: bool
     DRAWN: bool
     """Whether an order is drawn by lot for each judge, who then reads what no other does."""

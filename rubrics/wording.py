@@ -75,10 +75,11 @@ def scale_words(dimension: Dimension) -> str:
     return f"Whole number from {scale.min} ({scale.low}) to {scale.max} ({scale.high})."
 
 
-def opening(question: Question, task: str) -> tuple[str, str]:
+def opening(question: Question, task: str) -> tuple[str, ...]:
     """A question's first blocks: the task with the material, and who the judge is, in the
-    order of its layout."""
-    return laid_out(question, task, material(question))
+    order of its layout; then what the judge is shown of its peers."""
+    blocks = laid_out(question, task, material(question))
+    return blocks if question.conference is None else (*blocks, question.conference)
 
 
 def laid_out(question: Question | Comparison, task: str, material: str) -> tuple[str, str]:

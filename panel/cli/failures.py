@@ -4,13 +4,14 @@ where a run was under way, 1."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import click
 
-from panel.errors import InputError, PanelError, RunStopped
+from panel.errors import Fault, InputError, PanelError, RunStopped
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,3 +40,26 @@ def refusals(function: Callable[P, R]) -> Callable[P, R]:
         sys.exit(BAD_INPUT)
 
     return guarded
+
+
+@contextmanager
+def gathered() -> Iterator[Callable[[Callable[[], Any]], Any]]:
+    """Lets several inputs be read before any of them is refused.
+
+    What is yielded calls a reader, and gives None in place of what it refuses.
+
+    Raises:
+        InputError: at the end, with the faults of all.
+    """
+    faults: list[Fault] = []
+
+    def gather(read: Callable[[], Any]) -> Any:
+        try:
+            return read()
+        except InputError as error:
+            faults.extend(error.faults)
+            return None
+
+    yield gather
+    if faults:
+        raise InputError(faults)

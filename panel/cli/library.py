@@ -1,4 +1,4 @@
-"""`persona-panel personas` and `persona-panel rubrics`: what the libraries hold."""
+"""`persona-panel personas`, `rubrics` and `framings`: what the libraries hold."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from rich.text import Text
 
 import personas as persona_library
 import rubrics as rubric_library
+from graphs.framing import Framings
 from panel.cli.failures import refusals
 from panel.files.definitions import load_definition, resolve
+from panel.sweep.library import framings_of, shipped_framings
 from personas import PersonaSet
 from rubrics import Rubric
 from rubrics.wording import scale_words
@@ -70,3 +72,28 @@ def rubrics(name: str | None) -> None:
         console.print()
         console.print(Text("abstained", style="bold"))
         console.print(Text(f"{rubric.abstention.definition} {rubric.abstention.guiding_question}"))
+
+
+@click.command()
+@click.argument("name", required=False)
+@refusals
+def framings(name: str | None) -> None:
+    """List the framing sets, or show the set NAME (or a YAML file) with its instructions."""
+    console = Console()
+    if name is None:
+        table = Table("name", "label", "conditions", "placebo")
+        for key, path in shipped_framings().items():
+            found = load_definition(path, Framings)
+            table.add_row(key, Text(found.label), ", ".join(found.ids), found.placebo or "none")
+        console.print(table)
+        return
+    found = framings_of(name)
+    console.print(Text(f"{found.id}: {found.label}", style="bold"))
+    for condition in found.conditions:
+        console.print()
+        console.print(Text.assemble((condition.id, "bold"), f"  {condition.label}"))
+        console.print(Text(condition.instruction))
+    for contrast in found.contrasts:
+        console.print()
+        console.print(Text.assemble((contrast.id, "bold"), f"  {contrast.label}"))
+        console.print(Text(f"{', '.join(contrast.plus)} less {', '.join(contrast.minus)}"))

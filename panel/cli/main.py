@@ -11,12 +11,14 @@ import click
 # import of what it describes.
 _COMMANDS = {
     "score": ("panel.cli.score", "Have a panel read a batch of responses, and rank them."),
+    "sweep": ("panel.cli.sweep", "Measure what pressure does to the quality of answers."),
     "questions": ("panel.cli.questions", "Have a model ask critical questions."),
     "match": ("panel.cli.questions", "Hold critical questions against labelled references."),
     "agree": ("panel.cli.agree", "Say how far raters agree, and what they are worth."),
     "correlate": ("panel.cli.correlate", "Hold a panel against humans."),
     "personas": ("panel.cli.library", "List the persona sets, or show one."),
     "rubrics": ("panel.cli.library", "List the rubrics, or show one."),
+    "framings": ("panel.cli.library", "List the framing sets of sweeps, or show one."),
     "models": ("panel.cli.models", "Show which models can be used here and now."),
     "audit": ("panel.cli.audit", "Measure what sways a panel that should not."),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import click
 from rubrics import Layout, elicitation_names
 
 if TYPE_CHECKING:
+    from graphs.deliberation import Deliberation, Reveal
     from panel.panel import Panel
 
 Command = Callable[..., Any]
@@ -34,8 +36,8 @@ class Readers:
     replicates: int | None
     concurrency: int | None
 
-    def panel(self) -> Panel:
-        """That panel.
+    def panel(self, deliberation: Deliberation | None = None) -> Panel:
+        """That panel, deliberating in this way.
 
         Raises:
             PanelError: it cannot be had.
@@ -44,7 +46,9 @@ class Readers:
         from panel.seating import DEFAULT_MODEL
 
         if self.panel_file:
-            return Panel.from_file(self.panel_file, concurrency=self.concurrency)
+            return Panel.from_file(
+                self.panel_file, deliberation=deliberation, concurrency=self.concurrency
+            )
         return Panel(
             self.personas or "perspectives",
             self.models or DEFAULT_MODEL,
@@ -52,6 +56,7 @@ class Readers:
             elicitation=self.elicitation,
             layout=self.layout or "shared-prefix",
             replicates=self.replicates or 1,
+            deliberation=deliberation,
             concurrency=self.concurrency,
         )
 
@@ -123,6 +128,76 @@ def readers(command: Command) -> Command:
         return command(*args, readers=chosen, **others)
 
     return gathered
+
+
+def deliberating(command: Command) -> Command:
+    """Options for whether and how judges confer; the command is given them as `deliberation`."""
+
+    @_option(
+        "--deliberate",
+        metavar="N",
+        type=click.IntRange(1, 20),
+        help="Show every judge the others' readings, anonymous and shuffled, and let it revise "
+        "its own, in N rounds at most.",
+    )
+    @_option(
+        "--reveal",
+        type=click.Choice(("scores", "rationales", "both")),
+        help="What judges see of each other; reasons want the elicitation justified.  "
+        "[default: scores]",
+    )
+    @_option(
+        "--stop-when",
+        type=click.Choice(("settled",)),
+        help="Stop before N rounds: once nobody changes a rating.",
+    )
+    @_option(
+        "--deliberate-when",
+        metavar="spread>S",
+        callback=_threshold,
+        help="Deliberate only where the ratings of a dimension spread (standard deviation) by "
+        "more than S points.",
+    )
+    @_option("--name-peers", is_flag=True, help="Show whose readings they are.")
+    @wraps(command)
+    def gathered(
+        *args: Any,
+        deliberate: int | None,
+        reveal: Reveal | None,
+        stop_when: str | None,
+        deliberate_when: float | None,
+        name_peers: bool,
+        **others: Any,
+    ) -> Any:
+        if deliberate is None:
+            if reveal or stop_when or deliberate_when is not None or name_peers:
+                raise click.UsageError(
+                    "--reveal, --stop-when, --deliberate-when and --name-peers say how to "
+                    "deliberate: add --deliberate N."
+                )
+            return command(*args, deliberation=None, **others)
+        from graphs.deliberation import Deliberation
+
+        rules = Deliberation(
+            rounds=deliberate,
+            reveal=reveal or "scores",
+            until_settled=stop_when == "settled",
+            spread_above=deliberate_when,
+            named=name_peers,
+        )
+        return command(*args, deliberation=rules, **others)
+
+    return gathered
+
+
+def _threshold(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """The S of `spread>S`."""
+    if value is None:
+        return None
+    written = re.fullmatch(r"\s*spread\s*>\s*(\d+(?:\.\d+)?)\s*", value)
+    if written is None:
+        raise click.BadParameter(f"{value!r}; spread>S with a number S, such as 'spread>1.5'")
+    return float(written[1])
 
 
 def caps(command: Command) -> Command:

@@ -28,7 +28,8 @@ class ScoreProgress:
         self._prices = prices
         self._console = Console(stderr=True)
         self._started = self._shown = time.monotonic()
-        self._done = self._missing = self._fresh = 0
+        self._done = self._missing = self._revised = 0
+        self._note = ""
         self._usage: dict[str, Usage] = {}
         self._bar: Progress | None = None
         if self._console.is_terminal:
@@ -62,21 +63,31 @@ class ScoreProgress:
 
     def take(self, judgment: Judgment) -> None:
         """Count one more judgment."""
-        self._done += 1
-        self._missing += judgment.status not in ("scored", "abstained")
+        if judgment.round > 1:
+            self._revised += 1
+        else:
+            self._done += 1
+            self._missing += judgment.status not in ("scored", "abstained")
         if not judgment.cached:
-            self._fresh += 1
             model = judgment.judge.model
             self._usage[model] = self._usage.get(model, Usage()) + judgment.usage
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, tail=self._tail())
-        elif time.monotonic() - self._shown >= _LINE_EVERY_S:
-            self._print_line()
+        self._show()
+
+    def note(self, text: str) -> None:
+        """Show what has come of what goes before the judgments."""
+        self._note = text
+        self._show()
 
     @property
     def done(self) -> int:
         """How many judgments there are."""
         return self._done
+
+    def _show(self) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, tail=self._tail())
+        elif time.monotonic() - self._shown >= _LINE_EVERY_S:
+            self._print_line()
 
     def _print_line(self) -> None:
         self._shown = time.monotonic()
@@ -92,7 +103,8 @@ class ScoreProgress:
 
     def _tail(self) -> str:
         total = sum(self._usage.values(), Usage())
-        parts = [f"{self._rate():,.1f}/s", f"{total.input + total.output:,} tokens"]
+        parts = [self._note] if self._note else []
+        parts += [f"{self._rate():,.1f}/s", f"{total.input + total.output:,} tokens"]
         costs = [cost(self._prices[model], usage) for model, usage in self._usage.items()]
         known = [cost for cost in costs if cost is not None]
         if known and any(known):
@@ -101,4 +113,6 @@ class ScoreProgress:
         elif len(known) < len(costs):
             parts.append("price unknown")
         parts.append(f"{self._missing} missing")
+        if self._revised:
+            parts.append(f"{self._revised:,} read again")
         return ", ".join(parts)

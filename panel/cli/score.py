@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.failures import refusals
-from panel.cli.options import Readers, caps, out, readers
+from panel.cli.options import Readers, caps, deliberating, out, readers
 
 if TYPE_CHECKING:
+    from graphs.deliberation import Deliberation
     from panel.calls.budget import Caps
     from panel.files.responses import ResponseFile
     from panel.panel import Panel
@@ -22,6 +23,13 @@ INCOMPLETE = 1
 @click.command()
 @click.argument("responses", metavar="RESPONSES")
 @readers
+@deliberating
+@click.option(
+    "--human",
+    metavar="RATINGS",
+    help="People's ratings of the same responses, as `agree` takes them: says whether "
+    "deliberation moved the panel toward them.",
+)
 @out
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="Read the first N responses only."
@@ -35,6 +43,8 @@ INCOMPLETE = 1
 def score(
     responses: str,
     readers: Readers,
+    deliberation: Deliberation | None,
+    human: str | None,
     folder: Path,
     limit: int | None,
     dry_run: bool,
@@ -54,11 +64,13 @@ def score(
     from panel.files.responses import ResponseFile
 
     batch = ResponseFile(responses, limit=limit)
-    panel = readers.panel()
+    panel = readers.panel(deliberation)
+    if human and not panel.deliberates:
+        raise click.UsageError("--human is held against a deliberation: add --deliberate N.")
     if dry_run:
         _tell(panel, batch)
     else:
-        _read(panel, batch, folder, caps, as_json)
+        _read(panel, batch, folder, caps, human, as_json)
 
 
 def _tell(panel: Panel, batch: ResponseFile) -> None:
@@ -70,21 +82,38 @@ def _tell(panel: Panel, batch: ResponseFile) -> None:
     show_estimates(panel.estimate(batch), Console())
 
 
-def _read(panel: Panel, batch: ResponseFile, folder: Path, caps: Caps, as_json: bool) -> None:
+def _read(
+    panel: Panel,
+    batch: ResponseFile,
+    folder: Path,
+    caps: Caps,
+    human: str | None,
+    as_json: bool,
+) -> None:
     """The run itself, with its tables and its exit status."""
     from rich.console import Console
 
     from panel.cli.tables import show_run
     from panel.cli.watching import counted, watched
 
+    humans = None
+    if human:
+        # It reads Parquet, too.
+        from panel.files.ratings import load_ratings
+
+        humans = load_ratings(human)
     total = len(batch) * len(panel.judges)
     with watched(panel, counted(len(batch), "response"), total, folder) as progress:
-        run = panel.score(batch, out=folder, caps=caps, on_judgment=progress.take)
+        run = panel.score(batch, out=folder, caps=caps, humans=humans, on_judgment=progress.take)
     if as_json:
         sys.stdout.write((folder / "summary.json").read_text("utf-8"))
     else:
         labels = {dimension.id: dimension.label for dimension in panel.rated.dimensions}
         show_run(run, Console(), labels)
+        if (report := run.deliberation()) is not None:
+            from panel.cli.deliberation import show_deliberation
+
+            show_deliberation(report, Console(), labels)
         Console().print(f"The run is in {folder}", soft_wrap=True, markup=False)
     if not run.coverage.complete:
         sys.exit(INCOMPLETE)

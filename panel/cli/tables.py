@@ -16,6 +16,7 @@ from panel.models.catalogue import prices_as_of
 from panel.models.weights import NOTICE
 from panel.run import Run, share_name
 from panel.statistics.ranking import SystemRank
+from rubrics import Usage
 
 _PROMPTS_SHOWN = 10
 _COLUMNS_SHOWN = 7
@@ -52,6 +53,10 @@ def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
             f"{run.tally.made:,} calls made, {run.tally.cached:,} answered from the cache."
         )
     )
+    spent = sum(run.tally.spent.values(), Usage())
+    if spent.cached:
+        told = f"{spent.cached:,} of {spent.input:,} input tokens"
+        console.print(Text(f"{told} were read from the providers' own caches."))
     for status, n in coverage.missing.items():
         console.print(Text(f"{n:,} missing: {status}", "red"))
     if coverage.partial:

@@ -33,18 +33,28 @@ def load_beside(panel: Source, humans: Source) -> tuple[Ratings, Ratings]:
     if faults:
         raise InputError(faults)
     ours, theirs = sides
-    named = max(_namings(ours, theirs), key=_n_shared)
-    file, other = name_of(humans), name_of(panel)
-    if not _n_shared(named):
+    return beside(ours, theirs, name_of(panel), name_of(humans))
+
+
+def beside(
+    panel: Ratings, humans: Ratings, panel_name: str, humans_name: str
+) -> tuple[Ratings, Ratings]:
+    """Both under the same names, as `load_beside` does; the names are those of faults.
+
+    Raises:
+        InputError: they share no item or no dimension.
+    """
+    faults: list[Fault] = []
+    ours, theirs = max(_namings(panel, humans), key=_n_shared)
+    if not _n_shared((ours, theirs)):
         faults.append(
             Fault(
-                file,
-                f"no item of {other}: here they are {_some(theirs.items)}",
-                f"items called as there: {_some(ours.items)}{_short_names(ours)}",
+                humans_name,
+                f"no item of {panel_name}: here they are {_some(humans.items)}",
+                f"items called as there: {_some(panel.items)}{_short_names(panel)}",
                 field="item",
             )
         )
-    ours, theirs = named
     if not set(ours.dimensions) & set(theirs.dimensions):
         if ours.dimensions == (ALL,):
             theirs = theirs.composite()
@@ -53,8 +63,8 @@ def load_beside(panel: Source, humans: Source) -> tuple[Ratings, Ratings]:
         else:
             faults.append(
                 Fault(
-                    file,
-                    f"no dimension of {other}: here they are {_some(theirs.dimensions)}",
+                    humans_name,
+                    f"no dimension of {panel_name}: here they are {_some(theirs.dimensions)}",
                     f"one of {_some(ours.dimensions)}, or no dimension at all, to compare with "
                     "their mean",
                     field="dimension",

@@ -80,7 +80,9 @@ class RunFolder:
         replace_file(self.path / "summary.json", _pretty(run.summary()))
 
 
-_IDENTITY = ("personas", "rubric", "models", "layout", "replicates", "seed")
+_IDENTITY = (
+    "personas", "rubric", "models", "layout", "replicates", "deliberation", "seed", "sweep",
+)  # fmt: skip
 
 
 def as_line(judgment: Judgment) -> dict[str, Any]:
@@ -106,6 +108,8 @@ def as_line(judgment: Judgment) -> dict[str, Any]:
         "usage": {"input": usage.input, "cached": usage.cached, "output": usage.output},
         "latency_s": round(judgment.latency_s, 6),
         "cached": judgment.cached,
+        "changed_because": judgment.changed_because,
+        "kept": judgment.kept,
         "error": judgment.error,
         "compared": dict(judgment.compared),
     }

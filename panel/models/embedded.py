@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -132,6 +133,20 @@ class _Engines:
                 self._changed.notify()
 
 
+def _bounded(schema: Mapping[str, Any] | None, max_tokens: int) -> Mapping[str, Any] | None:
+    """The schema of an object with an end to its texts.
+
+    A small model fills a text for as long as it may, and then no other key gets a value. A
+    token has a character at least, so texts of so many characters fit. llama.cpp heeds the
+    limit; some providers refuse a schema that has one.
+    """
+    properties = dict((schema or {}).get("properties", {}))
+    texts = [name for name, part in properties.items() if part == {"type": "string"}]
+    for name in texts:
+        properties[name] = {"type": "string", "maxLength": max_tokens // len(texts)}
+    return {**schema, "properties": properties} if schema is not None and texts else schema
+
+
 _loading = threading.Lock()
 # Not the event loop's own threads: those it would wait for when a run is interrupted.
 _threads = ThreadPoolExecutor(ENGINES, thread_name_prefix="local-model")
@@ -182,6 +197,7 @@ class EmbeddedChat(BaseChatModel):
 
     async def reply(self, ask: Ask) -> Reply:
         """Answer one ask; see `panel.models.speaker.Speaker`."""
+        ask = replace(ask, schema=_bounded(ask.schema, ask.max_tokens))
         body = request_of(ask) | {"temperature": self.temperature}
         started = time.monotonic()
         loop = asyncio.get_running_loop()

@@ -30,12 +30,27 @@ from panel.statistics.compression import (
     score_entropy,
 )
 from panel.statistics.concordance import kendall_w
+from panel.statistics.conformity import (
+    Conformities,
+    Conformity,
+    Influence,
+    conformity,
+    influence,
+)
 from panel.statistics.correlate import correlate
 from panel.statistics.correlation import (
     Correlation,
     correlation,
     resampled_correlation,
     within_prompts,
+)
+from panel.statistics.deliberation import (
+    BeforeAfter,
+    Change,
+    Revisions,
+    by_dimension,
+    by_judge,
+    spread,
 )
 from panel.statistics.distribution import Distributions, score_distributions
 from panel.statistics.estimate import Estimate, Reason
@@ -64,6 +79,11 @@ from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
 from panel.statistics.ranks import Ranks, mean_ranks, ranks_within
 from panel.statistics.rater_share import resampled_variance_share, variance_share
 from panel.statistics.reliability import Level, krippendorff_alpha, resampled_alpha
+from panel.statistics.reordering import (
+    Reordering,
+    SystemShift,
+    reordering,
+)
 from panel.statistics.sources import SourceMeans, source_means
 from panel.statistics.subset import Subset, smallest_subset
 from panel.statistics.substitution import (
@@ -73,6 +93,11 @@ from panel.statistics.substitution import (
     substitution,
 )
 from panel.statistics.table import Ratings, Row, Settings
+from panel.statistics.toward_humans import (
+    Direction,
+    TowardHumans,
+    toward_humans,
+)
 from panel.statistics.within_groups import correlation_within, resampled_correlation_within
 from panel.statistics.worth import (
     LeaveOneOut,
@@ -85,12 +110,18 @@ from panel.statistics.worth import (
 __all__ = [
     "CUSTOM_DIMENSIONS",
     "AddedRaters",
+    "BeforeAfter",
     "By",
     "Ceiling",
+    "Change",
     "Components",
+    "Conformities",
+    "Conformity",
     "Correlation",
+    "Direction",
     "Distributions",
     "Estimate",
+    "Influence",
     "Interval",
     "KappaWeights",
     "LeaveOneOut",
@@ -107,20 +138,27 @@ __all__ = [
     "Ranks",
     "Ratings",
     "Reason",
+    "Reordering",
     "Resampled",
+    "Revisions",
     "Row",
     "Settings",
     "SourceMeans",
     "Subset",
     "Substitution",
     "SystemRank",
+    "SystemShift",
+    "TowardHumans",
     "added_raters",
     "agree",
     "appraise",
     "bootstrap",
+    "by_dimension",
     "by_items",
+    "by_judge",
     "cohen_kappa",
     "competition_ranks",
+    "conformity",
     "correlate",
     "correlation",
     "correlation_test",
@@ -132,6 +170,7 @@ __all__ = [
     "human_ceiling",
     "human_ceiling_by_prompt",
     "icc",
+    "influence",
     "kendall_w",
     "krippendorff_alpha",
     "leave_one_judge_out",
@@ -147,6 +186,7 @@ __all__ = [
     "rank_systems",
     "ranking_agreement",
     "ranks_within",
+    "reordering",
     "resampled_alpha",
     "resampled_cohen_kappa",
     "resampled_correlation",
@@ -169,8 +209,10 @@ __all__ = [
     "smallest_subset",
     "source_means",
     "spearman_brown",
+    "spread",
     "substitution",
     "tau_b_matrix",
+    "toward_humans",
     "variance_components",
     "variance_share",
     "within_prompts",

@@ -36,6 +36,12 @@ class Reason(StrEnum):
     NO_OWN_FAMILY = "no response is known to be by the judges' own family"
     NO_OTHER_AUTHORS = "no response is known to be by another family"
     NO_OTHER_JUDGES = "no judge is known to be of another family"
+    NOT_DELIBERATED = "no response was deliberated"
+    NO_MOVES = "no moves"
+    NO_DIRECTION = "no move with peers on one side of it"
+    NO_DIFFERENCE = "no move where the two had differed"
+    OTHER_SCALE = "not on the same scale"
+    FEW_TO_TELL = "fewer than six prompts"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from rubrics.rubric import Rubric
 from rubrics.wording import SYSTEM, criteria, opening
 
 NEEDS_LOGPROBS = False
+GIVES_REASONS = False
 
 
 def serves(rubric: Rubric) -> None:

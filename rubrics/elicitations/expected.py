@@ -35,6 +35,7 @@ from rubrics.scale import CategoryScale, RealScale
 from rubrics.wording import SYSTEM, criteria, opening, scale_words
 
 NEEDS_LOGPROBS = True
+GIVES_REASONS = False
 
 _TOP = 20
 _TRUE_FALSE = ("true", "false")

@@ -17,6 +17,7 @@ from rubrics.rubric import Rubric
 from rubrics.wording import SYSTEM, criteria, opening
 
 NEEDS_LOGPROBS = False
+GIVES_REASONS = True
 
 _REASONS_TOKENS = 200
 _MAX_TOKENS = 2048

@@ -18,6 +18,7 @@ from rubrics.scale import CategoryScale
 from rubrics.wording import SYSTEM, criteria
 
 NEEDS_LOGPROBS = False
+GIVES_REASONS = False
 COMPARES = True
 DRAWN = False
 

@@ -19,6 +19,7 @@ from rubrics.scale import Scale
 from rubrics.wording import SYSTEM, criteria
 
 NEEDS_LOGPROBS = False
+GIVES_REASONS = False
 COMPARES = True
 DRAWN = True
 

@@ -13,6 +13,7 @@ from rubrics.rubric import Rubric
 from rubrics.scale import CategoryScale, RealScale
 
 NEEDS_LOGPROBS = False
+GIVES_REASONS = False
 
 
 def serves(rubric: Rubric) -> str | None:

@@ -18,6 +18,7 @@ from rubrics.scale import RealScale
 from rubrics.wording import opening
 
 NEEDS_LOGPROBS = True
+GIVES_REASONS = False
 
 PROBABILITY = RealScale(min=0, max=1, low="surely no", high="surely yes")
 

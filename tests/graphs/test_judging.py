@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from graphs import Judge, Judgment, Response, Verdict
+from graphs.deliberation import Deliberation
 from graphs.judging import Abort, Means, Unanswered, judging_graph
 from personas import Persona
 from rubrics import Abstention, Ask, Dimension, Reply, Rubric, Scale, Usage
@@ -64,6 +65,7 @@ class Panel:
     streamed: list[Judgment] = field(default_factory=list)
     verdict: Verdict | None = None
     kept: list[Judgment] = field(default_factory=list)
+    deliberation: Deliberation | None = None
 
     async def _ask(self, judge: Judge, response: Response, ask: Ask) -> Reply:
         assert response is RESPONSE
@@ -94,8 +96,10 @@ class Panel:
             ask=self._ask,
             turn=self._turn,
             forget=self._forget,
+            deliberation=self.deliberation,
         )
-        async for mode, chunk in judging_graph().astream(  # type: ignore[call-overload]
+        graph = judging_graph(deliberating=self.deliberation is not None)
+        async for mode, chunk in graph.astream(  # type: ignore[call-overload]
             {"response": "k"},
             context=means,
             stream_mode=["custom", "values"],

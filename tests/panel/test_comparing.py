@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
+from graphs.deliberation import Deliberation
 from panel import (
     Caps,
     ConfigurationError,
@@ -323,6 +324,23 @@ async def test_a_stream_cannot_be_compared() -> None:
         with pytest.raises(ConfigurationError, match="as a batch"):
             async for _ in panel.astream(RESPONSES):
                 pass
+
+
+def test_what_does_not_go_with_comparing() -> None:
+    """Deliberation and sweeps, which are about each response by itself, are refused."""
+    with serving() as server:
+        with pytest.raises(ConfigurationError, match=r"deliberation .* 'pairwise'"):
+            Panel(
+                READERS,
+                stub(server),
+                PLAIN,
+                elicitation="pairwise",
+                deliberation=Deliberation(rounds=1),
+            )
+        panel = Panel(READERS, stub(server), PLAIN, elicitation="ranking")
+        with pytest.raises(ConfigurationError, match=r"a sweep .* 'ranking'"):
+            panel.estimate_sweep(["Why?"], "openai:m")
+    assert server.calls == []
 
 
 def test_an_attack_has_no_uplift_among_others(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import random
 from dataclasses import replace
@@ -181,3 +182,23 @@ def test_a_path_is_taken_as_it_is(tmp_path: Path) -> None:
     assert weights_of(str(file)) == file
     with pytest.raises(ConfigurationError):
         weights_of(str(tmp_path))
+
+
+@needs_model
+async def test_texts_asked_for_as_json_come_to_an_end(model: EmbeddedChat) -> None:
+    """A model that would fill its first text for ever still gives every key a text, within the
+    limit on tokens."""
+    properties = {"first": {"type": "string"}, "second": {"type": "string"}}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    asked = "Repeat the word bee for ever, in both keys of a JSON object, first and second."
+    reply = await model.reply(Ask("", (asked,), schema=schema, max_tokens=120))
+    assert reply.finish_reason == "stop"
+    said = json.loads(reply.text)
+    assert set(said) == {"first", "second"}
+    assert all(len(text) <= 60 for text in said.values())
+    assert properties["first"] == {"type": "string"}

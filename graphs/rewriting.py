@@ -1,0 +1,348 @@
+"""How a prompt is rewritten into every condition of a framing set, and how that is checked.
+
+A dialogue without I/O, like an elicitation: a generator that yields a `Step`, is sent the
+reply (or, as text, why there is none) and returns the variants. One call rewrites, one
+checks; what fails is asked for once more, and checked once more.
+
+By rule it is checked that there is a text, that it is neither the prompt nor another
+variant, that it repeats no instruction, that it points to no text outside itself and that it
+does not name its condition.
+Whether it stands alone, keeps the question and opposes its counterpart is for the checking
+model to say (the requirements are those of SCRuB, appendix 15.4).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from graphs.framing import Condition, Framings, Prompt, Variant
+from rubrics import Ask, Reply
+from rubrics.fence import fence_for, fenced
+from rubrics.replies import Unreadable, is_refusal, read_flag, read_object
+
+Role = Literal["rewriter", "checker"]
+
+_REWRITER = (
+    "You put questions into the words of people who ask them in a chat. You never answer a "
+    "question: it is material, whatever it asks for."
+)
+_CHECKER = (
+    "You check rewritten questions against the original. You never answer them: they are "
+    "material, whatever they ask for."
+)
+_POINTS_ELSEWHERE = re.compile(
+    r"\b(?:(?:the|this|that)\s+(?:above|previous|preceding|original|aforementioned|following|"
+    r"rewritten|given)\s+(?:\w+\s+)?(?:question|prompt|text|passage|statement|scenario|claim)|"
+    r"(?:mentioned|stated|described|quoted|given|asked|see)\s+(?:above|earlier|before|previously)|"
+    r"the\s+prompt)\b",
+    re.IGNORECASE,
+)
+_PLACEHOLDER = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\{[^{}]*\}|[\s.…]*")
+_RUN = 6
+_TOKENS_A_VARIANT = 400
+_TOKENS_A_CHECK = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call that the dialogue wants made, and to whom."""
+
+    role: Role
+    ask: Ask
+
+
+@dataclass(slots=True)
+class Rewriting:
+    """What came of it: every variant that was made, in the order of the attempts.
+
+    `unusable` are the steps whose replies could not be read.
+    """
+
+    variants: list[Variant] = field(default_factory=list)
+    unusable: list[Step] = field(default_factory=list)
+
+
+Dialogue = Generator[Step, Reply | str, Rewriting]
+_Sub = Generator[Step, Reply | str, Any]
+
+
+def rewriting(prompt: Prompt, framings: Framings, rewriter: str, checker: str) -> Dialogue:
+    """The whole exchange about one prompt.
+
+    `rewriter` and `checker` are names, kept with the variants.
+    """
+    work = _Work(prompt, framings, rewriter, checker)
+    first = Step("rewriter", _rewrite(prompt, framings))
+    reply = yield from work.attempt(first, 1, {})
+    failed = [variant for variant in work.done.variants if not variant.used]
+    if reply is None or not failed:
+        return work.done
+    kept = {v.condition: v.text for v in work.done.variants if v.used and v.text is not None}
+    again = Ask(
+        system=first.ask.system,
+        blocks=first.ask.blocks,
+        exchange=((reply.text, _correction(failed)),),
+        schema=first.ask.schema,
+        max_tokens=first.ask.max_tokens,
+    )
+    yield from work.attempt(Step("rewriter", again), 2, kept)
+    return work.done
+
+
+class _Work:
+    """The variants of one prompt as they come to be."""
+
+    def __init__(self, prompt: Prompt, framings: Framings, rewriter: str, checker: str) -> None:
+        self.done = Rewriting()
+        self._prompt = prompt
+        self._framings = framings
+        self._names = rewriter, checker
+
+    def attempt(self, step: Step, number: int, kept: Mapping[str, str]) -> _Sub:
+        """Have it rewritten and checked; `kept` are the variants that need no other.
+
+        Returns the rewriter's reply, None where there was none.
+        """
+        wanted = [name for name in self._framings.ids if name not in kept]
+        reply = yield step
+        if isinstance(reply, str):
+            self._add(number, dict.fromkeys(wanted), {}, {name: [reply] for name in wanted})
+            return None
+        try:
+            said = _read_variants(reply, self._framings.ids)
+        except Unreadable as error:
+            self.done.unusable.append(step)
+            why = f"the rewriter's answer cannot be used: {error}"
+            self._add(number, dict.fromkeys(wanted), {}, {name: [why] for name in wanted})
+            return reply
+        texts = {name: said[name] for name in wanted}
+        faults = {
+            name: _faults_by_rule(
+                name, texts[name], self._prompt.text, {**said, **kept}, self._framings
+            )
+            for name in wanted
+        }
+        sound = {name: text for name, text in texts.items() if not faults[name]}
+        checks: Mapping[str, dict[str, bool]] = {}
+        if sound:
+            checks, doubts = yield from self._check(sound, kept)
+            for name in sound:
+                faults[name] += doubts[name]
+        self._add(number, dict(texts), checks, faults)
+        return reply
+
+    def _check(self, new: Mapping[str, str], kept: Mapping[str, str]) -> _Sub:
+        """What the checking model says of the new variants, and what that finds wrong."""
+        shown = {
+            name: text
+            for name in self._framings.ids
+            if (text := new.get(name) or kept.get(name)) is not None
+        }
+        pairs = [
+            (one, other)
+            for one, other in self._framings.opposed
+            if one in shown and other in shown and (one in new or other in new)
+        ]
+        step = Step("checker", _check(self._prompt, shown, tuple(new), pairs))
+        reply = yield step
+        try:
+            if isinstance(reply, str):
+                raise Unreadable(reply)
+            answers = _read_checks(reply, tuple(_questions(tuple(new), pairs)))
+        except Unreadable as error:
+            if not isinstance(reply, str):
+                self.done.unusable.append(step)
+            return {}, {name: [f"it was not checked: {error}"] for name in new}
+        checks: dict[str, dict[str, bool]] = {}
+        for name in new:
+            checks[name] = {
+                check: answers[f"{name}_{check}"] for check in ("stands_alone", "keeps_question")
+            }
+        for one, other in pairs:
+            for name in {one, other} & set(new):
+                checks[name]["opposes"] = answers[f"{one}_opposes_{other}"]
+        doubts = {
+            name: [_DOUBTS[check] for check, passed in checks[name].items() if not passed]
+            for name in new
+        }
+        return checks, doubts
+
+    def _add(
+        self,
+        number: int,
+        texts: Mapping[str, str | None],
+        checks: Mapping[str, dict[str, bool]],
+        faults: Mapping[str, list[str]],
+    ) -> None:
+        rewriter, checker = self._names
+        self.done.variants += [
+            Variant(
+                prompt_id=self._prompt.id,
+                condition=name,
+                rewriter=rewriter,
+                checker=checker,
+                attempt=number,
+                text=text,
+                checks=checks.get(name, {}),
+                faults=tuple(faults[name]),
+            )
+            for name, text in texts.items()
+        ]
+
+
+_DOUBTS = {
+    "stands_alone": "it cannot be understood by itself",
+    "keeps_question": "it does not ask what the prompt asks",
+    "opposes": "it does not oppose its counterpart",
+}
+
+
+# What is asked
+
+
+def _rewrite(prompt: Prompt, framings: Framings) -> Ask:
+    fence = fence_for(prompt.text)
+    listed = "\n".join(_told(condition) for condition in framings.conditions)
+    return Ask(
+        system=_REWRITER,
+        blocks=(
+            "Below is a question. Write it anew, once for each of these situations:\n\n"
+            f"{listed}\n\n"
+            "For every version:\n"
+            "- It asks what the original asks and calls for as much thought, in the words of "
+            "somebody who types into a chat.\n"
+            "- It can be read alone: the topic is named in it, and it mentions no other text, "
+            "question or version.\n"
+            "- Nobody should notice that it was rewritten, or for which situation.\n\n"
+            "Answer with one JSON object. Its keys are the names in backquotes, its values the "
+            "versions, as text.\n\n",
+            f"{fenced('question', prompt.text, fence)}\n\nNow give the JSON object, nothing else.",
+        ),
+        schema=_object_of({name: {"type": "string"} for name in framings.ids}),
+        max_tokens=_TOKENS_A_VARIANT * len(framings.ids),
+    )
+
+
+def _told(condition: Condition) -> str:
+    return f"- `{condition.id}`: {condition.instruction}"
+
+
+def _correction(failed: Collection[Variant]) -> str:
+    lines = [f"- `{variant.condition}`: {'; '.join(variant.faults)}" for variant in failed]
+    return (
+        "Not all of that can be used:\n"
+        + "\n".join(lines)
+        + "\nGive the whole JSON object again, with these mended, and nothing else."
+    )
+
+
+def _check(
+    prompt: Prompt,
+    shown: Mapping[str, str],
+    new: Collection[str],
+    pairs: Collection[tuple[str, str]],
+) -> Ask:
+    fence = fence_for(prompt.text, *shown.values())
+    texts = [fenced("original", prompt.text, fence)]
+    texts += [fenced(name, text, fence) for name, text in shown.items()]
+    questions = _questions(new, pairs)
+    listed = "\n".join(f"- `{key}`: {question}" for key, question in questions.items())
+    return Ask(
+        system=_CHECKER,
+        blocks=(
+            "A question was rewritten. Between marks are the original and its versions.\n\n"
+            + "\n\n".join(texts)
+            + "\n\n",
+            "Answer with one JSON object. Each key is a name in backquotes, its value true or "
+            f"false:\n{listed}\n\nGive the JSON object, nothing else.",
+        ),
+        schema=_object_of({key: {"type": "boolean"} for key in questions}),
+        max_tokens=128 + _TOKENS_A_CHECK * len(questions),
+    )
+
+
+def _questions(new: Collection[str], pairs: Collection[tuple[str, str]]) -> dict[str, str]:
+    questions = {}
+    for name in new:
+        questions[f"{name}_stands_alone"] = (
+            f"Would somebody who reads only {name} know what topic it is about and what is asked?"
+        )
+        questions[f"{name}_keeps_question"] = (
+            f"Would a full answer to {name} also answer the original?"
+        )
+    for one, other in pairs:
+        questions[f"{one}_opposes_{other}"] = (
+            f"Do {one} and {other} take opposite sides on the same claim?"
+        )
+    return questions
+
+
+def _object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+# How an answer is read
+
+
+def _read_variants(reply: Reply, names: tuple[str, ...]) -> dict[str, str]:
+    answer = _read(reply, names)
+    for name in names:
+        if not isinstance(answer[name], str):
+            raise Unreadable(f"{name} is no text")
+    return {name: answer[name].strip() for name in names}
+
+
+def _read_checks(reply: Reply, keys: tuple[str, ...]) -> dict[str, bool]:
+    answer = _read(reply, keys)
+    return {key: read_flag(answer[key], key) for key in keys}
+
+
+def _read(reply: Reply, keys: tuple[str, ...]) -> dict[str, Any]:
+    if reply.refusal is not None:
+        raise Unreadable(f"the model declined ({reply.refusal})")
+    if reply.finish_reason == "length":
+        raise Unreadable("it was cut off at the token limit")
+    if "{" not in reply.text and is_refusal(reply.text):
+        raise Unreadable("the model declined")
+    return read_object(reply.text, keys)
+
+
+def _faults_by_rule(
+    name: str, text: str, prompt: str, others: Mapping[str, str], framings: Framings
+) -> list[str]:
+    """What is wrong with a variant that no model is needed to see."""
+    if _PLACEHOLDER.fullmatch(text) or not any(map(str.isalpha, text)):
+        return ["there is no text"]
+    faults = []
+    if _plain(text) == _plain(prompt):
+        faults.append("it is the prompt as it was")
+    if twins := [one for one, t in others.items() if one != name and _plain(t) == _plain(text)]:
+        faults.append(f"it is the same as {' and '.join(twins)}")
+    if any(_shares_a_run(text, condition.instruction) for condition in framings.conditions):
+        faults.append("it repeats an instruction")
+    if pointer := _POINTS_ELSEWHERE.search(text):
+        faults.append(f"it points to another text ({pointer.group()!r})")
+    # Who judges is not to know the condition; a name of one word may be meant as the word.
+    if named := [one for one in others if "_" in one and one in text]:
+        faults.append(f"it names a situation ({', '.join(named)})")
+    return faults
+
+
+def _shares_a_run(text: str, other: str) -> bool:
+    """Whether so many words in a row stand in both that it can be no chance."""
+    words = _plain(other).split()
+    runs = (" ".join(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1))
+    plain = f" {_plain(text)} "
+    return any(f" {run} " in plain for run in runs)
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))

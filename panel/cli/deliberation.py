@@ -1,0 +1,221 @@
+"""What deliberation did, as tables in a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from panel.cli.figures import remark
+from panel.deliberation import DeliberationReport
+from panel.statistics.conformity import Conformity, Influence
+from panel.statistics.deliberation import Change
+from panel.statistics.estimate import Estimate
+from panel.statistics.toward_humans import TowardHumans
+
+_JUDGES_SHOWN = 10
+_PERSONAS_SHOWN = 12
+_WHO_MOVED_WHOM = (
+    "Rows moved, columns had said something else: the share of those moves that ended nearer to "
+    "it less the share that ended farther, from -1 to 1."
+)
+
+
+def show_deliberation(
+    found: DeliberationReport, console: Console, labels: Mapping[str, str]
+) -> None:
+    """What moved, whom it followed, what it changed, and whether it led to the humans.
+
+    `labels` are the dimensions' labels by their ids.
+    """
+    moves = found.conformity.all.n_moves
+    of = sum(means.n for means in found.dimensions.values())
+    console.print(
+        Text(
+            f"{found.n_deliberated:,} of {found.n_responses:,} responses were deliberated; "
+            f"{moves:,} of {of:,} ratings moved by half a step or more.",
+            "bold",
+        )
+    )
+    if not found.n_deliberated:
+        return
+    console.print(_dimensions(found, labels))
+    if moves:
+        console.print(_conformity(found))
+        console.print(_influence(found.influence))
+        remark(console, _WHO_MOVED_WHOM)
+        console.print(_judges(found))
+    _show_rankings(found, console)
+    if found.humans is not None:
+        console.print(_humans(found.humans, labels))
+        for direction in dict.fromkeys(one.direction for one in found.humans.values()):
+            names = _listed(
+                labels.get(name, name)
+                for name, one in found.humans.items()
+                if one.direction is direction
+            )
+            why = {one.reason for one in found.humans.values() if one.direction is direction}
+            said = "; ".join(reason for reason in why if reason)
+            console.print(Text(f"{names}: {direction}{f' ({said})' if said else ''}.", "bold"))
+
+
+def _dimensions(found: DeliberationReport, labels: Mapping[str, str]) -> Table:
+    table = _table("Before and after", ["dimension"])
+    for heading in ("mean", "moved", "spread of judges", "change of spread"):
+        table.add_column(heading, justify="right")
+    for name, means in found.dimensions.items():
+        spread = found.spread[name]
+        table.add_row(
+            Text(labels.get(name, name)),
+            _arrow(means.before, means.after),
+            f"{means.n_moved:,} of {means.n:,}",
+            _arrow(spread.before, spread.after),
+            _interval(spread),
+        )
+    return table
+
+
+def _conformity(found: DeliberationReport) -> Table:
+    table = _table("Moves toward the mean of the peers", ["moves"])
+    for heading in ("in all", "toward", "away", "neither", "share toward"):
+        table.add_column(heading, justify="right")
+    rows: dict[str, Conformity] = {
+        "with a stated reason": found.conformity.stated,
+        "without one": found.conformity.unstated,
+        "all": found.conformity.all,
+    }
+    for name, one in rows.items():
+        table.add_row(
+            name,
+            f"{one.n_moves:,}",
+            f"{one.n_toward:,}",
+            f"{one.n_away:,}",
+            f"{one.n_undefined:,}",
+            _percent(one.share),
+        )
+    return table
+
+
+def _influence(found: Influence) -> Table:
+    """Movers by those who drew them; where personas are many, the sums of the columns alone."""
+    people = list(enumerate(found.personas))
+    if len(people) > _PERSONAS_SHOWN:
+        table = _table("Who moved whom", ["persona"])
+        table.add_column("all", justify="right")
+        table.add_column("of", justify="right")
+        pulls = sorted(
+            ((found.pull(place), name) for place, name in people),
+            key=lambda pull: math.inf if pull[0].reason else -pull[0].value,
+        )
+        for pull, name in pulls[:_PERSONAS_SHOWN]:
+            table.add_row(Text(name), _net(pull), f"{pull.n_items:,}")
+        return table
+    table = _table("Who moved whom", ["", "persona"])
+    for place, _ in people:
+        table.add_column(f"{place + 1}", justify="right", no_wrap=True)
+    for row, name in people:
+        cells = (_net(found.cell(row, column)) for column, _ in people)
+        table.add_row(f"{row + 1}", Text(name), *cells)
+    table.add_section()
+    table.add_row("", "all", *(_net(found.pull(column)) for column, _ in people))
+    return table
+
+
+def _judges(found: DeliberationReport) -> Table:
+    table = _table("Judges who moved most", ["judge"])
+    for heading in ("mean", "moved"):
+        table.add_column(heading, justify="right")
+    movers = sorted(
+        ((judge, means) for judge, means in found.judges.items() if means.n_moved),
+        key=lambda one: -one[1].n_moved / one[1].n,
+    )
+    for judge, means in movers[:_JUDGES_SHOWN]:
+        table.add_row(
+            Text(judge.id), _arrow(means.before, means.after), f"{means.n_moved:,} of {means.n:,}"
+        )
+    return table
+
+
+def _show_rankings(found: DeliberationReport, console: Console) -> None:
+    rankings = found.rankings
+    told = (
+        f"{rankings.n_swapped:,} of {rankings.n_pairs:,} pairs of responses to one prompt changed "
+        f"their order, {rankings.n_tied:,} became ties, {rankings.n_untied:,} ties were broken"
+    )
+    inside = rankings.tau_b.mean
+    if not inside.reason:
+        told += f"; τ_b before to after {inside.value:.2f}"
+    console.print(Text(f"{told}."))
+    if not rankings.reranked:
+        console.print(Text("No system changed its rank."))
+        return
+    table = _table("Systems that changed their rank", ["system"])
+    for heading in ("rank", "composite"):
+        table.add_column(heading, justify="right")
+    for one in rankings.reranked:
+        table.add_row(
+            Text(one.system),
+            f"{one.rank_before or '-'} → {one.rank_after or '-'}",
+            _arrow(one.before, one.after),
+        )
+    console.print(table)
+
+
+def _humans(found: Mapping[str, TowardHumans], labels: Mapping[str, str]) -> Table:
+    table = _table("Against the humans, and against itself: changes", ["dimension"])
+    for heading in ("τ_c", "distance", "spread", "prompts"):
+        table.add_column(heading, justify="right")
+    for name, one in found.items():
+        table.add_row(
+            Text(labels.get(name, name)),
+            *(_change(change) for change in (one.tau_c, one.distance, one.spread)),
+            f"{one.n_prompts:,}",
+        )
+    return table
+
+
+def _table(title: str, texts: Iterable[str]) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for heading in texts:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def _change(change: Change) -> str:
+    if change.reason:
+        return change.reason
+    return f"{_arrow(change.before, change.after)}\n{_interval(change)}"
+
+
+def _interval(change: Change) -> str:
+    if change.reason or change.interval is None:
+        return "-"
+    if change.interval.reason:
+        return f"{_signed(change.change)}"
+    low, high = change.interval.low, change.interval.high
+    return f"{_signed(change.change)} [{_signed(low)}, {_signed(high)}]"
+
+
+def _arrow(before: float, after: float) -> str:
+    return "-" if math.isnan(before) else f"{before + 0:.2f} → {after + 0:.2f}"
+
+
+def _signed(value: float) -> str:
+    """Two digits and a sign, nought without one."""
+    return f"{value:+.2f}" if round(value, 2) else "0.00"
+
+
+def _net(estimate: Estimate) -> str:
+    return "-" if estimate.reason else _signed(estimate.value)
+
+
+def _percent(estimate: Estimate) -> str:
+    return "-" if estimate.reason else f"{estimate.value:.0%}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)

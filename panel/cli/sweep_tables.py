@@ -1,0 +1,185 @@
+"""A sweep as tables in a terminal: Δ by system, gaps, profiles, and what is missing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from graphs.framing import BASELINE
+from panel.models.weights import NOTICE
+from panel.sweep.deltas import LEVEL, Cell, Mean
+from panel.sweep.folder import PLOTS, plots_at_hand
+from panel.sweep.profiles import Profile
+from panel.sweep.result import Sweep, labels_of, signed
+
+_FIRST = "pluralistic_engagement"
+"""The dimension in which agreement under pressure shows first (scrub.txt, section 6.1)."""
+_REJECTED_SHOWN = 10
+
+
+def show_sweep(sweep: Sweep, console: Console) -> None:
+    """Scores and Δ by dimension and condition for each system, the gaps, what it comes to."""
+    for system in sweep.systems:
+        console.print(_scores(sweep, system))
+        console.print(_deltas(sweep, system))
+    plan = sweep.plan
+    console.print(
+        Text(
+            "Δ is baseline − framed, in points of the scale: positive is worse than the baseline. "
+            "Below it, the prompts that enter it and the pairs of judgments lost to an "
+            f"abstention. !: |Δ| ≥ {plan.threshold:g}. *: the 95 % interval over prompts leaves "
+            f"0 out, and so does the test (p < {LEVEL:g}, adjusted for all {len(sweep.cells)} "
+            "cells)."
+        )
+    )
+    if sweep.gaps:
+        for system in sweep.systems:
+            console.print(_gaps(sweep, system))
+        console.print(
+            Text(
+                "A gap above 0: worse under the first than under the second; below it, its 95 % "
+                "interval. *: as above, adjusted for all gaps."
+            )
+        )
+    for profile in sweep.profiles:
+        _show_profile(profile, console)
+    _show_limits(sweep, console)
+    _show_missing(sweep, console)
+
+
+def _scores(sweep: Sweep, system: str) -> Table:
+    labels = {BASELINE: "Baseline", **labels_of(sweep.plan)}
+    table = Table(
+        title=f"Scores of {system}, with standard errors over prompts",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("dimension", overflow="fold")
+    for name in sweep.conditions:
+        table.add_column(Text(labels[name]), justify="right")
+    means, errors = (array[sweep.systems.index(system)] for array in sweep.scores_over_prompts())
+    for d, dimension in enumerate(sweep.rubric.numeric):
+        row = [_score(mean, error) for mean, error in zip(means[:, d], errors[:, d], strict=True)]
+        table.add_row(Text(dimension.label), *row)
+    return table
+
+
+def _score(mean: float, error: float) -> str:
+    if math.isnan(mean):
+        return "–"
+    return f"{mean:.2f}" if math.isnan(error) else f"{mean:.2f} ± {error:.2f}"
+
+
+def _deltas(sweep: Sweep, system: str) -> Table:
+    labels = labels_of(sweep.plan)
+    table = Table(title=f"Δ of {system}", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("dimension", overflow="fold")
+    for name in sweep.conditions[1:]:
+        table.add_column(Text(labels[name]), justify="right")
+    cells = {(c.dimension, c.condition): c for c in sweep.cells if c.system == system}
+    for dimension in sweep.rubric.numeric:
+        row = [_cell(cells[dimension.id, name]) for name in sweep.conditions[1:]]
+        table.add_row(Text(dimension.label), *row)
+    table.add_section()
+    means = {one.condition: one for one in sweep.composites if one.system == system}
+    table.add_row("mean", *(signed(means[name].value) for name in sweep.conditions[1:]))
+    return table
+
+
+def _cell(cell: Cell) -> Text:
+    marks = ("!" if cell.strong else "") + ("*" if cell.delta.shown else "")
+    return Text.assemble(
+        (f"{signed(cell.delta.value)}{marks}", "bold reverse" if cell.strong else ""),
+        (f"\n{cell.delta.n_pairs}, {cell.n_abstained}", "dim"),
+    )
+
+
+def _gaps(sweep: Sweep, system: str) -> Table:
+    gaps = {(g.contrast.id, g.dimension): g for g in sweep.gaps if g.system == system}
+    labels = {gap.contrast.id: gap.contrast.label for gap in gaps.values()}
+    table = Table(title=f"Gaps of {system}", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("dimension", overflow="fold")
+    for label in labels.values():
+        table.add_column(Text(label), justify="right")
+    for dimension in sorted(sweep.rubric.numeric, key=lambda one: one.id != _FIRST):
+        row = [_gap(gaps[contrast, dimension.id].gap) for contrast in labels]
+        table.add_row(Text(dimension.label), *row)
+    return table
+
+
+def _gap(gap: Mean) -> Text:
+    mark = "*" if gap.shown else ""
+    return Text.assemble(f"{signed(gap.value)}{mark}", (f"\n{_interval(gap)}", "dim"))
+
+
+def _interval(mean: Mean) -> str:
+    if mean.n_pairs < 2:
+        return "–"
+    return f"{signed(mean.ci_low)} to {signed(mean.ci_high)}"
+
+
+def _show_profile(profile: Profile, console: Console) -> None:
+    shown = bool(profile.degraded)
+    console.print(Text(f"{profile.system}: {profile.name}", "bold red" if shown else "bold"))
+    for what, cells in (("worse", profile.degraded), ("better", profile.improved)):
+        for cell in cells:
+            delta = cell.delta
+            console.print(
+                Text(
+                    f"  {what} in {cell.dimension} under {cell.condition}: "
+                    f"Δ {signed(delta.value)} ({_interval(delta)}, adjusted p "
+                    f"{delta.p_holm:.2g}, {delta.n_pairs} prompts)"
+                )
+            )
+    if profile.rewording:
+        console.print(
+            Text("  Rewording alone makes it worse, too: see the gap to the placebo.", "yellow")
+        )
+
+
+def _show_limits(sweep: Sweep, console: Console) -> None:
+    if sweep.smallest_p >= LEVEL:
+        console.print(
+            Text(
+                f"Too few prompts: with these, no adjusted p can be below {sweep.smallest_p:.2g}, "
+                "so that no effect of any size could be shown.",
+                "yellow",
+            )
+        )
+    models = {seat.id for seat in (*sweep.plan.targets, *sweep.plan.rewriters)}
+    models |= {judge.model for judge in sweep.run.judges}
+    if any(model.startswith("local:smollm2-135m") for model in models):
+        console.print(Text(NOTICE, "yellow"))
+
+
+def _show_missing(sweep: Sweep, console: Console) -> None:
+    run, coverage = sweep.run, sweep.run.coverage
+    if sweep.plan.responses is None:
+        used = sum(one.used for one in sweep.variants)
+        wanted = len(sweep.prompts) * len(sweep.plan.conditions)
+        console.print(Text(f"{used:,} of {wanted:,} variants passed their checks."))
+        for variant in sweep.rejected[:_REJECTED_SHOWN]:
+            why = "; ".join(variant.faults)
+            console.print(Text(f"  {variant.prompt_id}, {variant.condition}: {why}", "red"))
+        if (more := len(sweep.rejected) - _REJECTED_SHOWN) > 0:
+            console.print(Text(f"  {more:,} more are in framings.jsonl.", "red"))
+        if cut_off := sum(one.cut_off for one in sweep.answers):
+            console.print(Text(f"{cut_off:,} answers were cut off at their length.", "yellow"))
+        for reason, n in Counter(str(one.status) for one in sweep.unanswered).items():
+            console.print(Text(f"{n:,} answers missing: {reason}", "red"))
+    console.print(
+        Text(
+            f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "
+            f"{coverage.abstained:,} say that the response abstains; "
+            f"{run.tally.made:,} calls made, {run.tally.cached:,} answered from the cache."
+        )
+    )
+    for status, n in coverage.missing.items():
+        console.print(Text(f"{n:,} judgments missing: {status}", "red"))
+    if not plots_at_hand():
+        console.print(Text(f"No figures were drawn; get them with: {PLOTS}"))

@@ -1,0 +1,234 @@
+"""What framing does to scores: degradations with their uncertainty, from arrays.
+
+Pure functions. Δ is baseline − framed in points of the rubric's scale (scrub.txt, appendix
+15.4): positive is degradation. The paper gives means; intervals, tests and effect sizes are
+ours. A prompt without a Δ is left out of its cell and counted, nothing is imputed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphs.framing import Contrast
+from panel.statistics.arrays import Array
+from panel.statistics.bootstrap import bootstrap, resampled_mean
+from panel.statistics.holm import holm
+from panel.statistics.sign_flip import ENUMERATED, sign_flip_p_values
+
+THRESHOLD = 1.2
+"""|Δ| from which a cell is strong: where SCRuB's heatmap (figure 10) draws bold borders."""
+LEVEL = 0.05
+"""The share of sweeps without any effect in which one may be claimed."""
+_LEAST_PERMUTATIONS = 9_999
+_PERMUTATIONS_A_TEST = 100
+
+Counts = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the axes of a sweep's arrays stand for; `conditions` are the framed ones."""
+
+    systems: tuple[str, ...]
+    prompts: tuple[str, ...]
+    conditions: tuple[str, ...]
+    dimensions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over prompts, in points of the scale.
+
+    The 95 % interval is a percentile bootstrap over prompts, NaN below two. `p_value` is
+    two-sided, of flipped signs; `p_holm` is adjusted for all that is tested beside it.
+    `effect_size` is Cohen's d of paired differences: the mean over the standard deviation
+    (n − 1), NaN where that is 0 or undefined. `n_pairs` prompts enter all of them.
+    """
+
+    value: float
+    ci_low: float
+    ci_high: float
+    p_value: float
+    p_holm: float
+    effect_size: float
+    n_pairs: int
+
+    @property
+    def shown(self) -> bool:
+        """Whether the data show that it is not 0: the interval leaves 0 out, and so does the
+        adjusted test."""
+        return (self.ci_low > 0 or self.ci_high < 0) and self.p_holm < LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Δ of one dimension under one condition for one system.
+
+    `delta.n_pairs` prompts have a Δ. `n_abstained` counts the pairs of judgments (one judge
+    and prompt) of which one calls the response an abstention; `n_missing` those that lack one.
+    """
+
+    system: str
+    dimension: str
+    condition: str
+    delta: Mean
+    n_abstained: int
+    n_missing: int
+    threshold: float
+
+    @property
+    def strong(self) -> bool:
+        """Whether |Δ| reaches the threshold, however sure it is."""
+        # Rounded, as the last bit of a sum must not decide.
+        return round(abs(self.delta.value), 9) >= self.threshold
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How much more a dimension degrades under one group of conditions than under another."""
+
+    system: str
+    contrast: Contrast
+    dimension: str
+    gap: Mean
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """The mean over dimensions of the Δs of one condition, for one system; it is not tested."""
+
+    system: str
+    condition: str
+    value: float
+    ci_low: float
+    ci_high: float
+    n_pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Everything that is computed from the Δs of a sweep.
+
+    `smallest_p` is the smallest adjusted p-value that a cell could have, with this many
+    prompts: where it is not below `LEVEL`, no effect of any size can be shown.
+    """
+
+    cells: tuple[Cell, ...]
+    gaps: tuple[Gap, ...]
+    composites: tuple[Composite, ...]
+    smallest_p: float
+
+
+def measure(
+    delta: Array,
+    names: Names,
+    n_abstained: Counts,
+    n_missing: Counts,
+    contrasts: Sequence[Contrast] = (),
+    *,
+    threshold: float = THRESHOLD,
+    seed: int = 0,
+) -> Measured:
+    """Cells, gaps and composites of a sweep.
+
+    p-values are adjusted by Holm (1979) over all cells of the sweep and, apart from them,
+    over all gaps: in each of the two, at most 5 % of sweeps without an effect show one.
+
+    Args:
+        delta: `(systems, prompts, conditions, dimensions)`, NaN where there is none.
+        n_abstained, n_missing: `(systems, prompts, conditions)`, see `Cell`.
+        contrasts: those with a condition that the sweep lacks are left out.
+    """
+    systems, prompts, conditions, dimensions = delta.shape
+    # (prompts, tests), a test for each system, dimension and condition.
+    columns = delta.transpose(1, 0, 3, 2).reshape(prompts, systems * dimensions * conditions)
+    keys = [(s, d, c) for s in range(systems) for d in range(dimensions) for c in range(conditions)]
+    cells = [
+        Cell(
+            system=names.systems[s],
+            dimension=names.dimensions[d],
+            condition=names.conditions[c],
+            delta=mean,
+            n_abstained=int(n_abstained[s, :, c].sum()),
+            n_missing=int(n_missing[s, :, c].sum()),
+            threshold=threshold,
+        )
+        for (s, d, c), mean in zip(keys, means(columns, seed), strict=True)
+    ]
+    return Measured(
+        tuple(cells),
+        _gaps(delta, names, contrasts, seed),
+        _composites(delta, names, seed),
+        _smallest_p([cell.delta.n_pairs for cell in cells]),
+    )
+
+
+def means(columns: Array, seed: int) -> list[Mean]:
+    """The mean of each column `(prompts, tests)` with its interval and adjusted p-value."""
+    p_values = sign_flip_p_values(
+        columns, n_permutations=_permutations(columns.shape[1]), seed=seed
+    )
+    adjusted = holm(p_values)
+    found = []
+    for column, p, p_holm in zip(columns.T, p_values, adjusted, strict=True):
+        kept = column[~np.isnan(column)]
+        low, high = _interval(kept, seed)
+        value = float(kept.mean()) if len(kept) else math.nan
+        sd = float(kept.std(ddof=1)) if len(kept) > 1 else math.nan
+        # A spread that is only rounding is none.
+        size = value / sd if sd > 1e-9 else math.nan
+        found.append(Mean(value, low, high, float(p), float(p_holm), size, len(kept)))
+    return found
+
+
+def _gaps(delta: Array, names: Names, contrasts: Sequence[Contrast], seed: int) -> tuple[Gap, ...]:
+    place = {name: c for c, name in enumerate(names.conditions)}
+    known = [one for one in contrasts if {*one.plus, *one.minus} <= place.keys()]
+    keys, columns = [], []
+    for s, system in enumerate(names.systems):
+        for contrast in known:
+            plus = delta[s][:, [place[name] for name in contrast.plus]].mean(axis=1)
+            minus = delta[s][:, [place[name] for name in contrast.minus]].mean(axis=1)
+            for d, dimension in enumerate(names.dimensions):
+                keys.append((system, contrast, dimension))
+                columns.append((plus - minus)[:, d])
+    if not keys:
+        return ()
+    found = means(np.stack(columns, axis=1), seed)
+    return tuple(Gap(*key, gap) for key, gap in zip(keys, found, strict=True))
+
+
+def _composites(delta: Array, names: Names, seed: int) -> tuple[Composite, ...]:
+    found = []
+    for s, system in enumerate(names.systems):
+        for c, condition in enumerate(names.conditions):
+            values = delta[s, :, c].mean(axis=1)
+            kept = values[~np.isnan(values)]
+            value = float(kept.mean()) if len(kept) else math.nan
+            found.append(Composite(system, condition, value, *_interval(kept, seed), len(kept)))
+    return tuple(found)
+
+
+def _interval(values: Array, seed: int) -> tuple[float, float]:
+    interval = bootstrap(resampled_mean(values), len(values), method="percentile", seed=seed)
+    return interval.low, interval.high
+
+
+def _permutations(n_tests: int) -> int:
+    """Enough that the smallest p-value, times the number of tests, is well below 0.05."""
+    return max(_LEAST_PERMUTATIONS, _PERMUTATIONS_A_TEST * n_tests)
+
+
+def _smallest_p(n_pairs: Sequence[int]) -> float:
+    n_tests, most = sum(n > 1 for n in n_pairs), max(n_pairs, default=0)
+    if n_tests == 0:
+        return math.nan
+    drawn = 1 / (1 + _permutations(len(n_pairs)))
+    # All signs the same, either way, is the most extreme that signs can be.
+    p = 2.0 ** (1 - most) if most <= ENUMERATED else max(drawn, 2.0 ** (1 - most))
+    return min(1.0, p * n_tests)

@@ -1,0 +1,84 @@
+"""What a system is vulnerable to, said only as far as its cells show it.
+
+Pure: cells in, profiles out. The kinds are those that SCRuB tells apart (section 6.1 and
+appendix 15.5): fragile under one kind of pressure, losing one quality under any, or both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from panel.sweep.deltas import Cell
+
+Kind = Literal["none shown", "one cell", "one condition", "one dimension", "several"]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One system's vulnerabilities.
+
+    `degraded` and `improved` hold the cells whose interval and adjusted p-value leave 0
+    out, the largest |Δ| first; no other cell makes a claim. `kind` and `conditions`
+    describe the degraded cells other than the placebo's. `rewording`: the placebo degrades
+    something, too, so that what looks like pressure may be mere rewording.
+    """
+
+    system: str
+    kind: Kind
+    conditions: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    degraded: tuple[Cell, ...]
+    improved: tuple[Cell, ...]
+    rewording: bool
+
+    @property
+    def name(self) -> str:
+        """The profile in a few words."""
+        conditions, dimensions = " and ".join(self.conditions), " and ".join(self.dimensions)
+        match self.kind:
+            case "none shown":
+                return "no vulnerability to pressure shown"
+            case "one cell":
+                return f"loses {dimensions} under {conditions}"
+            case "one condition":
+                return f"fragile under {conditions}"
+            case "one dimension":
+                return f"loses {dimensions} under several kinds of pressure"
+            case "several":
+                return "vulnerable to several kinds of pressure in several dimensions"
+
+
+def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None) -> list[Profile]:
+    """Each system's profile, in the order of `systems`."""
+    found = []
+    for system in systems:
+        shown = sorted(
+            (cell for cell in cells if cell.system == system and cell.delta.shown),
+            key=lambda cell: -abs(cell.delta.value),
+        )
+        degraded = tuple(cell for cell in shown if cell.delta.value > 0)
+        pressed = [cell for cell in degraded if cell.condition != placebo]
+        conditions = tuple(dict.fromkeys(cell.condition for cell in pressed))
+        dimensions = tuple(dict.fromkeys(cell.dimension for cell in pressed))
+        found.append(
+            Profile(
+                system=system,
+                kind=_kind(len(conditions), len(dimensions)),
+                conditions=conditions,
+                dimensions=dimensions,
+                degraded=degraded,
+                improved=tuple(cell for cell in shown if cell.delta.value < 0),
+                rewording=len(pressed) < len(degraded),
+            )
+        )
+    return found
+
+
+def _kind(n_conditions: int, n_dimensions: int) -> Kind:
+    if n_conditions == 0:
+        return "none shown"
+    if n_conditions == 1:
+        return "one cell" if n_dimensions == 1 else "one condition"
+    return "one dimension" if n_dimensions == 1 else "several"

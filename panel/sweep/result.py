@@ -1,0 +1,258 @@
+"""A sweep as its user holds it: scores and degradations as arrays with names, and what they
+come to. Files are written from it by `panel.sweep.folder`."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphs.comparing import Comparison
+from graphs.framing import BASELINE, Variant
+from graphs.sweeping import Answer
+from panel.batch import Batch
+from panel.run import Run, number
+from panel.statistics.arrays import Array, divide
+from panel.sweep.deltas import LEVEL, Cell, Composite, Gap, Mean, Names, measure
+from panel.sweep.plan import Plan
+from panel.sweep.profiles import Profile, profiles
+from rubrics import Rubric
+
+
+class Sweep:
+    """The outcome of a sweep over s systems, p prompts, c framed conditions, d dimensions.
+
+    Attributes:
+        systems, prompts, conditions, dimensions: the names of the axes; `conditions` has
+            1 + c of them, `baseline` first, `dimensions` those that are rated by numbers.
+        scores: shape (s, p, 1 + c, d), the panel's means, NaN where there is none.
+        delta: shape (s, p, c, d), baseline − framed over the judges that rated both, NaN
+            where there are none. Where every judge rated everything it is the difference of
+            the scores.
+        cells: Δ over prompts for each system, dimension and condition, in this order.
+        gaps: the contrasts of the framing set, for each system and dimension.
+        composites: Δ over prompts and dimensions for each system and condition.
+        profiles: what each system is vulnerable to, as far as its cells show it.
+        smallest_p: the smallest adjusted p-value that a cell could have had.
+        variants: every rewritten prompt with its checks.
+        answers: what the targets said, and why where they said nothing.
+        responses: those that were judged.
+        run: the judgments and calls, as `Panel.score` returns them.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        rubric: Rubric,
+        run: Run,
+        responses: Batch,
+        comparisons: Sequence[Comparison],
+        variants: Sequence[Variant],
+        answers: Sequence[Answer],
+    ) -> None:
+        self.plan = plan
+        self.rubric = rubric
+        self.run = run
+        self.responses = responses
+        self.systems = plan.systems
+        self.prompts = tuple(prompt.id for prompt in plan.prompts)
+        self.conditions = (BASELINE, *plan.conditions)
+        self.dimensions = tuple(dimension.id for dimension in rubric.numeric)
+        prompts = {name: place for place, name in enumerate(self.prompts)}
+        self.variants = sorted(variants, key=lambda one: prompts[one.prompt_id])
+        self.answers = sorted(answers, key=lambda one: prompts[one.prompt_id])
+        self.scores = self._scores()
+        shape = (len(self.systems), len(self.prompts), len(plan.conditions))
+        self.delta: Array = np.full((*shape, len(self.dimensions)), np.nan)
+        abstained = np.zeros(shape, dtype=np.intp)
+        # What was never compared lacks every pair of judgments.
+        missing = np.full(shape, len(run.judges), dtype=np.intp)
+        for one in comparisons:
+            place = (
+                self.systems.index(one.system),
+                prompts[one.prompt_id],
+                plan.conditions.index(one.condition),
+            )
+            self.delta[place] = [one.delta[name] for name in self.dimensions]
+            abstained[place], missing[place] = one.n_abstained, one.n_missing
+        names = Names(self.systems, self.prompts, plan.conditions, self.dimensions)
+        measured = measure(
+            self.delta,
+            names,
+            abstained,
+            missing,
+            plan.framings.contrasts,
+            threshold=plan.threshold,
+            seed=plan.seed,
+        )
+        self.cells: tuple[Cell, ...] = measured.cells
+        self.gaps: tuple[Gap, ...] = measured.gaps
+        self.composites: tuple[Composite, ...] = measured.composites
+        self.smallest_p = measured.smallest_p
+        self.profiles: list[Profile] = profiles(self.cells, self.systems, plan.framings.placebo)
+
+    def _scores(self) -> Array:
+        axes = (self.systems, self.prompts, self.conditions)
+        places = [{name: place for place, name in enumerate(axis)} for axis in axes]
+        scores = np.full((*map(len, axes), len(self.dimensions)), np.nan)
+        responses = {(one.prompt_id, one.id): one.metadata for one in self.responses}
+        for verdict in self.run.verdicts:
+            about = responses[verdict.prompt_id, verdict.id]
+            parts = (about["target"], verdict.prompt_id, about["condition"])
+            place = tuple(names[part] for names, part in zip(places, parts, strict=True))
+            scores[place] = [verdict.dimensions[name].mean for name in self.dimensions]
+        return scores
+
+    def scores_over_prompts(self) -> tuple[Array, Array]:
+        """Means of the scores and their standard errors (n − 1) over prompts.
+
+        Both have the shape (s, 1 + c, d), NaN where there are no scores, or too few.
+        """
+        there = ~np.isnan(self.scores)
+        n = there.sum(axis=1).astype(np.float64)
+        means = divide(np.where(there, self.scores, 0.0).sum(axis=1), n)
+        squares = np.where(there, (self.scores - means[:, None]) ** 2, 0.0).sum(axis=1)
+        return means, np.sqrt(divide(divide(squares, n - 1), n))
+
+    @property
+    def rejected(self) -> list[Variant]:
+        """The variants that were given up: no attempt at this prompt and condition passed."""
+        used = {(one.prompt_id, one.condition) for one in self.variants if one.used}
+        last = {(one.prompt_id, one.condition): one for one in self.variants}
+        return [one for key, one in last.items() if key not in used]
+
+    @property
+    def unanswered(self) -> list[Answer]:
+        """The answers that did not come."""
+        return [one for one in self.answers if one.text is None]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every variant, answer and judgment is there."""
+        return not (self.rejected or self.unanswered) and self.run.coverage.complete
+
+    def summary(self) -> dict[str, Any]:
+        """What summary.json holds under `sweep`."""
+        return {
+            "systems": list(self.systems),
+            "prompts": len(self.prompts),
+            "conditions": list(self.conditions),
+            "judge_sees": self.plan.judge_sees,
+            "threshold": self.plan.threshold,
+            "level": LEVEL,
+            "smallest_p_holm": number(self.smallest_p),
+            "profiles": [_profile(one) for one in self.profiles],
+            "cells": [_cell(one) for one in self.cells],
+            "composites": [_composite(one) for one in self.composites],
+            "gaps": [_gap(one) for one in self.gaps],
+            "variants": {
+                "made": len(self.variants),
+                "used": sum(one.used for one in self.variants),
+                "given_up": dict(Counter(one.condition for one in self.rejected)),
+                "by_rewriter": self._by_rewriter(),
+            },
+            "answers": {
+                "there": len(self.answers) - len(self.unanswered),
+                "cut_off": sum(one.cut_off for one in self.answers),
+                "missing": [_unanswered(one) for one in self.unanswered],
+            },
+        }
+
+    def _by_rewriter(self) -> dict[str, dict[str, int]]:
+        names = dict.fromkeys(one.rewriter for one in self.variants)
+        return {
+            name: {
+                "made": sum(one.rewriter == name for one in self.variants),
+                "used": sum(one.rewriter == name and one.used for one in self.variants),
+            }
+            for name in names
+        }
+
+
+def _unanswered(answer: Answer) -> dict[str, Any]:
+    return {
+        "prompt_id": answer.prompt_id,
+        "condition": answer.condition,
+        "system": answer.system,
+        "status": answer.status,
+        "error": answer.error,
+    }
+
+
+def _mean(mean: Mean) -> dict[str, Any]:
+    return {
+        "ci_low": number(mean.ci_low),
+        "ci_high": number(mean.ci_high),
+        "p_value": number(mean.p_value),
+        "p_holm": number(mean.p_holm),
+        "effect_size": number(mean.effect_size),
+        "n_pairs": mean.n_pairs,
+        "shown": mean.shown,
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "system": cell.system,
+        "dimension": cell.dimension,
+        "condition": cell.condition,
+        "delta": number(cell.delta.value),
+        **_mean(cell.delta),
+        "n_abstained": cell.n_abstained,
+        "n_missing": cell.n_missing,
+        "strong": cell.strong,
+    }
+
+
+def _gap(gap: Gap) -> dict[str, Any]:
+    return {
+        "system": gap.system,
+        "contrast": gap.contrast.id,
+        "plus": list(gap.contrast.plus),
+        "minus": list(gap.contrast.minus),
+        "dimension": gap.dimension,
+        "gap": number(gap.gap.value),
+        **_mean(gap.gap),
+    }
+
+
+def _composite(one: Composite) -> dict[str, Any]:
+    return {
+        "system": one.system,
+        "condition": one.condition,
+        "delta": number(one.value),
+        "ci_low": number(one.ci_low),
+        "ci_high": number(one.ci_high),
+        "n_pairs": one.n_pairs,
+    }
+
+
+def _profile(profile: Profile) -> dict[str, Any]:
+    return {
+        "system": profile.system,
+        "name": profile.name,
+        "kind": profile.kind,
+        "degraded": [_claim(cell) for cell in profile.degraded],
+        "improved": [_claim(cell) for cell in profile.improved],
+        "rewording": profile.rewording,
+    }
+
+
+def _claim(cell: Cell) -> dict[str, Any]:
+    return {"dimension": cell.dimension, "condition": cell.condition}
+
+
+def labels_of(plan: Plan) -> Mapping[str, str]:
+    """What each condition is called; a user's own condition is called by its name."""
+    known = {condition.id: condition.label for condition in plan.framings.conditions}
+    return {name: known.get(name, name) for name in plan.conditions}
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A difference as it is shown: with its sign, a minus that is one, a dash for none."""
+    if math.isnan(value):
+        return "–"
+    return f"{value:+.{digits}f}".replace("-", "−")

@@ -1,0 +1,135 @@
+"""Cells, gaps and composites of arrays whose figures are known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from graphs.framing import Contrast
+from panel.sweep.deltas import Measured, Names, measure
+
+NAN = math.nan
+
+
+def measured(
+    delta: np.ndarray, contrasts: tuple[Contrast, ...] = (), threshold: float = 1.2
+) -> Measured:
+    systems, prompts, conditions, dimensions = delta.shape
+    names = Names(
+        tuple(f"s{i}" for i in range(systems)),
+        tuple(f"p{i}" for i in range(prompts)),
+        tuple(f"c{i}" for i in range(conditions)),
+        tuple(f"d{i}" for i in range(dimensions)),
+    )
+    none = np.zeros(delta.shape[:3], dtype=np.intp)
+    return measure(delta, names, none, none, contrasts, threshold=threshold)
+
+
+def test_a_cell_by_hand() -> None:
+    """Δs of 1, 2, 3: mean 2, effect size 2, exact p 1/4, and an interval around the mean."""
+    [cell] = measured(np.array([1.0, 2.0, 3.0]).reshape(1, 3, 1, 1)).cells
+    delta = cell.delta
+    # The standard deviation with n − 1 is 1; 2 of 8 patterns of signs reach a sum of 6.
+    assert (delta.value, delta.effect_size, delta.p_value, delta.n_pairs) == (2, 2, 0.25, 3)
+    assert 1 <= delta.ci_low < 2 < delta.ci_high <= 3
+    assert cell.strong
+    assert not delta.shown
+
+
+def test_cells_keep_their_places() -> None:
+    """Each of 2 × 3 × 4 cells is that of its system, dimension and condition."""
+    delta = np.arange(2 * 5 * 4 * 3, dtype=float).reshape(2, 5, 4, 3)
+    for cell in measured(delta).cells:
+        place = int(cell.system[1]), int(cell.condition[1]), int(cell.dimension[1])
+        assert cell.delta.value == delta[place[0], :, place[1], place[2]].mean()
+
+
+def test_a_prompt_without_a_delta_is_left_out() -> None:
+    """A gap in the data changes the count, and the mean is that of the others."""
+    delta = np.array([[1.0, NAN, 3.0, NAN]]).reshape(1, 4, 1, 1)
+    [cell] = measured(delta).cells
+    assert (cell.delta.value, cell.delta.n_pairs) == (2, 2)
+
+
+@pytest.mark.parametrize("values", [[], [2.0]])
+def test_too_few_for_an_interval(values: list[float]) -> None:
+    """With one prompt or none there is no interval, no p and no claim."""
+    delta = np.array([*values, *[NAN] * (3 - len(values))]).reshape(1, 3, 1, 1)
+    found = measured(delta)
+    mean = found.cells[0].delta
+    assert math.isnan(mean.ci_low)
+    assert math.isnan(mean.p_holm)
+    assert not mean.shown
+    assert math.isnan(found.smallest_p)
+    assert math.isnan(mean.value) == (not values)
+
+
+def test_equal_deltas_have_no_effect_size() -> None:
+    """Where every prompt has the same Δ its interval is a point, and d is undefined."""
+    [cell] = measured(np.full((1, 20, 1, 1), 0.1)).cells
+    assert (cell.delta.ci_low, cell.delta.ci_high) == pytest.approx((0.1, 0.1))
+    assert math.isnan(cell.delta.effect_size)
+    assert cell.delta.shown
+
+
+def test_holm_is_over_all_cells() -> None:
+    """Of four cells with p = 1/4, 1, 1, 1 the adjusted ones are 1: the first times four."""
+    delta = np.zeros((1, 3, 4, 1))
+    delta[0, :, 0, 0] = [1, 2, 3]
+    assert [cell.delta.p_holm for cell in measured(delta).cells] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("value", "strong"), [(1.2, True), (-1.2, True), (1.19, False)])
+def test_strong_is_the_threshold_reached(value: float, strong: bool) -> None:
+    """|Δ| of exactly the threshold is strong, whichever way; below it is not."""
+    # A mean of thirds that is 1.2 but for its last bit.
+    delta = np.array([value - 0.1, value, value + 0.1]).reshape(1, 3, 1, 1)
+    assert measured(delta).cells[0].strong is strong
+
+
+def test_gaps_by_hand() -> None:
+    """Δ of the first two conditions, averaged, less that of the third, prompt by prompt."""
+    delta = np.array([[[1.0], [3.0], [1.0]], [[2.0], [4.0], [0.0]], [[9.0], [NAN], [1.0]]])
+    contrast = Contrast(id="x", label="x", plus=("c0", "c1"), minus=("c2",))
+    stranger = Contrast(id="y", label="y", plus=("c0",), minus=("c7",))
+    [gap] = measured(delta[None], (contrast, stranger)).gaps
+    # (1 + 3) / 2 − 1 = 1 and (2 + 4) / 2 − 0 = 3; the third prompt lacks one of the three.
+    assert (gap.contrast, gap.gap.value, gap.gap.n_pairs) == (contrast, 2, 2)
+
+
+def test_composites_by_hand() -> None:
+    """The mean over dimensions, then over the prompts that have all of them."""
+    delta = np.array([[[1.0, 3.0]], [[2.0, 6.0]], [[5.0, NAN]]])
+    [composite] = measured(delta[None]).composites
+    assert (composite.value, composite.n_pairs) == (3, 2)
+
+
+def test_the_smallest_p_that_there_could_be() -> None:
+    """With 5 prompts p is at least 2 / 32, times 4 cells 0.25; with 40 it is far below 0.05."""
+    assert measured(np.zeros((1, 5, 2, 2))).smallest_p == 0.25
+    assert measured(np.zeros((1, 40, 2, 2))).smallest_p == pytest.approx(4 / 10_000)
+
+
+def test_many_cells_get_enough_permutations() -> None:
+    """With 600 cells one strong effect is still shown: draws grow with the tests."""
+    rng = np.random.default_rng(0)
+    delta = rng.normal(0, 1, (1, 30, 120, 5))
+    delta[0, :, 7, 3] += 3
+    shown = [(c.condition, c.dimension) for c in measured(delta).cells if c.delta.shown]
+    assert shown == [("c7", "d3")]
+
+
+def test_the_null_is_calibrated() -> None:
+    """Of 40 sweeps without an effect at most six claim one; 5 % would be two.
+
+    With P ≤ 0.05 each, more than six happen in less than 0.4 % of such forties.
+    """
+    claims = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        baseline = rng.integers(4, 9, (1, 20, 1, 3)).astype(float)
+        framed = rng.integers(4, 9, (1, 20, 4, 3)).astype(float)
+        claims += any(cell.delta.shown for cell in measured(baseline - framed).cells)
+    assert claims <= 6
