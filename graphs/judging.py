@@ -78,6 +78,7 @@ class Means:
     """Models that are asked for each dimension in a call of its own, where that can be."""
     deliberation: Deliberation | None = None
     seed: int = 0
+    """Of what is drawn by lot: the order of peers, or of responses that are compared."""
 
     @property
     def rated(self) -> Rubric:
@@ -220,6 +221,42 @@ def _question(judge: Judge, response: Response, means: Means) -> Question:
 
 async def _led(dialogue: Dialogue, judge: Judge, response: Response, means: Means) -> Judgment:
     """What a judge's dialogue comes to."""
+    held = await hold(dialogue, judge, response, means)
+    reading = held.reading
+    return Judgment(
+        prompt_id=response.prompt_id or "",
+        id=response.id,
+        system=response.system,
+        judge=judge,
+        status=reading.status,
+        scores=reading.scores,
+        abstained=reading.abstained,
+        rationale=reading.rationale,
+        raw=reading.raw,
+        off_scale=reading.off_scale,
+        labels=reading.labels,
+        usage=held.usage,
+        latency_s=held.latency_s,
+        cached=held.cached,
+        error=reading.error,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a dialogue came to, and what it took; `cached` if every reply was kept."""
+
+    reading: Reading
+    usage: Usage
+    latency_s: float
+    cached: bool
+
+
+async def hold(dialogue: Dialogue, judge: Judge, response: Response, means: Means) -> Held:
+    """Hold a dialogue with a judge; its replies are kept with those about this response.
+
+    Never raises but for cancellation and `Abort`.
+    """
     usage, latency, cached = Usage(), 0.0, True
     asks: list[Ask] = []
     reading = Reading("failed")
@@ -244,23 +281,7 @@ async def _led(dialogue: Dialogue, judge: Judge, response: Response, means: Mean
         reading = Reading("failed", error=f"{type(error).__name__}: {error}")
     finally:
         dialogue.close()
-    return Judgment(
-        prompt_id=response.prompt_id or "",
-        id=response.id,
-        system=response.system,
-        judge=judge,
-        status=reading.status,
-        scores=reading.scores,
-        abstained=reading.abstained,
-        rationale=reading.rationale,
-        raw=reading.raw,
-        off_scale=reading.off_scale,
-        labels=reading.labels,
-        usage=usage,
-        latency_s=latency,
-        cached=cached and bool(asks),
-        error=reading.error,
-    )
+    return Held(reading, usage, latency, cached and bool(asks))
 
 
 def question_of(

@@ -28,14 +28,22 @@ import rubrics as rubric_library
 from graphs import Judge, Judgment, Response, Verdict
 from graphs.deliberation import Deliberation
 from graphs.judging import Abort, Means, judging_graph
+from graphs.side_by_side import comparing_graph
 from panel.batch import Batch, as_async, identified_async
 from panel.calling import calling, concurrency_of, in_a_loop, judging_means
 from panel.calls.allowance import MOST
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.cache import ReplyCache, default_folder, key_of
 from panel.calls.caller import Caller
+from panel.comparing import (
+    estimate_comparing,
+    refuse_too_long_together,
+    refuse_uncomparable,
+    refuse_with_comparing,
+    together,
+)
 from panel.config import ModelConfig, PanelFile
-from panel.errors import RunStopped
+from panel.errors import ConfigurationError, RunStopped
 from panel.estimate import Estimate, estimate
 from panel.files.definitions import load_definition
 from panel.files.run_folder import RunFolder
@@ -55,7 +63,7 @@ from panel.seating import (
     seats,
 )
 from personas import Persona, PersonaSet
-from rubrics import Layout, Rubric
+from rubrics import Layout, Rubric, compares
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -97,6 +105,8 @@ class Panel:
         rubric: what is asked.
         rated: the rubric as its ratings come, which depends on the elicitation: under one
             dimension `overall`, say, or as probabilities from 0 to 1.
+        compares: whether the responses to a prompt are compared with each other, and not read
+            one by one.
 
     Raises:
         ConfigurationError: a model cannot be had (says what is missing), an elicitation
@@ -123,6 +133,7 @@ class Panel:
         if replicates < 1:
             raise ValueError(f"a judge is asked once at least, found {replicates} replicates")
         self.personas = persona_set(personas)
+        self._by_id = {persona.id: persona for persona in self.personas}
         self.rubric = rubric_of(rubric)
         self.seed = seed
         # A text is a sequence, too, and a model's spec.
@@ -133,8 +144,12 @@ class Panel:
         voices = len(self.personas) * replicates
         self._models = seats(several, elicitation, layout, voices, self.rubric)
         self.rated = rated_by(self._models, self.rubric)
+        # All of them or none: those that compare rate what no other does.
+        self.compares = compares(self._models[0].elicitation)
         refuse_repeats(self._models, replicates)
         refuse_unrevealed(self._models, deliberation)
+        if deliberation is not None:
+            refuse_with_comparing(self._models, "deliberation")
         self._deliberation = deliberation
         self._replicates = replicates
         self._concurrency = concurrency
@@ -221,15 +236,15 @@ class Panel:
             on_judgment: told of each judgment as it is made.
 
         Raises:
-            InputError: a response is there twice, or is too long for a model; `humans` shares
-                no response or no dimension with them.
+            InputError: a response is there twice, is too long for a model, or has no other to
+                be compared with; `humans` shares no response or no dimension with them.
             ConfigurationError: a model cannot be asked in the way it is to be, or has no
                 known price where `caps` are in dollars.
             RunFolderError: `out` holds another run, or cannot be made.
             RunStopped: the run could not go on; what it has is written.
         """
         batch = Batch(responses)
-        refuse_too_long(self._models, batch, self.rubric, self.personas[0])
+        self._refuse(batch)
         run = Run(
             batch,
             self.judges,
@@ -257,7 +272,7 @@ class Panel:
             run.tally = caller.tally
             try:
                 try:
-                    async for verdict in self._read(as_async(batch), caller, take):
+                    async for verdict in self._read(self._units(batch), caller, take):
                         run.conclude(verdict)
                         if folder is not None:
                             folder.flush()
@@ -272,9 +287,28 @@ class Panel:
         return run
 
     def estimate(self, responses: Iterable[Response]) -> list[Estimate]:
-        """What scoring these would take, model by model, the cache counted in; calls nothing."""
+        """What scoring these would take, model by model, the cache counted in; calls nothing.
+
+        Raises:
+            InputError: a response is there twice, or has no other to be compared with.
+        """
         batch = Batch(responses)
+        if self.compares:
+            refuse_uncomparable(batch)
         with closing(ReplyCache(default_folder())) as cache:
+            if self.compares:
+                return [
+                    estimate_comparing(
+                        model,
+                        self.rubric,
+                        self.judges,
+                        self._by_id,
+                        batch,
+                        cache,
+                        self.seed,
+                    )
+                    for model in self._models
+                ]
             return [
                 estimate(
                     model,
@@ -298,12 +332,20 @@ class Panel:
 
         Responses are taken from the iterator only as fast as they are read. They come
         back in the order in which they are finished.
+
+        Raises:
+            ConfigurationError: a model cannot be asked in the way it is to be, or the panel
+                compares responses, for which it must know how many a prompt has.
         """
+        if self.compares:
+            raise ConfigurationError(
+                f"the elicitation {self._models[0].elicitation!r} compares the responses to a "
+                "prompt, and a stream does not tell how many there are: score them as a batch"
+            )
         async with self._calling(NO_CAPS) as caller:
             await refuse_without_logprobs(self._models, caller)
-            reading = self._read(
-                identified_async(as_async(responses)), caller, on_judgment or (lambda _: None)
-            )
+            units = _one_by_one(identified_async(as_async(responses)))
+            reading = self._read(units, caller, on_judgment or (lambda _: None))
             async for verdict in reading:
                 yield verdict
 
@@ -385,6 +427,7 @@ class Panel:
     ) -> Plan:
         from panel.sweep.plan import plan_of
 
+        refuse_with_comparing(self._models, "a sweep")
         return plan_of(prompts, targets, options, self._models, self.rubric, self.rated, self.seed)
 
     def _calling(
@@ -405,6 +448,20 @@ class Panel:
         calls = sum(concurrency_of(model, self._concurrency) or MOST for model in self._models)
         return math.ceil(3 * calls / len(self.judges)) + 1
 
+    def _refuse(self, batch: Batch) -> None:
+        """What cannot be read, before any call."""
+        if self.compares:
+            refuse_uncomparable(batch)
+            refuse_too_long_together(
+                self._models, batch, self.rubric, self.judges, self._by_id, self.seed
+            )
+        else:
+            refuse_too_long(self._models, batch, self.rubric, self.personas[0])
+
+    def _units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
+        """What is read at a time: a response, or all responses to a prompt."""
+        return as_async(together(batch)) if self.compares else _one_by_one(as_async(batch))
+
     def _means(self, texts: Mapping[str, Response], caller: Caller) -> Means:
         return judging_means(
             self.rubric,
@@ -418,42 +475,49 @@ class Panel:
         )
 
     async def _read(
-        self, responses: AsyncIterator[Response], caller: Caller, on_judgment: OnJudgment
+        self,
+        units: AsyncIterator[tuple[Response, ...]],
+        caller: Caller,
+        on_judgment: OnJudgment,
     ) -> AsyncIterator[Verdict]:
-        graph = judging_graph(deliberating=self._deliberation is not None)
+        deliberating = self._deliberation is not None
+        graph: Any = comparing_graph() if self.compares else judging_graph(deliberating)
         numbers = count()
         texts: dict[str, Response] = {}
         means = self._means(texts, caller)
 
-        async def judged(response: Response) -> Verdict:
-            # A number: two ids joined could be two others, and a stream may repeat itself.
-            key = str(next(numbers))
-            texts[key] = response
-            verdict: Verdict | None = None
+        async def judged(unit: tuple[Response, ...]) -> list[Verdict]:
+            # Numbers: two ids joined could be two others, and a stream may repeat itself.
+            keys = tuple(str(next(numbers)) for _ in unit)
+            texts.update(zip(keys, unit, strict=True))
+            verdicts: list[Verdict] = []
             stream = graph.astream(
-                cast(Any, {"response": key}), context=means, stream_mode=["custom", "updates"]
+                {"responses": keys} if self.compares else {"response": keys[0]},
+                context=means,
+                stream_mode=["custom", "updates"],
             )
             async for mode, chunk in stream:
                 if mode == "custom":
                     on_judgment(cast(Judgment, chunk))
-                elif isinstance(chunk, dict) and "aggregate" in chunk:
-                    verdict = chunk["aggregate"]["verdict"]
-            del texts[key]
-            return cast(Verdict, verdict)
+                elif isinstance(chunk, dict) and (done := chunk.get("aggregate")):
+                    verdicts = done["verdicts"] if self.compares else [done["verdict"]]
+            for key in keys:
+                del texts[key]
+            return verdicts
 
         # Taken apart from the reading, so that no verdict waits for a slow source.
         room = asyncio.Semaphore(self._responses_in_flight())
-        reading: set[asyncio.Task[Verdict]] = set()
+        reading: set[asyncio.Task[list[Verdict]]] = set()
         finished: asyncio.Queue[asyncio.Task[Any]] = asyncio.Queue()
 
         async def take() -> None:
             while True:
                 await room.acquire()
                 try:
-                    response = await anext(responses)
+                    unit = await anext(units)
                 except StopAsyncIteration:
                     return
-                task = asyncio.create_task(judged(response))
+                task = asyncio.create_task(judged(unit))
                 reading.add(task)
                 task.add_done_callback(finished.put_nowait)
 
@@ -469,7 +533,8 @@ class Panel:
                 else:
                     reading.remove(task)
                     room.release()
-                    yield result
+                    for verdict in result:
+                        yield verdict
         finally:
             for task in (taking, *reading):
                 task.cancel()
@@ -500,5 +565,18 @@ class Panel:
     def _prompt_digest(self, model: Seat) -> str:
         """A digest of the words in which this model is asked, whatever the response."""
         sample = Response(id="id", prompt="prompt", text="text", system="system")
-        ask = model.first_ask(self.rubric, self.personas[0], sample)
+        if self.compares:
+            two = [sample, sample.model_copy(update={"id": "other"})]
+            judge = next(judge for judge in self.judges if judge.model == model.id)
+            sheets = model.sheets(self.rubric, self.personas[0], judge, two, self.seed)
+            ask = model.ask_about(next(sheets))
+        else:
+            ask = model.first_ask(self.rubric, self.personas[0], sample)
         return key_of(ask, 1).hex()[:16]
+
+
+async def _one_by_one(
+    responses: AsyncIterator[Response],
+) -> AsyncIterator[tuple[Response, ...]]:
+    async for response in responses:
+        yield (response,)

@@ -40,18 +40,20 @@ class Coverage:
     """How many judgments there should be, and how many there are.
 
     `expected` is `scored` + `abstained` + the sum of `missing`, which counts by reason.
-    An abstention is an answer, though no rating.
+    An abstention is an answer, though no rating. `partial` of those that scored rest on
+    fewer comparisons than were asked for.
     """
 
     expected: int
     scored: int
     abstained: int
     missing: dict[str, int]
+    partial: int = 0
 
     @property
     def complete(self) -> bool:
-        """Whether every judgment is there."""
-        return not self.missing
+        """Whether every judgment is there, whole."""
+        return not (self.missing or self.partial)
 
 
 class Run:
@@ -227,7 +229,8 @@ class Run:
         counts = Counter(status for row in self.statuses for status in row)
         scored, abstained = counts.pop("scored", 0), counts.pop("abstained", 0)
         missing = dict(sorted(counts.items()))
-        return Coverage(self._codes.size, scored, abstained, missing)
+        partial = sum(n for (status, _), n in self._reasons.items() if status == "scored")
+        return Coverage(self._codes.size, scored, abstained, missing, partial)
 
     def _spent(self) -> float | None:
         """What the calls made in this run cost; None where a price is not known."""
@@ -289,6 +292,7 @@ class Run:
                 "scored": coverage.scored,
                 "abstained": coverage.abstained,
                 "missing": coverage.missing,
+                "partial": coverage.partial,
             },
             "reasons": [
                 {"status": status, "error": error, "n": n}

@@ -6,7 +6,7 @@ Everything that can be wrong with them is found here, before anything is called.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -16,9 +16,10 @@ from pydantic import ValidationError
 
 import personas as persona_library
 import rubrics as rubric_library
-from graphs import Response
+from graphs import Judge, Response
 from graphs.deliberation import Deliberation
 from graphs.judging import question_of
+from graphs.side_by_side import Sheet, sheets
 from panel.config import MODEL_SPEC, ModelConfig
 from panel.errors import ConfigurationError
 from panel.files.definitions import explain, load_definition, resolve
@@ -26,7 +27,7 @@ from panel.models.catalogue import Price, context_window_of, price_of
 from panel.models.speaker import Speaker
 from panel.models.specs import speaker_for
 from personas import Persona, PersonaSet
-from rubrics import Ask, CategoryScale, Layout, Rubric, load_elicitation
+from rubrics import Ask, CategoryScale, Layout, Rubric, alike, load_comparing, load_elicitation
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -64,6 +65,21 @@ class Seat:
         """What a judge of this model is asked first."""
         question = question_of(rubric, persona, response, self.layout, apart=self.apart)
         return next(load_elicitation(self.elicitation).dialogue(question))
+
+    def sheets(
+        self,
+        rubric: Rubric,
+        persona: Persona,
+        judge: Judge,
+        responses: Sequence[Response],
+        seed: int,
+    ) -> Iterator[Sheet]:
+        """What a judge of this model, one that compares, is asked about responses."""
+        return sheets(rubric, persona, judge, responses, self.layout, seed)
+
+    def ask_about(self, sheet: Sheet) -> Ask:
+        """What a judge is asked first about them."""
+        return next(load_comparing(self.elicitation).dialogue(sheet.comparison))
 
     @property
     def price(self) -> Price | None:
@@ -221,10 +237,11 @@ def _seat(
         default = "expected" if expects else "dimensions"
         chosen = given.elicitation or elicitation or default
         _refuse_unknown(chosen)
+        keep_prefix = keep_prefix and alike(chosen)
         return Seat(given.model, given, speaker_for(given, keep_prefix), chosen, layout)
-    config, speaker = _own_model(given, keep_prefix)
     chosen = elicitation or "dimensions"
     _refuse_unknown(chosen)
+    config, speaker = _own_model(given, keep_prefix and alike(chosen))
     return Seat(config.model, config, speaker, chosen, layout)
 
 

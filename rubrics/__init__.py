@@ -6,6 +6,8 @@ from pathlib import Path
 from rubrics.composite import Composite
 from rubrics.elicitation import (
     Ask,
+    Comparing,
+    Comparison,
     Dialogue,
     Elicitation,
     Layout,
@@ -15,7 +17,10 @@ from rubrics.elicitation import (
     Reply,
     Status,
     Usage,
+    alike,
+    compares,
     elicitation_names,
+    load_comparing,
     load_elicitation,
 )
 from rubrics.rubric import Abstention, Dimension, Rubric
@@ -25,6 +30,8 @@ __all__ = [
     "Abstention",
     "Ask",
     "CategoryScale",
+    "Comparing",
+    "Comparison",
     "Composite",
     "Dialogue",
     "Dimension",
@@ -39,7 +46,10 @@ __all__ = [
     "Scale",
     "Status",
     "Usage",
+    "alike",
+    "compares",
     "elicitation_names",
+    "load_comparing",
     "load_elicitation",
     "shipped",
 ]

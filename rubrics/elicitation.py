@@ -8,7 +8,7 @@ loop or a clock. The elicitations themselves are the modules of
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -45,6 +45,22 @@ class Question:
     layout: Layout = "shared-prefix"
     conference: str | None = None
     apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What one judge is asked about several responses to one prompt.
+
+    `texts` stand before the judge in this order, `contexts` beside them, one for each.
+    """
+
+    rubric: Rubric
+    persona_label: str
+    persona_description: str
+    prompt: str
+    texts: tuple[str, ...]
+    contexts: tuple[str | None, ...]
+    layout: Layout = "shared-prefix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +163,38 @@ class Elicitation(Protocol):
         """The whole exchange with one judge about one response."""
 
 
+class Comparing(Protocol):
+    """What a module of `rubrics.elicitations` offers that compares the responses to a prompt.
+
+    It has `serves` and `rated` as the others do, and instead of one dialogue about a response
+    a dialogue about each of its orders.
+    """
+
+    NEEDS_LOGPROBS: bool
+    GIVES_REASONS: bool
+    COMPARES: bool
+    DRAWN: bool
+    """Whether an order is drawn by lot for each judge, who then reads what no other does."""
+    __doc__: str | None
+
+    def serves(self, rubric: Rubric) -> str | None:
+        """None where responses can be compared by it, else why not."""
+
+    def rated(self, rubric: Rubric) -> Rubric:
+        """The rubric as its ratings come."""
+
+    def orders(self, n: int, seed: int) -> Sequence[tuple[int, ...]]:
+        """In which orders the responses, numbered from 0 to n − 1, stand before a judge, each a
+        call when all goes well. `seed` is of the judge and the prompt."""
+
+    def tokens(self, n: int) -> int:
+        """About how many tokens an answer about n responses takes."""
+
+    def dialogue(self, comparison: Comparison) -> Dialogue:
+        """The exchange with one judge about one order. The reading's `scores` are the places
+        given, 1 the best, by label: A is what stands first."""
+
+
 @cache
 def elicitation_names() -> tuple[str, ...]:
     """The elicitations there are, in alphabetical order."""
@@ -164,5 +212,33 @@ def load_elicitation(name: str) -> Elicitation:
     """
     if name not in elicitation_names():
         raise KeyError(name)
-    module = import_module(f"rubrics.elicitations.{name.replace('-', '_')}")
-    return cast(Elicitation, module)
+    return cast(Elicitation, import_module(f"rubrics.elicitations.{name.replace('-', '_')}"))
+
+
+def compares(name: str) -> bool:
+    """Whether the elicitation called `name` compares the responses to a prompt.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    return getattr(load_elicitation(name), "COMPARES", False)
+
+
+def alike(name: str) -> bool:
+    """Whether the elicitation called `name` has all judges read the same material.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    return not (compares(name) and load_comparing(name).DRAWN)
+
+
+def load_comparing(name: str) -> Comparing:
+    """The elicitation called `name`, one that compares.
+
+    Raises:
+        KeyError: none that compares is called so.
+    """
+    if not compares(name):
+        raise KeyError(name)
+    return cast(Comparing, load_elicitation(name))

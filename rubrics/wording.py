@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from rubrics.elicitation import Question
+from rubrics.elicitation import Comparison, Question
 from rubrics.fence import fence_for, fenced
 from rubrics.rubric import Dimension, Rubric, once_a_rubric
 from rubrics.scale import CategoryScale, RealScale
@@ -78,13 +78,18 @@ def scale_words(dimension: Dimension) -> str:
 def opening(question: Question, task: str) -> tuple[str, ...]:
     """A question's first blocks: the task with the material, and who the judge is, in the
     order of its layout; then what the judge is shown of its peers."""
-    shared = f"{task}\n\n{material(question)}\n\n"
-    own = f"{_viewpoint(question)}\n\n"
-    blocks = (shared, own) if question.layout == "shared-prefix" else (own, shared)
+    blocks = laid_out(question, task, material(question))
     return blocks if question.conference is None else (*blocks, question.conference)
 
 
-def _viewpoint(question: Question) -> str:
+def laid_out(question: Question | Comparison, task: str, material: str) -> tuple[str, str]:
+    """The first blocks of a question about this material."""
+    shared = f"{task}\n\n{material}\n\n"
+    own = f"{_viewpoint(question)}\n\n"
+    return (shared, own) if question.layout == "shared-prefix" else (own, shared)
+
+
+def _viewpoint(question: Question | Comparison) -> str:
     return (
         f"{question.persona_description}\nYou judge as this reader and as nobody else: "
         f"{question.persona_label}."

@@ -28,7 +28,7 @@ JUDGMENTS = RESPONSES * JUDGES
 class Desk:
     """A batch, a panel of ten judges on one server, and the command that reads it."""
 
-    def __init__(self, folder: Path, url: str) -> None:
+    def __init__(self, folder: Path, url: str, elicitation: str = "dimensions") -> None:
         self._folder = folder
         folder.mkdir(exist_ok=True)
         rows = [
@@ -37,7 +37,7 @@ class Desk:
         ]
         (folder / "batch.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         (folder / "panel.yaml").write_text(
-            "personas: perspectives\nmodels:\n"
+            f"personas: perspectives\nelicitation: {elicitation}\nmodels:\n"
             f"  - {{model: 'openai:stub', base_url: '{url}', concurrency: {CONCURRENCY}, "
             "timeout: 5}\n"
         )
@@ -93,6 +93,23 @@ def test_what_was_answered_is_not_asked_again_after_two_kills(tmp_path: Path) ->
         assert {judgment["status"] for judgment in judgments} == {"scored"}
         assert JUDGMENTS <= server.kinds["well"] <= JUDGMENTS + 2 * CONCURRENCY
         assert sum(judgment["cached"] for judgment in judgments) >= 250
+
+
+def test_no_comparison_is_asked_for_again_after_a_kill(tmp_path: Path) -> None:
+    """Pairs that were compared when a run was killed are not compared again."""
+    # Four responses a prompt: 12 ordered pairs, for each judge.
+    comparisons = RESPONSES // 4 * 12 * JUDGES
+    with serving(faulty(0.1, seed=1), latency_s=0.01) as server:
+        desk = Desk(tmp_path, server.base_url, "pairwise")
+        for calls in (comparisons // 4, comparisons // 2):
+            kill_when(desk.start(), lambda calls=calls: len(server.calls) >= calls)
+        assert desk.run() == 0
+        judgments = desk.judgments()
+        assert len(judgments) == JUDGMENTS
+        assert sum(len(judgment["compared"]) for judgment in judgments) == comparisons
+        # A stall of 0.3 s is an answer, too.
+        answered = server.kinds["well"] + server.kinds["stall"]
+        assert comparisons <= answered <= comparisons + 2 * CONCURRENCY
 
 
 def test_a_run_killed_while_it_replays_can_be_replayed(tmp_path: Path) -> None:

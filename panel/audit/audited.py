@@ -1,4 +1,5 @@
-"""A run's folder as an audit of bias wants it: ratings, the scales they are on, lengths.
+"""A run's folder as an audit of bias wants it: ratings, the scales they are on, lengths
+and comparisons.
 
 Reads what `panel.files.run_folder` writes; the ratings by `panel.files.ratings`.
 """
@@ -16,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from panel.audit.bias import Span
 from panel.errors import Fault, InputError
+from panel.files.comparisons import Compared, read_comparisons
 from panel.files.definitions import shown, unreadable
 from panel.files.ratings import load_ratings
 from panel.statistics.arrays import Array
@@ -28,11 +30,12 @@ _DIMENSIONS = TypeAdapter(tuple[Dimension, ...])
 @dataclass(frozen=True, slots=True, eq=False)
 class Audited:
     """`spans` are of the dimensions rated by numbers; `lengths` are in words `(items,)`, NaN
-    where verdicts.csv does not tell."""
+    where verdicts.csv does not tell; `comparisons` are none unless judges compared."""
 
     ratings: Ratings
     spans: dict[str, Span]
     lengths: Array
+    comparisons: list[Compared]
 
 
 def load_audited(folder: str | Path) -> Audited:
@@ -51,6 +54,7 @@ def load_audited(folder: str | Path) -> Audited:
         ratings,
         _spans(path / "run.json"),
         np.array([lengths.get(item, nan) for item in ratings.items], dtype=np.float64),
+        read_comparisons(path / "judgments.jsonl"),
     )
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from panel.audit.families import family_of
+from panel.files.comparisons import Compared
 from panel.statistics.arrays import (
     Array,
     Labels,
@@ -36,6 +38,7 @@ from panel.statistics.measures import Measure, rows_of
 from panel.statistics.rater_share import Part, resampled_variance_share, variance_share
 from panel.statistics.table import ALL, Ratings, Row, Settings
 from panel.statistics.within_groups import correlation_within, resampled_correlation_within
+from rubrics.comparison import Outcome
 
 BIASES = Settings(method="percentile")
 """Percentile intervals: a panel's prompts are often too few to correct by."""
@@ -71,6 +74,8 @@ def biases(
     spans: Mapping[str, Span],
     lengths: ArrayLike | None = None,
     settings: Settings = BIASES,
+    *,
+    comparisons: Sequence[Compared] = (),
 ) -> list[Row]:
     """Every bias that a run's ratings show.
 
@@ -83,6 +88,7 @@ def biases(
         ratings: of a run: groups are models, sources the systems that wrote the responses.
         spans: the scale of each dimension that is rated by numbers.
         lengths: of the responses in words `(items,)`, NaN where not known; None if none is.
+        comparisons: of responses with each other, where judges compared.
 
     Raises:
         ValueError: the ratings name no sources or personas, or lengths are not one an item.
@@ -95,7 +101,7 @@ def biases(
     if len(names) > 1:
         by_name[ALL] = np.mean([by_name[name] for name in names], axis=0)
     clusters: list[Hashable] = list(ratings.prompts or ratings.items)
-    rows = position([], [], [], [], settings)
+    rows = _of_places(comparisons, settings)
     for name, scores in by_name.items():
         whole = [*by_name.values()][:-1] if name == ALL else [scores]
         parts = [
@@ -121,6 +127,9 @@ def position(
     ties: ArrayLike,
     clusters: Labels,
     settings: Settings = BIASES,
+    *,
+    group: str = ALL,
+    n_raters: int = 1,
 ) -> list[Row]:
     """How much more often what stood first won than what stood second: `position_bias`.
 
@@ -131,6 +140,7 @@ def position(
     Args:
         first_wins, second_wins, ties: `(items,)`, of each pair how many comparisons ended so.
         clusters: a label a pair: its prompt.
+        group: whose comparisons these are, of `n_raters` judges.
 
     Raises:
         ValueError: the shapes differ, or a number is infinite, missing or below 0.
@@ -146,11 +156,42 @@ def position(
     else:
         measure = Measure(
             "position_bias",
-            Estimate(float((first - second).sum() / total.sum()), n_items, 2),
+            Estimate(float((first - second).sum() / total.sum()), n_items, n_raters),
             lambda weights: divide(weights @ (first - second), weights @ total),
             f"first {first.sum():.0f}, second {second.sum():.0f}, ties {even.sum():.0f}",
         )
-    return rows_of([measure], ALL, ALL, clusters, settings)
+    return rows_of([measure], group, ALL, clusters, settings)
+
+
+def _of_places(comparisons: Sequence[Compared], settings: Settings) -> list[Row]:
+    """The position bias of the panel, and of each judge.
+
+    Only pairs that a judge has compared in both orders count.
+    """
+    outcomes: dict[_Pair, list[Outcome]] = {}
+    for one in comparisons:
+        pair = _Pair(one.prompt_id, one.judge, frozenset((one.first, one.second)))
+        outcomes.setdefault(pair, []).append(one.outcome)
+    both = {pair: found for pair, found in outcomes.items() if len(found) == 2}
+    judges = list(dict.fromkeys(pair.judge for pair in both))
+
+    def of(group: str, wanted: Sequence[_Pair], n_raters: int) -> list[Row]:
+        first, second, ties = (
+            [both[pair].count(name) for pair in wanted] for name in get_args(Outcome)
+        )
+        clusters = [pair.prompt_id for pair in wanted]
+        return position(first, second, ties, clusters, settings, group=group, n_raters=n_raters)
+
+    rows = of(ALL, list(both), len(judges))
+    for judge in judges:
+        rows += of(judge, [pair for pair in both if pair.judge == judge], 1)
+    return rows
+
+
+class _Pair(NamedTuple):
+    prompt_id: str
+    judge: str
+    responses: frozenset[str]
 
 
 # Length

@@ -428,13 +428,19 @@ def audit_injection(
     """Score the responses without and with each attack, and write the run and injection.json.
 
     Raises:
-        ConfigurationError: the rubric has no dimension that is rated by numbers.
+        ConfigurationError: the rubric has no dimension that is rated by numbers, or the panel
+            compares responses, of which one would rise as the others fall.
         PanelError: as `Panel.score`.
     """
     if not panel.rated.numeric:
         raise ConfigurationError(
             f"an uplift is in points of a scale, and the rubric {panel.rubric.id!r} has categories "
             "alone; audit a panel with another rubric"
+        )
+    if panel.compares:
+        raise ConfigurationError(
+            "an uplift is in points that a response gets by itself, and this panel compares "
+            "responses; audit a panel with another elicitation"
         )
     each = [
         [response, *(attacked(response, attack) for attack in attacks)] for response in responses

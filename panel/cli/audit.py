@@ -100,7 +100,7 @@ def bias(run: str, as_json: bool) -> None:
     from panel.cli.figures import print_json
 
     found = load_audited(run)
-    rows = biases(found.ratings, found.spans, found.lengths)
+    rows = biases(found.ratings, found.spans, found.lengths, comparisons=found.comparisons)
     if as_json:
         print_json(rows)
     else:

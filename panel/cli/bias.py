@@ -61,9 +61,15 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
         {"own less others',\npoints": "self_preference"},
         heads=("family", "dimension"),
     )
-    for row in rows:
-        if row.statistic == "position_bias":
-            show(console, "Position", by_place([row]), {"first less second": "position_bias"})
+    places = [row for row in rows if row.statistic == "position_bias"]
+    shown = sorted(places, key=_panel_first_then_furthest)[: 1 + _JUDGES_SHOWN]
+    show(
+        console,
+        "Position",
+        by_place(shown),
+        {"first less second": "position_bias"},
+        heads=("judge", "dimension"),
+    )
     for row in ours:
         if row.statistic == "self_preference" and row.group == ALL and "not known" in row.note:
             remark(console, f"{row.note.split('; ')[0].capitalize()}.")
@@ -73,6 +79,10 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
         "intervals, by a percentile bootstrap over prompts. p takes responses as independent. "
         "--json has every figure on every dimension.",
     )
+
+
+def _panel_first_then_furthest(row: Row) -> tuple[bool, float]:
+    return row.group != ALL, 0.0 if isnan(row.value) else -abs(row.value)
 
 
 def _by_leniency(rows: Sequence[Row], ratings: Ratings) -> list[str]:

@@ -59,6 +59,9 @@ def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
         console.print(Text(f"{told} were read from the providers' own caches."))
     for status, n in coverage.missing.items():
         console.print(Text(f"{n:,} missing: {status}", "red"))
+    if coverage.partial:
+        told = f"{coverage.partial:,} scored on fewer comparisons than were asked for"
+        console.print(Text(told, "red"))
 
 
 def show_estimates(estimates: Sequence[Estimate], console: Console) -> None:

@@ -111,6 +111,7 @@ def as_line(judgment: Judgment) -> dict[str, Any]:
         "changed_because": judgment.changed_because,
         "kept": judgment.kept,
         "error": judgment.error,
+        "compared": dict(judgment.compared),
     }
 
 

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from panel.audit.bias import BIASES, Span, biases, leniency, position, self_preference
+from panel.files.comparisons import Compared
 from panel.statistics import Ratings, Reason, Row
+from rubrics.comparison import Outcome
 
 NAN = float("nan")
 TEN = Span(1, 10, whole=True)
@@ -57,6 +59,31 @@ def test_a_judge_without_position_bias() -> None:
     """Who prefers the same response in both orders wins once from each place."""
     (row,) = position([1, 1], [1, 1], [0, 0], ["p", "q"])
     assert row.value == 0
+
+
+def test_position_of_each_judge() -> None:
+    """A judge's comparisons count where it has compared a pair in both orders, and no other's."""
+    said: list[tuple[str, str, str, str, Outcome]] = [
+        ("p", "swayed", "r1", "r2", "first"),
+        ("p", "swayed", "r2", "r1", "first"),
+        ("p", "swayed", "r1", "r3", "first"),
+        ("q", "swayed", "r1", "r2", "tie"),
+        ("q", "swayed", "r2", "r1", "first"),
+        ("p", "fair", "r1", "r2", "first"),
+        ("p", "fair", "r2", "r1", "second"),
+        # One order from either: nothing to tell the place by.
+        ("p", "fair", "r3", "r1", "second"),
+    ]
+    comparisons = [Compared(*one) for one in said]
+    ratings = some_ratings([[1, 3, 2, 2], [4, 6, 5, 5]])
+    rows = found(biases(ratings, {"clarity": TEN}, comparisons=comparisons))
+    # swayed: 3 first, a tie, of 4; fair: 1 first, 1 second.
+    assert rows["position_bias", "swayed", "all"].value == pytest.approx(3 / 4)
+    assert rows["position_bias", "fair", "all"].value == 0
+    whole = rows["position_bias", "all", "all"]
+    assert whole.value == pytest.approx((4 - 1) / 6)
+    assert (whole.n_items, whole.n_raters) == (3, 2)
+    assert whole.note.startswith("first 4, second 1, ties 1")
 
 
 def test_no_comparisons() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from panel import ModelConfig, Panel, Persona, Response
 from tests.panel.cli.conftest import Command
-from tests.server import Answer, ok, serving
+from tests.server import Answer, always, ok, serving
 
 READERS = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are a {name}.")
@@ -80,6 +80,42 @@ def test_tables(run: Path, command: Command) -> None:
         assert title in done.stdout
     assert "leniency" in done.stdout
     assert "librarian|openai:gpt-5" in done.stdout
+
+
+def test_position(tmp_path: Path, command: Command) -> None:
+    """The run of a judge that always prefers what stands first has a bias of 1, in its tables
+    and for each judge."""
+    with serving(always(ok('{"better": "first"}'))) as server:
+        model = ModelConfig(model="openai:gpt-5", base_url=server.base_url)
+        Panel(READERS, model, "debate-speech", elicitation="pairwise").score(
+            RESPONSES, out=tmp_path / "run"
+        )
+    done = command("audit", "bias", "run")
+    assert done.returncode == 0, done.stderr
+    _, table = done.stdout.split("Position\n")
+    for group in ("all", *(f"{reader.id}|openai:gpt-5|pairwise|1" for reader in READERS)):
+        assert f"{group} " in table
+    assert table.count("1.000") == 3
+    done = command("audit", "bias", "run", "--json")
+    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)}
+    # Five prompts of two responses, for each judge.
+    assert rows["position_bias", "all"]["n_items"] == 10
+    assert rows["position_bias", "critic|openai:gpt-5|pairwise|1"]["n_items"] == 5
+
+
+def test_a_comparison_that_is_none(run: Path, command: Command) -> None:
+    """A line whose comparisons cannot be read is named, with what was expected."""
+    file = run / "judgments.jsonl"
+    lines = file.read_text().splitlines()
+    lines[1] = lines[1].replace('"compared":{}', '"compared":{"r2":"left"}')
+    lines[2] = lines[2].replace('"compared":{}', '"compared":["r2"]')
+    file.write_text("\n".join(lines) + "\n")
+    done = command("audit", "bias", "run")
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    assert "judgments.jsonl:2: compared" in said
+    assert "judgments.jsonl:3: compared" in said
+    assert "first, second, tie" in said
 
 
 def test_a_run_without_lengths(run: Path, command: Command) -> None:

@@ -120,7 +120,13 @@ def test_json_prints_the_summary_and_nothing_else(
     assert done.stdout == (tmp_path / "run" / "summary.json").read_text("utf-8")
     summary = json.loads(done.stdout)
     assert {"ranking", "coverage", "calls", "usage", "seed", "version"} <= set(summary)
-    assert summary["coverage"] == {"expected": 30, "scored": 30, "abstained": 0, "missing": {}}
+    assert summary["coverage"] == {
+        "expected": 30,
+        "scored": 30,
+        "abstained": 0,
+        "missing": {},
+        "partial": 0,
+    }
     assert {entry["system"] for entry in summary["ranking"]} == {"alder", "birch"}
 
 

@@ -1,0 +1,98 @@
+"""Every two responses to a prompt side by side, in both orders.
+
+What a judge gives to the place in which a response stands is given once to either of the
+two, so that it cancels; how much that is, the two answers together tell.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+from rubrics.comparison import labels_of, opening, preferred
+from rubrics.elicitation import Ask, Comparison, Dialogue, Reading, Reply
+from rubrics.exchange import ask_twice
+from rubrics.replies import read_label, read_object
+from rubrics.rubric import Dimension, Rubric
+from rubrics.scale import CategoryScale
+from rubrics.wording import SYSTEM, criteria
+
+NEEDS_LOGPROBS = False
+GIVES_REASONS = False
+COMPARES = True
+DRAWN = False
+
+_BETTER = Dimension(
+    id="better",
+    label="Better",
+    definition="The better of two responses.",
+    guiding_question="Which is better?",
+    scale=CategoryScale(
+        values={"first": "response A", "second": "response B", "tie": "neither is better"}
+    ),
+)
+_PLACES = {"first": (1.0, 2.0), "second": (2.0, 1.0), "tie": (1.0, 1.0)}
+_TASK = (
+    "Below are two responses to one prompt, first A and second B. Weigh all of these criteria "
+    "together, and say which response is better; how long one is, and where it stands, is no "
+    'merit. Answer with one JSON object, {"better": "first"}, {"better": "second"}, or where '
+    'they are of equal merit {"better": "tie"}.'
+)
+
+
+def serves(rubric: Rubric) -> None:
+    """Every rubric: its criteria are weighed together."""
+
+
+def rated(rubric: Rubric) -> Rubric:
+    """The single dimension `preferred`: the share of the others that a response is preferred to,
+    the mean of both orders, a tie counting half."""
+    return preferred(rubric)
+
+
+def orders(n: int, seed: int) -> list[tuple[int, ...]]:
+    """Both orders of every pair; nothing is drawn."""
+    return list(permutations(range(n), 2))
+
+
+def tokens(n: int) -> int:
+    """One word, and the object around it."""
+    return 8
+
+
+def dialogue(comparison: Comparison) -> Dialogue:
+    """Ask which is better; ask again once if the answer cannot be read."""
+    labels = labels_of(comparison)
+
+    def read(reply: Reply) -> Reading:
+        places = dict(zip(labels, _PLACES[read_better(reply.text)], strict=True))
+        return Reading("scored", scores=places, raw=reply.text)
+
+    ask = Ask(
+        system=SYSTEM,
+        blocks=(
+            *opening(comparison, f"{criteria(comparison.rubric)}\n\n{_TASK}"),
+            "Now give your judgment: the JSON object, nothing else.",
+        ),
+        schema=_SCHEMA,
+    )
+    wanted = "Give the JSON object, with first, second or tie, and nothing else."
+    return (yield from ask_twice(ask, read, wanted))
+
+
+def read_better(text: str) -> str:
+    """The answer: `first`, `second` or `tie`, in an object or alone.
+
+    Raises:
+        Unreadable: it is none of them, or more than one.
+    """
+    value = read_object(text, ("better",))["better"] if "{" in text else text
+    return read_label(value, _BETTER)
+
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"better": {"type": "string", "enum": list(_PLACES)}},
+    "required": ["better"],
+    "additionalProperties": False,
+}

@@ -1,0 +1,113 @@
+"""All responses to a prompt at once, put in order of merit, ties allowed.
+
+They stand before each judge in an order of its own, drawn by lot, under labels that say
+nothing of who wrote them.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+from rubrics.comparison import labels_of, opening, preferred
+from rubrics.elicitation import Ask, Comparison, Dialogue, Reading, Reply
+from rubrics.exchange import ask_twice
+from rubrics.replies import Unreadable, read_object, read_score
+from rubrics.rubric import Dimension, Rubric
+from rubrics.scale import Scale
+from rubrics.wording import SYSTEM, criteria
+
+NEEDS_LOGPROBS = False
+GIVES_REASONS = False
+COMPARES = True
+DRAWN = True
+
+_TOKENS_A_LABEL = 6
+_LONGEST_REPLY = 64
+"""Tokens of an answer besides its labels: a code fence, a few words."""
+
+
+def serves(rubric: Rubric) -> None:
+    """Every rubric: its criteria are weighed together."""
+
+
+def rated(rubric: Rubric) -> Rubric:
+    """The single dimension `preferred`: the share of the others that a response is placed above,
+    a tie counting half."""
+    return preferred(rubric)
+
+
+def orders(n: int, seed: int) -> list[tuple[int, ...]]:
+    """One order, drawn by lot from the seed."""
+    return [tuple(random.Random(seed).sample(range(n), n))]
+
+
+def tokens(n: int) -> int:
+    """A label and its place, for each."""
+    return _TOKENS_A_LABEL * n
+
+
+def dialogue(comparison: Comparison) -> Dialogue:
+    """Ask for everyone's place; ask again once if the answer cannot be read."""
+    labels = labels_of(comparison)
+    n = len(labels)
+    task = (
+        f"{criteria(comparison.rubric)}\n\nBelow are {n} responses to one prompt, labelled "
+        f"{', '.join(labels)}. Weigh all of these criteria together, and put the responses in "
+        "order of merit; how long one is, and where it stands, is no merit. Answer with one JSON "
+        f"object that has every label as a key and its place as the value: 1 for the best, up to "
+        f"{n}. Responses of equal merit share a place."
+    )
+
+    def read(reply: Reply) -> Reading:
+        return Reading("scored", scores=read_places(reply.text, labels), raw=reply.text)
+
+    ask = Ask(
+        system=SYSTEM,
+        blocks=(
+            *opening(comparison, task),
+            "Now give your judgment: the JSON object, nothing else.",
+        ),
+        schema=_schema(labels),
+        max_tokens=max(1024, _LONGEST_REPLY + 2 * tokens(n)),
+    )
+    wanted = "Give the JSON object again, every label once with its place, and nothing else."
+    return (yield from ask_twice(ask, read, wanted))
+
+
+def read_places(text: str, labels: tuple[str, ...]) -> dict[str, float]:
+    """The place of every label, 1 the best.
+
+    Raises:
+        Unreadable: a label has no place or two, there is a label that was not given, or a
+            place is no whole number from 1 to the number of labels.
+    """
+    answer = read_object(text, tuple(label.lower() for label in labels))
+    known = {label.lower() for label in labels}
+    if unknown := [key for key in answer if key not in known and _looks_like_a_label(key)]:
+        raise Unreadable(f"there is no response {', '.join(unknown).upper()}")
+    scale = Scale(min=1, max=len(labels), low="best", high="worst")
+    return {
+        label: float(read_score(answer[label.lower()], _place_of(label, scale))) for label in labels
+    }
+
+
+def _looks_like_a_label(key: str) -> bool:
+    return re.fullmatch(r"[a-z]{1,2}", key) is not None
+
+
+def _place_of(label: str, scale: Scale) -> Dimension:
+    return Dimension(
+        id=label.lower(), label=label, definition="place", guiding_question="place", scale=scale
+    )
+
+
+def _schema(labels: tuple[str, ...]) -> dict[str, Any]:
+    places = list(range(1, len(labels) + 1))
+    return {
+        "type": "object",
+        "properties": {label: {"type": "integer", "enum": places} for label in labels},
+        "required": list(labels),
+        "additionalProperties": False,
+    }
