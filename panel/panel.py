@@ -6,7 +6,6 @@ judges are asked is `graphs.judging`'s business, how a call is made `panel.calls
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from collections.abc import (
@@ -18,10 +17,8 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractAsyncContextManager, closing
-from importlib.metadata import version
-from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import personas as persona_library
 import rubrics as rubric_library
@@ -33,7 +30,7 @@ from panel.batch import Batch, as_async, identified_async
 from panel.calling import calling, concurrency_of, in_a_loop, judging_means
 from panel.calls.allowance import MOST
 from panel.calls.budget import NO_CAPS, Caps
-from panel.calls.cache import ReplyCache, default_folder, key_of
+from panel.calls.cache import ReplyCache, default_folder
 from panel.calls.caller import Caller
 from panel.comparing import (
     estimate_comparing,
@@ -47,9 +44,11 @@ from panel.errors import ConfigurationError, RunStopped
 from panel.estimate import Estimate, estimate
 from panel.files.definitions import load_definition
 from panel.files.run_folder import RunFolder
+from panel.manifest import manifest_of
 from panel.models.catalogue import Price
 from panel.models.weights import ENGINES
 from panel.preflight import refuse_too_long, refuse_unpriced, refuse_without_logprobs
+from panel.reading import one_by_one, read
 from panel.run import Run
 from panel.seating import (
     DEFAULT_MODEL,
@@ -344,7 +343,7 @@ class Panel:
             )
         async with self._calling(NO_CAPS) as caller:
             await refuse_without_logprobs(self._models, caller)
-            units = _one_by_one(identified_async(as_async(responses)))
+            units = one_by_one(identified_async(as_async(responses)))
             reading = self._read(units, caller, on_judgment or (lambda _: None))
             async for verdict in reading:
                 yield verdict
@@ -460,7 +459,7 @@ class Panel:
 
     def _units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
         """What is read at a time: a response, or all responses to a prompt."""
-        return as_async(together(batch)) if self.compares else _one_by_one(as_async(batch))
+        return as_async(together(batch)) if self.compares else one_by_one(as_async(batch))
 
     def _means(self, texts: Mapping[str, Response], caller: Caller) -> Means:
         return judging_means(
@@ -474,109 +473,26 @@ class Panel:
             seed=self.seed,
         )
 
-    async def _read(
+    def _read(
         self,
         units: AsyncIterator[tuple[Response, ...]],
         caller: Caller,
         on_judgment: OnJudgment,
     ) -> AsyncIterator[Verdict]:
-        deliberating = self._deliberation is not None
-        graph: Any = comparing_graph() if self.compares else judging_graph(deliberating)
-        numbers = count()
         texts: dict[str, Response] = {}
+        graph = comparing_graph() if self.compares else judging_graph(self.deliberates)
         means = self._means(texts, caller)
-
-        async def judged(unit: tuple[Response, ...]) -> list[Verdict]:
-            # Numbers: two ids joined could be two others, and a stream may repeat itself.
-            keys = tuple(str(next(numbers)) for _ in unit)
-            texts.update(zip(keys, unit, strict=True))
-            verdicts: list[Verdict] = []
-            stream = graph.astream(
-                {"responses": keys} if self.compares else {"response": keys[0]},
-                context=means,
-                stream_mode=["custom", "updates"],
-            )
-            async for mode, chunk in stream:
-                if mode == "custom":
-                    on_judgment(cast(Judgment, chunk))
-                elif isinstance(chunk, dict) and (done := chunk.get("aggregate")):
-                    verdicts = done["verdicts"] if self.compares else [done["verdict"]]
-            for key in keys:
-                del texts[key]
-            return verdicts
-
-        # Taken apart from the reading, so that no verdict waits for a slow source.
-        room = asyncio.Semaphore(self._responses_in_flight())
-        reading: set[asyncio.Task[list[Verdict]]] = set()
-        finished: asyncio.Queue[asyncio.Task[Any]] = asyncio.Queue()
-
-        async def take() -> None:
-            while True:
-                await room.acquire()
-                try:
-                    unit = await anext(units)
-                except StopAsyncIteration:
-                    return
-                task = asyncio.create_task(judged(unit))
-                reading.add(task)
-                task.add_done_callback(finished.put_nowait)
-
-        taking = asyncio.create_task(take())
-        taking.add_done_callback(finished.put_nowait)
-        more = True
-        try:
-            while more or reading:
-                task = await finished.get()
-                result = task.result()
-                if task is taking:
-                    more = False
-                else:
-                    reading.remove(task)
-                    room.release()
-                    for verdict in result:
-                        yield verdict
-        finally:
-            for task in (taking, *reading):
-                task.cancel()
-            await asyncio.gather(taking, *reading, return_exceptions=True)
+        return read(units, graph, means, texts, self._responses_in_flight(), on_judgment)
 
     def _manifest(self) -> dict[str, Any]:
-        """What run.json holds: all that makes this run what it is. No keys, no headers."""
-        return {
-            "personas": [persona.model_dump() for persona in self.personas],
-            "rubric": self.rubric.model_dump(mode="json"),
-            # Null where ratings come as the rubric says.
-            "rated": None
-            if self.rated == self.rubric
-            else self.rated.model_dump(mode="json", include={"dimensions"}),
-            "models": [
-                {"id": model.id, "elicitation": model.elicitation}
-                | {"parameters": dict(model.speaker.parameters)}
-                for model in self._models
-            ],
-            "layout": self._layout,
-            "replicates": self._replicates,
-            "deliberation": self._deliberation and self._deliberation.model_dump(),
-            "seed": self.seed,
-            "prompts": {model.id: self._prompt_digest(model) for model in self._models},
-            "version": version("persona-panel"),
-        }
-
-    def _prompt_digest(self, model: Seat) -> str:
-        """A digest of the words in which this model is asked, whatever the response."""
-        sample = Response(id="id", prompt="prompt", text="text", system="system")
-        if self.compares:
-            two = [sample, sample.model_copy(update={"id": "other"})]
-            judge = next(judge for judge in self.judges if judge.model == model.id)
-            sheets = model.sheets(self.rubric, self.personas[0], judge, two, self.seed)
-            ask = model.ask_about(next(sheets))
-        else:
-            ask = model.first_ask(self.rubric, self.personas[0], sample)
-        return key_of(ask, 1).hex()[:16]
-
-
-async def _one_by_one(
-    responses: AsyncIterator[Response],
-) -> AsyncIterator[tuple[Response, ...]]:
-    async for response in responses:
-        yield (response,)
+        return manifest_of(
+            self.personas,
+            self.judges,
+            self.rubric,
+            self.rated,
+            self._models,
+            layout=self._layout,
+            replicates=self._replicates,
+            deliberation=self._deliberation,
+            seed=self.seed,
+        )
