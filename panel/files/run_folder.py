@@ -20,6 +20,7 @@ from graphs import Judgment, Verdict
 from panel.batch import Batch
 from panel.errors import RunFolderError
 from panel.run import Run, share_name
+from rubrics import Usage
 
 _FLUSH_BYTES = 1 << 16
 
@@ -87,7 +88,7 @@ _IDENTITY = (
 
 def as_line(judgment: Judgment) -> dict[str, Any]:
     """A judgment as a line of judgments.jsonl."""
-    judge, usage = judgment.judge, judgment.usage
+    judge = judgment.judge
     return {
         "prompt_id": judgment.prompt_id,
         "id": judgment.id,
@@ -105,7 +106,7 @@ def as_line(judgment: Judgment) -> dict[str, Any]:
         "rationale": judgment.rationale,
         "raw": judgment.raw,
         "off_scale": dict(judgment.off_scale),
-        "usage": {"input": usage.input, "cached": usage.cached, "output": usage.output},
+        "usage": usage_of(judgment.usage),
         "latency_s": round(judgment.latency_s, 6),
         "cached": judgment.cached,
         "changed_because": judgment.changed_because,
@@ -113,6 +114,11 @@ def as_line(judgment: Judgment) -> dict[str, Any]:
         "error": judgment.error,
         "compared": dict(judgment.compared),
     }
+
+
+def usage_of(usage: Usage) -> dict[str, int]:
+    """Tokens as JSON has them."""
+    return {"input": usage.input, "cached": usage.cached, "output": usage.output}
 
 
 def _verdicts(run: Run, batch: Batch) -> bytes:

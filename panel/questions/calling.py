@@ -7,18 +7,15 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-import orjson
-
 from graphs.judging import Abort, Unanswered
-from panel.calls.budget import Budget, Caps
-from panel.calls.cache import ReplyCache, default_folder
-from panel.calls.caller import Caller, Line
-from panel.calls.gate import shared_gate
+from panel.calling import calling
+from panel.calls.budget import Caps
+from panel.calls.caller import Caller
 from panel.config import ModelConfig
-from panel.errors import ConfigurationError, RunStopped
-from panel.models.catalogue import price_of
+from panel.errors import RunStopped
 from panel.models.specs import speaker_for
-from panel.models.weights import ENGINES
+from panel.preflight import refuse_unpriced
+from panel.seating import Seat
 from rubrics import Ask, Reply
 from rubrics.replies import Unreadable
 
@@ -46,32 +43,15 @@ async def answers(
             in dollars.
         RunStopped: a reply could not be kept.
     """
-    embedded = model.provider == "local"
-    price = model.price or price_of(model.model)
-    if caps.usd is not None and price is None:
-        raise ConfigurationError(
-            f"the price of {model.model} is not known, so a cap in dollars cannot be kept: "
-            "cap calls or tokens"
-        )
-    speaker = speaker_for(model, False)
-    gate = shared_gate(
-        orjson.dumps(speaker.parameters, option=orjson.OPT_SORT_KEYS),
-        ENGINES if embedded else model.concurrency,
-        model.requests_per_minute,
-        model.tokens_per_minute,
-    )
-    line = Line(speaker, gate, timeout_s=None if embedded else model.timeout)
-    cache = ReplyCache(default_folder())
+    # Nobody judges here: how a judge would be asked is of no consequence.
+    seat = Seat(model.model, model, speaker_for(model), "dimensions", "shared-prefix")
+    refuse_unpriced([seat], caps)
     try:
-        caller = Caller({model.model: line}, cache, Budget(caps, {model.model: price}))
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_hold(caller, model.model, each)) for each in dialogues]
+        async with calling({seat.id: seat}, caps, None) as caller, asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_hold(caller, seat.id, each)) for each in dialogues]
         return [task.result() for task in tasks]
     except* Abort as stopped:
         raise RunStopped(str(stopped.exceptions[0])) from None
-    finally:
-        await speaker.aclose()
-        cache.close()
 
 
 async def _hold(caller: Caller, model: str, dialogue: Generator[Ask, Reply, T]) -> Answer[T]:

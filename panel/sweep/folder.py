@@ -15,7 +15,7 @@ import orjson
 from graphs import Judgment
 from graphs.framing import Variant
 from graphs.sweeping import Answer
-from panel.files.run_folder import RunFolder, replace_file
+from panel.files.run_folder import RunFolder, replace_file, usage_of
 from panel.sweep.deltas import Cell
 from panel.sweep.result import Sweep
 
@@ -99,11 +99,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "system": answer.system,
         "response": answer.text,
         "cut_off": answer.cut_off,
-        "usage": {
-            "input": answer.usage.input,
-            "cached": answer.usage.cached,
-            "output": answer.usage.output,
-        },
+        "usage": usage_of(answer.usage),
         "latency_s": round(answer.latency_s, 6),
         "cached": answer.cached,
     }
