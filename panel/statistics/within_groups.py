@@ -8,8 +8,8 @@ groups' means, which is the partial correlation given the group.
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from panel.statistics.arrays import (
     Array,
@@ -58,7 +58,7 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Estimate:
     if freedom > 0:
         t = float(divide(abs(value) * np.sqrt(freedom), np.sqrt(1 - value**2)))
         # Without an error there is no t: as large as it gets.
-        p_value = 0.0 if np.isnan(t) else float(2 * stats.t.sf(t, freedom))
+        p_value = 0.0 if np.isnan(t) else float(2 * scipy.stats.t.sf(t, freedom))
     return Estimate(value, n_items, n_raters=2, p_value=p_value)
 
 
