@@ -207,6 +207,7 @@ async def revise_one(
     return replace(
         after,
         changed_because=why.rationale,
+        unexplained=None if why.status == "scored" else f"{why.status}: {why.error}",
         usage=after.usage + why.usage,
         latency_s=after.latency_s + why.latency_s,
         cached=after.cached and why.cached,

@@ -68,7 +68,8 @@ class Judgment:
 
     In a later round than the first, `changed_because` is what the judge says changed its mind,
     None where it changed nothing or names nothing. `kept` is set where a revision failed, to how
-    it ended; the ratings are then those of the round before.
+    it ended; the ratings are then those of the round before. `unexplained` is why a judge that
+    changed a rating could not be asked what changed its mind.
 
     Of a judge that compares, `compared` says with which other responses, by id, this one was
     compared where it stood first, and which of the two was preferred: `first`, `second`, `tie`.
@@ -92,6 +93,7 @@ class Judgment:
     labels: Mapping[str, str] = field(default_factory=dict)
     changed_because: str | None = None
     kept: Status | None = None
+    unexplained: str | None = None
     compared: Mapping[str, str] = field(default_factory=dict)
 
 

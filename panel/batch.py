@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sized
+from itertools import count
 from textwrap import shorten
 from typing import NamedTuple, TypeVar
 
@@ -13,24 +14,36 @@ from panel.errors import Fault, InputError
 T = TypeVar("T")
 
 
-def identified(responses: Iterable[Response]) -> Iterable[Response]:
-    """Every response with a prompt id: p1, p2, … by first appearance where it has none."""
-    given: dict[str, str] = {}
+def identified(
+    responses: Iterable[Response], taken: frozenset[str] = frozenset()
+) -> Iterator[Response]:
+    """Every response with a prompt id: p1, p2, … by first appearance where it has none, but for
+    those that are `taken`."""
+    names = _Names(taken)
     for response in responses:
-        yield _with_prompt_id(response, given)
+        yield names.give(response)
 
 
 async def identified_async(responses: AsyncIterator[Response]) -> AsyncIterator[Response]:
-    given: dict[str, str] = {}
+    names = _Names(frozenset())
     async for response in responses:
-        yield _with_prompt_id(response, given)
+        yield names.give(response)
 
 
-def _with_prompt_id(response: Response, given: dict[str, str]) -> Response:
-    if response.prompt_id is not None:
-        return response
-    digest = hashlib.sha256(response.prompt.encode("utf-8", "surrogatepass")).hexdigest()
-    return response.model_copy(update={"prompt_id": given.setdefault(digest, f"p{len(given) + 1}")})
+class _Names:
+    """The ids that prompts are given."""
+
+    def __init__(self, taken: frozenset[str]) -> None:
+        self._given: dict[bytes, str] = {}
+        self._free = (name for n in count(1) if (name := f"p{n}") not in taken)
+
+    def give(self, response: Response) -> Response:
+        if response.prompt_id is not None:
+            return response
+        digest = hashlib.sha256(response.prompt.encode("utf-8", "surrogatepass")).digest()
+        if digest not in self._given:
+            self._given[digest] = next(self._free)
+        return response.model_copy(update={"prompt_id": self._given[digest]})
 
 
 class Item(NamedTuple):
@@ -58,6 +71,8 @@ class Batch:
 
     def __init__(self, responses: Iterable[Response]) -> None:
         self._responses = responses if isinstance(responses, Sized) else list(responses)
+        named = (response.prompt_id for response in self._responses)
+        self._taken = frozenset(name for name in named if name is not None)
         self.items: list[Item] = []
         self.titles: dict[str, str] = {}
         metadata: dict[str, None] = {}
@@ -79,7 +94,7 @@ class Batch:
         return len(self.items)
 
     def __iter__(self) -> Iterator[Response]:
-        yield from identified(self._responses)
+        yield from identified(self._responses, self._taken)
 
 
 def _repeated(place: int, item: Item) -> Fault:

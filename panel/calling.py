@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -24,6 +25,9 @@ from rubrics import Ask, Reply, Rubric
 
 T = TypeVar("T")
 
+_users: Counter[tuple[asyncio.AbstractEventLoop, int]] = Counter()
+"""How many runs of a loop use a speaker, by its id: whoever leaves last closes it."""
+
 
 @asynccontextmanager
 async def calling(
@@ -31,14 +35,21 @@ async def calling(
 ) -> AsyncIterator[Caller]:
     """A caller of these models by these names, within the caps."""
     cache = ReplyCache(default_folder())
+    loop = asyncio.get_running_loop()
+    speakers = [(loop, id(seat.speaker)) for seat in seats.values()]
+    _users.update(speakers)
     budget = Budget(caps, {name: seat.price for name, seat in seats.items()})
     try:
         yield Caller(
             {name: _line(seat, concurrency) for name, seat in seats.items()}, cache, budget
         )
     finally:
-        for seat in seats.values():
-            await seat.speaker.aclose()
+        for speaker, seat in zip(speakers, seats.values(), strict=True):
+            _users[speaker] -= 1
+            # Another run of this loop may be in the middle of a call.
+            if not _users[speaker]:
+                del _users[speaker]
+                await seat.speaker.aclose()
         cache.close()
 
 
@@ -108,5 +119,19 @@ def in_a_loop(work: Coroutine[Any, Any, T]) -> T:
     except RuntimeError:
         return asyncio.run(work)
     # A notebook's loop is already running here: the work gets one of its own, beside it.
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def told() -> T:
+        task = asyncio.ensure_future(work)
+        started.set_result((asyncio.get_running_loop(), task))
+        return await task
+
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
+        running = thread.submit(asyncio.run, told())
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            # Else leaving the block would wait for all that is still to be paid for.
+            loop, task = started.result()
+            loop.call_soon_threadsafe(task.cancel)
+            raise

@@ -13,6 +13,7 @@ from panel.models.catalogue import cost
 from panel.seating import Seat
 from personas import Persona
 from rubrics import Rubric, Usage, load_elicitation
+from rubrics.conference import REASON_TOKENS
 
 BY_CHARACTERS = "characters / 4"
 
@@ -62,6 +63,7 @@ def estimate(
     personas: Sequence[Persona],
     replicates: int,
     rounds: int,
+    peers: int,
     batch: Batch,
     cache: ReplyCache,
 ) -> Estimate:
@@ -69,34 +71,49 @@ def estimate(
 
     What its first calls send is counted; further ones of the same judge are taken to be
     as long, and answers to be of the usual length. A panel that deliberates is taken to go
-    through all its `rounds`.
+    through all its `rounds`, everybody to change a rating in each and to say why, and none of
+    that to be in the cache: what peers will say is not known, and so at most this.
     """
     calls_each, output_each = load_elicitation(seat.elicitation).calls(rubric, seat.apart)
     tokenizer, count = tokenizer_of(seat.id)
     parameters = seat.speaker.parameters
-    judgments = input_tokens = 0
+    judgments = input_tokens = all_tokens = 0
     for response in batch:
         counted: dict[str, int] = {}
         page = page_of(parameters, response.prompt, response.text, response.context)
         for persona in personas:
             ask = seat.first_ask(rubric, persona, response)
+            for text in (ask.system, *ask.blocks):
+                if text not in counted:
+                    counted[text] = count(text)
+            tokens = sum(counted[text] for text in (ask.system, *ask.blocks))
             for replicate in range(1, replicates + 1):
-                if cache.has(page, key_of(ask, replicate)):
-                    continue
-                judgments += 1
-                for text in (ask.system, *ask.blocks):
-                    if text not in counted:
-                        counted[text] = count(text)
-                    input_tokens += counted[text]
-    calls = judgments * calls_each * rounds
-    usage = Usage(input=input_tokens * calls_each * rounds, output=calls * output_each)
+                all_tokens += tokens
+                if not cache.has(page, key_of(ask, replicate)):
+                    judgments += 1
+                    input_tokens += tokens
+    of = len(batch) * len(personas) * replicates
+    again = of * (rounds - 1)
+    shown = again * peers * count(_reading_of(rubric))
+    calls = judgments * calls_each + again * (calls_each + 1)
+    usage = Usage(
+        input=input_tokens * calls_each + (all_tokens * (rounds - 1) + shown) * (calls_each + 1),
+        output=judgments * calls_each * output_each
+        + again * (calls_each * output_each + REASON_TOKENS),
+    )
     return Estimate(
         model=seat.id,
         judgments=judgments,
-        of=len(batch) * len(personas) * replicates,
+        of=of,
         calls=calls,
         input_tokens=usage.input,
         output_tokens=usage.output,
         tokenizer=tokenizer,
         usd=cost(seat.price, usage),
     )
+
+
+def _reading_of(rubric: Rubric) -> str:
+    """About what a judge is shown of one peer."""
+    said = ", ".join(f"{dimension.label} 5" for dimension in rubric.dimensions)
+    return f"<reader 10 00000000>\n{said}\n</reader 10 00000000>\n\n"

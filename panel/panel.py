@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
     Callable,
@@ -16,9 +17,9 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AbstractAsyncContextManager, closing
+from contextlib import AbstractAsyncContextManager, aclosing, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import personas as persona_library
 import rubrics as rubric_library
@@ -43,7 +44,7 @@ from panel.config import ModelConfig, PanelFile
 from panel.errors import ConfigurationError, RunStopped
 from panel.estimate import Estimate, estimate
 from panel.files.definitions import load_definition
-from panel.files.run_folder import RunFolder
+from panel.files.run_folder import RunFolder, refuse_another
 from panel.manifest import manifest_of
 from panel.models.catalogue import Price
 from panel.models.weights import ENGINES
@@ -76,7 +77,6 @@ if TYPE_CHECKING:
     from panel.sweep.running import OnEvent
 
 NOBODY: Mapping[str, Seat] = {}
-T = TypeVar("T")
 OnJudgment = Callable[[Judgment], None]
 
 
@@ -257,6 +257,8 @@ class Panel:
         run.deliberation()
         refuse_unpriced(self._models, caps)
         async with self._calling(caps) as caller:
+            if out is not None:
+                refuse_another(Path(out), self._manifest())
             await refuse_without_logprobs(self._models, caller)
             folder = RunFolder(Path(out), self._manifest()) if out is not None else None
 
@@ -271,10 +273,11 @@ class Panel:
             run.tally = caller.tally
             try:
                 try:
-                    async for verdict in self._read(self._units(batch), caller, take):
-                        run.conclude(verdict)
-                        if folder is not None:
-                            folder.flush()
+                    async with aclosing(self._read(self._units(batch), caller, take)) as reading:
+                        async for verdict in reading:
+                            run.conclude(verdict)
+                            if folder is not None:
+                                folder.flush()
                 finally:
                     # Stopped or done, what there is is written.
                     run.elapsed_s = time.monotonic() - started
@@ -315,6 +318,7 @@ class Panel:
                     self.personas,
                     self._replicates,
                     1 + (self._deliberation.rounds if self._deliberation else 0),
+                    len(self.judges) - 1,
                     batch,
                     cache,
                 )
@@ -344,9 +348,10 @@ class Panel:
         async with self._calling(NO_CAPS) as caller:
             await refuse_without_logprobs(self._models, caller)
             units = one_by_one(identified_async(as_async(responses)))
-            reading = self._read(units, caller, on_judgment or (lambda _: None))
-            async for verdict in reading:
-                yield verdict
+            take = on_judgment or (lambda _: None)
+            async with aclosing(self._read(units, caller, take)) as reading:
+                async for verdict in reading:
+                    yield verdict
 
     def sweep(
         self,
@@ -478,7 +483,7 @@ class Panel:
         units: AsyncIterator[tuple[Response, ...]],
         caller: Caller,
         on_judgment: OnJudgment,
-    ) -> AsyncIterator[Verdict]:
+    ) -> AsyncGenerator[Verdict, None]:
         texts: dict[str, Response] = {}
         graph = comparing_graph() if self.compares else judging_graph(self.deliberates)
         means = self._means(texts, caller)

@@ -10,10 +10,10 @@ from graphs.judging import Unanswered
 from panel.batch import Batch
 from panel.calls.budget import Caps
 from panel.calls.caller import Caller, Tally, estimated_tokens, tokens_in
-from panel.errors import ConfigurationError, Fault, InputError
+from panel.errors import ConfigurationError, Fault, InputError, RunStopped
 from panel.seating import Seat
 from personas import Persona
-from rubrics import Ask, Reply, Rubric, load_elicitation
+from rubrics import Ask, Rubric, load_elicitation
 
 
 def refuse_too_long(seats: Sequence[Seat], batch: Batch, rubric: Rubric, persona: Persona) -> None:
@@ -67,23 +67,25 @@ async def refuse_without_logprobs(seats: Sequence[Seat], caller: Caller) -> None
 
     Raises:
         ConfigurationError: one does not.
+        RunStopped: one did not answer.
     """
     probe = Ask("", ("Answer with the number 1 and nothing else.",), top_logprobs=20, max_tokens=1)
     for seat in seats:
         if seat.embedded or not load_elicitation(seat.elicitation).NEEDS_LOGPROBS:
             continue
         page = caller.page(seat.id, "probe")
-        reply: Reply | None = None
-        why = "it returned none"
         try:
             reply = await caller.ask(seat.id, probe, page)
         except Unanswered as error:
-            why = str(error)
-        if reply is None or not reply.logprobs:
+            raise RunStopped(
+                f"{seat.id} was asked whether it gives log-probabilities, which "
+                f"{seat.elicitation!r} needs, and gave no answer: {error}"
+            ) from None
+        if not reply.logprobs:
             await caller.forget([probe], page)
             raise ConfigurationError(
                 f"the elicitation {seat.elicitation!r} needs log-probabilities, and {seat.id} "
-                f"gave none ({why}); use the elicitation 'dimensions'"
+                "returned none; use the elicitation 'dimensions'"
             )
     # What was asked to find out is no part of the run.
     caller.tally = Tally()

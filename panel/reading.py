@@ -7,7 +7,7 @@ in flight at a model its gate's.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from itertools import count
 from typing import Any, cast
 
@@ -31,7 +31,7 @@ async def read(
     texts: dict[str, Response],
     at_once: int,
     on_judgment: Callable[[Judgment], None],
-) -> AsyncIterator[Verdict]:
+) -> AsyncGenerator[Verdict, None]:
     """The verdicts on all units, in the order in which they are finished.
 
     Units are taken only as fast as they are read, `at_once` of them. `texts` is where

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -41,7 +41,9 @@ class Coverage:
 
     `expected` is `scored` + `abstained` + the sum of `missing`, which counts by reason.
     An abstention is an answer, though no rating. `partial` of those that scored rest on
-    fewer comparisons than were asked for.
+    fewer comparisons than were asked for. `kept` counts by reason the revisions that failed
+    in a deliberation, and left the judgment before; `unexplained`, judges that changed a
+    rating and could not be asked why.
     """
 
     expected: int
@@ -49,11 +51,13 @@ class Coverage:
     abstained: int
     missing: dict[str, int]
     partial: int = 0
+    kept: dict[str, int] = field(default_factory=dict)
+    unexplained: int = 0
 
     @property
     def complete(self) -> bool:
-        """Whether every judgment is there, whole."""
-        return not (self.missing or self.partial)
+        """Whether every judgment is there, whole, and so is every revision."""
+        return not (self.missing or self.partial or self.kept or self.unexplained)
 
 
 class Run:
@@ -68,9 +72,10 @@ class Run:
         ratings: shape (n, j, d), NaN where missing. A category stands there as its place
             in `categories`, from 0: nominal, to be compared and never averaged.
         before: the ratings before any deliberation, None where the panel did not deliberate.
-        deliberated: shape (n,), on which responses it did.
+        deliberated: shape (n,), on which responses at least one judge read again.
         stated: shape (n, j), which judges said what changed their mind.
-        n_kept: how many revisions failed, by how they ended.
+        n_kept: how many revisions failed, by how they ended; see `Coverage`.
+        n_unexplained: how many judges could not be asked what changed their mind.
         humans: what people say of the responses, where a deliberation is held against it.
         reliability: which judges the rubric's composite leaves out, None if none.
         verdicts: in the order of the input.
@@ -105,6 +110,7 @@ class Run:
         self.deliberated = np.zeros(len(self.items), dtype=bool)
         self.stated = np.zeros(shape if deliberating else (0, 0), dtype=bool)
         self.n_kept: Counter[str] = Counter()
+        self.n_unexplained = 0
         self.humans: Ratings | None = None
         self._rubric = rubric
         self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
@@ -126,7 +132,8 @@ class Run:
         if judgment.error is not None:
             self._reasons[judgment.kept or judgment.status, judgment.error] += 1
         if judgment.round > 1:
-            self.deliberated[i] = True
+            self.deliberated[i] |= judgment.kept is None
+            self.n_unexplained += judgment.unexplained is not None
             self.stated[i, j] |= judgment.changed_because is not None
             self.n_kept.update([judgment.kept] if judgment.kept else [])
         elif self.before is not None:
@@ -230,7 +237,10 @@ class Run:
         scored, abstained = counts.pop("scored", 0), counts.pop("abstained", 0)
         missing = dict(sorted(counts.items()))
         partial = sum(n for (status, _), n in self._reasons.items() if status == "scored")
-        return Coverage(self._codes.size, scored, abstained, missing, partial)
+        kept = dict(sorted(self.n_kept.items()))
+        return Coverage(
+            self._codes.size, scored, abstained, missing, partial, kept, self.n_unexplained
+        )
 
     def _spent(self) -> float | None:
         """What the calls made in this run cost; None where a price is not known."""
@@ -284,7 +294,7 @@ class Run:
         coverage, deliberation = self.coverage, self.deliberation()
         report = None
         if deliberation is not None:
-            report = deliberation.summary() | {"kept": dict(sorted(self.n_kept.items()))}
+            report = deliberation.summary()
         return {
             "ranking": [_entry(entry) for entry in self.ranking()],
             "coverage": {
@@ -293,6 +303,8 @@ class Run:
                 "abstained": coverage.abstained,
                 "missing": coverage.missing,
                 "partial": coverage.partial,
+                "kept": coverage.kept,
+                "unexplained": coverage.unexplained,
             },
             "reasons": [
                 {"status": status, "error": error, "n": n}

@@ -15,7 +15,7 @@ from rubrics.fence import fence_for, fenced
 from rubrics.rubric import Rubric
 from rubrics.wording import SYSTEM, opening
 
-_REASON_TOKENS = 160
+REASON_TOKENS = 160
 _NO_REASON = frozenset({"nothing", "none", "no", "n/a", "na", "no reason", "nothing did"})
 
 
@@ -78,7 +78,7 @@ def ask_why(question: Question, revised: str) -> Dialogue:
             "Answer in one or two sentences, without ratings. If nothing they say did, answer "
             "with the word nothing.",
         ),
-        max_tokens=_REASON_TOKENS,
+        max_tokens=REASON_TOKENS,
     )
     # A reason that was cut short is a reason still.
     if (nothing := unusable(replace(reply, finish_reason="stop"))) is not None:

@@ -142,7 +142,13 @@ class ReplyCache:
     def close(self) -> None:
         """Close the files. What `put` has returned from is safe without it."""
         self._writer.shutdown(wait=True)
-        self._store.close()
+        # What came while the last batch was written, and nobody is left to write.
+        waiting, self._waiting = self._waiting, []
+        try:
+            if waiting:
+                self._write(waiting)
+        finally:
+            self._store.close()
 
     def _page(self, page: str) -> dict[bytes, bytes]:
         """What a page holds; the pages used last are kept in mind."""

@@ -93,6 +93,7 @@ class Caller:
         # Jitter needs no secrecy, and a seed keeps a run's schedule repeatable.
         self._random = random.Random(seed)
         self.tally = Tally()
+        self._under_way: dict[_Entry, asyncio.Event] = {}
         # Judges of one response follow each other: its page is worked out for the first.
         self.page = lru_cache(_PAGES_IN_MIND)(self._page)
         self._turns: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
@@ -109,13 +110,23 @@ class Caller:
         """
         line = self._lines[model]
         entry = _Entry(page, key_of(ask, replicate))
-        if (kept := self._cache.get(*entry)) is not None:
-            self.tally.cached += 1
-            return kept
+        while True:
+            if (kept := self._cache.get(*entry)) is not None:
+                self.tally.cached += 1
+                return kept
+            if (under_way := self._under_way.get(entry)) is None:
+                break
+            # The same words are on their way already: two equal texts are paid for once.
+            await under_way.wait()
+        self._under_way[entry] = done = asyncio.Event()
         try:
-            reply = await self._attempt(model, line, ask, entry)
-        except CallError as error:
-            reply = await self._try_again(model, line, ask, entry, error)
+            try:
+                reply = await self._attempt(model, line, ask, entry)
+            except CallError as error:
+                reply = await self._try_again(model, line, ask, entry, error)
+        finally:
+            del self._under_way[entry]
+            done.set()
         line.lost_in_a_row = 0
         return reply
 
@@ -194,7 +205,8 @@ class Caller:
                 reply = await self._send_within_budget(model, line, ask, tokens)
             else:
                 reply = await self._send(model, line, ask)
-            line.gate.settle(tokens, reply.usage.input + reply.usage.output)
+            if spent := reply.usage.input + reply.usage.output:
+                line.gate.settle(tokens, spent)
             # The slot is held until the reply is on disk: a crash loses no more calls
             # than may be in flight.
             with _unwritable_ends_the_run():
@@ -210,7 +222,8 @@ class Caller:
         used = Usage()
         try:
             reply = await self._send(model, line, ask)
-            used = reply.usage
+            # A provider that does not say what a call took may have taken all of it.
+            used = reply.usage if reply.usage.input + reply.usage.output else most
         finally:
             await self._budget.settle(model, reserved, used)
         return reply

@@ -19,6 +19,12 @@ from panel.statistics.ranking import SystemRank
 from rubrics import Usage
 
 _PROMPTS_SHOWN = 10
+_AGAIN = {
+    "failed": "failed",
+    "skipped": "was skipped",
+    "refused": "was refused",
+    "unparsed": "could not be read",
+}
 _COLUMNS_SHOWN = 7
 
 
@@ -59,6 +65,11 @@ def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
         console.print(Text(f"{told} were read from the providers' own caches."))
     for status, n in coverage.missing.items():
         console.print(Text(f"{n:,} missing: {status}", "red"))
+    for status, n in coverage.kept.items():
+        console.print(Text(f"{n:,} kept their ratings, as reading again {_AGAIN[status]}", "red"))
+    if coverage.unexplained:
+        told = f"{coverage.unexplained:,} changed a rating and could not be asked why"
+        console.print(Text(told, "red"))
     if coverage.partial:
         told = f"{coverage.partial:,} scored on fewer comparisons than were asked for"
         console.print(Text(told, "red"))

@@ -48,7 +48,9 @@ def read_judgments(folder: Path, report: Report) -> tuple[list[Given], frozenset
         if kept and number > kept[0][0]:
             kept.clear()
         if not kept or number == kept[0][0]:
-            kept.append((number, record))
+            # Not the texts: a run's replies may be more than memory holds.
+            slim = {name: cells[name] for name in record.names if name in cells}
+            kept.append((number, Record(record.line, slim, record.names)))
     given = [
         Given(
             record.line,

@@ -36,35 +36,11 @@ class RunFolder:
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True)
-            self._refuse_another(manifest)
+            refuse_another(path, manifest)
             replace_file(path / "run.json", _pretty(manifest))
             self._judgments = (path / "judgments.jsonl").open("wb", buffering=_FLUSH_BYTES)
         except OSError as error:
             raise RunFolderError(f"{path} cannot be written: {error.strerror}") from None
-
-    def _refuse_another(self, manifest: dict[str, Any]) -> None:
-        try:
-            kept = orjson.loads((self.path / "run.json").read_bytes())
-        except FileNotFoundError:
-            others = [entry.name for entry in self.path.iterdir()]
-            if others:
-                raise RunFolderError(
-                    f"{self.path} is no run folder and not empty (it holds {others[0]}); choose "
-                    "another --out"
-                ) from None
-            return
-        except ValueError:
-            raise RunFolderError(
-                f"{self.path}/run.json is no JSON; choose another --out, or remove it"
-            ) from None
-        if not isinstance(kept, dict):
-            kept = {}
-        changed = [key for key in _IDENTITY if kept.get(key) != manifest.get(key)]
-        if changed:
-            raise RunFolderError(
-                f"{self.path} holds a run with another {' and another '.join(changed)}; choose "
-                "another --out, or remove it"
-            )
 
     def add(self, judgment: Judgment) -> None:
         """Append a judgment."""
@@ -79,6 +55,40 @@ class RunFolder:
         self._judgments.close()
         replace_file(self.path / "verdicts.csv", _verdicts(run, batch))
         replace_file(self.path / "summary.json", _pretty(run.summary()))
+
+
+def refuse_another(path: Path, manifest: dict[str, Any]) -> None:
+    """See that a folder is free for this run, or holds it already.
+
+    Raises:
+        RunFolderError: it holds another run, or something else.
+    """
+    try:
+        kept = orjson.loads((path / "run.json").read_bytes())
+    except NotADirectoryError as error:
+        raise RunFolderError(f"{path} cannot be written: {error.strerror}") from None
+    except FileNotFoundError:
+        # What a kill left of our own writing begins with a dot.
+        there = path.iterdir() if path.exists() else ()
+        others = [entry.name for entry in there if entry.name[0] != "."]
+        if others:
+            raise RunFolderError(
+                f"{path} is no run folder and not empty (it holds {others[0]}); choose "
+                "another --out"
+            ) from None
+        return
+    except ValueError:
+        raise RunFolderError(
+            f"{path}/run.json is no JSON; choose another --out, or remove it"
+        ) from None
+    if not isinstance(kept, dict):
+        kept = {}
+    changed = [key for key in _IDENTITY if kept.get(key) != manifest.get(key)]
+    if changed:
+        raise RunFolderError(
+            f"{path} holds a run with another {' and another '.join(changed)}; choose "
+            "another --out, or remove it"
+        )
 
 
 _IDENTITY = (
@@ -111,6 +121,7 @@ def as_line(judgment: Judgment) -> dict[str, Any]:
         "cached": judgment.cached,
         "changed_because": judgment.changed_because,
         "kept": judgment.kept,
+        "unexplained": judgment.unexplained,
         "error": judgment.error,
         "compared": dict(judgment.compared),
     }

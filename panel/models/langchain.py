@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -46,7 +47,7 @@ class LangChainSpeaker:
     def parameters(self) -> Mapping[str, Any]:
         """The model's own identifying parameters, as far as they are plain data, its
         settings and where it is."""
-        identity = dict(self._chat._identifying_params)
+        identity = _plain(self._chat._identifying_params)
         # The repr of anything else may differ from one process to the next.
         identity = json.loads(json.dumps(identity, default=lambda one: type(one).__qualname__))
         settings = {name: getattr(self._chat, name, None) for name in _SETTINGS}
@@ -147,6 +148,41 @@ def _unread(error: Exception, latency_s: float) -> Reply | None:
         return None
 
 
+_NO_PART = re.compile(
+    r"header|key|token$|secret|authorization|password|timeout|retries|stream", re.I
+)
+"""Fields that hold secrets, or that change nothing of an answer."""
+
+
+def _plain(value: Any) -> Any:
+    """What identifies a model, without what must not be written or does not matter."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items() if not _NO_PART.search(str(k))}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _hidden(value: Any) -> Iterator[str]:
+    """The texts that `_plain` leaves out, wherever they stand."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if _NO_PART.search(str(name)):
+                yield from _texts(inner)
+            else:
+                yield from _hidden(inner)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _hidden(one)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+        yield from value.split()
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+
+
 def _addresses(chat: BaseChatModel) -> dict[str, str]:
     """The web addresses among a model's fields, without credentials."""
     addresses = {}
@@ -164,6 +200,8 @@ def _secrets(chat: BaseChatModel) -> Iterator[str]:
     for name in type(chat).model_fields:
         if isinstance(value := getattr(chat, name, None), SecretStr):
             yield value.get_secret_value()
+    # A short text would blot out half of a message: no key is as short.
+    yield from (text for text in _hidden(chat._identifying_params) if len(text) >= 8)
 
 
 def _as_call_error(error: Exception, secrets: tuple[str, ...]) -> CallError:

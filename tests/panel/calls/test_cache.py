@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import fields, replace
@@ -187,6 +188,29 @@ async def test_a_write_that_fails_is_told_to_whoever_waits(tmp_path: Path) -> No
             *(cache.put("page", bytes([n]) * 32, REPLY) for n in range(3)), return_exceptions=True
         )
         assert [type(outcome) for outcome in outcomes] == [sqlite3.OperationalError] * 3
+
+
+async def test_closing_writes_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replies that arrive while a batch is being written, and whose run is then cancelled, are on
+    disk all the same."""
+    cache = ReplyCache(tmp_path)
+    write = cache._write
+
+    def slow(batch: list[Any]) -> None:
+        time.sleep(0.3)
+        write(batch)
+
+    monkeypatch.setattr(cache, "_write", slow)
+    puts = [asyncio.create_task(cache.put("page", bytes([n]) * 32, REPLY)) for n in range(5)]
+    await asyncio.sleep(0.1)
+    puts += [asyncio.create_task(cache.put("page", bytes([n]) * 32, REPLY)) for n in range(5, 10)]
+    await asyncio.sleep(0.01)
+    for put in puts:
+        put.cancel()
+    cache.close()
+    await asyncio.gather(*puts, return_exceptions=True)
+    with closing(ReplyCache(tmp_path)) as again:
+        assert all(again.has("page", bytes([n]) * 32) for n in range(10))
 
 
 # Keys

@@ -458,3 +458,34 @@ async def test_only_an_embedded_model_makes_judges_take_turns(tmp_path: Path) ->
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.05), at.caller.turn(JUDGE, response):
                     pass
+
+
+async def test_two_equal_asks_under_way_are_one_call(tmp_path: Path) -> None:
+    """Ten judges that ask the same at once pay once, and get the same words."""
+    async with desk(always(ok("7")), tmp_path, latency_s=0.1) as at:
+        replies = await asyncio.gather(*(at.ask(ASK) for _ in range(10)))
+        assert len(at.server.calls) == 1
+    assert {reply.text for reply in replies} == {"7"}
+    assert sum(reply.cached for reply in replies) == 9
+
+
+async def test_a_call_that_failed_is_tried_by_whoever_waited_for_it(tmp_path: Path) -> None:
+    """Who waits for another's call is not told that it failed, but makes its own."""
+    async with desk(in_turn(status(400), ok("7")), tmp_path, latency_s=0.1) as at:
+        first, second = await asyncio.gather(at.ask(ASK), at.ask(ASK), return_exceptions=True)
+    assert isinstance(first, Unanswered)
+    assert isinstance(second, Reply)
+
+
+async def test_a_provider_that_does_not_say_what_it_took_is_counted_in_full(
+    tmp_path: Path,
+) -> None:
+    """With a cap of tokens, calls without usage count as the most that they may have come to:
+    one of about 500 tokens fits under 600, and no second."""
+    silent = ok("7", usage={})
+    small = replace(ASK, max_tokens=500)
+    async with desk(always(silent), tmp_path, caps=Caps(tokens=600)) as at:
+        await at.ask(small)
+        error = await at.outcome(replace(small, blocks=("Another.",)))
+    assert error.status == "skipped"
+    assert len(at.server.calls) == 1

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, SecretStr
 
-from panel.models.langchain import LangChainSpeaker
+from panel.models.langchain import LangChainSpeaker, _secrets
 from panel.models.speaker import CallError, Speaker
 from rubrics import Ask, Position, Reply, Usage
 from tests.server import (
@@ -368,3 +368,22 @@ async def test_what_anthropic_is_told_to_keep(keep_prefix: bool) -> None:
     assert message["content"] == (marked if keep_prefix else "Read this. Rate it.")
     # Anthropic counts what it read back apart from the input: 20 + 100.
     assert reply.usage == Usage(input=120, cached=100, output=1)
+
+
+def test_secrets_in_a_models_own_parameters_are_in_no_parameters() -> None:
+    """Headers and keys that a user handed over by `model_kwargs` or `extra_body` identify no model,
+    and are masked in errors; nor does a time limit change an answer."""
+    chat = ChatOpenAI(
+        model="stub",
+        api_key=SecretStr(KEY),
+        timeout=5,
+        model_kwargs={"extra_headers": {"X-Api-Key": "hidden-header-1"}, "top_k": 3},
+        extra_body={"api_key": "hidden-body-22", "provider": {"order": ["a"]}},
+    )
+    speaker = LangChainSpeaker(chat, "stub")
+    written = json.dumps(speaker.parameters, default=str)
+    assert "hidden" not in written
+    assert '"order": ["a"]' in written
+    patient = chat.model_copy(update={"request_timeout": 50})
+    assert LangChainSpeaker(patient, "stub").parameters == speaker.parameters
+    assert {"hidden-header-1", "hidden-body-22"} <= set(_secrets(chat))
