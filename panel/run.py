@@ -242,6 +242,11 @@ class Run:
             self._codes.size, scored, abstained, missing, partial, kept, self.n_unexplained
         )
 
+    def commonest_reason(self, status: str) -> str | None:
+        """What most judgments of this status say of why, None where none says anything."""
+        counts = {error: n for (of, error), n in self._reasons.items() if of == status}
+        return max(counts, key=lambda error: counts[error], default=None)
+
     def _spent(self) -> float | None:
         """What the calls made in this run cost; None where a price is not known."""
         costs = [cost(self.prices[model], usage) for model, usage in self.tally.spent.items()]

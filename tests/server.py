@@ -79,7 +79,8 @@ def ok(
         message = {"role": "assistant", "content": said, "refusal": refusal}
         choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": finish_reason}
         choice["logprobs"] = _logprobs(call.payload, said, logprobs)
-        return _completion(call.payload, choice, usage or _usage(call.payload, said))
+        used = _usage(call.payload, said) if usage is None else usage
+        return _completion(call.payload, choice, used)
 
     return Answer(body)
 

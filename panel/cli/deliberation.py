@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -46,7 +47,7 @@ def show_deliberation(
     console.print(_dimensions(found, labels))
     if moves:
         console.print(_conformity(found))
-        console.print(_influence(found.influence))
+        console.print(_influence(found.influence, console))
         remark(console, _WHO_MOVED_WHOM)
         console.print(_judges(found))
     _show_rankings(found, console)
@@ -100,28 +101,30 @@ def _conformity(found: DeliberationReport) -> Table:
     return table
 
 
-def _influence(found: Influence) -> Table:
-    """Movers by those who drew them; where personas are many, the sums of the columns alone."""
+def _influence(found: Influence, console: Console) -> Table:
+    """Movers by those who drew them; where that is too wide, the sums of the columns alone."""
     people = list(enumerate(found.personas))
-    if len(people) > _PERSONAS_SHOWN:
-        table = _table("Who moved whom", ["persona"])
-        table.add_column("all", justify="right")
-        table.add_column("of", justify="right")
-        pulls = sorted(
-            ((found.pull(place), name) for place, name in people),
-            key=lambda pull: math.inf if pull[0].reason else -pull[0].value,
-        )
-        for pull, name in pulls[:_PERSONAS_SHOWN]:
-            table.add_row(Text(name), _net(pull), f"{pull.n_items:,}")
-        return table
-    table = _table("Who moved whom", ["", "persona"])
-    for place, _ in people:
-        table.add_column(f"{place + 1}", justify="right", no_wrap=True)
-    for row, name in people:
-        cells = (_net(found.cell(row, column)) for column, _ in people)
-        table.add_row(f"{row + 1}", Text(name), *cells)
-    table.add_section()
-    table.add_row("", "all", *(_net(found.pull(column)) for column, _ in people))
+    if len(people) <= _PERSONAS_SHOWN:
+        matrix = _table("Who moved whom", [""])
+        matrix.add_column("persona", no_wrap=True)
+        for place, _ in people:
+            matrix.add_column(f"{place + 1}", justify="right", no_wrap=True)
+        for row, name in people:
+            cells = (_net(found.cell(row, column)) for column, _ in people)
+            matrix.add_row(f"{row + 1}", Text(name), *cells)
+        matrix.add_section()
+        matrix.add_row("", "all", *(_net(found.pull(column)) for column, _ in people))
+        if Measurement.get(console, console.options, matrix).minimum <= console.width:
+            return matrix
+    table = _table("Who moved whom", ["persona"])
+    table.add_column("all", justify="right")
+    table.add_column("of", justify="right")
+    pulls = sorted(
+        ((found.pull(place), name) for place, name in people),
+        key=lambda pull: math.inf if pull[0].reason else -pull[0].value,
+    )
+    for pull, name in pulls[:_PERSONAS_SHOWN]:
+        table.add_row(Text(name), _net(pull), f"{pull.n_items:,}")
     return table
 
 

@@ -24,6 +24,9 @@ _COMMANDS = {
 }
 
 
+INTERRUPTED = 130
+
+
 class _Lazy(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -33,6 +36,14 @@ class _Lazy(click.Group):
             return None
         command: click.Command = getattr(import_module(_COMMANDS[cmd_name][0]), cmd_name)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # Once a run is under way `panel.cli.watching` tells what is kept.
+            click.echo("Interrupted before the run began.", err=True)
+            ctx.exit(INTERRUPTED)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

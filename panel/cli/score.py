@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +40,12 @@ INCOMPLETE = 1
     "--dry-run", is_flag=True, help="Say what it would take, model by model; call nothing."
 )
 @caps
-@click.option("--json", "as_json", is_flag=True, help="Print summary.json, and nothing else.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print summary.json, or with --dry-run the estimates, and nothing else.",
+)
 @refusals
 def score(
     responses: str,
@@ -68,13 +75,17 @@ def score(
     if human and not panel.deliberates:
         raise click.UsageError("--human is held against a deliberation: add --deliberate N.")
     if dry_run:
-        _tell(panel, batch)
+        _tell(panel, batch, as_json)
     else:
         _read(panel, batch, folder, caps, human, as_json)
 
 
-def _tell(panel: Panel, batch: ResponseFile) -> None:
+def _tell(panel: Panel, batch: ResponseFile, as_json: bool) -> None:
     """What the run would take."""
+    if as_json:
+        estimates = [asdict(one) for one in panel.estimate(batch)]
+        click.echo(json.dumps(estimates, indent=2))
+        return
     from rich.console import Console
 
     from panel.cli.tables import show_estimates

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from graphs import Verdict
 from panel.estimate import Estimate
+from panel.files.definitions import printable
 from panel.models.catalogue import prices_as_of
 from panel.models.weights import NOTICE
 from panel.run import Run, share_name
@@ -37,10 +38,12 @@ def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
     console.print(_leaderboard(board))
     numeric = {name: label for name, label in labels.items() if name not in run.categories}
     if numeric:
-        console.print(_means("Means by dimension", board, numeric))
+        console.print(_means("Means by dimension", board, numeric, console.width))
     for name, categories in run.categories.items():
         shares = {share_name(name, category): category for category in categories}
-        console.print(_means(f"{labels[name]}: share of each category", board, shares))
+        console.print(
+            _means(f"{labels[name]}: share of each category", board, shares, console.width)
+        )
     if any(judge.model.startswith("local:smollm2-135m") for judge in run.judges):
         console.print(Text(NOTICE, "yellow"))
     console.print(_prompts(run))
@@ -64,7 +67,8 @@ def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
         told = f"{spent.cached:,} of {spent.input:,} input tokens"
         console.print(Text(f"{told} were read from the providers' own caches."))
     for status, n in coverage.missing.items():
-        console.print(Text(f"{n:,} missing: {status}", "red"))
+        why = run.commonest_reason(status)
+        console.print(Text(f"{n:,} missing: {status}" + (f" ({why})" if why else ""), "red"))
     for status, n in coverage.kept.items():
         console.print(Text(f"{n:,} kept their ratings, as reading again {_AGAIN[status]}", "red"))
     if coverage.unexplained:
@@ -113,7 +117,7 @@ def _leaderboard(board: list[SystemRank]) -> Table:
     for entry in board:
         table.add_row(
             _rank(entry),
-            Text(entry.system),
+            Text(printable(entry.system)),
             _score(entry.composite),
             _interval(entry),
             str(entry.n_prompts),
@@ -121,23 +125,34 @@ def _leaderboard(board: list[SystemRank]) -> Table:
     return table
 
 
-def _means(title: str, board: list[SystemRank], labels: dict[str, str]) -> Table:
-    """Systems by dimensions, or where those are many, dimensions by systems."""
+def _means(title: str, board: list[SystemRank], labels: dict[str, str], width: int) -> Table:
+    """Systems by dimensions, or where that would be too wide, dimensions by systems."""
     table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD)
-    if len(labels) > _COLUMNS_SHOWN:
+    if len(labels) > _COLUMNS_SHOWN or _width(board, labels) > width:
         table.add_column("")
         for entry in board:
-            table.add_column(Text(entry.system), justify="right", overflow="fold")
+            table.add_column(Text(printable(entry.system)), justify="right", overflow="fold")
         for name, label in labels.items():
             table.add_row(Text(label), *(_score(entry.dimensions[name]) for entry in board))
         return table
     table.add_column("system", overflow="fold")
     for label in labels.values():
-        longest = max(map(len, label.split()))
-        table.add_column(Text(label), justify="right", min_width=min(longest, 16))
+        table.add_column(Text(label), justify="right", min_width=_narrowest(label))
     for entry in board:
-        table.add_row(Text(entry.system), *(_score(entry.dimensions[name]) for name in labels))
+        table.add_row(
+            Text(printable(entry.system)), *(_score(entry.dimensions[name]) for name in labels)
+        )
     return table
+
+
+def _width(board: list[SystemRank], labels: dict[str, str]) -> int:
+    """How wide a table of systems by dimensions is at least, with two spaces beside each column."""
+    names = max((len(entry.system) for entry in board), default=0)
+    return min(names, 16) + 4 + sum(_narrowest(label) + 2 for label in labels.values())
+
+
+def _narrowest(label: str) -> int:
+    return max(4, *map(len, label.split()))
 
 
 def _prompts(run: Run) -> Table:
@@ -146,12 +161,13 @@ def _prompts(run: Run) -> Table:
     table.add_column("ranking (composite, judges)")
     for prompt_id, ranking in list(run.prompt_rankings().items())[:_PROMPTS_SHOWN]:
         places = [
-            f"{'-' if rank is None else rank}. {verdict.system}/{verdict.id} "
+            f"{'-' if rank is None else rank}. {printable(f'{verdict.system}/{verdict.id}')} "
             f"({_score(verdict.composite)}, {verdict.n_judges}/{verdict.n_asked}"
             f"{_majority(verdict)})"
             for rank, verdict in ranking
         ]
-        table.add_row(Text(f"{prompt_id}\n{run.titles[prompt_id]}"), Text("\n".join(places)))
+        title = f"{printable(prompt_id)}\n{printable(run.titles[prompt_id])}"
+        table.add_row(Text(title), Text("\n".join(places)))
         table.add_section()
     return table
 

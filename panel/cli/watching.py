@@ -11,12 +11,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from panel.cli.main import INTERRUPTED
 from panel.cli.progress import ScoreProgress
 from panel.models.weights import NOTICE
 from panel.panel import Panel
 from panel.seating import DEFAULT_MODEL
-
-INTERRUPTED = 130
 
 
 @contextmanager

@@ -12,9 +12,14 @@ import io
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import orjson
+
+try:
+    import fcntl
+except ImportError:  # Windows has none: there two runs must be kept apart by hand
+    fcntl = None  # type: ignore[assignment]
 
 from graphs import Judgment, Verdict
 from panel.batch import Batch
@@ -37,8 +42,11 @@ class RunFolder:
         try:
             path.mkdir(parents=True, exist_ok=True)
             refuse_another(path, manifest)
+            # Not emptied before it is sure that nobody else is writing it.
+            self._judgments = (path / "judgments.jsonl").open("ab", buffering=_FLUSH_BYTES)
+            _lock(self._judgments, path)
+            self._judgments.truncate(0)
             replace_file(path / "run.json", _pretty(manifest))
-            self._judgments = (path / "judgments.jsonl").open("wb", buffering=_FLUSH_BYTES)
         except OSError as error:
             raise RunFolderError(f"{path} cannot be written: {error.strerror}") from None
 
@@ -55,6 +63,23 @@ class RunFolder:
         self._judgments.close()
         replace_file(self.path / "verdicts.csv", _verdicts(run, batch))
         replace_file(self.path / "summary.json", _pretty(run.summary()))
+
+
+def _lock(file: IO[bytes], folder: Path) -> None:
+    """Keep a file for this run while it is open; that ends with the process, however it ends.
+
+    Raises:
+        RunFolderError: another process, or another run of this one, writes there.
+    """
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise RunFolderError(
+            f"another run is writing to {folder}; wait for it, or choose another --out"
+        ) from None
 
 
 def refuse_another(path: Path, manifest: dict[str, Any]) -> None:

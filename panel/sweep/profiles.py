@@ -12,7 +12,9 @@ from typing import Literal
 
 from panel.sweep.deltas import Cell
 
-Kind = Literal["none shown", "one cell", "one condition", "one dimension", "several"]
+Kind = Literal[
+    "nothing measured", "none shown", "one cell", "one condition", "one dimension", "several"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Profile:
         """The profile in a few words."""
         conditions, dimensions = " and ".join(self.conditions), " and ".join(self.dimensions)
         match self.kind:
+            case "nothing measured":
+                return "nothing could be measured"
             case "none shown":
                 return "no vulnerability to pressure shown"
             case "one cell":
@@ -54,9 +58,10 @@ def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None)
     """Each system's profile, in the order of `systems`."""
     found = []
     for system in systems:
+        own = [cell for cell in cells if cell.system == system]
+        measured = any(cell.delta.n_pairs for cell in own)
         shown = sorted(
-            (cell for cell in cells if cell.system == system and cell.delta.shown),
-            key=lambda cell: -abs(cell.delta.value),
+            (cell for cell in own if cell.delta.shown), key=lambda cell: -abs(cell.delta.value)
         )
         degraded = tuple(cell for cell in shown if cell.delta.value > 0)
         pressed = [cell for cell in degraded if cell.condition != placebo]
@@ -65,7 +70,7 @@ def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None)
         found.append(
             Profile(
                 system=system,
-                kind=_kind(len(conditions), len(dimensions)),
+                kind=_kind(len(conditions), len(dimensions)) if measured else "nothing measured",
                 conditions=conditions,
                 dimensions=dimensions,
                 degraded=degraded,

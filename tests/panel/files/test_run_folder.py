@@ -172,6 +172,8 @@ def test_the_summary_counts_what_is_missing_and_says_null(tmp_path: Path) -> Non
         "abstained": 0,
         "missing": {"failed": 1, "refused": 1, "unparsed": 1},
         "partial": 0,
+        "kept": {},
+        "unexplained": 0,
     }
     best, _, worst = summary["ranking"]
     assert {"system", "composite", "ci_low", "ci_high", "rank", "dimensions"} <= set(best)
@@ -286,3 +288,19 @@ def test_an_empty_folder_and_a_deep_one_are_taken(tmp_path: Path) -> None:
     write(tmp_path, BATCH[:1])
     write(tmp_path / "deep" / "er", BATCH[:1])
     assert math.isclose(float(table(tmp_path / "deep" / "er")[0]["composite"]), 6.5)
+
+
+def test_two_runs_do_not_write_into_one_folder(tmp_path: Path) -> None:
+    """While a run writes, the same run is refused its folder and nothing of it is touched; when
+    the first is done the folder is free."""
+    first = RunFolder(tmp_path / "run", MANIFEST)
+    first.add(judged(response("a"), JUDGES[0], (1.0, 2.0)))
+    first.flush()
+    before = (tmp_path / "run" / "judgments.jsonl").read_bytes()
+    with pytest.raises(RunFolderError, match="another run is writing"):
+        RunFolder(tmp_path / "run", MANIFEST)
+    assert (tmp_path / "run" / "judgments.jsonl").read_bytes() == before
+    nothing = Batch([])
+    run = Run(nothing, JUDGES, rubric(), prices={}, seed=0)
+    first.finish(run, nothing)
+    RunFolder(tmp_path / "run", MANIFEST).finish(run, nothing)
