@@ -65,7 +65,7 @@ def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
     spent = sum(run.tally.spent.values(), Usage())
     if spent.cached:
         told = f"{spent.cached:,} of {spent.input:,} input tokens"
-        console.print(Text(f"{told} were read from the providers' own caches."))
+        console.print(Text(f"{told} were read from the models' own prompt caches."))
     for status, n in coverage.missing.items():
         why = run.commonest_reason(status)
         console.print(Text(f"{n:,} missing: {status}" + (f" ({why})" if why else ""), "red"))
