@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import json_repair
@@ -158,7 +159,7 @@ def _normalised(candidate: Mapping[str, Any]) -> dict[str, Any]:
     """Keys in the rubric's spelling, with a nested object of scores lifted out."""
     flat: dict[str, Any] = {}
     for key, value in candidate.items():
-        name = re.sub(r"[\s-]+", "_", key.strip().lower())
+        name = _spelling(key)
         nested = name in ("scores", "ratings") and isinstance(value, dict)
         for inner, said in _normalised(value).items() if nested else [(name, value)]:
             if inner in flat and flat[inner] != said:
@@ -167,11 +168,17 @@ def _normalised(candidate: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
+# Thirty judges of ten thousand responses write the same few keys.
+@lru_cache(maxsize=1_000)
+def _spelling(key: str) -> str:
+    return re.sub(r"[\s-]+", "_", key.strip().lower())
+
+
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     """The outermost complete objects of a text, in order."""
     for snippet in _braced(text):
         try:
-            value = json.loads(snippet, object_pairs_hook=_without_contradiction)
+            value = _strict.decode(snippet)
         except Unreadable:
             raise
         except (ValueError, RecursionError):
@@ -190,6 +197,9 @@ def _without_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return whole
 
 
+_strict = json.JSONDecoder(object_pairs_hook=_without_contradiction)
+
+
 def _repaired(snippet: str) -> object:
     """What a malformed object says, None where repair would drop or join its numbers.
 
@@ -205,11 +215,25 @@ def _repaired(snippet: str) -> object:
     return value if _NUMERALS.findall(snippet) == _NUMERALS.findall(written) else None
 
 
+def _is_plain(text: str) -> bool:
+    """Whether a text is one flat object, its braces outside of strings, as most answers are."""
+    return (
+        text[:1] == "{"
+        and text[-1:] == "}"
+        and text.count("{") == text.count("}") == 1
+        and text.count('"') % 2 == 0
+        and "\\" not in text
+    )
+
+
 def _braced(text: str) -> Iterator[str]:
     """Each outermost `{…}` whose braces balance outside of strings.
 
     An object that is cut short is not complete: a 1 at its end may have been a 10.
     """
+    if _is_plain(whole := text.strip()):
+        yield whole
+        return
     depth, start, quoted, escaped = 0, 0, False, False
     for place, char in enumerate(text):
         if depth and quoted:

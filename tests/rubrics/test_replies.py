@@ -366,3 +366,10 @@ def test_arbitrary_values_raise_nothing_else(value: object) -> None:
         assert read_score(value, a_dimension()) in range(1, 11)
     with suppress(Unreadable):
         assert read_flag(value, "abstained") in (True, False)
+
+
+@pytest.mark.parametrize("text", ['{"clarity": "1}', '{"note": "see }', '{"clarity": 1, "x": "}'])
+def test_a_brace_within_an_open_string_ends_no_object(text: str) -> None:
+    """An object whose last brace stands in a string that was never closed is not complete."""
+    with pytest.raises(Unreadable):
+        read_object(text, ("clarity",))
