@@ -39,7 +39,6 @@ from benchmarks.harness import (
 from benchmarks.soak import CONCURRENCY, SHORT, STALL_S, TIMEOUT_S
 
 JUDGES = 10
-RETRY_AFTER_S = 0.05 + 0.25
 """What the stub asks for, and the most that the caller adds to it."""
 
 

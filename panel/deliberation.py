@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphs import Judge
 from panel.batch import Item
+from panel.run import number
 from panel.statistics.arrays import divide, row_means
 from panel.statistics.conformity import (
     Conformities,
@@ -220,15 +221,11 @@ def _toward(
     return found
 
 
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, 6)
-
-
 def _before_after(means: BeforeAfter) -> dict[str, Any]:
     return {
-        "before": _number(means.before),
-        "after": _number(means.after),
-        "change": _number(means.change),
+        "before": number(means.before),
+        "after": number(means.after),
+        "change": number(means.change),
         "moved": means.n_moved,
         "of": means.n,
         "reason": means.reason,
@@ -238,11 +235,11 @@ def _before_after(means: BeforeAfter) -> dict[str, Any]:
 def _change(change: Change) -> dict[str, Any]:
     interval = change.interval
     return {
-        "before": _number(change.before),
-        "after": _number(change.after),
-        "change": _number(change.change),
-        "ci_low": None if interval is None else _number(interval.low),
-        "ci_high": None if interval is None else _number(interval.high),
+        "before": number(change.before),
+        "after": number(change.after),
+        "change": number(change.change),
+        "ci_low": None if interval is None else number(interval.low),
+        "ci_high": None if interval is None else number(interval.high),
         "prompts": 0 if interval is None else interval.n_clusters,
         "responses": change.n_items,
         "reason": change.reason or (interval.reason if interval else None),
@@ -250,7 +247,7 @@ def _change(change: Change) -> dict[str, Any]:
 
 
 def _share(estimate: Estimate, name: str) -> dict[str, Any]:
-    return {name: _number(estimate.value), "reason": estimate.reason}
+    return {name: number(estimate.value), "reason": estimate.reason}
 
 
 def _conformity(found: Conformity) -> dict[str, Any]:
@@ -295,8 +292,8 @@ def _rankings(found: Reordering) -> dict[str, Any]:
         "systems": [
             {
                 "system": one.system,
-                "before": _number(one.before),
-                "after": _number(one.after),
+                "before": number(one.before),
+                "after": number(one.after),
                 "rank_before": one.rank_before,
                 "rank_after": one.rank_after,
             }

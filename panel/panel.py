@@ -250,17 +250,19 @@ class Panel:
             self.rated,
             prices=self.prices,
             seed=self.seed,
-            deliberating=self._deliberation is not None,
+            deliberating=self.deliberates,
         )
-        run.humans = humans
-        # Whether people and panel go together is found out before anything is spent.
-        run.deliberation()
+        if humans is not None:
+            run.humans = humans
+            # Whether people and panel go together is found out before anything is spent.
+            run.deliberation()
         refuse_unpriced(self._models, caps)
         async with self._calling(caps) as caller:
+            manifest = self._manifest()
             if out is not None:
-                refuse_another(Path(out), self._manifest())
+                refuse_another(Path(out), manifest)
             await refuse_without_logprobs(self._models, caller)
-            folder = RunFolder(Path(out), self._manifest()) if out is not None else None
+            folder = RunFolder(Path(out), manifest) if out is not None else None
 
             def take(judgment: Judgment) -> None:
                 run.add(judgment)
@@ -407,7 +409,7 @@ class Panel:
                 rubric=self.rated,
                 prices=self.prices | {name: seat.price for name, seat in plan.lines.items()},
                 manifest=self._manifest(),
-                deliberating=self._deliberation is not None,
+                deliberating=self.deliberates,
                 embedded=all(model.embedded for model in self._models),
             )
             return await run_sweep(plan, site, out=out, on_event=on_event)

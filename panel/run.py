@@ -326,10 +326,7 @@ class Run:
                     "input": usage.input,
                     "cached_input": usage.cached,
                     "output": usage.output,
-                    # null: the price is not known, which is not to say that it is nothing
-                    "usd": None
-                    if (usd := cost(self.prices[model], usage)) is None
-                    else round(usd, 6),
+                    "usd": _dollars(cost(self.prices[model], usage)),
                 }
                 for model, usage in sorted(self.usage.items())
             },

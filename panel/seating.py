@@ -22,7 +22,8 @@ from graphs.judging import question_of
 from graphs.side_by_side import Sheet, sheets
 from panel.config import MODEL_SPEC, ModelConfig
 from panel.errors import ConfigurationError
-from panel.files.definitions import explain, load_definition, resolve
+from panel.files.definitions import load_definition, resolve
+from panel.files.wording import explain
 from panel.models.catalogue import Price, context_window_of, price_of
 from panel.models.speaker import Speaker
 from panel.models.specs import speaker_for
@@ -219,6 +220,19 @@ def refuse_unrevealed(seats: Sequence[Seat], deliberation: Deliberation | None) 
         )
 
 
+def config_of(spec: str) -> ModelConfig:
+    """The model that a spec names, without limits of its own.
+
+    Raises:
+        ConfigurationError: it is no `provider:name`.
+    """
+    if not re.match(MODEL_SPEC, spec):
+        raise ConfigurationError(
+            f"{spec!r} is no model; write provider:name, for instance {DEFAULT_MODEL}"
+        )
+    return ModelConfig(model=spec)
+
+
 def _seat(
     given: str | ModelConfig | BaseChatModel,
     elicitation: str | None,
@@ -227,11 +241,7 @@ def _seat(
     rubric: Rubric,
 ) -> Seat:
     if isinstance(given, str):
-        if not re.match(MODEL_SPEC, given):
-            raise ConfigurationError(
-                f"{given!r} is no model; write provider:name, for instance {DEFAULT_MODEL}"
-            )
-        given = ModelConfig(model=given)
+        given = config_of(given)
     if isinstance(given, ModelConfig):
         expects = given.provider == "local" and not load_elicitation("expected").serves(rubric)
         default = "expected" if expects else "dimensions"

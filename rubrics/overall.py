@@ -1,6 +1,7 @@
 """One rating of a response as a whole: on which scale it is, and how it is asked for.
 
-For elicitations that ask for no dimension by itself. Their ratings come under the single
+For elicitations that ask for no dimension by itself: `serves`, `rated` and `calls` are
+theirs. Their ratings come under the single
 dimension `overall`: a table of them looks like any other, and cannot be mistaken for one
 of the rubric's criteria.
 """
@@ -14,14 +15,12 @@ from rubrics.scale import CategoryScale, RealScale, Scale
 from rubrics.single_number import read_number
 from rubrics.wording import SYSTEM, opening
 
-TOKENS = 4
-"""About how many tokens such an answer takes."""
-
+_TOKENS = 4  # about what such an answer takes
 _ID = "overall"
 _LOW, _HIGH = "as bad as it could be", "as good as it could be"
 
 
-def why_no_overall(rubric: Rubric) -> str | None:
+def serves(rubric: Rubric) -> str | None:
     """None where the rubric has a scale for one number, else why it has none."""
     if _own(rubric) or len(_ranges(rubric)) == 1:
         return None
@@ -31,16 +30,16 @@ def why_no_overall(rubric: Rubric) -> str | None:
 
 
 @once_a_rubric
-def overall(rubric: Rubric) -> Rubric:
+def rated(rubric: Rubric) -> Rubric:
     """The rubric with one dimension, and without the question whether a response abstains.
 
     The dimension is the rubric's own `overall` where it has one; else its scale is the one
     that all dimensions rated by numbers share.
 
     Raises:
-        ValueError: there is no such scale; see `why_no_overall`.
+        ValueError: there is no such scale; see `serves`.
     """
-    if why := why_no_overall(rubric):
+    if why := serves(rubric):
         raise ValueError(why)
     return Rubric(
         id=rubric.id,
@@ -48,6 +47,11 @@ def overall(rubric: Rubric) -> Rubric:
         question=rubric.question,
         dimensions=(_own(rubric) or _made(rubric),),
     )
+
+
+def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
+    """One call, answered by a number."""
+    return 1, _TOKENS
 
 
 def one_number(question: Question, task: str, dimension: Dimension) -> Dialogue:

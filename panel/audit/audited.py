@@ -18,8 +18,8 @@ from pydantic import TypeAdapter, ValidationError
 from panel.audit.bias import Span
 from panel.errors import Fault, InputError
 from panel.files.comparisons import Compared, read_comparisons
-from panel.files.definitions import shown, unreadable
 from panel.files.ratings import load_ratings
+from panel.files.wording import shown, unreadable
 from panel.statistics.arrays import Array
 from panel.statistics.table import Ratings
 from rubrics import CategoryScale, Dimension, Scale

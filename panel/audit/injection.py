@@ -27,8 +27,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from graphs import Judge, Judgment, Response
 from panel.errors import ConfigurationError, Fault, InputError, RunStopped
-from panel.files.definitions import nearest, shown
 from panel.files.run_folder import replace_file
+from panel.files.wording import nearest, shown
 from panel.run import Run, number
 from rubrics.fence import fence_for
 

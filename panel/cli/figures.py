@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from panel.files.definitions import printable
+from panel.files.wording import printable
 from panel.statistics.table import ALL, Row
 
 Place = tuple[str, str]

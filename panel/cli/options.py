@@ -236,6 +236,13 @@ def caps(command: Command) -> Command:
     return gathered
 
 
+def dry_run(command: Command) -> Command:
+    """The option to spend nothing; the command is given it as `dry_run`."""
+    return _option(
+        "--dry-run", is_flag=True, help="Say what it would take, model by model; call nothing."
+    )(command)
+
+
 def out(command: Command) -> Command:
     """The option for where a run is written; the command is given it as `folder`."""
 

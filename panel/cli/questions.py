@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,6 @@ from panel.cli.options import caps
 if TYPE_CHECKING:
     from graphs import Response
     from panel.calls.budget import Caps
-    from panel.config import ModelConfig
     from panel.questions.matching import Match, Worth
 
 INCOMPLETE = 1
@@ -46,9 +44,10 @@ def questions(interventions: str, spec: str, out: str | None, caps: Caps) -> Non
     from panel.questions.asking import asking_questions
     from panel.questions.calling import answers
     from panel.questions.interventions import as_row, load_interventions
+    from panel.seating import config_of
 
     said = load_interventions(interventions)
-    model = _model(spec)
+    model = config_of(spec)
     if out and not Path(out).resolve().parent.is_dir():
         raise ConfigurationError(f"--out {out}: there is no such folder; make it first")
     dialogues = [asking_questions(one.intervention) for one in said]
@@ -118,11 +117,12 @@ def match(
     from panel.files.responses import load_responses
     from panel.questions.match import match_by_measure, match_by_model
     from panel.questions.references import references_of
+    from panel.seating import config_of
 
     batch = load_responses(generated)
     known = references_of(load_responses(references), batch, (references, generated))
     if by == "model":
-        matches = asyncio.run(match_by_model(batch, known, _model(spec or ""), caps))
+        matches = asyncio.run(match_by_model(batch, known, config_of(spec or ""), caps))
     else:
         measure: Any = by
         limit = threshold if threshold is not None else {"similarity": 0.65, "chrf": 0.35}[by]
@@ -130,16 +130,6 @@ def match(
     _tell(batch, matches, as_json)
     if any(one.error is not None for one in matches):
         sys.exit(INCOMPLETE)
-
-
-def _model(spec: str) -> ModelConfig:
-
-    from panel.config import MODEL_SPEC, ModelConfig
-    from panel.errors import ConfigurationError
-
-    if not re.match(MODEL_SPEC, spec):
-        raise ConfigurationError(f"{spec!r} is no model; write provider:name")
-    return ModelConfig(model=spec)
 
 
 def _tell(batch: Sequence[Response], matches: Sequence[Match], as_json: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.failures import refusals
-from panel.cli.options import Readers, caps, deliberating, out, readers
+from panel.cli.options import Readers, caps, deliberating, dry_run, out, readers
 
 if TYPE_CHECKING:
     from graphs.deliberation import Deliberation
@@ -36,9 +36,7 @@ INCOMPLETE = 1
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="Read the first N responses only."
 )
-@click.option(
-    "--dry-run", is_flag=True, help="Say what it would take, model by model; call nothing."
-)
+@dry_run
 @caps
 @click.option(
     "--json",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from panel.cli.failures import gathered, refusals
-from panel.cli.options import Readers, caps, out, readers
+from panel.cli.options import Readers, caps, dry_run, out, readers
 
 if TYPE_CHECKING:
     from graphs.framing import Prompt
@@ -78,9 +78,7 @@ _SEEN = ("framed", "baseline")
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="Take the first N prompts only."
 )
-@click.option(
-    "--dry-run", is_flag=True, help="Say what it would take, model by model; call nothing."
-)
+@dry_run
 @caps
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json, and nothing else.")
 @refusals

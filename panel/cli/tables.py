@@ -12,7 +12,7 @@ from rich.text import Text
 
 from graphs import Verdict
 from panel.estimate import Estimate
-from panel.files.definitions import printable
+from panel.files.wording import printable
 from panel.models.catalogue import prices_as_of
 from panel.models.weights import NOTICE
 from panel.run import Run, share_name

@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import islice
 
 from panel.errors import Fault, InputError
-from panel.files.definitions import shown
 from panel.files.ratings import load_ratings
 from panel.files.records import Source, name_of
+from panel.files.wording import shown
 from panel.statistics.table import ALL, Ratings
 
 

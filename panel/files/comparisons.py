@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from panel.errors import InputError
-from panel.files.definitions import shown
 from panel.files.records import Fields, Report, read_records
+from panel.files.wording import shown
 from rubrics.comparison import Outcome
 
 _TEXTS = ("prompt_id", "id", "judge")

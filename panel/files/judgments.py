@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from panel.errors import Fault
-from panel.files.definitions import shown, unreadable
 from panel.files.records import Fields, Record, Report, read_records
 from panel.files.tabulation import Given, score_of
+from panel.files.wording import shown, unreadable
 
 _TEXTS = ("prompt_id", "id", "system", "judge", "persona", "model", "status")
 _FIELDS = Fields(

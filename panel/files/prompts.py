@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 
 from graphs.framing import BASELINE, FramedResponse, Prompt
 from panel.errors import InputError
-from panel.files.definitions import explain, shown
 from panel.files.records import Fields, Record, Report, Source, label_of, name_of, read_records
+from panel.files.wording import explain, shown
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from panel.errors import InputError
-from panel.files.definitions import shown
 from panel.files.judgments import read_judgments
 from panel.files.records import Fields, Record, Report, Source, label_of, name_of, read_records
 from panel.files.tabulation import Given, Tabulation, score_of
+from panel.files.wording import shown
 from panel.statistics.table import Ratings
 
 _FIELDS = Fields(

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from panel.errors import Fault
-from panel.files.definitions import nearest, printable, shown, undecodable, unreadable
+from panel.files.wording import nearest, printable, shown, undecodable, unreadable
 
 _PARQUET_ROWS = 1_000
 _LONGEST_CELL = 2**31 - 1

@@ -18,8 +18,8 @@ from pydantic import ValidationError
 
 from graphs import Response
 from panel.errors import InputError
-from panel.files.definitions import explain, shown
 from panel.files.records import Fields, Record, Report, Source, label_of, name_of, read_records
+from panel.files.wording import explain, shown
 
 _LABELS = frozenset({"id", "system", "prompt_id"})
 _FIELDS = Fields(

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from panel.files.definitions import shown
 from panel.files.records import Report
+from panel.files.wording import shown
 from panel.statistics.table import ALL, Ratings
 
 _GAPS = frozenset(

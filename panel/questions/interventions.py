@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from panel.errors import Fault, InputError
-from panel.files.definitions import explain, undecodable, unreadable
+from panel.files.wording import explain, undecodable, unreadable
 
 PROMPT = "Ask a critical question about the intervention."
 """The prompt that every question is a response to."""

@@ -17,7 +17,7 @@ from graphs.rewriting import Role
 from graphs.sweeping import JudgeSees
 from panel.config import MODEL_SPEC, ModelConfig
 from panel.errors import ConfigurationError, Fault, InputError
-from panel.files.definitions import shown
+from panel.files.wording import shown
 from panel.seating import Seat, seats
 from panel.sweep.deltas import THRESHOLD
 from panel.sweep.library import framings_of

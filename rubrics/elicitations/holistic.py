@@ -8,32 +8,18 @@ asked.
 from __future__ import annotations
 
 from rubrics.elicitation import Dialogue, Question
-from rubrics.overall import TOKENS, one_number, overall, why_no_overall
-from rubrics.rubric import Rubric
+from rubrics.overall import calls, one_number, rated, serves
 from rubrics.wording import criteria, scale_words
+
+__all__ = ["GIVES_REASONS", "NEEDS_LOGPROBS", "calls", "dialogue", "rated", "serves"]
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False
 
 
-def serves(rubric: Rubric) -> str | None:
-    """Rubrics that have a scale for one number."""
-    return why_no_overall(rubric)
-
-
-def rated(rubric: Rubric) -> Rubric:
-    """The single dimension `overall`."""
-    return overall(rubric)
-
-
-def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
-    """One call, answered by a number."""
-    return 1, TOKENS
-
-
 def dialogue(question: Question) -> Dialogue:
     """Ask for the number; ask again once if the answer holds none."""
-    (dimension,) = overall(question.rubric).dimensions
+    (dimension,) = rated(question.rubric).dimensions
     task = (
         f"{criteria(question.rubric)}\n\nWeigh all of these criteria together, and rate none "
         f"of them by itself. Your answer is one number for the response as a whole. "

@@ -24,6 +24,7 @@ from rubrics import (
 )
 from rubrics.elicitations import expected
 from rubrics.fence import fence_for
+from tests.rubrics.scripted import play_dialogue
 
 
 def a_dimension(name: str, scale: Scale | CategoryScale) -> Dimension:
@@ -72,17 +73,7 @@ def written(*tokens: str | Mapping[str, float]) -> Reply:
 
 def play(rubric: Rubric, *replies: Reply) -> tuple[Reading, list[Ask]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
-    dialogue = expected.dialogue(
-        Question(rubric, "Historian", "You ask when.", "Is liberty one?", "It is many.")
-    )
-    asks = [next(dialogue)]
-    left = list(replies)
-    try:
-        while True:
-            asks.append(dialogue.send(left.pop(0)))
-    except StopIteration as done:
-        assert not left, "the dialogue ended before the script did"
-        return done.value, asks
+    return play_dialogue(expected, rubric, replies)
 
 
 def test_every_number_is_weighed_where_it_stands() -> None:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import Ask, Dimension, Question, Reading, Reply, Rubric, Scale
+from rubrics import Ask, Dimension, Reading, Reply, Rubric, Scale
 from rubrics.elicitations import justified
 from rubrics.fence import fence_for
+from tests.rubrics.scripted import play_dialogue
 
 RUBRIC = Rubric(
     id="two",
@@ -33,18 +34,7 @@ SCORES = {"clarity": 8.0, "depth": 3.0}
 
 def play(replies: Sequence[Reply | str]) -> tuple[Reading, list[Ask]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
-    dialogue = justified.dialogue(
-        Question(RUBRIC, "Historian", "You ask when.", "Is liberty one?", "It is many.")
-    )
-    asks = [next(dialogue)]
-    left = list(replies)
-    try:
-        while True:
-            reply = left.pop(0)
-            asks.append(dialogue.send(Reply(reply) if isinstance(reply, str) else reply))
-    except StopIteration as done:
-        assert not left, "the dialogue ended before the script did"
-        return done.value, asks
+    return play_dialogue(justified, RUBRIC, replies)
 
 
 @pytest.mark.parametrize(

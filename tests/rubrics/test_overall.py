@@ -12,7 +12,6 @@ from rubrics import (
     Ask,
     CategoryScale,
     Dimension,
-    Question,
     Reading,
     RealScale,
     Reply,
@@ -21,7 +20,8 @@ from rubrics import (
 )
 from rubrics.elicitations import holistic, unguided
 from rubrics.fence import fence_for
-from rubrics.overall import overall, why_no_overall
+from rubrics.overall import rated, serves
+from tests.rubrics.scripted import play_dialogue
 
 ONE_TO_TEN = Scale(min=1, max=10, low="very poor", high="excellent")
 KINDS = CategoryScale(values={"useful": "It helps.", "invalid": "It does not."})
@@ -55,18 +55,7 @@ def play(
     elicitation: ModuleType, replies: Sequence[Reply | str], rubric: Rubric = RUBRIC
 ) -> tuple[Reading, list[Ask]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
-    dialogue = elicitation.dialogue(
-        Question(rubric, "Historian", "You ask when.", "Is liberty one?", "It is many.")
-    )
-    asks = [next(dialogue)]
-    left = list(replies)
-    try:
-        while True:
-            reply = left.pop(0)
-            asks.append(dialogue.send(Reply(reply) if isinstance(reply, str) else reply))
-    except StopIteration as done:
-        assert not left, "the dialogue ended before the script did"
-        return done.value, asks
+    return play_dialogue(elicitation, rubric, replies)
 
 
 @BOTH
@@ -144,7 +133,7 @@ def test_a_cut_off_number_is_not_read(elicitation: ModuleType) -> None:
 def test_the_scale_is_the_one_that_dimensions_share() -> None:
     """Where what its ends mean differs, the ends of the whole have words of their own."""
     other = Scale(min=1, max=10, low="shallow", high="deep")
-    (dimension,) = overall(a_rubric(clarity=ONE_TO_TEN, depth=other)).dimensions
+    (dimension,) = rated(a_rubric(clarity=ONE_TO_TEN, depth=other)).dimensions
     assert isinstance(dimension.scale, Scale)
     assert (dimension.scale.min, dimension.scale.max) == (1, 10)
     assert dimension.scale.low not in ("very poor", "shallow")
@@ -152,7 +141,7 @@ def test_the_scale_is_the_one_that_dimensions_share() -> None:
 
 def test_categories_beside_numbers_do_not_count() -> None:
     """A dimension of categories has no scale to share, and leaves the others theirs."""
-    (dimension,) = overall(a_rubric(clarity=ONE_TO_TEN, kind=KINDS)).dimensions
+    (dimension,) = rated(a_rubric(clarity=ONE_TO_TEN, kind=KINDS)).dimensions
     assert dimension.scale == ONE_TO_TEN
 
 
@@ -160,7 +149,7 @@ def test_the_rubrics_own_overall() -> None:
     """A rubric that has an `overall` of its own is asked for that one, whatever the others."""
     three = Scale(min=1, max=3, low="low", high="high")
     rubric = a_rubric(clarity=ONE_TO_TEN, overall=three)
-    assert overall(rubric).dimensions == (rubric.dimensions[1],)
+    assert rated(rubric).dimensions == (rubric.dimensions[1],)
 
 
 @pytest.mark.parametrize(
@@ -172,11 +161,11 @@ def test_the_rubrics_own_overall() -> None:
 )
 def test_rubrics_without_a_scale_for_one_number(rubric: Rubric, why: str) -> None:
     """They cannot be served, and it is said why."""
-    for said in (why_no_overall(rubric), holistic.serves(rubric), unguided.serves(rubric)):
+    for said in (serves(rubric), holistic.serves(rubric), unguided.serves(rubric)):
         assert said is not None
         assert why in said
     with pytest.raises(ValueError, match=why):
-        overall(rubric)
+        rated(rubric)
 
 
 def test_a_real_scale() -> None:

@@ -17,7 +17,6 @@ from rubrics import (
     Composite,
     Dimension,
     Position,
-    Question,
     Reading,
     RealScale,
     Reply,
@@ -28,6 +27,7 @@ from rubrics import (
 from rubrics.composite import Reliable
 from rubrics.elicitations import yes_no
 from rubrics.fence import fence_for
+from tests.rubrics.scripted import play_dialogue
 
 TEN = Scale(min=1, max=10, low="poor", high="good")
 
@@ -67,17 +67,7 @@ def at(probabilities: Mapping[str, float]) -> Reply:
 
 def play(rubric: Rubric, *replies: Reply) -> tuple[Reading, list[Ask]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
-    dialogue = yes_no.dialogue(
-        Question(rubric, "Historian", "You ask when.", "Is liberty one?", "It is many.")
-    )
-    asks = [next(dialogue)]
-    left = list(replies)
-    try:
-        while True:
-            asks.append(dialogue.send(left.pop(0)))
-    except StopIteration as done:
-        assert not left, "the dialogue ended before the script did"
-        return done.value, asks
+    return play_dialogue(yes_no, rubric, replies)
 
 
 def test_is_found_by_name() -> None:

@@ -1,0 +1,25 @@
+"""A dialogue played with replies written beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rubrics import Ask, Elicitation, Question, Reading, Reply, Rubric
+
+
+def play_dialogue(
+    elicitation: Elicitation, rubric: Rubric, replies: Sequence[Reply | str]
+) -> tuple[Reading, list[Ask]]:
+    """The reading of a dialogue that gets these replies, all of them, and what it asked."""
+    dialogue = elicitation.dialogue(
+        Question(rubric, "Historian", "You ask when.", "Is liberty one?", "It is many.")
+    )
+    asks = [next(dialogue)]
+    left = list(replies)
+    try:
+        while True:
+            reply = left.pop(0)
+            asks.append(dialogue.send(Reply(reply) if isinstance(reply, str) else reply))
+    except StopIteration as done:
+        assert not left, "the dialogue ended before the script did"
+        return done.value, asks
