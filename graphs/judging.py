@@ -8,8 +8,9 @@ Where the panel deliberates, its readings meet in between, and may be sent back:
 
 Nothing here opens a socket, a file or a cache: the means to look a response up and
 to call a model are handed in as the run's context. The state holds a response's key
-and small values; texts stay in the context, and each whole judgment leaves by the
-custom stream as soon as it is made.
+and small values; texts stay in the context, and each whole judgment is told to whoever
+holds the run as soon as it is made. Not by LangGraph's custom stream, whose every item wakes
+the event loop through a socket.
 """
 
 from __future__ import annotations
@@ -71,8 +72,10 @@ class Means:
     turn: Callable[[Judge, Response], AbstractAsyncContextManager[object]]
     """Held while a judge speaks: a model that keeps what it has read hears one judge of a
     response out before the next."""
-    forget: Callable[[Judge, Response, Sequence[Ask]], Awaitable[None]]
+    forget: Callable[[Judge, Response, Sequence[Ask]], None]
     """Told which asks led to no result, so that their replies are not served again."""
+    tell: Callable[[Judgment], None]
+    """Told of each judgment as it is made, raw text and all. What it raises ends the run."""
     layout: Layout = "shared-prefix"
     apart: frozenset[str] = frozenset()
     """Models that are asked for each dimension in a call of its own, where that can be."""
@@ -110,8 +113,9 @@ class Job(TypedDict):
     said: list[Judgment]
 
 
-def fan_out(state: State, runtime: Runtime[Means]) -> list[Send]:
+async def fan_out(state: State, runtime: Runtime[Means]) -> list[Send]:
     """One `read` per model."""
+    # Coroutines, these small functions too: LangGraph sends any other to a thread.
     said = state.get("judgments", [])
     return [
         Send("read", Job(response=state["response"], model=model, said=said))
@@ -119,16 +123,16 @@ def fan_out(state: State, runtime: Runtime[Means]) -> list[Send]:
     ]
 
 
-def confer(state: State) -> dict[str, Any]:
+async def confer(state: State) -> dict[str, Any]:
     """Where the readings of a round meet; what they lead to is `send_back`'s to say."""
     return {}
 
 
-def send_back(state: State, runtime: Runtime[Means]) -> list[Send] | str:
+async def send_back(state: State, runtime: Runtime[Means]) -> list[Send] | str:
     """Another round, or the verdict."""
     means = runtime.context
     if means.deliberation and goes_on(state["judgments"], means.deliberation, means.rated):
-        return fan_out(state, runtime)
+        return await fan_out(state, runtime)
     return "aggregate"
 
 
@@ -153,8 +157,8 @@ async def read(job: Job, runtime: Runtime[Means]) -> dict[str, Any]:
                 judgment = await revise_one(judge, response, said, means)
             else:
                 judgment = await judge_one(judge, response, means)
-        runtime.stream_writer(judgment)
-        # The raw text has left by the stream; the state is for what is counted, and for what
+        means.tell(judgment)
+        # The raw text has been told; the state is for what is counted, and for what
         # the peers will be shown.
         rationale = judgment.rationale if means.deliberation else None
         return replace(judgment, raw="", rationale=rationale)
@@ -272,7 +276,7 @@ async def hold(dialogue: Dialogue, judge: Judge, response: Response, means: Mean
     except StopIteration as done:
         reading = done.value
         if reading.status in ("refused", "unparsed"):
-            await means.forget(judge, response, asks)
+            means.forget(judge, response, asks)
     except Unanswered as error:
         reading = Reading(error.status, error=str(error))
     except Abort:
@@ -306,7 +310,7 @@ def question_of(
     )
 
 
-def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
+async def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
     """The panel's verdict on the response."""
     last = list(standing(state["judgments"]).values())
     return {"verdict": aggregate(last, runtime.context.rated)}
@@ -319,7 +323,7 @@ def judging_graph(deliberating: bool = False) -> CompiledStateGraph[State, Means
     `deliberating`: the one for panels whose means say how they deliberate.
 
     Input `{"response": key}`, the key of a response in `Means.responses`; output the
-    whole `State`. Each `Judgment` is written to the custom stream.
+    whole `State`.
     """
     builder = StateGraph(State, context_schema=Means)
     builder.add_node("read", read)  # type: ignore[call-overload]

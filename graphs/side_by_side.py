@@ -99,7 +99,7 @@ def _drawn(seed: int, prompt: str, judge: str) -> int:
     return int.from_bytes(sha256(document.encode()).digest()[:8])
 
 
-def fan_out(state: State, runtime: Runtime[Means]) -> list[Send]:
+async def fan_out(state: State, runtime: Runtime[Means]) -> list[Send]:
     """One `compare` per model."""
     return [
         Send("compare", Job(responses=state["responses"], model=model))
@@ -116,8 +116,8 @@ async def compare(job: Job, runtime: Runtime[Means]) -> dict[str, Any]:
     async def compared(judge: Judge) -> list[Judgment]:
         judgments = await compare_all(judge, responses, means)
         for judgment in judgments:
-            runtime.stream_writer(judgment)
-        # What was said has left by the stream; the state is for what is counted.
+            means.tell(judgment)
+        # What was said has been told; the state is for what is counted.
         return [replace(judgment, raw="", compared={}) for judgment in judgments]
 
     judgments = await compared(first)
@@ -236,7 +236,7 @@ def _raw(i: int, own: Sequence[tuple[Sheet, Held]]) -> str:
     return json.dumps(said, ensure_ascii=False)
 
 
-def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
+async def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
     """The panel's verdict on each response, in the order of their ids."""
     by_response: dict[str, list[Judgment]] = {}
     for judgment in state["judgments"]:
@@ -250,7 +250,7 @@ def comparing_graph() -> CompiledStateGraph[State, Means, State, State]:
     """The compiled graph; one serves every panel, since a panel comes as context.
 
     Input `{"responses": keys}`, the keys in `Means.responses` of all responses to a prompt,
-    two at least; output the whole `State`. Each `Judgment` is written to the custom stream.
+    two at least; output the whole `State`.
     """
     builder = StateGraph(State, context_schema=Means)
     builder.add_node("compare", cast(Any, compare))

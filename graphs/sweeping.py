@@ -4,9 +4,9 @@
       └──────────── responses given: Send ──────────────────▲
 
 `judge` runs the judging graph (`graphs.judging`) on one response. As there, nothing here
-opens a socket, a file or a cache, the state holds keys and small values, and what is worth
-keeping leaves by the custom stream as soon as it is made: `Variant`, `Answer`, `Judgment`,
-`Verdict`.
+opens a socket, a file or a cache, and the state holds keys and small values. What is worth
+keeping leaves by the custom stream as soon as it is made: `Variant`, `Answer`, `Verdict`; a
+`Judgment` is told by the judging means.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Means:
     say: Callable[[str, str, Prompt, Ask], Awaitable[Reply]]
     """Has a model, in a part (`rewriter`, `checker`, `target`), answer an ask about a prompt.
     Raises Unanswered where there is no reply to be had."""
-    forget: Callable[[str, str, Prompt, Sequence[Ask]], Awaitable[None]]
+    forget: Callable[[str, str, Prompt, Sequence[Ask]], None]
     """Told which asks led to no result, so that their replies are not served again."""
     desk: AbstractAsyncContextManager[object]
     """Held while a response is judged."""
@@ -169,7 +169,7 @@ async def rewrite(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
             break
     for role in ("rewriter", "checker"):
         if asks := [step.ask for step in work.unusable if step.role == role]:
-            await means.forget(role, models[role], prompt, asks)
+            means.forget(role, models[role], prompt, asks)
     for variant in work.variants:
         runtime.stream_writer(variant)
         if variant.used:
@@ -229,7 +229,7 @@ async def _answer(prompt: Prompt, system: str, condition: str, asked: str, means
         )
     text = reply.text.strip() or (reply.refusal or "").strip()
     if reply.finish_reason == "content_filter" or not text:
-        await means.forget("target", system, prompt, [ask])
+        means.forget("target", system, prompt, [ask])
         why = "the provider's filter withheld it" if text else "it is empty"
         return Answer(prompt.id, system, condition, asked, None, status="refused", error=why)
     return Answer(

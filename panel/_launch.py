@@ -7,6 +7,7 @@ other is missing: so that is said before anything is imported.
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
@@ -30,6 +31,9 @@ def main() -> None:
     """Run the command."""
     if clashes():
         sys.exit(CLASH)
+    # Imports make little that is let go of, and a call lets go of all it makes: looking for
+    # cycles as often as Python does costs a sixth of the start and a tenth of a run.
+    gc.set_threshold(50_000, 20, 50)
     from panel.cli.main import command
 
     command()

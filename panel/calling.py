@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import orjson
 
-from graphs import Judge, Response
+from graphs import Judge, Judgment, Response
 from graphs.deliberation import Deliberation
 from graphs.judging import Means
 from panel.calls.budget import Budget, Caps
@@ -66,6 +66,7 @@ def judging_means(
     judges: Sequence[Judge],
     texts: Mapping[str, Response],
     caller: Caller,
+    tell: Callable[[Judgment], None],
     *,
     deliberation: Deliberation | None,
     seed: int,
@@ -75,8 +76,8 @@ def judging_means(
     async def ask(judge: Judge, response: Response, ask: Ask) -> Reply:
         return await caller.ask(judge.model, ask, page(judge, response), judge.replicate)
 
-    async def forget(judge: Judge, response: Response, asks: Sequence[Ask]) -> None:
-        await caller.forget(asks, page(judge, response), judge.replicate)
+    def forget(judge: Judge, response: Response, asks: Sequence[Ask]) -> None:
+        caller.forget(asks, page(judge, response), judge.replicate)
 
     def page(judge: Judge, response: Response) -> str:
         return caller.page(judge.model, response.prompt, response.text, response.context)
@@ -93,6 +94,7 @@ def judging_means(
         ask=ask,
         turn=caller.turn,
         forget=forget,
+        tell=tell,
     )
 
 
@@ -106,8 +108,6 @@ def _line(seat: Seat, concurrency: int | None) -> Line:
             config.requests_per_minute,
             config.tokens_per_minute,
         ),
-        # What runs in this process cannot be hurried by giving up on it.
-        timeout_s=None if seat.embedded else config.timeout,
         one_by_one=seat.embedded,
     )
 

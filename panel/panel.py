@@ -404,7 +404,7 @@ class Panel:
             await refuse_without_logprobs(self._models, caller)
             site = Site(
                 caller=caller,
-                judging=lambda texts: self._means(texts, caller),
+                judging=lambda texts, tell: self._means(texts, caller, tell),
                 judges=self.judges,
                 rubric=self.rated,
                 prices=self.prices | {name: seat.price for name, seat in plan.lines.items()},
@@ -468,7 +468,7 @@ class Panel:
         """What is read at a time: a response, or all responses to a prompt."""
         return as_async(together(batch)) if self.compares else one_by_one(as_async(batch))
 
-    def _means(self, texts: Mapping[str, Response], caller: Caller) -> Means:
+    def _means(self, texts: Mapping[str, Response], caller: Caller, tell: OnJudgment) -> Means:
         return judging_means(
             self.rubric,
             self._models,
@@ -476,6 +476,7 @@ class Panel:
             self.judges,
             texts,
             caller,
+            tell,
             deliberation=self._deliberation,
             seed=self.seed,
         )
@@ -484,12 +485,12 @@ class Panel:
         self,
         units: AsyncIterator[tuple[Response, ...]],
         caller: Caller,
-        on_judgment: OnJudgment,
+        tell: OnJudgment,
     ) -> AsyncGenerator[Verdict, None]:
         texts: dict[str, Response] = {}
         graph = comparing_graph() if self.compares else judging_graph(self.deliberates)
-        means = self._means(texts, caller)
-        return read(units, graph, means, texts, self._responses_in_flight(), on_judgment)
+        means = self._means(texts, caller, tell)
+        return read(units, graph, means, texts, self._responses_in_flight())
 
     def _manifest(self) -> dict[str, Any]:
         return manifest_of(

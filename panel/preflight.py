@@ -82,7 +82,7 @@ async def refuse_without_logprobs(seats: Sequence[Seat], caller: Caller) -> None
                 f"{seat.elicitation!r} needs, and gave no answer: {error}"
             ) from None
         if not reply.logprobs:
-            await caller.forget([probe], page)
+            caller.forget([probe], page)
             raise ConfigurationError(
                 f"the elicitation {seat.elicitation!r} needs log-probabilities, and {seat.id} "
                 "returned none; use the elicitation 'dimensions'"

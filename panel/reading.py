@@ -7,11 +7,11 @@ in flight at a model its gate's.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from itertools import count
-from typing import Any, cast
+from typing import Any
 
-from graphs import Judgment, Response, Verdict
+from graphs import Response, Verdict
 from graphs.judging import Means
 
 Unit = tuple[Response, ...]
@@ -30,7 +30,6 @@ async def read(
     means: Means,
     texts: dict[str, Response],
     at_once: int,
-    on_judgment: Callable[[Judgment], None],
 ) -> AsyncGenerator[Verdict, None]:
     """The verdicts on all units, in the order in which they are finished.
 
@@ -43,19 +42,11 @@ async def read(
         # Numbers: two ids joined could be two others, and a stream may repeat itself.
         keys = tuple(str(next(numbers)) for _ in unit)
         texts.update(zip(keys, unit, strict=True))
-        verdicts: list[Verdict] = []
-        stream = graph.astream(
-            {"response": keys[0]} if len(keys) == 1 else {"responses": keys},
-            context=means,
-            stream_mode=["custom", "updates"],
-        )
-        async for mode, chunk in stream:
-            if mode == "custom":
-                on_judgment(cast(Judgment, chunk))
-            elif isinstance(chunk, dict) and (done := chunk.get("aggregate")):
-                verdicts = done["verdicts"] if "verdicts" in done else [done["verdict"]]
+        given = {"response": keys[0]} if len(keys) == 1 else {"responses": keys}
+        done: dict[str, Any] = await graph.ainvoke(given, context=means)
         for key in keys:
             del texts[key]
+        verdicts: list[Verdict] = done["verdicts"] if "verdicts" in done else [done["verdict"]]
         return verdicts
 
     # Taken apart from the reading, so that no verdict waits for a slow source.

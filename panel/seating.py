@@ -264,7 +264,8 @@ def _own_model(chat: BaseChatModel, keep_prefix: bool) -> tuple[ModelConfig, Spe
     own: Any = chat
     if hasattr(chat, "reply"):
         return config, own
-    return config, LangChainSpeaker(chat, str(name), keep_prefix)
+    speaker = LangChainSpeaker(chat, str(name), timeout_s=config.timeout, keep_prefix=keep_prefix)
+    return config, speaker
 
 
 def _refuse_unknown(elicitation: str) -> None:

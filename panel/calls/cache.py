@@ -8,32 +8,45 @@ are worth keeping is the caller's business.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
+import logging
 import os
 import sqlite3
 import struct
+import threading
+import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import diskcache
 import orjson
 import platformdirs
 from diskcache.core import MODE_BINARY, MODE_RAW
 
+from panel.calls.journal import Change, Journal, changes_in, journals_in
 from panel.errors import ConfigurationError
 from rubrics import Ask, Position, Reply, Usage
 
 ENVIRONMENT_VARIABLE = "PERSONA_PANEL_CACHE"
+logger = logging.getLogger(__name__)
+
 _HEADER = struct.Struct(">32sI")  # a reply's key, and how many bytes follow
 _ROW_BYTES = 1 << 16  # a row that is longer gets a successor, not more bytes
 _PAGES_IN_MIND = 128
+_GATHER_S = 1.0
+"""How long replies gather in a journal before they are moved into the database together."""
+_ABANDONED_S = 60.0
+"""A journal that was not written for so long is nobody's: a second is as long as one lasts."""
 _WORTH_COMPRESSING = 2_000
+
+_Pages = dict[str, dict[bytes, bytes]]
+"""Stored replies by page and key; empty where one was dropped."""
 
 
 def default_folder() -> Path:
@@ -78,14 +91,16 @@ class _BytesDisk(diskcache.Disk):  # type: ignore[misc]
 class ReplyCache:
     """The replies kept in one folder. Several processes may share it.
 
-    Writes are gathered and committed together off the event loop; `put` returns once
-    its reply is on disk.
+    What is put is in a journal at once, so that a kill loses nothing; a thread moves it into the
+    database soon after, many replies to a transaction. What a process left in its journal, the
+    next cache of the folder takes over.
 
     Raises:
         ConfigurationError: the folder cannot be used.
     """
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._store = diskcache.Cache(
@@ -102,62 +117,110 @@ class ReplyCache:
                 sqlite_mmap_size=0,
                 sqlite_cache_size=1 << 10,
             )
+            for left in journals_in(folder):
+                self._take_over(left)
         except (OSError, sqlite3.Error, diskcache.Timeout) as error:
             raise ConfigurationError(
                 f"the cache {folder} cannot be used ({error}); see that there is space and "
                 f"permission, or choose another with {ENVIRONMENT_VARIABLE}"
             ) from None
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="reply-cache")
-        self._waiting: list[_Entry] = []
-        self._flushing: asyncio.Task[None] | None = None
         self._pages: OrderedDict[str, dict[bytes, bytes]] = OrderedDict()
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="reply-cache")
+        self._closing = threading.Event()
+        # What follows is the writer's too, and changes under the lock only.
+        self._lock = threading.Lock()
+        self._journal: Journal | None = None
+        self._waiting: _Pages = {}
+        self._being_written: _Pages = {}
+        self._fault: Exception | None = None
 
     def get(self, page: str, key: bytes) -> Reply | None:
         """The reply kept under `key`, marked as cached; None where there is none."""
         stored = self._page(page).get(key)
-        return None if stored is None else _decode(stored)
+        return _decode(stored) if stored else None
 
     def has(self, page: str, key: bytes) -> bool:
         """Whether a reply is kept under `key`."""
-        return key in self._page(page)
+        return bool(self._page(page).get(key))
 
-    async def put(self, page: str, key: bytes, reply: Reply) -> None:
-        """Keep a reply; returns when it is on disk."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        stored = _encode(reply)
-        self._waiting.append(_Entry(page, key, stored, done))
-        if self._flushing is None or self._flushing.done():
-            self._flushing = asyncio.create_task(self._flush())
-        await done
-        if page in self._pages:
-            self._pages[page][key] = stored
+    def put(self, page: str, key: bytes, reply: Reply) -> None:
+        """Keep a reply; returns when it is on disk.
 
-    async def forget(self, page: str, keys: Iterable[bytes]) -> None:
-        """Drop replies that turned out to be no result."""
-        dropped = frozenset(keys)
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._writer, self._delete, page, dropped)
-        self._pages.pop(page, None)
+        Raises:
+            OSError, sqlite3.Error, diskcache.Timeout: it could not be written, or an earlier
+                one could not be moved into the database.
+        """
+        self._change(Change(page, key, _encode(reply)))
+
+    def forget(self, page: str, keys: Iterable[bytes]) -> None:
+        """Drop replies that turned out to be no result. Raises as `put` does."""
+        for key in keys:
+            self._change(Change(page, key, b""))
 
     def close(self) -> None:
-        """Close the files. What `put` has returned from is safe without it."""
+        """Move all into the database and close the files. What `put` has returned from is safe
+        without it."""
+        self._closing.set()
         self._writer.shutdown(wait=True)
-        # What came while the last batch was written, and nobody is left to write.
-        waiting, self._waiting = self._waiting, []
+        self._store.close()
+        if self._fault is not None:
+            logger.warning(
+                "The last replies could not go into the cache's database in %s (%s). They are in a "
+                "journal beside it; the next run takes them over.",
+                self._folder,
+                self._fault,
+            )
+
+    def _change(self, change: Change) -> None:
+        with self._lock:
+            if self._fault is not None:
+                raise self._fault
+            if self._journal is None:
+                self._journal = Journal(self._folder)
+                self._writer.submit(self._move, self._journal)
+            self._journal.add(change)
+            self._waiting.setdefault(change.page, {})[change.key] = change.stored
+        if change.page in self._pages:
+            self._pages[change.page][change.key] = change.stored
+
+    def _move(self, journal: Journal) -> None:
+        """In the writer's thread: what the journal holds goes into the database."""
+        self._closing.wait(_GATHER_S)
+        with self._lock:
+            self._journal = None
+            self._waiting, self._being_written = {}, self._waiting
         try:
-            if waiting:
-                self._write(waiting)
-        finally:
-            self._store.close()
+            self._write(self._being_written)
+        except Exception as error:
+            # The journal stays, and with it what was paid for.
+            journal.close()
+            self._fault = error
+        else:
+            with self._lock:
+                self._being_written = {}
+            journal.remove()
+
+    def _take_over(self, left: Path) -> None:
+        """Move what another process has in its journal, whether it was killed or is running."""
+        changes: _Pages = {}
+        for change in changes_in(left):
+            changes.setdefault(change.page, {})[change.key] = change.stored
+        self._write(changes, again=True)
+        with suppress(OSError):  # gone, or held by a process that runs
+            if time.time() - left.stat().st_mtime > _ABANDONED_S:
+                left.unlink()
 
     def _page(self, page: str) -> dict[bytes, bytes]:
-        """What a page holds; the pages used last are kept in mind."""
+        """What a page holds, nothing under a key that was dropped; the pages used last are kept
+        in mind."""
         if page in self._pages:
             self._pages.move_to_end(page)
         else:
-            self._pages[page] = dict(
-                record for _, row in self._rows(page) for record in _records(row)
-            )
+            # Before the rows: what the writer finishes in between is in the one or the other.
+            with self._lock:
+                newer = self._being_written.get(page, {}) | self._waiting.get(page, {})
+            held = dict(record for _, row in self._rows(page) for record in _records(row))
+            self._pages[page] = held | newer
             if len(self._pages) > _PAGES_IN_MIND:
                 self._pages.popitem(last=False)
         return self._pages[page]
@@ -165,55 +228,41 @@ class ReplyCache:
     def _rows(self, page: str) -> Iterator[tuple[str, bytes]]:
         """The rows of a page, with their names."""
         for number in count():
-            name = f"{page}-{number}"
+            name = _row_name(page, number)
             row = self._store.get(name, retry=True)
             if row is None:
                 return
             yield name, row
 
-    async def _flush(self) -> None:
-        loop = asyncio.get_running_loop()
-        while self._waiting:
-            batch, self._waiting = self._waiting, []
-            try:
-                await loop.run_in_executor(self._writer, self._write, batch)
-            except Exception as error:
-                for entry in batch:
-                    if not entry.done.done():
-                        entry.done.set_exception(error)
-            else:
-                for entry in batch:
-                    if not entry.done.done():
-                        entry.done.set_result(None)
-
-    def _write(self, batch: list[_Entry]) -> None:
-        more: dict[str, bytearray] = {}
-        for entry in batch:
-            record = more.setdefault(entry.page, bytearray())
-            record += _HEADER.pack(entry.key, len(entry.stored)) + entry.stored
+    def _write(self, changes: _Pages, *, again: bool = False) -> None:
+        """In one transaction; `again` if some of it may be there already."""
         with self._store.transact(retry=True):
-            for page, records in more.items():
-                *_, (name, row) = [(f"{page}-0", b""), *self._rows(page)]
-                if len(row) > _ROW_BYTES:
-                    name, row = f"{page}-{int(name.rpartition('-')[2]) + 1}", b""
-                self._store.set(name, row + records, retry=True)
+            for page, changed in changes.items():
+                if gone := {key for key, stored in changed.items() if again or not stored}:
+                    self._delete(page, gone)
+                self._append(page, {key: stored for key, stored in changed.items() if stored})
 
-    def _delete(self, page: str, keys: frozenset[bytes]) -> None:
-        with self._store.transact(retry=True):
-            for name, row in list(self._rows(page)):
-                kept = [record for record in _records(row) if record[0] not in keys]
-                whole = b"".join(_HEADER.pack(key, len(reply)) + reply for key, reply in kept)
-                if whole != row:
-                    self._store.set(name, whole, retry=True)
+    def _append(self, page: str, replies: Mapping[bytes, bytes]) -> None:
+        for number in count():
+            name = _row_name(page, number)
+            row = self._store.get(name, b"", retry=True)
+            if len(row) <= _ROW_BYTES:
+                self._store.set(name, row + _row_of(replies.items()), retry=True)
+                return
+
+    def _delete(self, page: str, keys: Container[bytes]) -> None:
+        for name, row in list(self._rows(page)):
+            whole = _row_of(record for record in _records(row) if record[0] not in keys)
+            if whole != row:
+                self._store.set(name, whole, retry=True)
 
 
-class _Entry(NamedTuple):
-    """A reply on its way to the disk, and who waits for it."""
+def _row_name(page: str, number: int) -> str:
+    return f"{page}-{number}"
 
-    page: str
-    key: bytes
-    stored: bytes
-    done: asyncio.Future[None]
+
+def _row_of(records: Iterable[tuple[bytes, bytes]]) -> bytes:
+    return b"".join(_HEADER.pack(key, len(stored)) + stored for key, stored in records)
 
 
 def _records(row: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -10,8 +10,8 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -49,7 +49,6 @@ class Line:
 
     speaker: Speaker
     gate: Gate
-    timeout_s: float | None
     one_by_one: bool = False
     """Whether the judges of a response must speak one after the other."""
     dead: str | None = None
@@ -141,10 +140,12 @@ class Caller:
         key = (judge.model, response.prompt_id, response.id)
         return self._turns.setdefault(key, asyncio.Lock())
 
-    async def forget(self, asks: Sequence[Ask], page: str, replicate: int = 1) -> None:
+    def forget(self, asks: Sequence[Ask], page: str, replicate: int = 1) -> None:
         """Do not serve the replies to these asks again: they led to no result."""
-        with _unwritable_ends_the_run():
-            await self._cache.forget(page, [key_of(ask, replicate) for ask in asks])
+        try:
+            self._cache.forget(page, [key_of(ask, replicate) for ask in asks])
+        except Exception as error:
+            raise _unwritable(error) from None
 
     async def _try_again(
         self, model: str, line: Line, ask: Ask, entry: _Entry, fault: CallError
@@ -207,10 +208,11 @@ class Caller:
                 reply = await self._send(model, line, ask)
             if spent := reply.usage.input + reply.usage.output:
                 line.gate.settle(tokens, spent)
-            # The slot is held until the reply is on disk: a crash loses no more calls
-            # than may be in flight.
-            with _unwritable_ends_the_run():
-                await self._cache.put(*entry, reply)
+            # On disk before the slot is free: a crash loses no more calls than may be in flight.
+            try:
+                self._cache.put(*entry, reply)
+            except Exception as error:
+                raise _unwritable(error) from None
             return reply
 
     async def _send_within_budget(self, model: str, line: Line, ask: Ask, tokens: int) -> Reply:
@@ -233,14 +235,12 @@ class Caller:
         self.tally.made += 1
         began = time.monotonic()
         try:
-            async with asyncio.timeout(line.timeout_s):
-                reply = await line.speaker.reply(ask)
-        except TimeoutError:
+            reply = await line.speaker.reply(ask)
+        except TimeoutError as late:
             self._mind_silence(line)
             line.gate.pushed_back(began)
             self.tally.faults["timeout"] += 1
-            limit = "" if line.timeout_s is None else f" within {line.timeout_s:g} s"
-            raise CallError(f"no answer{limit}", kind="transient") from None
+            raise CallError(str(late) or "no answer in time", kind="transient") from None
         except CallError as error:
             self.tally.faults[_fault_name(error)] += 1
             if error.status is None and error.kind == "transient":
@@ -282,16 +282,12 @@ class Caller:
                 line.give_up(f"{line.lost_in_a_row} calls in a row were lost, the last to: {error}")
 
 
-@contextmanager
-def _unwritable_ends_the_run() -> Iterator[None]:
+def _unwritable(error: Exception) -> Abort:
     """Going on without the cache would mean to pay for what a rerun must pay for again."""
-    try:
-        yield
-    except Exception as error:
-        raise Abort(
-            f"the cache {default_folder()} cannot be written ({error}); see that there is "
-            "space and permission, then run the same command again"
-        ) from None
+    return Abort(
+        f"the cache {default_folder()} cannot be written ({error}); see that there is "
+        "space and permission, then run the same command again"
+    )
 
 
 def _require_alive(model: str, line: Line) -> None:

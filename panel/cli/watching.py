@@ -28,10 +28,8 @@ def watched(panel: Panel, what: str, total: int, folder: Path) -> Iterator[Score
     said.print(f"{what} × {len(panel.judges)} judges ({', '.join(panel.models)})", markup=False)
     if DEFAULT_MODEL in panel.models:
         said.print(NOTICE, style="yellow")
-    # What the imports made stays for good, and what a call makes is soon let go of: the
-    # collector need not look at the one, nor after the other as often as it does.
+    # What the imports made stays for good: the collector need not look at it again.
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
     progress = ScoreProgress(total, panel.prices)
     try:
         with progress:

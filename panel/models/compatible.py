@@ -14,18 +14,16 @@ import logging
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import Any
 
 import orjson
-from aiohttp import (
-    ClientConnectorCertificateError,
-    ClientError,
-)
+from aiohttp import ClientConnectorCertificateError, ClientError
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, ChatResult
-from pydantic import ConfigDict, Field, PrivateAttr, SecretStr, field_validator
+from pydantic import ConfigDict, Field, SecretStr, field_validator
 from yarl import URL
 
 from panel.models.complaints import (
@@ -73,9 +71,6 @@ class OpenAICompatible(BaseChatModel):
     timeout_s: float = Field(default=60.0, gt=0)
     seed: int | None = None
 
-    _wire: Wire = PrivateAttr()
-    _declined: set[str] = PrivateAttr(default_factory=set)
-
     @field_validator("base_url")
     @classmethod
     def _is_a_bare_address(cls, value: str) -> str:
@@ -98,12 +93,18 @@ class OpenAICompatible(BaseChatModel):
             raise ValueError("api_key holds a character that no key has, such as a space")
         return SecretStr(key) if key else None
 
-    def model_post_init(self, context: Any, /) -> None:
-        super().model_post_init(context)
-        endpoint = URL(self.base_url + "/chat/completions")
-        self._wire = Wire(endpoint, self.api_key, self.timeout_s)
-        if endpoint.host == "api.openai.com":
-            self._declined.add("max_tokens")
+    # Cached properties, since pydantic looks a private attribute up slowly.
+    @cached_property
+    def _endpoint(self) -> URL:
+        return URL(self.base_url + "/chat/completions")
+
+    @cached_property
+    def _wire(self) -> Wire:
+        return Wire(self._endpoint, self.api_key, self.timeout_s)
+
+    @cached_property
+    def _declined(self) -> set[str]:
+        return {"max_tokens"} if self._endpoint.host == "api.openai.com" else set()
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -121,6 +122,7 @@ class OpenAICompatible(BaseChatModel):
         Raises:
             CallError: no usable reply came. Where a 200 holds none, `status` is the one
                 that would have fitted: what the error in it names, else 502.
+            TimeoutError: none came within `timeout_s`.
         """
         started = time.perf_counter()
         completion = await self._complete(
@@ -181,11 +183,9 @@ class OpenAICompatible(BaseChatModel):
 
     async def _complete(self, payload: dict[str, Any]) -> dict[str, Any]:
         """The server's completion. Each turn of the loop sends one parameter fewer."""
-        # pydantic looks a private attribute up slowly: each only once a call.
-        wire, declined = self._wire, self._declined
         while True:
-            payload = without(payload, declined)
-            answer = await self._post(wire, payload)
+            payload = without(payload, self._declined)
+            answer = await self._post(payload)
             content = parsed(answer.body)
             if completion := completion_in(content, answer.status):
                 return completion
@@ -202,17 +202,17 @@ class OpenAICompatible(BaseChatModel):
             message = "%s at %s does not take %s; asking without it"
             logger.warning(message, self.model, self.base_url, declined)
 
-    async def _post(self, wire: Wire, payload: dict[str, Any]) -> Answer:
+    async def _post(self, payload: dict[str, Any]) -> Answer:
+        fault: CallError | TimeoutError
         try:
             data = orjson.dumps(payload, default=dict)
         except orjson.JSONEncodeError as error:
             fault = CallError(self._one_line(f"cannot be sent: {error}"), kind="rejected")
         else:
             try:
-                return await wire.exchange(data)
+                return await self._wire.exchange(data)
             except TimeoutError:
-                message = f"{self.base_url}: no answer within {self.timeout_s:g} s"
-                fault = CallError(message, kind="transient")
+                fault = TimeoutError(f"{self.base_url}: no answer within {self.timeout_s:g} s")
             except (ClientError, OSError) as error:
                 fault = self._unreachable(error)
         # Raised out here, the fault has no context either: aiohttp's errors hold the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -33,13 +34,17 @@ class LangChainSpeaker:
     """Puts asks to a LangChain chat model.
 
     `name` tells this model from others in the cache, together with what LangChain
-    itself says identifies it. `keep_prefix`: further asks will begin with the same block;
-    Anthropic's models are told to keep it, the others do so by themselves.
+    itself says identifies it. `timeout_s`, in seconds, is for one answer, whatever the chat
+    model's own is. `keep_prefix`: further asks will begin with the same block; Anthropic's
+    models are told to keep it, the others do so by themselves.
     """
 
-    def __init__(self, chat: BaseChatModel, name: str, keep_prefix: bool = False) -> None:
+    def __init__(
+        self, chat: BaseChatModel, name: str, *, timeout_s: float, keep_prefix: bool = False
+    ) -> None:
         self._chat = chat
         self._name = name
+        self._timeout_s = timeout_s
         self._marks = keep_prefix and "anthropic" in chat._llm_type
         self._structured: bool | None = None
 
@@ -65,10 +70,14 @@ class LangChainSpeaker:
     async def reply(self, ask: Ask) -> Reply:
         """Answer one ask; see `panel.models.speaker.Speaker`."""
         started = time.monotonic()
+        timer = asyncio.timeout(self._timeout_s)
         try:
-            message = await self._answer(ask)
+            async with timer:
+                message = await self._answer(ask)
         # Every provider's package raises its own.
         except Exception as error:
+            if timer.expired():
+                raise TimeoutError(f"no answer within {self._timeout_s:g} s") from None
             latency_s = time.monotonic() - started
             if reply := _unread(error, latency_s):
                 return reply

@@ -51,6 +51,7 @@ class Speaker(Protocol):
 
         Raises:
             CallError: no usable reply came; its kind says what that means.
+            TimeoutError: none came in time, which each speaker keeps itself.
         """
 
     async def aclose(self) -> None:

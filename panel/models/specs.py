@@ -151,7 +151,7 @@ def _init_chat_model(config: ModelConfig, key: str | None, keep_prefix: bool) ->
         # Scrubbed before it is shortened: half a key would not be recognised.
         reason = scrub(" ".join(str(error)[:20_000].split()), (key,) if key else ())[:300]
         raise ConfigurationError(f"{config.model} cannot be used: {reason}") from None
-    return LangChainSpeaker(chat, config.name, keep_prefix)
+    return LangChainSpeaker(chat, config.name, timeout_s=config.timeout, keep_prefix=keep_prefix)
 
 
 def missing_packages(provider: Provider) -> list[str]:

@@ -35,8 +35,8 @@ class Wire:
             TimeoutError, OSError, aiohttp.ClientError: none came. Their context may hold
                 the key.
         """
-        session = await self._session()
-        async with session.post(self._endpoint, data=data, allow_redirects=False) as response:
+        pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
+        async with pool.session.post(self._endpoint, data=data, allow_redirects=False) as response:
             return Answer(response.status, response.headers, await response.read())
 
     async def aclose(self) -> None:
@@ -47,19 +47,17 @@ class Wire:
         if pool := self._pools.get(asyncio.get_running_loop()):
             await pool.keeper.aclose()
 
-    async def _session(self) -> ClientSession:
-        """The running loop's session, opened on first use.
+    async def _open(self) -> _Pool:
+        """The running loop's connections, on first use.
 
         A session belongs to one loop. An asynchronous generator keeps it, because a loop
         that ends closes those of its generators that are still open.
         """
         loop = asyncio.get_running_loop()
-        pool = self._pools.get(loop)
-        if pool is None:
-            keeper = self._keep_session(loop)
-            # Nothing is awaited up to its yield, so no second caller gets in between.
-            pool = self._pools[loop] = _Pool(await anext(keeper), keeper)
-        return pool.session
+        keeper = self._keep_session(loop)
+        # Nothing is awaited up to its yield, so no second caller gets in between.
+        pool = self._pools[loop] = _Pool(await anext(keeper), keeper)
+        return pool
 
     async def _keep_session(
         self, loop: asyncio.AbstractEventLoop

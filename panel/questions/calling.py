@@ -69,7 +69,7 @@ async def _hold(caller: Caller, model: str, dialogue: Generator[Ask, Reply, T]) 
     except Unanswered as error:
         return Answer(None, f"{error.status}: {error}")
     except Unreadable as error:
-        await caller.forget(asks, page)
+        caller.forget(asks, page)
         return Answer(None, f"unparsed: {error}")
     finally:
         dialogue.close()

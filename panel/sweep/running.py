@@ -31,6 +31,7 @@ PROMPTS_IN_FLIGHT = 32
 
 Event = Variant | Answer | Judgment | Verdict | Comparison
 OnEvent = Callable[[Event], None]
+OnJudgment = Callable[[Judgment], None]
 
 
 class Gathered:
@@ -94,8 +95,8 @@ def means_of(
         gathered.usage[line] = gathered.usage.get(line, Usage()) + reply.usage
         return reply
 
-    async def forget(role: str, model: str, prompt: Prompt, asks: Sequence[Ask]) -> None:
-        await caller.forget(asks, caller.page(line_of(role, model), prompt.text))
+    def forget(role: str, model: str, prompt: Prompt, asks: Sequence[Ask]) -> None:
+        caller.forget(asks, caller.page(line_of(role, model), prompt.text))
 
     given: dict[str, list[str]] = {}
     if plan.responses is not None:
@@ -170,7 +171,7 @@ class Site:
     """What a panel lends to a sweep: its judges, and the means to call."""
 
     caller: Caller
-    judging: Callable[[Mapping[str, Response]], judging_floor.Means]
+    judging: Callable[[Mapping[str, Response], OnJudgment], judging_floor.Means]
     judges: Sequence[Judge]
     rubric: Rubric
     prices: Mapping[str, Price | None]
@@ -192,7 +193,6 @@ async def run_sweep(
     if out is not None:
         folder = SweepFolder(Path(out), site.manifest | plan.manifest())
     gathered, started = Gathered(), time.monotonic()
-    means = means_of(plan, site.judging(gathered.responses), site.caller, gathered, site.embedded)
 
     def take(event: Event) -> None:
         if folder is not None and isinstance(event, Judgment):
@@ -200,6 +200,9 @@ async def run_sweep(
         if on_event is not None:
             on_event(event)
         gathered.take(event)
+
+    judging = site.judging(gathered.responses, take)
+    means = means_of(plan, judging, site.caller, gathered, site.embedded)
 
     def finished(*, stopped: bool = False) -> Sweep:
         """What there is, and written; who has stopped a sweep need not wait for figures."""

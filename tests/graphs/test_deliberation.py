@@ -262,7 +262,7 @@ async def test_one_persuades_with_reasons() -> None:
         return says(2)
 
     panel = await JudgingPanel(answer, deliberation=Deliberation(rounds=1)).run()
-    later = {j.judge: j for j in panel.streamed if j.round == 2}
+    later = {j.judge: j for j in panel.told if j.round == 2}
     assert set(later) == set(JUDGES)
     assert all(j.scores == {"clarity": 2.0} for j in later.values())
     assert {judge.persona for judge in reasons} == {"bob", "cid"}
@@ -283,7 +283,7 @@ async def test_who_names_nothing_has_no_reason(words: str) -> None:
         return says(2 if peers_in(ask) or judge.persona == "ann" else 8)
 
     panel = await JudgingPanel(answer, deliberation=Deliberation(rounds=1)).run()
-    assert {j.changed_because for j in panel.streamed} == {None}
+    assert {j.changed_because for j in panel.told} == {None}
 
 
 async def test_all_of_one_mind_stop_after_the_first_round() -> None:
@@ -295,7 +295,7 @@ async def test_all_of_one_mind_stop_after_the_first_round() -> None:
     rules = Deliberation(rounds=3, until_settled=True)
     panel = await JudgingPanel(five, deliberation=rules).run()
     assert Counter(panel.asked) == Counter(JUDGES)
-    assert {j.round for j in panel.streamed} == {1}
+    assert {j.round for j in panel.told} == {1}
 
 
 async def test_it_stops_when_a_round_changes_nothing() -> None:
@@ -306,7 +306,7 @@ async def test_it_stops_when_a_round_changes_nothing() -> None:
 
     rules = Deliberation(rounds=5, until_settled=True)
     panel = await JudgingPanel(stubborn, deliberation=rules).run()
-    assert {j.round for j in panel.streamed} == {1, 2}
+    assert {j.round for j in panel.told} == {1, 2}
 
 
 @pytest.mark.parametrize("fault", ["unparsed", "failed", "refused"])
@@ -321,7 +321,7 @@ async def test_a_failed_revision_keeps_the_earlier_judgment(fault: str) -> None:
         return Reply("no numbers at all") if fault == "unparsed" else Reply("", refusal="no")
 
     panel = await JudgingPanel(answer, deliberation=Deliberation(rounds=1)).run()
-    kept = [j for j in panel.streamed if j.kept]
+    kept = [j for j in panel.told if j.kept]
     assert {(j.judge.persona, j.round, j.status, j.kept) for j in kept} == {
         ("bob", 2, "scored", fault)
     }
@@ -342,7 +342,7 @@ async def test_who_failed_at_first_is_neither_shown_nor_asked_again() -> None:
         return says(5)
 
     panel = await JudgingPanel(answer, deliberation=Deliberation(rounds=1)).run()
-    assert {j.judge.persona for j in panel.streamed if j.round == 2} == {"ann", "bob"}
+    assert {j.judge.persona for j in panel.told if j.round == 2} == {"ann", "bob"}
     assert panel.verdict is not None
     assert panel.verdict.n_judges == 4
     assert panel.verdict.n_asked == 6

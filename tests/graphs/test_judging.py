@@ -55,14 +55,14 @@ def says(score: int | None, abstained: bool = False) -> Reply:
 
 @dataclass
 class Panel:
-    """A run of the graph: what was asked, forgotten, streamed and concluded, in order."""
+    """A run of the graph: what was asked, forgotten, told and concluded, in order."""
 
     answer: Callable[[Judge, Ask], Awaitable[Reply]]
     judges: Sequence[Judge] = field(default_factory=lambda: JUDGES)
     asked: list[Judge] = field(default_factory=list)
     events: list[tuple[str, Judge]] = field(default_factory=list)
     forgotten: list[tuple[Judge, int]] = field(default_factory=list)
-    streamed: list[Judgment] = field(default_factory=list)
+    told: list[Judgment] = field(default_factory=list)
     verdict: Verdict | None = None
     kept: list[Judgment] = field(default_factory=list)
     deliberation: Deliberation | None = None
@@ -82,9 +82,13 @@ class Panel:
         yield
         self.events.append(("turned", judge))
 
-    async def _forget(self, judge: Judge, response: Response, asks: Sequence[Ask]) -> None:
+    def _forget(self, judge: Judge, response: Response, asks: Sequence[Ask]) -> None:
         assert response is RESPONSE
         self.forgotten.append((judge, len(asks)))
+
+    def _tell(self, judgment: Judgment) -> None:
+        self.told.append(judgment)
+        self.events.append(("told", judgment.judge))
 
     async def run(self) -> Panel:
         """Judge the response."""
@@ -96,25 +100,17 @@ class Panel:
             ask=self._ask,
             turn=self._turn,
             forget=self._forget,
+            tell=self._tell,
             deliberation=self.deliberation,
         )
         graph = judging_graph(deliberating=self.deliberation is not None)
-        async for mode, chunk in graph.astream(  # type: ignore[call-overload]
-            {"response": "k"},
-            context=means,
-            stream_mode=["custom", "values"],
-        ):
-            if mode == "custom":
-                self.streamed.append(chunk)
-                self.events.append(("streamed", chunk.judge))
-            else:
-                self.kept = chunk.get("judgments", [])
-                self.verdict = chunk.get("verdict")
+        state = await graph.ainvoke({"response": "k"}, context=means)  # type: ignore[arg-type]
+        self.kept, self.verdict = state["judgments"], state["verdict"]
         return self
 
     def status(self) -> dict[str, str]:
-        """The status of each judge that was streamed, by persona and model."""
-        return {f"{j.judge.persona} {j.judge.model}": j.status for j in self.streamed}
+        """The status of each judge that was told, by persona and model."""
+        return {f"{j.judge.persona} {j.judge.model}": j.status for j in self.told}
 
 
 async def five(judge: Judge, ask: Ask) -> Reply:
@@ -133,9 +129,9 @@ async def test_every_judge_is_asked_once() -> None:
 
     panel = await Panel(answer).run()
     assert Counter(panel.asked) == Counter(JUDGES)
-    assert {j.judge.id: j.scores["clarity"] for j in panel.streamed} == scores
-    assert {j.status for j in panel.streamed} == {"scored"}
-    assert all((j.prompt_id, j.id, j.system) == ("p1", "r1", "human") for j in panel.streamed)
+    assert {j.judge.id: j.scores["clarity"] for j in panel.told} == scores
+    assert {j.status for j in panel.told} == {"scored"}
+    assert all((j.prompt_id, j.id, j.system) == ("p1", "r1", "human") for j in panel.told)
     # (1 + … + 6) / 6; squares 2 · (2.5² + 1.5² + 0.5²) = 17.5; sd = sqrt(17.5 / 5)
     assert panel.verdict is not None
     summary = panel.verdict.dimensions["clarity"]
@@ -193,7 +189,7 @@ async def test_a_judge_speaks_within_its_turn() -> None:
 
     panel = await Panel(answer).run()
     for judge in JUDGES:
-        assert [name for name, who in panel.events if who == judge and name != "streamed"] == [
+        assert [name for name, who in panel.events if who == judge and name != "told"] == [
             "turn",
             "asked",
             "answered",
@@ -208,7 +204,7 @@ async def test_judgments_stream_one_by_one() -> None:
     two_are_out = asyncio.Event()
 
     class Watched(list[Judgment]):
-        """What was streamed, telling when it holds two."""
+        """What was told, telling when it holds two."""
 
         def append(self, judgment: Judgment) -> None:
             super().append(judgment)
@@ -220,8 +216,8 @@ async def test_judgments_stream_one_by_one() -> None:
             await asyncio.wait_for(two_are_out.wait(), 10)
         return says(5)
 
-    panel = await Panel(answer, JUDGES[:3], streamed=Watched()).run()
-    assert [j.judge.persona for j in panel.streamed] == ["ann", "bob", "cid"]
+    panel = await Panel(answer, JUDGES[:3], told=Watched()).run()
+    assert [j.judge.persona for j in panel.told] == ["ann", "bob", "cid"]
     assert set(panel.status().values()) == {"scored"}
 
 
@@ -235,9 +231,7 @@ async def test_a_failing_model_leaves_the_others() -> None:
         return says(6)
 
     panel = await Panel(answer).run()
-    by_model = {
-        model: [j for j in panel.streamed if j.judge.model == model] for model in ("m1", "m2")
-    }
+    by_model = {model: [j for j in panel.told if j.judge.model == model] for model in ("m1", "m2")}
     assert [j.status for j in by_model["m1"]] == ["scored"] * 3
     assert [j.status for j in by_model["m2"]] == ["failed"] * 3
     assert {j.error for j in by_model["m2"]} == {"m2: 503 after 5 attempts"}
@@ -258,7 +252,7 @@ async def test_skipped() -> None:
         return says(5)
 
     panel = await Panel(answer).run()
-    (skipped,) = [j for j in panel.streamed if j.status == "skipped"]
+    (skipped,) = [j for j in panel.told if j.status == "skipped"]
     assert skipped.judge == JUDGES[1]
     assert skipped.error == "the cap is reached"
     assert skipped.usage == Usage()
@@ -278,7 +272,7 @@ async def test_an_unexpected_exception_is_a_failed_judgment() -> None:
 
     panel = await Panel(answer).run()
     assert Counter(panel.status().values()) == {"scored": 5, "failed": 1}
-    (failed,) = [j for j in panel.streamed if j.status == "failed"]
+    (failed,) = [j for j in panel.told if j.status == "failed"]
     assert failed.judge == JUDGES[1]
     assert failed.error == "ZeroDivisionError: by nought"
 
@@ -344,7 +338,7 @@ async def test_an_answer_paid_for_is_kept_where_the_second_fails() -> None:
         return Reply("Five.", usage=Usage(input=3, output=1))
 
     panel = await Panel(answer, JUDGES[:1]).run()
-    (judgment,) = panel.streamed
+    (judgment,) = panel.told
     assert judgment.status == "failed"
     assert judgment.usage == Usage(input=3, output=1)
     assert panel.forgotten == []
@@ -359,7 +353,7 @@ async def test_usage_and_latency_are_of_the_whole_dialogue() -> None:
         return Reply("Five.", usage=Usage(10, 4, 1), latency_s=0.25, cached=True)
 
     panel = await Panel(answer, JUDGES[:1]).run()
-    (judgment,) = panel.streamed
+    (judgment,) = panel.told
     # 10 + 1 in, 4 of them cached, 1 + 2 out; a quarter and half a second
     assert judgment.usage == Usage(11, 4, 3)
     assert judgment.latency_s == pytest.approx(0.75)
@@ -373,13 +367,13 @@ async def test_a_judgment_from_the_cache_says_so() -> None:
         return Reply('{"clarity": 5, "abstained": false}', cached=True)
 
     panel = await Panel(answer, JUDGES[:1]).run()
-    assert panel.streamed[0].cached
+    assert panel.told[0].cached
 
 
 async def test_the_state_holds_no_texts() -> None:
     """Raw texts leave by the stream and stay out of the state, as does the response's text."""
     panel = await Panel(five).run()
-    assert all(j.raw == says(5).text for j in panel.streamed)
+    assert all(j.raw == says(5).text for j in panel.told)
     assert len(panel.kept) == 6
     assert all(j.raw == "" and j.rationale is None for j in panel.kept)
     assert "canary" not in repr(panel.kept) + repr(panel.verdict)
@@ -415,4 +409,4 @@ async def test_cancellation_passes_through() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert panel.streamed == []
+    assert panel.told == []

@@ -72,14 +72,14 @@ async def truly(judge: Judge, ask: Ask) -> Reply:
 
 @dataclass
 class Panel:
-    """A run of the graph: what was asked, forgotten, streamed and concluded."""
+    """A run of the graph: what was asked, forgotten, told and concluded."""
 
     judges: Sequence[Judge]
     answer: Callable[[Judge, Ask], Awaitable[Reply]] = truly
     seed: int = 0
     asked: list[tuple[Judge, str, Ask]] = field(default_factory=list)
     forgotten: list[tuple[Judge, str, int]] = field(default_factory=list)
-    streamed: list[Judgment] = field(default_factory=list)
+    told: list[Judgment] = field(default_factory=list)
     kept: list[Judgment] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
 
@@ -91,7 +91,7 @@ class Panel:
     async def _turn(self, judge: Judge, response: Response) -> AsyncIterator[None]:
         yield
 
-    async def _forget(self, judge: Judge, response: Response, asks: Sequence[Ask]) -> None:
+    def _forget(self, judge: Judge, response: Response, asks: Sequence[Ask]) -> None:
         self.forgotten.append((judge, response.id, len(asks)))
 
     async def run(self, keys: Sequence[str] = ("3", "1", "2")) -> Panel:
@@ -104,23 +104,19 @@ class Panel:
             ask=self._ask,
             turn=self._turn,
             forget=self._forget,
+            tell=self.told.append,
             seed=self.seed,
         )
-        async for mode, chunk in comparing_graph().astream(  # type: ignore[call-overload]
-            {"responses": tuple(keys)}, context=means, stream_mode=["custom", "values"]
-        ):
-            if mode == "custom":
-                self.streamed.append(chunk)
-            else:
-                self.kept = chunk.get("judgments", [])
-                self.verdicts = chunk.get("verdicts", [])
+        given = {"responses": tuple(keys)}
+        state = await comparing_graph().ainvoke(given, context=means)  # type: ignore[arg-type]
+        self.kept, self.verdicts = state["judgments"], state["verdicts"]
         return self
 
     def of(self, persona: str, model: str = "m1") -> dict[str, Judgment]:
         """A judge's judgments by the response's id."""
         return {
             one.id: one
-            for one in self.streamed
+            for one in self.told
             if (one.judge.persona, one.judge.model) == (persona, model)
         }
 
@@ -130,7 +126,7 @@ async def test_every_judge_judges_every_response(elicitation: str, calls: int) -
     """One call, or k (k − 1), bring a judgment of each response by each judge, and a verdict."""
     panel = await Panel(judges(elicitation)).run()
     assert len(panel.asked) == 4 * calls
-    assert Counter(one.judge for one in panel.streamed) == dict.fromkeys(panel.judges, 3)
+    assert Counter(one.judge for one in panel.told) == dict.fromkeys(panel.judges, 3)
     for own in (panel.of(persona, model) for persona in PERSONAS for model in ("m1", "m2")):
         # Worth 1 is preferred to neither of the others, 2 to one, 3 to both.
         assert {name: one.scores for name, one in own.items()} == {
@@ -150,11 +146,11 @@ async def test_every_judge_judges_every_response(elicitation: str, calls: int) -
 async def test_usage_is_counted_once(elicitation: str) -> None:
     """What the calls took is shared out so that the judgments add up to it, to the token."""
     panel = await Panel(judges(elicitation)).run()
-    total = sum((one.usage for one in panel.streamed), Usage())
+    total = sum((one.usage for one in panel.told), Usage())
     n = len(panel.asked)
     assert total == Usage(input=10 * n, cached=4 * n, output=5 * n)
-    assert sum(one.latency_s for one in panel.streamed) == pytest.approx(0.5 * n)
-    assert all(one.usage.cached <= one.usage.input for one in panel.streamed)
+    assert sum(one.latency_s for one in panel.told) == pytest.approx(0.5 * n)
+    assert all(one.usage.cached <= one.usage.input for one in panel.told)
     # One of three responses never bears the whole of a call.
     assert max(one.usage.output for one in panel.of("ann").values()) < 5 * n / 4
 

@@ -92,7 +92,7 @@ class World:
         self.judged.append("".join(ask.blocks))
         return Reply('{"clarity": 4}' if "insist" in response.text else '{"clarity": 7}')
 
-    async def forget(self, *_: Any) -> None:
+    def forget(self, *_: Any) -> None:
         """Nothing is kept here."""
 
     async def run(self, desk: Any = None) -> None:
@@ -109,6 +109,7 @@ class World:
                 ask=self.ask,
                 turn=turn,
                 forget=self.forget,
+                tell=self.streamed.append,
             ),
             framings=FRAMINGS,
             prompts={"p": PROMPT},

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import pickle
+import resource
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 from panel.calls.cache import ENVIRONMENT_VARIABLE, ReplyCache, default_folder, key_of, page_of
+from panel.calls.journal import journals_in
 from panel.errors import ConfigurationError
 from rubrics import Ask, Position, Reply, Usage
 
@@ -46,19 +48,19 @@ def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
 
 def process(source: str, *arguments: str) -> subprocess.Popen[str]:
     preamble = (
-        "import asyncio, sys\n"
+        "import sys\n"
         "from pathlib import Path\n"
         "from panel.calls.cache import ReplyCache\n"
         "from rubrics import Reply\n"
     )
     command = [sys.executable, "-c", preamble + source, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 # What is kept
 
 
-async def test_a_reply_comes_back_as_it_was(cache: ReplyCache) -> None:
+def test_a_reply_comes_back_as_it_was(cache: ReplyCache) -> None:
     """Text in any script, log-probabilities to the last bit and usage survive; only `cached`
     differs."""
     full = replace(
@@ -71,146 +73,223 @@ async def test_a_reply_comes_back_as_it_was(cache: ReplyCache) -> None:
             Position(" ", ()),
         ),
     )
-    await cache.put("page", KEY, full)
+    cache.put("page", KEY, full)
     assert cache.get("page", KEY) == replace(full, cached=True)
 
 
-async def test_what_is_not_there_is_none(cache: ReplyCache) -> None:
+def test_what_is_not_there_is_none(cache: ReplyCache) -> None:
     """An unknown key is no reply and no error."""
     assert cache.get("page", KEY) is None
     assert not cache.has("page", KEY)
 
 
-async def test_a_large_reply_comes_back(cache: ReplyCache) -> None:
+def test_a_large_reply_comes_back(cache: ReplyCache) -> None:
     """A reply of several hundred kilobytes that does not compress comes back."""
     large = replace(REPLY, text=os.urandom(200_000).hex())
-    await cache.put("page", KEY, large)
+    cache.put("page", KEY, large)
     assert cache.get("page", KEY) == replace(large, cached=True)
 
 
-async def test_a_long_page_goes_on_in_further_rows(tmp_path: Path) -> None:
-    """Fifty replies of about 4 kB fill several rows of at most 64 kB and one reply more, and
-    each is found again, also by the next run."""
+def test_a_long_page_goes_on_in_further_rows(tmp_path: Path) -> None:
+    """Fifty replies of about 5 kB, ten a run, fill several rows of at most 64 kB and a run's more,
+    and each is found again, also by the next run."""
     replies = {bytes([n]) * 32: replace(REPLY, text=os.urandom(4_000).hex()) for n in range(50)}
-    with closing(ReplyCache(tmp_path)) as first:
-        for key, reply in replies.items():
-            await first.put("page", key, reply)
-        assert first.get("page", bytes([49]) * 32) is not None
+    for run in range(5):
+        with closing(ReplyCache(tmp_path)) as one:
+            for n in range(10 * run, 10 * run + 10):
+                one.put("page", bytes([n]) * 32, replies[bytes([n]) * 32])
+            assert one.get("page", bytes([n]) * 32) is not None
     sizes = [len(value) for (value,) in rows(tmp_path, "SELECT value FROM Cache")]
     assert len(sizes) >= 3
-    assert max(sizes) < 65_536 + 5_000
+    assert max(sizes) < 65_536 + 55_000
     with closing(ReplyCache(tmp_path)) as second:
         for key, reply in replies.items():
             assert second.get("page", key) == replace(reply, cached=True)
-        await second.forget("page", [bytes([0]) * 32, bytes([49]) * 32])
+        second.forget("page", [bytes([0]) * 32, bytes([49]) * 32])
         assert [second.has("page", key) for key in replies] == [False, *[True] * 48, False]
 
 
-async def test_a_reply_put_again_takes_the_place_of_the_first(tmp_path: Path) -> None:
+def test_a_reply_put_again_takes_the_place_of_the_first(tmp_path: Path) -> None:
     """Of two replies under one key the later is served, now and by the next run."""
     with closing(ReplyCache(tmp_path)) as first:
-        await first.put("page", KEY, REPLY)
-        await first.put("page", KEY, replace(REPLY, text="later"))
+        first.put("page", KEY, REPLY)
+        first.put("page", KEY, replace(REPLY, text="later"))
     with closing(ReplyCache(tmp_path)) as second:
         kept = second.get("page", KEY)
         assert kept is not None
         assert kept.text == "later"
 
 
-async def test_pages_are_kept_apart(cache: ReplyCache) -> None:
+def test_pages_are_kept_apart(cache: ReplyCache) -> None:
     """A key of one page is not found on another."""
-    await cache.put("page", KEY, REPLY)
+    cache.put("page", KEY, REPLY)
     assert cache.get("another", KEY) is None
 
 
-async def test_it_survives_reopening(tmp_path: Path) -> None:
+def test_it_survives_reopening(tmp_path: Path) -> None:
     """A reply is there for the next run."""
     with closing(ReplyCache(tmp_path)) as first:
-        await first.put("page", KEY, REPLY)
+        first.put("page", KEY, REPLY)
     with closing(ReplyCache(tmp_path)) as second:
         assert second.has("page", KEY)
         assert second.get("page", KEY) == replace(REPLY, cached=True)
 
 
-async def test_what_is_forgotten_is_gone_for_good(tmp_path: Path) -> None:
+def test_what_is_forgotten_is_gone_for_good(tmp_path: Path) -> None:
     """A forgotten reply is neither served nor found by the next run; its neighbour is."""
     with closing(ReplyCache(tmp_path)) as first:
-        await first.put("page", BAD, REPLY)
-        await first.put("page", GOOD, REPLY)
-        await first.forget("page", [BAD, KEY])
+        first.put("page", BAD, REPLY)
+        first.put("page", GOOD, REPLY)
+        first.forget("page", [BAD, KEY])
         assert first.get("page", BAD) is None
     with closing(ReplyCache(tmp_path)) as second:
         assert second.get("page", BAD) is None
         assert second.get("page", GOOD) is not None
 
 
-async def test_a_hundred_at_once_share_their_commits(
-    cache: ReplyCache, monkeypatch: pytest.MonkeyPatch
+def test_a_hundred_replies_share_a_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 100 concurrent puts none is lost, and they take far fewer transactions than puts."""
+    """Of 100 replies put one after the other none is lost, and a transaction or two take them."""
     commits = 0
-    write = cache._write
-
-    def counted(batch: list[Any]) -> None:
-        nonlocal commits
-        commits += 1
-        write(batch)
-
-    monkeypatch.setattr(cache, "_write", counted)
-    await asyncio.gather(
-        *(cache.put(f"p{n % 7}", bytes([n]) * 32, replace(REPLY, text=str(n))) for n in range(100))
-    )
-    assert [getattr(cache.get(f"p{n % 7}", bytes([n]) * 32), "text", None) for n in range(100)] == [
-        str(n) for n in range(100)
-    ]
-    assert commits <= 3
-
-
-async def test_a_put_that_nobody_awaits_any_more_is_still_written(cache: ReplyCache) -> None:
-    """Cancelling a put loses neither its reply nor those that share its commit."""
-    given_up = asyncio.create_task(cache.put("page", BAD, REPLY))
-    kept = asyncio.create_task(cache.put("page", GOOD, REPLY))
-    await asyncio.sleep(0)
-    given_up.cancel()
-    await kept
-    assert cache.get("page", BAD) is not None
-    assert cache.get("page", GOOD) is not None
-
-
-async def test_a_write_that_fails_is_told_to_whoever_waits(tmp_path: Path) -> None:
-    """When the files cannot be written every put of the commit raises, instead of claiming to
-    have kept its reply."""
     with closing(ReplyCache(tmp_path)) as cache:
-        with closing(sqlite3.connect(tmp_path / "cache.db")) as database:
-            database.execute("ALTER TABLE Cache RENAME TO elsewhere")
-            database.commit()
-        outcomes = await asyncio.gather(
-            *(cache.put("page", bytes([n]) * 32, REPLY) for n in range(3)), return_exceptions=True
-        )
-        assert [type(outcome) for outcome in outcomes] == [sqlite3.OperationalError] * 3
+        write = cache._write
 
+        def counted(changes: Any) -> None:
+            nonlocal commits
+            commits += 1
+            write(changes)
 
-async def test_closing_writes_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replies that arrive while a batch is being written, and whose run is then cancelled, are on
-    disk all the same."""
-    cache = ReplyCache(tmp_path)
-    write = cache._write
-
-    def slow(batch: list[Any]) -> None:
-        time.sleep(0.3)
-        write(batch)
-
-    monkeypatch.setattr(cache, "_write", slow)
-    puts = [asyncio.create_task(cache.put("page", bytes([n]) * 32, REPLY)) for n in range(5)]
-    await asyncio.sleep(0.1)
-    puts += [asyncio.create_task(cache.put("page", bytes([n]) * 32, REPLY)) for n in range(5, 10)]
-    await asyncio.sleep(0.01)
-    for put in puts:
-        put.cancel()
-    cache.close()
-    await asyncio.gather(*puts, return_exceptions=True)
+        monkeypatch.setattr(cache, "_write", counted)
+        for n in range(100):
+            cache.put(f"p{n % 7}", bytes([n]) * 32, replace(REPLY, text=str(n)))
+        assert {n: text_at(cache, n) for n in range(100)} == {n: str(n) for n in range(100)}
+    assert 1 <= commits <= 2
     with closing(ReplyCache(tmp_path)) as again:
-        assert all(again.has("page", bytes([n]) * 32) for n in range(10))
+        assert {n: text_at(again, n) for n in range(100)} == {n: str(n) for n in range(100)}
+
+
+def text_at(cache: ReplyCache, n: int) -> str | None:
+    return getattr(cache.get(f"p{n % 7}", bytes([n]) * 32), "text", None)
+
+
+@pytest.mark.parametrize("stage", ["waiting", "being written", "written"])
+def test_a_reply_is_served_at_every_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """A reply is found while it waits, while it is being written and after, also once its page
+    is no longer in mind; and so is that another was dropped."""
+    monkeypatch.setattr("panel.calls.cache._GATHER_S", 60 if stage == "waiting" else 0.01)
+    with closing(ReplyCache(tmp_path)) as cache:
+        begun, go_on, write = threading.Event(), threading.Event(), cache._write
+
+        def slow(changes: Any) -> None:
+            begun.set()
+            assert go_on.wait(10)
+            write(changes)
+
+        monkeypatch.setattr(cache, "_write", slow)
+        cache.put("page", GOOD, REPLY)
+        cache.put("page", BAD, REPLY)
+        cache.forget("page", [BAD])
+        if stage != "waiting":
+            assert begun.wait(10)
+        if stage == "written":
+            go_on.set()
+            until(lambda: not journals_in(tmp_path))
+        for n in range(200):
+            cache.has(f"another {n}", KEY)
+        assert cache.get("page", GOOD) == replace(REPLY, cached=True)
+        assert not cache.has("page", BAD)
+        assert cache.get("page", BAD) is None
+        go_on.set()
+
+
+def until(true: Callable[[], object]) -> None:
+    limit = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
+def test_a_put_that_does_not_fit_on_the_disk_says_so(tmp_path: Path) -> None:
+    """When a reply does not fit, its put raises instead of claiming to have kept it; those before
+    it are there for the next run."""
+    with closing(ReplyCache(tmp_path)) as cache:
+        cache.put("page", GOOD, REPLY)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        size = journals_in(tmp_path)[0].stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40, limits[1]))
+        try:
+            with pytest.raises(OSError, match=r"only 40 of \d+ bytes"):
+                cache.put("page", BAD, REPLY)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        left = journals_in(tmp_path)[0].read_bytes()
+    (tmp_path / "left.journal").write_bytes(left)
+    with closing(ReplyCache(tmp_path)) as again:
+        assert again.has("page", GOOD)
+        assert not again.has("page", BAD)
+
+
+def test_a_database_that_cannot_be_written_is_told_to_who_comes_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """When the database cannot be written the next put raises, closing says where the replies
+    are, and they are there once it can be."""
+    monkeypatch.setattr("panel.calls.cache._GATHER_S", 0.01)
+    with closing(ReplyCache(tmp_path)) as cache:
+        rename(tmp_path, "Cache", "elsewhere")
+        cache.put("page", GOOD, REPLY)
+        until(lambda: cache._fault is not None)
+        with pytest.raises(sqlite3.OperationalError):
+            cache.put("page", BAD, REPLY)
+    assert f"{tmp_path} (no such table: Cache). They are in a journal" in caplog.text
+    rename(tmp_path, "elsewhere", "Cache")
+    with closing(ReplyCache(tmp_path)) as again:
+        assert again.has("page", GOOD)
+
+
+def rename(folder: Path, table: str, name: str) -> None:
+    with closing(sqlite3.connect(folder / "cache.db")) as database:
+        database.execute(f"ALTER TABLE {table} RENAME TO {name}")
+        database.commit()
+
+
+def test_closing_moves_what_waits_and_leaves_no_journal(tmp_path: Path) -> None:
+    """Once a cache is closed its replies are in the database and its journal is gone, without a
+    wait for more of them."""
+    cache = ReplyCache(tmp_path)
+    cache.put("page", KEY, REPLY)
+    assert len(journals_in(tmp_path)) == 1
+    cache.close()
+    assert journals_in(tmp_path) == []
+    assert len(rows(tmp_path, "SELECT value FROM Cache")) == 1
+
+
+def test_what_another_process_left_is_taken_over(tmp_path: Path) -> None:
+    """A journal that lies in the folder is read, what was dropped in it too, and read again it
+    adds nothing; it is removed only once it is nobody's."""
+    with closing(ReplyCache(tmp_path / "theirs")) as theirs:
+        theirs.put("page", GOOD, REPLY)
+        theirs.put("page", BAD, REPLY)
+        theirs.forget("page", [BAD])
+        left = journals_in(tmp_path / "theirs")[0].read_bytes()
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    journal = mine / "left.journal"
+    journal.write_bytes(left)
+    for _ in range(2):
+        with closing(ReplyCache(mine)) as cache:
+            assert cache.has("page", GOOD)
+            assert not cache.has("page", BAD)
+        assert journals_in(mine) == [journal]
+    ((row,),) = rows(mine, "SELECT value FROM Cache")
+    assert row.count(GOOD) == 1
+    os.utime(journal, (time.time() - 3600,) * 2)
+    with closing(ReplyCache(mine)) as cache:
+        assert cache.has("page", GOOD)
+    assert journals_in(mine) == []
 
 
 # Keys
@@ -277,15 +356,13 @@ def test_the_key_is_the_same_in_another_process() -> None:
 def test_two_processes_writing_at_once_lose_nothing(tmp_path: Path) -> None:
     """Two processes put 300 replies each into one folder, and all 600 are there."""
     source = (
-        "async def main():\n"
-        "    cache = ReplyCache(Path(sys.argv[1]))\n"
-        "    name = sys.argv[2]\n"
-        "    for start in range(0, 300, 10):\n"
-        "        await asyncio.gather(*(\n"
-        "            cache.put(f'p{n % 5}', f'{name}{n}'.encode().ljust(32), Reply(str(n)))\n"
-        "            for n in range(start, start + 10)))\n"
-        "    cache.close()\n"
-        "asyncio.run(main())\n"
+        "import panel.calls.cache\n"
+        "panel.calls.cache._GATHER_S = 0.001\n"
+        "cache = ReplyCache(Path(sys.argv[1]))\n"
+        "name = sys.argv[2]\n"
+        "for n in range(300):\n"
+        "    cache.put(f'p{n % 5}', f'{name}{n}'.encode().ljust(32), Reply(str(n)))\n"
+        "cache.close()\n"
     )
     writers = [process(source, str(tmp_path), name) for name in "ab"]
     for writer in writers:
@@ -303,12 +380,10 @@ def test_two_processes_writing_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_what_put_returned_from_outlives_a_kill(tmp_path: Path) -> None:
     """A process killed with SIGKILL right after put returned has lost nothing."""
     source = (
-        "async def main():\n"
-        "    cache = ReplyCache(Path(sys.argv[1]))\n"
-        "    await cache.put('page', bytes(32), Reply('paid for'))\n"
-        "    print('kept', flush=True)\n"
-        "    await asyncio.Event().wait()\n"
-        "asyncio.run(main())\n"
+        "cache = ReplyCache(Path(sys.argv[1]))\n"
+        "cache.put('page', bytes(32), Reply('paid for'))\n"
+        "print('kept', flush=True)\n"
+        "sys.stdin.read()\n"
     )
     writer = process(source, str(tmp_path))
     assert writer.stdout is not None
@@ -333,12 +408,12 @@ class Trap:
         return os.mkdir, (str(self.sign),)
 
 
-async def test_a_planted_pickle_is_refused(tmp_path: Path) -> None:
+def test_a_planted_pickle_is_refused(tmp_path: Path) -> None:
     """A row that somebody else wrote as a pickle raises and runs none of its code."""
     sign = tmp_path / "executed"
     folder = tmp_path / "cache"
     with closing(ReplyCache(folder)) as cache:
-        await cache.put("page", KEY, REPLY)
+        cache.put("page", KEY, REPLY)
     planted = pickle.dumps(Trap(sign))
     with closing(sqlite3.connect(folder / "cache.db")) as database:
         database.execute("UPDATE Cache SET mode = 4, value = ?", (planted,))
@@ -350,32 +425,32 @@ async def test_a_planted_pickle_is_refused(tmp_path: Path) -> None:
     assert sign.exists()
 
 
-async def test_a_planted_pickle_in_the_raw_is_not_unpickled(tmp_path: Path) -> None:
+def test_a_planted_pickle_in_the_raw_is_not_unpickled(tmp_path: Path) -> None:
     """A pickle in place of the bytes of a reply is no reply, and runs none of its code: the
     model is asked again."""
     sign = tmp_path / "executed"
     folder = tmp_path / "cache"
     with closing(ReplyCache(folder)) as cache:
-        await cache.put("page", KEY, REPLY)
-        with closing(sqlite3.connect(folder / "cache.db")) as database:
-            planted = pickle.dumps(Trap(sign))
-            header = KEY + len(planted).to_bytes(4, "big")
-            database.execute("UPDATE Cache SET value = ?", (header + planted,))
-            database.commit()
+        cache.put("page", KEY, REPLY)
+    with closing(sqlite3.connect(folder / "cache.db")) as database:
+        planted = pickle.dumps(Trap(sign))
+        header = KEY + len(planted).to_bytes(4, "big")
+        database.execute("UPDATE Cache SET value = ?", (header + planted,))
+        database.commit()
     with closing(ReplyCache(folder)) as cache:
         assert cache.get("page", KEY) is None
-        await cache.put("page", KEY, REPLY)
+        cache.put("page", KEY, REPLY)
     with closing(ReplyCache(folder)) as cache:
         assert cache.get("page", KEY) == replace(REPLY, cached=True)
     assert not sign.exists()
 
 
 @pytest.mark.parametrize("length", range(0, 200, 7))
-async def test_a_row_cut_short_costs_only_what_is_cut(tmp_path: Path, length: int) -> None:
+def test_a_row_cut_short_costs_only_what_is_cut(tmp_path: Path, length: int) -> None:
     """Whatever is left of a row, what is whole in it is served and the rest is not there."""
     with closing(ReplyCache(tmp_path)) as cache:
-        await cache.put("page", GOOD, Reply("1"))
-        await cache.put("page", BAD, REPLY)
+        cache.put("page", GOOD, Reply("1"))
+        cache.put("page", BAD, REPLY)
     ((whole,),) = rows(tmp_path, "SELECT value FROM Cache")
     first = 36 + int.from_bytes(whole[32:36], "big")
     with closing(sqlite3.connect(tmp_path / "cache.db")) as database:
@@ -386,11 +461,11 @@ async def test_a_row_cut_short_costs_only_what_is_cut(tmp_path: Path, length: in
         assert (cache.get("page", BAD) is not None) == (length >= len(whole))
 
 
-async def test_nothing_on_disk_is_a_pickle(tmp_path: Path) -> None:
+def test_nothing_on_disk_is_a_pickle(tmp_path: Path) -> None:
     """Every key is raw text and every value raw bytes of JSON, compressed where it is long."""
     with closing(ReplyCache(tmp_path)) as cache:
-        await cache.put(page_of(PARAMETERS, "essay"), KEY, REPLY)
-        await cache.put("large", KEY, replace(REPLY, text=os.urandom(200_000).hex()))
+        cache.put(page_of(PARAMETERS, "essay"), KEY, REPLY)
+        cache.put("large", KEY, replace(REPLY, text=os.urandom(200_000).hex()))
     found = rows(tmp_path, "SELECT key, raw, mode, value FROM Cache")
     assert {(type(key), raw, mode) for key, raw, mode, _ in found} == {(str, 1, 1)}
     # After 32 bytes of key and 4 of length: JSON, and zlib's mark at level 1.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -131,7 +132,8 @@ def test_ctrl_c_ends_at_once_and_the_same_command_goes_on(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system takes root")
 def test_a_full_disk_stops_the_run_with_what_to_do(tmp_path: Path) -> None:
-    """Where the cache's disk is full the run ends by itself, says so, and exits 1."""
+    """Where the cache's disk is full the run ends by itself, says so, and exits 1; once there is
+    room, the same command asks only for the rest."""
     small = tmp_path / "small"
     small.mkdir()
     mounted = subprocess.run(
@@ -139,13 +141,22 @@ def test_a_full_disk_stops_the_run_with_what_to_do(tmp_path: Path) -> None:
     )
     if mounted.returncode != 0:
         pytest.skip("no file system can be mounted here")
+
+    def wordy(number: int, payload: Mapping[str, Any]) -> Answer:
+        return ok(random.Random(number).randbytes(2_000).hex() + ANSWER)
+
     try:
-        with serving(answer) as server:
+        with serving(wordy) as server:
             desk = Desk(tmp_path, server.base_url)
             desk.env["PERSONA_PANEL_CACHE"] = str(small / "cache")
             stopped = desk.run()
             assert stopped.returncode == 1
             assert "space" in stopped.stderr
             assert "Traceback" not in stopped.stderr
+            assert 20 < len(server.calls) < 280
+            subprocess.run(["mount", "-o", "remount,size=9m", str(small)], check=True)
+            assert desk.run().returncode == 0
+            # Those in flight when the disk was full, eight at most, are asked again.
+            assert len(server.calls) <= 300 + 8
     finally:
         subprocess.run(["umount", str(small)], check=True)

@@ -371,11 +371,14 @@ async def test_an_answer_that_cannot_be_read_is_transient(answer: Answer) -> Non
     assert (await fault_of(answer)).kind == "transient"
 
 
-async def test_a_call_that_takes_too_long_is_transient() -> None:
-    """The timeout is named in seconds."""
-    error = await fault_of(stall(30), timeout_s=0.2)
-    assert error.kind == "transient"
-    assert "0.2 s" in str(error)
+async def test_a_call_that_takes_too_long_is_given_up() -> None:
+    """A timeout names the server and the seconds, and hides the key."""
+    with serving(always(stall(30))) as server:
+        model = model_at(server, timeout_s=0.2)
+        with pytest.raises(TimeoutError, match=r"/v1: no answer within 0\.2 s$") as caught:
+            await model.reply(ASK)
+        await model.aclose()
+    assert_hides_the_key(caught.value)
 
 
 async def test_a_server_that_is_not_there_is_transient() -> None:

@@ -54,7 +54,7 @@ def speaker_at(server: Server, **options: Any) -> LangChainSpeaker:
         max_retries=0,
         **{"timeout": 5, **options},
     )
-    return LangChainSpeaker(chat, "stub")
+    return LangChainSpeaker(chat, "stub", timeout_s=5)
 
 
 async def reply_of(answer: Answer, ask: Ask = ASK) -> tuple[Reply, Server]:
@@ -249,7 +249,7 @@ def test_parameters_tell_models_apart_and_hold_no_key() -> None:
 
     def parameters(name: str = "stub", **options: Any) -> Any:
         given = {"base_url": "http://127.0.0.1:1/v1", "api_key": KEY, **options}
-        return LangChainSpeaker(ChatOpenAI(model="stub", **given), name).parameters
+        return LangChainSpeaker(ChatOpenAI(model="stub", **given), name, timeout_s=5).parameters
 
     plain = parameters()
     assert parameters("other") != plain
@@ -295,7 +295,7 @@ class Own(BaseChatModel):
 
 async def test_a_model_of_one_s_own_answers() -> None:
     """A model that reports nothing but text gives a reply with nothing made up."""
-    speaker: Speaker = LangChainSpeaker(Own(), "own")
+    speaker: Speaker = LangChainSpeaker(Own(), "own", timeout_s=5)
     reply = await speaker.reply(ASK)
     await speaker.aclose()
     assert (reply.text, reply.finish_reason, reply.refusal) == ("7", "stop", None)
@@ -303,10 +303,19 @@ async def test_a_model_of_one_s_own_answers() -> None:
     assert reply.logprobs == ()
 
 
+async def test_an_answer_is_waited_for_so_long() -> None:
+    """Whatever a chat model's own limit, its speaker gives up after the seconds it was given,
+    and says so."""
+    with serving(always(stall(3))) as server:
+        chat = ChatOpenAI(model="stub", base_url=server.base_url, api_key=SecretStr(KEY))
+        with pytest.raises(TimeoutError, match=r"no answer within 0\.2 s"):
+            await LangChainSpeaker(chat, "stub", timeout_s=0.2).reply(ASK)
+
+
 async def test_a_model_without_structured_output_is_asked_in_words() -> None:
     """Asked for a schema it cannot keep to, a model is asked for plain text, each time."""
     own = Own(says='{"score": 3}')
-    speaker = LangChainSpeaker(own, "own")
+    speaker = LangChainSpeaker(own, "own", timeout_s=5)
     for _ in range(2):
         assert (await speaker.reply(STRUCTURED)).text == '{"score": 3}'
     assert [len(messages) for messages in own.heard[-2:]] == [2, 2]
@@ -324,7 +333,7 @@ async def test_a_model_without_structured_output_is_asked_in_words() -> None:
 async def test_what_an_error_of_its_own_means(error: Exception, kind: str) -> None:
     """An error without a status is judged by what it is."""
     with pytest.raises(CallError) as caught:
-        await LangChainSpeaker(Own(raises=error), "own").reply(ASK)
+        await LangChainSpeaker(Own(raises=error), "own", timeout_s=5).reply(ASK)
     assert caught.value.kind == kind
     assert str(caught.value) == f"{type(error).__name__}: {error}"
 
@@ -332,9 +341,12 @@ async def test_what_an_error_of_its_own_means(error: Exception, kind: str) -> No
 def test_its_parameters_are_the_same_each_time() -> None:
     """What identifies a model differs with its settings and not from object to object, else
     nothing kept would be found in the next run."""
-    assert LangChainSpeaker(Own(), "own").parameters == LangChainSpeaker(Own(), "own").parameters
-    warm = LangChainSpeaker(Own(temperature=1.0), "own").parameters
-    assert warm != LangChainSpeaker(Own(), "own").parameters
+    assert (
+        LangChainSpeaker(Own(), "own", timeout_s=5).parameters
+        == LangChainSpeaker(Own(), "own", timeout_s=5).parameters
+    )
+    warm = LangChainSpeaker(Own(temperature=1.0), "own", timeout_s=5).parameters
+    assert warm != LangChainSpeaker(Own(), "own", timeout_s=5).parameters
 
 
 # Anthropic's, which is told what to keep
@@ -360,7 +372,9 @@ async def test_what_anthropic_is_told_to_keep(keep_prefix: bool) -> None:
         chat = anthropic.ChatAnthropic(
             model="stub", base_url=address, api_key=SecretStr(KEY), max_retries=0
         )
-        reply = await LangChainSpeaker(chat, "stub", keep_prefix).reply(ASK)
+        reply = await LangChainSpeaker(chat, "stub", timeout_s=5, keep_prefix=keep_prefix).reply(
+            ASK
+        )
         await chat._async_client.close()
     (message,) = server.calls[0].payload["messages"]
     first = {"type": "text", "text": "Read this. ", "cache_control": {"type": "ephemeral"}}
@@ -380,10 +394,10 @@ def test_secrets_in_a_models_own_parameters_are_in_no_parameters() -> None:
         model_kwargs={"extra_headers": {"X-Api-Key": "hidden-header-1"}, "top_k": 3},
         extra_body={"api_key": "hidden-body-22", "provider": {"order": ["a"]}},
     )
-    speaker = LangChainSpeaker(chat, "stub")
+    speaker = LangChainSpeaker(chat, "stub", timeout_s=5)
     written = json.dumps(speaker.parameters, default=str)
     assert "hidden" not in written
     assert '"order": ["a"]' in written
     patient = chat.model_copy(update={"request_timeout": 50})
-    assert LangChainSpeaker(patient, "stub").parameters == speaker.parameters
+    assert LangChainSpeaker(patient, "stub", timeout_s=50).parameters == speaker.parameters
     assert {"hidden-header-1", "hidden-body-22"} <= set(_secrets(chat))
