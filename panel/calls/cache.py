@@ -14,12 +14,10 @@ import os
 import sqlite3
 import struct
 import threading
-import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -29,7 +27,7 @@ import orjson
 import platformdirs
 from diskcache.core import MODE_BINARY, MODE_RAW
 
-from panel.calls.journal import Change, Journal, changes_in, journals_in
+from panel.calls.journal import Change, Journal, journals_in, taken_over
 from panel.errors import ConfigurationError
 from rubrics import Ask, Position, Reply, Usage
 
@@ -41,8 +39,6 @@ _ROW_BYTES = 1 << 16  # a row that is longer gets a successor, not more bytes
 _PAGES_IN_MIND = 128
 _GATHER_S = 1.0
 """How long replies gather in a journal before they are moved into the database together."""
-_ABANDONED_S = 60.0
-"""A journal that was not written for so long is nobody's: a second is as long as one lasts."""
 _WORTH_COMPRESSING = 2_000
 
 _Pages = dict[str, dict[bytes, bytes]]
@@ -117,8 +113,8 @@ class ReplyCache:
                 sqlite_mmap_size=0,
                 sqlite_cache_size=1 << 10,
             )
-            for left in journals_in(folder):
-                self._take_over(left)
+            for journal in journals_in(folder):
+                self._take_over(journal)
         except (OSError, sqlite3.Error, diskcache.Timeout) as error:
             raise ConfigurationError(
                 f"the cache {folder} cannot be used ({error}); see that there is space and "
@@ -200,15 +196,14 @@ class ReplyCache:
                 self._being_written = {}
             journal.remove()
 
-    def _take_over(self, left: Path) -> None:
-        """Move what another process has in its journal, whether it was killed or is running."""
-        changes: _Pages = {}
-        for change in changes_in(left):
-            changes.setdefault(change.page, {})[change.key] = change.stored
-        self._write(changes, again=True)
-        with suppress(OSError):  # gone, or held by a process that runs
-            if time.time() - left.stat().st_mtime > _ABANDONED_S:
-                left.unlink()
+    def _take_over(self, journal: Path) -> None:
+        """Move what a process that was killed has left in its journal."""
+        with taken_over(journal) as left:
+            changes: _Pages = {}
+            for change in left:
+                changes.setdefault(change.page, {})[change.key] = change.stored
+            if changes:
+                self._write(changes, again=True)
 
     def _page(self, page: str) -> dict[bytes, bytes]:
         """What a page holds, nothing under a key that was dropped; the pages used last are kept
@@ -235,7 +230,8 @@ class ReplyCache:
             yield name, row
 
     def _write(self, changes: _Pages, *, again: bool = False) -> None:
-        """In one transaction; `again` if some of it may be there already."""
+        """In one transaction; `again` if some of it may be there already: a kill may come between
+        a transaction's end and the journal's."""
         with self._store.transact(retry=True):
             for page, changed in changes.items():
                 if gone := {key for key, stored in changed.items() if again or not stored}:

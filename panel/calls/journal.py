@@ -8,9 +8,11 @@ database, and when the file may go, is the cache's business.
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 from uuid import uuid4
 
 _HEADER = struct.Struct(">H32sI")  # how long the page's name is, the key, how long the reply is
@@ -26,7 +28,7 @@ class Change(NamedTuple):
 
 
 class Journal:
-    """A new file in a folder, for one process to write.
+    """A new file in a folder, for one process to write, which holds its lock as long as it lives.
 
     Raises:
         OSError: it cannot be made.
@@ -35,6 +37,8 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.path = folder / f"{uuid4().hex}{_SUFFIX}"
         self._file = self.path.open("xb", buffering=0)
+        # Who looks into it while it is empty holds the lock for a moment.
+        _lock(self._file, wait=True)
 
     def add(self, change: Change) -> None:
         """Write a change; once this returns, a kill does not undo it.
@@ -53,21 +57,47 @@ class Journal:
 
     def remove(self) -> None:
         """All that it holds is in the database."""
+        # Emptied while the lock holds: nobody takes over what is done.
+        self._file.truncate(0)
         self.close()
         self.path.unlink(missing_ok=True)
 
 
 def journals_in(folder: Path) -> list[Path]:
-    """The journals of other processes, of those that are killed and of those that run."""
+    """The journals of all processes, of those that are gone and of those that run."""
     return sorted(folder.glob(f"*{_SUFFIX}"))
 
 
-def changes_in(journal: Path) -> Iterator[Change]:
-    """What a journal holds, in order, up to where its process was killed in the middle."""
+@contextmanager
+def taken_over(journal: Path) -> Iterator[list[Change]]:
+    """What a process that is gone has left, in order; the file goes once the block ends well.
+
+    Nothing where the process is still running or a third has taken it over: applied twice, a
+    change could undo a later one.
+    """
     try:
-        held = journal.read_bytes()
-    except FileNotFoundError:  # its own process, or a third, has just been done with it
+        file = journal.open("r+b")
+    except FileNotFoundError:
+        yield []
         return
+    with file:
+        try:
+            _lock(file)
+        except OSError:
+            yield []
+            return
+        held = file.read()
+        # Its process has just made it, or somebody took it over a moment ago.
+        if not held:
+            yield []
+            return
+        yield list(_changes_in(held))
+        file.truncate(0)
+    journal.unlink(missing_ok=True)
+
+
+def _changes_in(held: bytes) -> Iterator[Change]:
+    """Up to where a kill in the middle of one has cut them off."""
     at = 0
     while at + _HEADER.size <= len(held):
         n_page, key, n_stored = _HEADER.unpack_from(held, at)
@@ -77,3 +107,17 @@ def changes_in(journal: Path) -> Iterator[Change]:
         if at > len(held):
             return
         yield Change(held[page:stored].decode(), key, held[stored:at])
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: IO[bytes], *, wait: bool = False) -> None:
+        """Held until the file is closed; OSError where another process has it."""
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(file: IO[bytes], *, wait: bool = False) -> None:
+        """Held until the file is closed; OSError where another process has it."""
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -57,6 +57,15 @@ def process(source: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+def killed_once_it_says_kept(source: str, folder: Path) -> None:
+    writer = process(source, str(folder))
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "kept\n"
+    writer.kill()
+    writer.communicate(timeout=60)
+    assert writer.returncode == -signal.SIGKILL
+
+
 # What is kept
 
 
@@ -226,6 +235,7 @@ def test_a_put_that_does_not_fit_on_the_disk_says_so(tmp_path: Path) -> None:
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         left = journals_in(tmp_path)[0].read_bytes()
+    (tmp_path / "cache.db").unlink()
     (tmp_path / "left.journal").write_bytes(left)
     with closing(ReplyCache(tmp_path)) as again:
         assert again.has("page", GOOD)
@@ -268,28 +278,53 @@ def test_closing_moves_what_waits_and_leaves_no_journal(tmp_path: Path) -> None:
 
 
 def test_what_another_process_left_is_taken_over(tmp_path: Path) -> None:
-    """A journal that lies in the folder is read, what was dropped in it too, and read again it
-    adds nothing; it is removed only once it is nobody's."""
-    with closing(ReplyCache(tmp_path / "theirs")) as theirs:
-        theirs.put("page", GOOD, REPLY)
-        theirs.put("page", BAD, REPLY)
-        theirs.forget("page", [BAD])
-        left = journals_in(tmp_path / "theirs")[0].read_bytes()
-    mine = tmp_path / "mine"
+    """The journal of a process that is gone is moved into the database, what was dropped in it
+    too; and moved again, after a kill at the worst moment, it adds nothing."""
+    theirs, mine = tmp_path / "theirs", tmp_path / "mine"
+    with closing(ReplyCache(theirs)) as cache:
+        cache.put("page", GOOD, REPLY)
+        cache.put("page", BAD, REPLY)
+        cache.forget("page", [BAD])
+        left = journals_in(theirs)[0].read_bytes()
     mine.mkdir()
-    journal = mine / "left.journal"
-    journal.write_bytes(left)
     for _ in range(2):
+        (mine / "left.journal").write_bytes(left)
         with closing(ReplyCache(mine)) as cache:
             assert cache.has("page", GOOD)
             assert not cache.has("page", BAD)
-        assert journals_in(mine) == [journal]
+        assert journals_in(mine) == []
     ((row,),) = rows(mine, "SELECT value FROM Cache")
     assert row.count(GOOD) == 1
-    os.utime(journal, (time.time() - 3600,) * 2)
-    with closing(ReplyCache(mine)) as cache:
-        assert cache.has("page", GOOD)
-    assert journals_in(mine) == []
+
+
+def test_what_was_dropped_once_may_come_again(tmp_path: Path) -> None:
+    """A reply that was dropped, a kill, and the reply to a new call: the old drop does not take
+    the new reply away, however often the folder is opened."""
+    source = (
+        "cache = ReplyCache(Path(sys.argv[1]))\n"
+        "cache.put('page', bytes(32), Reply('no result'))\n"
+        "cache.forget('page', [bytes(32)])\n"
+        "print('kept', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    killed_once_it_says_kept(source, tmp_path)
+    with closing(ReplyCache(tmp_path)) as cache:
+        assert not cache.has("page", KEY)
+        cache.put("page", KEY, REPLY)
+    for _ in range(2):
+        with closing(ReplyCache(tmp_path)) as cache:
+            assert cache.get("page", KEY) == replace(REPLY, cached=True)
+
+
+def test_the_journal_of_a_process_that_runs_is_its_own(tmp_path: Path) -> None:
+    """Who opens a folder in which another process is at work leaves that one's journal alone."""
+    with closing(ReplyCache(tmp_path)) as first:
+        first.put("page", KEY, REPLY)
+        (journal,) = journals_in(tmp_path)
+        with closing(ReplyCache(tmp_path)):
+            assert journals_in(tmp_path) == [journal]
+    with closing(ReplyCache(tmp_path)) as again:
+        assert again.has("page", KEY)
 
 
 # Keys
@@ -385,12 +420,7 @@ def test_what_put_returned_from_outlives_a_kill(tmp_path: Path) -> None:
         "print('kept', flush=True)\n"
         "sys.stdin.read()\n"
     )
-    writer = process(source, str(tmp_path))
-    assert writer.stdout is not None
-    assert writer.stdout.readline() == "kept\n"
-    writer.kill()
-    writer.communicate(timeout=60)
-    assert writer.returncode == -signal.SIGKILL
+    killed_once_it_says_kept(source, tmp_path)
     with closing(ReplyCache(tmp_path)) as cache:
         assert cache.get("page", KEY) == Reply("paid for", cached=True)
 

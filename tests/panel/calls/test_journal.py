@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panel.calls.journal import Change, Journal, changes_in, journals_in
+from panel.calls.journal import Change, Journal, journals_in, taken_over
 
 CHANGES = st.lists(
     st.builds(
@@ -28,9 +29,24 @@ def test_one_s_own_journal_is_gone_once_it_is_removed(tmp_path: Path) -> None:
     assert journals_in(tmp_path) == [second.path]
 
 
-def test_a_journal_that_is_gone_holds_nothing(tmp_path: Path) -> None:
-    """Its process may remove it between two looks."""
-    assert list(changes_in(tmp_path / "gone.journal")) == []
+def test_a_journal_is_taken_over_once(tmp_path: Path) -> None:
+    """Nothing is taken from a journal that is being written or is gone; what is left goes to the
+    first who comes, and stays where that one fails."""
+    with taken_over(tmp_path / "gone.journal") as left:
+        assert left == []
+    journal, change = Journal(tmp_path), Change("page", bytes(32), b"stored")
+    with taken_over(journal.path) as left:
+        assert left == []
+    journal.add(change)
+    with taken_over(journal.path) as left:
+        assert left == []
+    journal.close()
+    with pytest.raises(ZeroDivisionError), taken_over(journal.path) as left:
+        assert left == [change]
+        raise ZeroDivisionError
+    with taken_over(journal.path) as left, taken_over(journal.path) as second:
+        assert (left, second) == ([change], [])
+    assert journals_in(tmp_path) == []
 
 
 @given(changes=CHANGES, cut=st.integers(0, 1500))
@@ -45,4 +61,5 @@ def test_what_is_whole_comes_back(changes: list[Change], cut: int) -> None:
         journal.close()
         journal.path.write_bytes(journal.path.read_bytes()[:cut])
         whole = sum(end <= cut for end in ends[1:])
-        assert list(changes_in(journal.path)) == changes[:whole]
+        with taken_over(journal.path) as left:
+            assert left == changes[:whole]
