@@ -1,8 +1,8 @@
 """What was paid for and is not in the cache's database yet: a file that is only ever added to.
 
-A line of it is on disk as soon as it is written, at a fiftieth of what a transaction costs; what
-a process that was killed has left in it is read by the next one. When its replies go into the
-database, and when the file may go, is the cache's business.
+A reply is safe from a kill as soon as it is written here, without waiting for a transaction. What
+a process that was killed has left is taken over by the next one, once: a lock tells the journal
+of one that runs. When replies go into the database is the cache's business.
 """
 
 from __future__ import annotations
