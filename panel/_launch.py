@@ -32,7 +32,7 @@ def main() -> None:
     if clashes():
         sys.exit(CLASH)
     # Imports make little that is let go of, and a call lets go of all it makes: looking for
-    # cycles as often as Python does costs a sixth of the start and a tenth of a run.
+    # cycles as often as Python does costs a seventh of the start and as much of a run.
     gc.set_threshold(50_000, 20, 50)
     from panel.cli.main import command
 

@@ -7,6 +7,7 @@ of one that runs. When replies go into the database is the cache's business.
 
 from __future__ import annotations
 
+import os
 import struct
 import sys
 from collections.abc import Iterator
@@ -44,11 +45,14 @@ class Journal:
         """Write a change; once this returns, a kill does not undo it.
 
         Raises:
-            OSError: it cannot be written. What was before stays readable.
+            OSError: it cannot be written; nothing of it is.
         """
         page = change.page.encode()
         line = _HEADER.pack(len(page), change.key, len(change.stored)) + page + change.stored
         if (written := self._file.write(line)) != len(line):
+            # Else what comes after half a line could not be read.
+            self._file.seek(-written, os.SEEK_CUR)
+            self._file.truncate()
             raise OSError(f"only {written} of {len(line)} bytes went into {self.path}")
 
     def close(self) -> None:
@@ -106,7 +110,7 @@ def _changes_in(held: bytes) -> Iterator[Change]:
         at = stored + n_stored
         if at > len(held):
             return
-        yield Change(held[page:stored].decode(), key, held[stored:at])
+        yield Change(held[page:stored].decode(errors="replace"), key, held[stored:at])
 
 
 if sys.platform == "win32":

@@ -223,7 +223,7 @@ def until(true: Callable[[], object]) -> None:
 
 def test_a_put_that_does_not_fit_on_the_disk_says_so(tmp_path: Path) -> None:
     """When a reply does not fit, its put raises instead of claiming to have kept it; those before
-    it are there for the next run."""
+    and after it are there for the next run, and in the journal."""
     with closing(ReplyCache(tmp_path)) as cache:
         cache.put("page", GOOD, REPLY)
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -234,12 +234,15 @@ def test_a_put_that_does_not_fit_on_the_disk_says_so(tmp_path: Path) -> None:
                 cache.put("page", BAD, REPLY)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        cache.put("page", KEY, REPLY)
         left = journals_in(tmp_path)[0].read_bytes()
-    (tmp_path / "cache.db").unlink()
-    (tmp_path / "left.journal").write_bytes(left)
-    with closing(ReplyCache(tmp_path)) as again:
-        assert again.has("page", GOOD)
-        assert not again.has("page", BAD)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "left.journal").write_bytes(left)
+    for folder in (tmp_path, other):
+        with closing(ReplyCache(folder)) as again:
+            found = [again.has("page", key) for key in (GOOD, BAD, KEY)]
+            assert found == [True, False, True]
 
 
 def test_a_database_that_cannot_be_written_is_told_to_who_comes_next(
