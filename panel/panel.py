@@ -400,6 +400,9 @@ class Panel:
 
         plan = self._planned(prompts, targets, options)
         refuse_unpriced([*self._models, *plan.lines.values()], caps)
+        manifest = self._manifest()
+        if out is not None:
+            refuse_another(Path(out), manifest | plan.manifest())
         async with self._calling(caps, plan.lines) as caller:
             await refuse_without_logprobs(self._models, caller)
             site = Site(
@@ -408,7 +411,7 @@ class Panel:
                 judges=self.judges,
                 rubric=self.rated,
                 prices=self.prices | {name: seat.price for name, seat in plan.lines.items()},
-                manifest=self._manifest(),
+                manifest=manifest,
                 deliberating=self.deliberates,
                 embedded=all(model.embedded for model in self._models),
             )

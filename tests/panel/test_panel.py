@@ -31,6 +31,7 @@ from panel import (
     PersonaSet,
     Response,
     Rubric,
+    RunFolderError,
     Scale,
 )
 from tests.server import Answer, Script, Server, always, ok, raw, serving, status
@@ -499,6 +500,21 @@ def test_expected_wants_log_probabilities(tmp_path: Path) -> None:
             panel.score(RESPONSES)
         assert len(server.calls) == 1
         assert "Text 0." not in json.dumps(server.calls[0].payload["messages"])
+
+
+def test_a_folder_of_something_else_costs_no_call(tmp_path: Path) -> None:
+    """A folder in which something else lies is refused before the probe for log-probabilities,
+    of a batch and of a sweep."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("mine")
+    with serving() as server:
+        panel = plain(server, elicitation="expected")
+        with pytest.raises(RunFolderError, match=r"thesis\.txt"):
+            panel.score(RESPONSES, out=folder)
+        with pytest.raises(RunFolderError, match=r"thesis\.txt"):
+            panel.sweep(["Is merit a myth?"], [stub(server)], out=folder)
+        assert not server.calls
 
 
 def test_expected_weighs_the_scale_by_its_probabilities() -> None:
