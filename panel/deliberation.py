@@ -204,21 +204,24 @@ def _toward(
     (first, humans), (last, _) = (beside(side, human, "the run", "human ratings") for side in sides)
     place = {name: row for row, name in enumerate(humans.items)}
     rows = [place.get(name) for name in first.items]
-    found = {}
-    for column, name in enumerate(first.dimensions):
-        if name not in humans.dimensions:
-            continue
-        means = row_means(humans.sign * humans.scores[:, :, humans.dimensions.index(name)])
-        found[name] = toward_humans(
-            first.scores[:, :, column],
-            last.scores[:, :, column],
-            np.array([math.nan if row is None else means[row] for row in rows]),
-            revisions.deliberated,
-            revisions.prompts,
-            same_scale=same_scale and not humans.lower_is_better,
-            seed=seed,
-        )
-    return found
+    shared = [name for name in first.dimensions if name in humans.dimensions]
+    columns = [first.dimensions.index(name) for name in shared]
+    means = [
+        row_means(humans.sign * humans.scores[:, :, humans.dimensions.index(name)])
+        for name in shared
+    ]
+    found = toward_humans(
+        first.scores[:, :, columns],
+        last.scores[:, :, columns],
+        np.array(
+            [[math.nan if row is None else mean[row] for mean in means] for row in rows],
+        ),
+        revisions.deliberated,
+        revisions.prompts,
+        same_scale=same_scale and not humans.lower_is_better,
+        seed=seed,
+    )
+    return dict(zip(shared, found, strict=True))
 
 
 def _before_after(means: BeforeAfter) -> dict[str, Any]:
@@ -307,7 +310,7 @@ def _humans(found: TowardHumans) -> dict[str, Any]:
         "direction": found.direction,
         "reason": found.reason,
         "prompts": found.n_prompts,
-        "tau_c": _change(found.tau_c),
-        "distance": _change(found.distance),
-        "spread": _change(found.spread),
+        "tau_c": _change(found.tau_c) | {"p_holm": number(found.p_tau_c)},
+        "distance": _change(found.distance) | {"p_holm": number(found.p_distance)},
+        "spread": _change(found.spread) | {"p_holm": number(found.p_spread)},
     }

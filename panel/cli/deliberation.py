@@ -175,7 +175,9 @@ def _humans(found: Mapping[str, TowardHumans], labels: Mapping[str, str]) -> Tab
     for name, one in found.items():
         table.add_row(
             Text(labels.get(name, name)),
-            *(_change(change) for change in (one.tau_c, one.distance, one.spread)),
+            _change(one.tau_c, one.p_tau_c),
+            _change(one.distance, one.p_distance),
+            _change(one.spread, one.p_spread),
             f"{one.n_prompts:,}",
         )
     return table
@@ -188,10 +190,11 @@ def _table(title: str, texts: Iterable[str]) -> Table:
     return table
 
 
-def _change(change: Change) -> str:
+def _change(change: Change, p_value: float) -> str:
     if change.reason:
         return change.reason
-    return f"{_arrow(change.before, change.after)}\n{_interval(change)}"
+    told = f"{_arrow(change.before, change.after)}\n{_interval(change)}"
+    return told if math.isnan(p_value) else f"{told}\np {p_value:.2g}"
 
 
 def _interval(change: Change) -> str:

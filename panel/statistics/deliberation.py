@@ -193,16 +193,27 @@ def spread_of(
     """
     if not deliberated.any():
         return Change.undefined(Reason.NOT_DELIBERATED)
-    both = ~np.isnan(before + after)
-    used = np.flatnonzero(deliberated & (both.sum(axis=1) >= 2))
+    first, last = spreads(before, after, deliberated)
+    used = np.flatnonzero(~np.isnan(first))
     if not len(used):
         return Change.undefined(Reason.FEW_RATERS)
-    first, last = (
-        np.nanstd(np.where(both, scores, nan)[used], axis=1, ddof=1) for scores in (before, after)
-    )
     return change_between(
-        resampled_mean(first), resampled_mean(last), [prompts[int(i)] for i in used], seed=seed
+        resampled_mean(first[used]),
+        resampled_mean(last[used]),
+        [prompts[int(i)] for i in used],
+        seed=seed,
     )
+
+
+def spreads(before: Array, after: Array, deliberated: Mask) -> tuple[Array, Array]:
+    """Each response's standard deviation across judges (n − 1), before and after `(responses,)`;
+    NaN where it was not deliberated or fewer than two judges rated it both times."""
+    both = ~np.isnan(before + after)
+    used = deliberated & (both.sum(axis=1) >= 2)
+    first, last = np.full(len(both), nan), np.full(len(both), nan)
+    for found, scores in ((first, before), (last, after)):
+        found[used] = np.nanstd(np.where(both, scores, nan)[used], axis=1, ddof=1)
+    return first, last
 
 
 def _before_after(revisions: Revisions, over: tuple[int, int]) -> tuple[BeforeAfter, ...]:

@@ -99,10 +99,10 @@ def test_summary_is_json_with_a_reason_beside_every_null() -> None:
     nulls_have_reasons(summary)
 
 
-# Two responses to each of six prompts, rated 1 to 12 by humans; the judges swap each two.
-HUMAN = np.arange(1.0, 13.0)
-SWAPPED = HUMAN.reshape(6, 2)[:, ::-1].ravel()
-NAMES = tuple(f"p{i // 2}/{'ab'[i % 2]}{i // 2}" for i in range(12))
+# Two responses to each of eight prompts, rated 1 to 16 by humans; the judges swap each two.
+HUMAN = np.arange(1.0, 17.0)
+SWAPPED = HUMAN.reshape(8, 2)[:, ::-1].ravel()
+NAMES = tuple(f"p{i // 2}/{'ab'[i % 2]}{i // 2}" for i in range(16))
 JUDGED = np.repeat(SWAPPED[:, None, None], 2, axis=1)
 AGREED = np.repeat(HUMAN[:, None, None], 2, axis=1)
 
@@ -113,7 +113,7 @@ def humans(
     """Two humans, one half a point below and one half a point above."""
     scores = np.stack([HUMAN - 0.5, HUMAN + 0.5], axis=1)[:, :, None]
     return Ratings(
-        13 - scores if ranks else scores,
+        17 - scores if ranks else scores,
         items,
         ("h1", "h2"),
         (dimension,),
@@ -163,7 +163,7 @@ def test_humans_of_the_whole_meet_the_mean_of_dimensions() -> None:
 def test_humans_of_something_else_are_refused() -> None:
     """Humans who rated other responses are named as bad input."""
     with pytest.raises(InputError, match="no item of the run"):
-        deliberation(JUDGED, AGREED, human=humans(tuple("abcdefghijkl")))
+        deliberation(JUDGED, AGREED, human=humans(tuple("abcdefghijklmnop")))
 
 
 def test_rankings_are_by_the_mean_of_dimensions_or_the_rubrics_composite() -> None:

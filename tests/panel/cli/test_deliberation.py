@@ -88,7 +88,8 @@ def humans_said(human: Ratings, **options: Any) -> list[str]:
 def test_humans_beside_the_panel_itself() -> None:
     """Changes against humans stand beside the change of spread, and the direction in words."""
     lines = humans_said(humans(), same_scale=True)
-    assert any(line.endswith("1.00 → 0.00 0.00 → 0.00 6") for line in lines)
+    assert any(line.endswith("1.00 → 0.00 0.00 → 0.00 8") for line in lines)
+    assert "p 0.016 p 0.016 p 1" in lines
     assert lines[-1] == "Clarity [of all]: toward the humans."
 
 
@@ -96,4 +97,4 @@ def test_why_no_direction_is_told() -> None:
     """With two prompts rated by humans the words say why they say nothing."""
     theirs = humans()
     few = Ratings(theirs.scores[:4], theirs.items[:4], ("h1", "h2"), ("clarity",), ("x", "x"))
-    assert humans_said(few)[-1] == "Clarity [of all]: cannot be told (fewer than six prompts)."
+    assert humans_said(few)[-1] == "Clarity [of all]: cannot be told (too few prompts)."
