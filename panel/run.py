@@ -112,6 +112,7 @@ class Run:
         self.n_kept: Counter[str] = Counter()
         self.n_unexplained = 0
         self.humans: Ratings | None = None
+        self._report: tuple[Ratings | None, DeliberationReport] | None = None
         self._rubric = rubric
         self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
         self._verdicts: list[Verdict | None] = [None] * len(self.items)
@@ -121,6 +122,7 @@ class Run:
 
     def add(self, judgment: Judgment) -> None:
         """Take a judgment in; one of a later round takes the place of the one before."""
+        self._report = None
         i = self._row[judgment.prompt_id, judgment.id]
         j = self._column[judgment.judge]
         self._codes[i, j] = _CODE[judgment.status]
@@ -162,14 +164,20 @@ class Run:
         Raises:
             InputError: `humans` shares no response or no dimension with the run.
         """
+        if self.before is None:
+            return None
+        # Summary and tables ask for the same, and with people's ratings it takes seconds.
+        if self._report is None or self._report[0] is not self.humans:
+            self._report = self.humans, self._deliberation_of(self.before)
+        return self._report[1]
+
+    def _deliberation_of(self, before: NDArray[np.float64]) -> DeliberationReport:
         # Where nobody deliberates, its statistics need not be loaded.
         from panel.deliberation import deliberation_of
 
-        if self.before is None:
-            return None
         rated = self._rubric.numeric
         return deliberation_of(
-            self.before[:, :, self._numeric],
+            before[:, :, self._numeric],
             self.scores,
             self.stated,
             self.deliberated,
@@ -182,7 +190,7 @@ class Run:
             same_scale=self.humans is not None and _on_scales(self.humans, rated),
             composites=None
             if self._rubric.composite is None
-            else (self._composites(self.before), self._composites(self.ratings)),
+            else (self._composites(before), self._composites(self.ratings)),
         )
 
     def _composites(self, ratings: NDArray[np.float64]) -> list[float]:
