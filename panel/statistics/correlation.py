@@ -109,27 +109,25 @@ def _why_undefined(x: Array, y: Array) -> Reason | None:
     return None
 
 
-def _pair_sums(x: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
-    """Sums over ordered pairs of items, weighted: the sign of agreement, the pairs untied
-    in x, and those untied in y; each `(resamples,)`. They are whole numbers, so exact."""
-    agreement, untied_x, untied_y = (np.zeros(len(weights)) for _ in range(3))
+def _agreement(x: Array, y: Array, weights: Array) -> Array:
+    """The concordant less the discordant of the ordered pairs of items, weighted
+    `(resamples,)`; whole numbers, so exact."""
+    total = np.zeros(len(weights))
     for start in range(0, len(x), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
-        sign_x = np.sign(x[rows, None] - x[None, :])
-        sign_y = np.sign(y[rows, None] - y[None, :])
-        for total, signs in (
-            (agreement, sign_x * sign_y),
-            (untied_x, np.abs(sign_x)),
-            (untied_y, np.abs(sign_y)),
-        ):
-            total += np.einsum("rj,rj->r", weights[:, rows] @ signs, weights)
-    return agreement, untied_x, untied_y
+        signs = np.sign(x[rows, None] - x[None, :]) * np.sign(y[rows, None] - y[None, :])
+        total += np.einsum("rj,rj->r", weights[:, rows] @ signs, weights)
+    return total
 
 
 def _tau_b(x: Array, y: Array) -> Resampled:
+    sides = (Values.of(x), Values.of(y))
+
     def statistic(weights: Array) -> Array:
-        agreement, untied_x, untied_y = _pair_sums(x, y, weights)
-        return divide(agreement, np.sqrt(untied_x) * np.sqrt(untied_y))
+        pairs = weights.sum(axis=1) ** 2
+        # Ordered pairs of different values, those of an item with itself never among them.
+        first, second = (pairs - (side.count(weights) ** 2).sum(axis=1) for side in sides)
+        return divide(_agreement(x, y, weights), np.sqrt(first) * np.sqrt(second))
 
     return statistic
 
@@ -140,9 +138,8 @@ def _tau_c(x: Array, y: Array) -> Resampled:
     sides = (Values.of(x), Values.of(y))
 
     def statistic(weights: Array) -> Array:
-        agreement, _, _ = _pair_sums(x, y, weights)
         smaller = np.minimum(*((side.count(weights) > 0).sum(axis=1) for side in sides))
-        return divide(agreement * smaller, weights.sum(axis=1) ** 2 * (smaller - 1))
+        return divide(_agreement(x, y, weights) * smaller, weights.sum(axis=1) ** 2 * (smaller - 1))
 
     return statistic
 
