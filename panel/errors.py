@@ -9,8 +9,9 @@ PanelError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 
 class PanelError(Exception):
@@ -40,12 +41,36 @@ class Fault:
     field: str | None = None
 
     def __str__(self) -> str:
-        place = self.file
-        if self.line is not None:
-            place += f":{self.line}"
-        if self.field is not None:
-            place += f": {self.field}"
-        return f"{place}: found {self.found}; expected {self.expected}"
+        return self._told("" if self.line is None else f":{self.line}")
+
+    def on(self, lines: Sequence[int]) -> str:
+        """The same, found on several lines."""
+        return self._told(f": lines {', '.join(_ranges(lines))}")
+
+    def _told(self, where: str) -> str:
+        field = "" if self.field is None else f": {self.field}"
+        return f"{self.file}{where}{field}: found {self.found}; expected {self.expected}"
+
+
+def told_once(faults: Iterable[Fault]) -> list[str]:
+    """The faults in words, each where it is first found; one that many lines have, such as a
+    field that a whole file lacks, with all of its lines."""
+    lines: dict[Fault, list[int]] = {}
+    for fault in faults:
+        found = lines.setdefault(replace(fault, line=None), [])
+        if fault.line is not None:
+            found.append(fault.line)
+    return [
+        fault.on(found) if len(found) > 1 else str(replace(fault, line=next(iter(found), None)))
+        for fault, found in lines.items()
+    ]
+
+
+def _ranges(lines: Sequence[int]) -> Iterator[str]:
+    """Rising numbers, those that follow on each other as one range: 1-3, 7."""
+    for _, run in groupby(enumerate(lines), key=lambda pair: pair[1] - pair[0]):
+        numbers = [number for _, number in run]
+        yield f"{numbers[0]}" + (f"-{numbers[-1]}" if len(numbers) > 1 else "")
 
 
 class InputError(PanelError):
@@ -53,4 +78,4 @@ class InputError(PanelError):
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
-        super().__init__("\n".join(str(fault) for fault in self.faults))
+        super().__init__("\n".join(told_once(self.faults)))

@@ -28,10 +28,9 @@ def refusals(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except InputError as error:
-            for fault in error.faults:
-                click.echo(str(fault), err=True)
+            click.echo(str(error), err=True)
             n = len(error.faults)
-            click.echo(f"{n} fault{'s' if n != 1 else ''} found; nothing was called.", err=True)
+            click.echo(f"{n:,} fault{'s' if n != 1 else ''} found; nothing was called.", err=True)
         except RunStopped as error:
             click.echo(f"Stopped: {error}", err=True)
             sys.exit(STOPPED)

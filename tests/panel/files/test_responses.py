@@ -393,6 +393,31 @@ def test_a_missing_column_has_a_suggestion(table: Path) -> None:
     assert fault.expected == "'prompt' or 'prompt_text' (is 'promt' meant?)"
 
 
+def test_a_fault_of_many_lines_is_one_in_words(here: Path) -> None:
+    """Each line has its fault, and the message tells what lines share once, with all of them;
+    what differs, if only in what was found, is told apart."""
+    lacking = [{"id": f"r{i}", "prompt": "Why?", "response": "So."} for i in range(12)]
+    rows = [
+        *lacking[:3],
+        GOOD | {"id": "y"},
+        lacking[3],
+        GOOD | {"id": "x", "system": 5.5},
+        *lacking[4:],
+    ]
+    rows[8] = {"id": "r6", "prompt": "Why?", "response": " "}
+    rows[9] |= {"note": "b"}
+    with pytest.raises(InputError) as caught:
+        load_responses(jsonl(here, *rows))
+    assert [fault.line for fault in caught.value.faults if fault.field == "system"] == [
+        1, 2, 3, 5, 7, 8, 9, 10, 11, 12, 13, 14,
+    ]  # fmt: skip
+    several, empty, another = str(caught.value).splitlines()
+    assert several.startswith(f"{here}: lines 1-3, 5, 7-9, 11-14: system: found no such field")
+    assert empty == f"{here}:9: response: found an empty value; expected text"
+    assert another.startswith(f"{here}:10: system: found no such field")
+    assert "'note'" in another
+
+
 def test_a_missing_column_hides_no_fault(table: Path) -> None:
     """Rows are checked for the columns that they do have."""
     table.write_text("id,prompt,response\nr1,q,\n")
