@@ -58,6 +58,7 @@ def agree(
     from rich.console import Console
 
     from panel.cli.figures import print_json
+    from panel.cli.printing import output
     from panel.errors import Fault, InputError
     from panel.files.ratings import load_ratings
     from panel.statistics import Settings, appraise
@@ -73,11 +74,16 @@ def agree(
     if as_json:
         print_json([*rows, *worth])
     else:
-        _show(found, rows, worth, Console())
+        _show(found, by, rows, worth, output())
 
 
-def _show(ratings: Ratings, rows: Sequence[Row], worth: Sequence[Row], console: Console) -> None:
-    """The main figures of every group; all others, and the worth, of all raters together."""
+def _show(
+    ratings: Ratings, by: By, rows: Sequence[Row], worth: Sequence[Row], console: Console
+) -> None:
+    """The main figures of every group; all others, and the worth, of all raters together.
+
+    Of each prompt or source there are the main figures only: the others would fill screens.
+    """
     from panel.cli.figures import by_place, remark, show
 
     whole = [*ratings.raters_by_group()][-1]
@@ -109,16 +115,20 @@ def _show(ratings: Ratings, rows: Sequence[Row], worth: Sequence[Row], console: 
         "same\nfirst": "top_ranking_agreement",
     }
     theirs = [row for row in rows if row.group.partition(" / ")[0] == whole]
-    show(console, "Further figures", by_place(theirs), columns)
+    parted = by in ("source", "prompt")
+    if not parted:
+        show(console, "Further figures", by_place(theirs), columns)
     if worth:
         ours = [row for row in worth if row.group.partition(" / ")[0] == whole]
         alphas = [row for row in theirs if row.statistic == "krippendorff_alpha"]
         _show_worth(ours, alphas, console)
     resampled = "prompts" if ratings.prompts else "items"
-    of = "" if whole == ratings.groups[0] else f" Below the first table, {whole} raters together."
+    told = f"{len(ratings.items):,} items, {len(ratings.raters):,} raters."
+    if not parted and whole != ratings.groups[0]:
+        told += f" Below the first table, {whole} raters together."
     remark(
         console,
-        f"{len(ratings.items):,} items, {len(ratings.raters):,} raters.{of} p by permutations, "
+        f"{told} p by permutations, "
         "with Holm's correction over dimensions; in brackets 95 % intervals, by a BCa bootstrap "
         f"over {resampled}. --json has every figure of every group.",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isnan
 
 from rich.console import Console
@@ -18,7 +19,7 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
     whole = [row for row in rows if row.group == ALL]
     # A run on one dimension has no rows on all of them.
     main = ALL if len({row.dimension for row in rows} - {ALL}) > 1 else rows[-1].dimension
-    ours = [row for row in rows if row.dimension == main]
+    ours = [replace(row, dimension=ALL) for row in rows if row.dimension == main]
     show(
         console,
         "The panel's scores",
@@ -27,7 +28,7 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
             "with length,\nwithin systems": "length_correlation",
             "entropy,\nbits": "score_entropy",
             "at the\nmode": "mode_share",
-            "self-\npreference": "self_preference",
+            "self-preference": "self_preference",
         },
         heads=("", "dimension"),
     )

@@ -47,6 +47,7 @@ def correlate(panel: str, human: str, as_json: bool) -> None:
     from rich.console import Console
 
     from panel.cli.figures import print_json
+    from panel.cli.printing import output
     from panel.files.beside import load_beside
     from panel.statistics import correlate as correlation
 
@@ -56,7 +57,7 @@ def correlate(panel: str, human: str, as_json: bool) -> None:
     if as_json:
         print_json(rows)
     else:
-        _show(ours, theirs, rows, Console())
+        _show(ours, theirs, rows, output())
 
 
 def _show(ours: Ratings, theirs: Ratings, rows: Sequence[Row], console: Console) -> None:

@@ -6,18 +6,15 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from itertools import accumulate
+from itertools import groupby
 from math import isnan
 from textwrap import wrap
 
 import orjson
-from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from panel.files.wording import printable
+from panel.cli.printing import Line, show_table
 from panel.statistics.table import ALL, Row
 
 Place = tuple[str, str]
@@ -26,8 +23,6 @@ Place = tuple[str, str]
 Cells = Mapping[tuple[str, Place], Row]
 """The rows of a result by statistic and place."""
 
-_GAP = 3
-_LABEL_WIDTH = 36
 _REASON_WIDTH = 14
 _UNDEFINED = re.compile(r"undefined: ([^;]+)")
 
@@ -64,7 +59,8 @@ def show(
     """A table with a row for each place, and a column for each heading.
 
     A column is one statistic, or several, of which a place has one. What all places have in
-    common is not said: the group or dimension of those that have no name.
+    common is not said: the group or dimension of those that have no name. A column without any
+    value, for one reason, is a line below the table.
     """
     names = {
         heading: (names,) if isinstance(names, str) else names for heading, names in columns.items()
@@ -73,44 +69,41 @@ def show(
     places = list(dict.fromkeys(place for statistic, place in cells if statistic in wanted))
     if not places:
         return
-    said = [part for part in (0, 1) if {place[part] for place in places} != {ALL}] or [0]
-    labels = [[Text(heads[part])] + [Text(printable(at[part])) for at in places] for part in said]
-    figures = [
-        [Text(heading)]
-        + [
-            next((figure(cells[name, at]) for name in those if (name, at) in cells), Text(""))
-            for at in places
+    found = {
+        heading: [
+            next((cells[name, at] for name in those if (name, at) in cells), None) for at in places
         ]
         for heading, those in names.items()
-    ]
-    figures = [column for column in figures if any(column[1:])]
-    room = console.width - 1 - sum(min(_width(column), _LABEL_WIDTH + _GAP) for column in labels)
-    console.print(Text(title, "bold"))
-    while figures:
-        fitting = _fitting(figures, room)
-        console.print(_table(labels, figures[:fitting]))
-        figures = figures[fitting:]
+    }
+    undefined = {heading: why for heading, rows in found.items() if (why := _why_all(rows))}
+    shown = [heading for heading, rows in found.items() if any(rows) and heading not in undefined]
+    said = [part for part in (0, 1) if {place[part] for place in places} != {ALL}] or [0]
+    # What changes less often from line to line is the heading of those that follow.
+    said.sort(key=lambda part: sum(1 for _ in groupby(place[part] for place in places)))
+    if shown:
+        lines = [
+            Line(
+                at[said[-1]],
+                [Text("") if row is None else figure(row) for row in its_rows],
+                at[said[0]] if len(said) > 1 else "",
+            )
+            for at, *its_rows in zip(places, *(found[heading] for heading in shown), strict=True)
+            if any(its_rows)
+        ]
+        show_table(console, title, [heads[part] for part in said], shown, lines)
+    else:
+        console.print(Text(title, "bold"))
+    for why in dict.fromkeys(undefined.values()):
+        those = [" ".join(heading.split()) for heading in undefined if undefined[heading] == why]
+        remark(console, f"Undefined: {', '.join(those)} ({why}).")
+    if undefined:
+        console.print()
 
 
-def _fitting(columns: Sequence[Sequence[Text]], width: int) -> int:
-    """How many columns go into a width, one at least."""
-    used = accumulate(map(_width, columns))
-    return max(1, sum(so_far <= width for so_far in used))
-
-
-def _width(column: Sequence[Text]) -> int:
-    return _GAP + max(cell_len(line) for cell in column for line in cell.plain.split("\n"))
-
-
-def _table(labels: Sequence[Sequence[Text]], figures: Sequence[Sequence[Text]]) -> Table:
-    table = Table(box=SIMPLE_HEAD)
-    for head, *_ in labels:
-        table.add_column(head, overflow="fold", max_width=_LABEL_WIDTH)
-    for head, *_ in figures:
-        table.add_column(head, justify="right", vertical="top", no_wrap=True)
-    for row in zip(*(column[1:] for column in (*labels, *figures)), strict=True):
-        table.add_row(*row)
-    return table
+def _why_all(rows: Sequence[Row | None]) -> str | None:
+    """The reason why there is no value, where it is the same everywhere."""
+    whys = {why(row) if isnan(row.value) else None for row in rows if row is not None}
+    return whys.pop() if len(whys) == 1 else None
 
 
 def figure(row: Row) -> Text:

@@ -16,6 +16,8 @@ from panel.cli.failures import refusals
 from panel.cli.options import caps
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from graphs import Response
     from panel.calls.budget import Caps
     from panel.questions.matching import Match, Worth
@@ -133,8 +135,9 @@ def match(
 
 
 def _tell(batch: Sequence[Response], matches: Sequence[Match], as_json: bool) -> None:
-    from rich.console import Console
+    from rich.text import Text
 
+    from panel.cli.printing import output
     from panel.questions.diversity import compression_diversity, ngram_diversity
     from panel.questions.matching import label_kappa, worth
     from panel.questions.references import label_of
@@ -187,36 +190,46 @@ def _tell(batch: Sequence[Response], matches: Sequence[Match], as_json: bool) ->
         }
         click.echo(json.dumps(document, ensure_ascii=False, indent=2))
         return
-    console = Console()
-    console.print(_table(found, diversity))
+    console = output()
+    _show(found, diversity, console)
     if kappa is not None:
-        value = "undefined" if math.isnan(kappa.value) else f"{kappa.value:.2f}"
+        value = f"undefined ({kappa.reason})" if math.isnan(kappa.value) else f"{kappa.value:.2f}"
         console.print(
-            f"Cohen's kappa with the labels in the file: {value}, over {kappa.n_items:,} questions"
+            Text(
+                f"Cohen's kappa with the labels in the file: {value}, over {kappa.n_items:,} "
+                "questions"
+            )
         )
 
 
-def _table(found: Sequence[Worth], diversity: dict[str, dict[str, float]]) -> Any:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+def _show(found: Sequence[Worth], diversity: dict[str, dict[str, float]], console: Console) -> None:
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD)
-    table.add_column("system", overflow="fold")
-    headings = ("score", "useful", "unhelpful", "invalid", "not evaluable", "missing")
-    for heading in (*headings, "n-gram div.", "compr. div."):
-        table.add_column(heading, justify="right")
-    for one in found:
-        table.add_row(
-            Text(one.system),
-            _number(one.score),
-            *(str(n) for n in one.labels.values()),
-            f"{one.not_evaluable} ({_number(100 * one.not_evaluable_share, 0)} %)",
-            str(one.missing),
-            _number(diversity[one.system]["ngram"]),
-            _number(diversity[one.system]["compression"]),
-        )
-    return table
+    from panel.cli.printing import Line, show_table
+
+    show_table(
+        console,
+        "Critical questions",
+        ["system"],
+        ["score", "useful", "unhelpful", "invalid", "not\nevaluable", "missing",
+         "diversity,\nn-grams", "diversity,\ncompression"],
+        [
+            Line(
+                one.system,
+                [
+                    Text(_number(one.score)),
+                    *(Text(str(n)) for n in one.labels.values()),
+                    Text(
+                        f"{one.not_evaluable} ({_number(100 * one.not_evaluable_share, 0)} %)"
+                    ),
+                    Text(str(one.missing)),
+                    Text(_number(diversity[one.system]["ngram"])),
+                    Text(_number(diversity[one.system]["compression"])),
+                ],
+            )
+            for one in found
+        ],
+    )  # fmt: skip
 
 
 def _number(value: float, digits: int = 2) -> str:

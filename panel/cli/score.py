@@ -84,11 +84,10 @@ def _tell(panel: Panel, batch: ResponseFile, as_json: bool) -> None:
         estimates = [asdict(one) for one in panel.estimate(batch)]
         click.echo(json.dumps(estimates, indent=2))
         return
-    from rich.console import Console
-
+    from panel.cli.printing import output
     from panel.cli.tables import show_estimates
 
-    show_estimates(panel.estimate(batch), Console())
+    show_estimates(panel.estimate(batch), output())
 
 
 def _read(
@@ -100,8 +99,7 @@ def _read(
     as_json: bool,
 ) -> None:
     """The run itself, with its tables and its exit status."""
-    from rich.console import Console
-
+    from panel.cli.printing import output
     from panel.cli.tables import show_run
     from panel.cli.watching import counted, watched
 
@@ -117,12 +115,13 @@ def _read(
     if as_json:
         sys.stdout.write((folder / "summary.json").read_text("utf-8"))
     else:
+        console = output()
         labels = {dimension.id: dimension.label for dimension in panel.rated.dimensions}
-        show_run(run, Console(), labels)
+        show_run(run, console, labels)
         if (report := run.deliberation()) is not None:
             from panel.cli.deliberation import show_deliberation
 
-            show_deliberation(report, Console(), labels)
-        Console().print(f"The run is in {folder}", soft_wrap=True, markup=False)
+            show_deliberation(report, console, labels)
+        console.print(f"The run is in {folder}", soft_wrap=True, markup=False)
     if not run.coverage.complete:
         sys.exit(INCOMPLETE)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from graphs import Verdict
+from panel.cli.printing import NARROWEST_LABEL, Line, show_table
 from panel.estimate import Estimate
-from panel.files.wording import printable
 from panel.models.catalogue import prices_as_of
 from panel.models.weights import NOTICE
 from panel.run import Run, share_name
@@ -35,18 +33,17 @@ def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
     `labels` are the dimensions' labels by their ids.
     """
     board = run.ranking()
-    console.print(_leaderboard(board))
-    numeric = {name: label for name, label in labels.items() if name not in run.categories}
-    if numeric:
-        console.print(_means("Means by dimension", board, numeric, console.width))
-    for name, categories in run.categories.items():
-        shares = {share_name(name, category): category for category in categories}
-        console.print(
-            _means(f"{labels[name]}: share of each category", board, shares, console.width)
-        )
+    _show_leaderboard(board, console)
     if any(judge.model.startswith("local:smollm2-135m") for judge in run.judges):
         console.print(Text(NOTICE, "yellow"))
-    console.print(_prompts(run))
+        console.print()
+    numeric = {name: label for name, label in labels.items() if name not in run.categories}
+    if numeric:
+        _show_means("Means by dimension", board, numeric, console)
+    for name, categories in run.categories.items():
+        shares = {share_name(name, category): category for category in categories}
+        _show_means(f"{labels[name]}: share of each category", board, shares, console)
+    _show_prompts(run, console)
     n_prompts = len({verdict.prompt_id for verdict in run.verdicts})
     if n_prompts > _PROMPTS_SHOWN:
         console.print(Text(f"{n_prompts - _PROMPTS_SHOWN} more prompts are in verdicts.csv."))
@@ -81,105 +78,131 @@ def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
 
 def show_estimates(estimates: Sequence[Estimate], console: Console) -> None:
     """What a run would take, model by model."""
-    table = Table(title="What it would take", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("model", overflow="fold")
-    for heading in ("judgments", "calls", "tokens in", "tokens out", "US dollars"):
-        table.add_column(heading, justify="right")
-    table.add_column("tokens counted by")
+    show_table(
+        console,
+        "What it would take",
+        ["model"],
+        ["judgments", "calls", "tokens\nin", "tokens\nout", "US\ndollars"],
+        [
+            Line(
+                one.model,
+                [
+                    Text(f"{one.judgments:,}"),
+                    Text(f"{one.calls:,}"),
+                    Text(f"{one.input_tokens:,}"),
+                    Text(f"{one.output_tokens:,}"),
+                    Text("unknown" if one.usd is None else f"{one.usd:,.4f}"),
+                ],
+            )
+            for one in estimates
+        ],
+    )
+    tokenizers: dict[str, list[str]] = {}
     for one in estimates:
-        table.add_row(
-            Text(one.model),
-            f"{one.judgments:,}",
-            f"{one.calls:,}",
-            f"{one.input_tokens:,}",
-            f"{one.output_tokens:,}",
-            "unknown" if one.usd is None else f"{one.usd:,.4f}",
-            one.tokenizer,
-        )
-    console.print(table)
+        tokenizers.setdefault(one.tokenizer, []).append(one.model)
+    counted = [
+        f"{name} ({', '.join(models)})" if len(tokenizers) > 1 else name
+        for name, models in tokenizers.items()
+    ]
     cached = sum(one.of - one.judgments for one in estimates)
-    console.print(Text(f"{cached:,} judgments are in the cache already. Nothing was called."))
+    console.print(
+        Text(
+            f"Nothing was called. {cached:,} judgments are in the cache already. Tokens are "
+            f"counted by {'; '.join(counted)}."
+        )
+    )
     known = [one.usd for one in estimates if one.usd is not None]
     unknown = [one.model for one in estimates if one.usd is None]
-    total = f"Together: {sum(one.calls for one in estimates):,} calls, ${math.fsum(known):,.4f}"
+    told = f"Together: {sum(one.calls for one in estimates):,} calls"
+    if known:
+        told += f", ${math.fsum(known):,.4f} by prices as of {prices_as_of()}"
     if unknown:
-        total += f", and what {', '.join(unknown)} cost, whose price is not known"
-    console.print(Text(f"{total}. Prices as of {prices_as_of()}; retries come on top."))
-
-
-def _leaderboard(board: list[SystemRank]) -> Table:
-    table = Table(title="Systems", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("rank", justify="right")
-    table.add_column("system", overflow="fold")
-    table.add_column("composite", justify="right")
-    table.add_column("95 % interval", justify="right")
-    table.add_column("prompts", justify="right")
-    for entry in board:
-        table.add_row(
-            _rank(entry),
-            Text(printable(entry.system)),
-            _score(entry.composite),
-            _interval(entry),
-            str(entry.n_prompts),
+        told += ", and what the models cost whose price is unknown" if known else ", cost unknown"
+    console.print(Text(f"{told}. Retries come on top."))
+    if unknown:
+        console.print(
+            Text(
+                f"No price is known for {', '.join(unknown)}. A panel file can say it: "
+                "price: {input: 1.50, output: 6.00}, in dollars for a million tokens."
+            )
         )
-    return table
 
 
-def _means(title: str, board: list[SystemRank], labels: dict[str, str], width: int) -> Table:
-    """Systems by dimensions, or where that would be too wide, dimensions by systems."""
-    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD)
-    if len(labels) > _COLUMNS_SHOWN or _width(board, labels) > width:
-        table.add_column("")
-        for entry in board:
-            table.add_column(Text(printable(entry.system)), justify="right", overflow="fold")
-        for name, label in labels.items():
-            table.add_row(Text(label), *(_score(entry.dimensions[name]) for entry in board))
-        return table
-    table.add_column("system", overflow="fold")
-    for label in labels.values():
-        table.add_column(Text(label), justify="right", min_width=_narrowest(label))
-    for entry in board:
-        table.add_row(
-            Text(printable(entry.system)), *(_score(entry.dimensions[name]) for name in labels)
-        )
-    return table
+def _show_leaderboard(board: Sequence[SystemRank], console: Console) -> None:
+    show_table(
+        console,
+        "Systems",
+        ["system"],
+        ["rank", "composite", "95 % interval", "prompts"],
+        [
+            Line(
+                entry.system,
+                [
+                    Text(_rank(entry)),
+                    Text(_score(entry.composite)),
+                    Text(_interval(entry)),
+                    Text(str(entry.n_prompts)),
+                ],
+            )
+            for entry in board
+        ],
+    )
 
 
-def _width(board: list[SystemRank], labels: dict[str, str]) -> int:
-    """How wide a table of systems by dimensions is at least, with two spaces beside each column."""
-    names = max((len(entry.system) for entry in board), default=0)
-    return min(names, 16) + 4 + sum(_narrowest(label) + 2 for label in labels.values())
-
-
-def _narrowest(label: str) -> int:
-    return max(4, *map(len, label.split()))
-
-
-def _prompts(run: Run) -> Table:
-    table = Table(title="Responses by prompt", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("prompt")
-    table.add_column("ranking (composite, judges)")
-    for prompt_id, ranking in list(run.prompt_rankings().items())[:_PROMPTS_SHOWN]:
-        places = [
-            f"{'-' if rank is None else rank}. {printable(f'{verdict.system}/{verdict.id}')} "
-            f"({_score(verdict.composite)}, {verdict.n_judges}/{verdict.n_asked}"
-            f"{_majority(verdict)})"
-            for rank, verdict in ranking
+def _show_means(
+    title: str, board: Sequence[SystemRank], labels: Mapping[str, str], console: Console
+) -> None:
+    """Systems by dimensions; where that would be too wide and they are fewer, the other way."""
+    wide = len(labels) > _COLUMNS_SHOWN or _width(board, labels) > console.width
+    if wide and len(board) < len(labels):
+        lines = [
+            Line(label, [Text(_score(entry.dimensions[name])) for entry in board])
+            for name, label in labels.items()
         ]
-        title = f"{printable(prompt_id)}\n{printable(run.titles[prompt_id])}"
-        table.add_row(Text(title), Text("\n".join(places)))
-        table.add_section()
-    return table
+        show_table(console, title, ["dimension"], [entry.system for entry in board], lines)
+        return
+    lines = [
+        Line(entry.system, [Text(_score(entry.dimensions[name])) for name in labels])
+        for entry in board
+    ]
+    show_table(console, title, ["system"], [*labels.values()], lines)
+
+
+def _width(board: Sequence[SystemRank], labels: Mapping[str, str]) -> int:
+    """How wide a table of systems by dimensions is at least, with three spaces a column."""
+    names = max((len(entry.system) for entry in board), default=0)
+    heads = (max(map(len, label.split())) for label in labels.values())
+    return min(names, NARROWEST_LABEL) + 3 + sum(head + 3 for head in heads)
+
+
+def _show_prompts(run: Run, console: Console) -> None:
+    columns = ["composite", "judges"]
+    if run.categories:
+        columns.append("most judges say")
+    lines = [
+        Line(
+            f"{'-' if rank is None else rank}. {verdict.system}/{verdict.id}",
+            [
+                Text(_score(verdict.composite)),
+                Text(f"{verdict.n_judges}/{verdict.n_asked}"),
+                Text(_majority(verdict)),
+            ][: len(columns)],
+            f"{prompt_id}: {run.titles[prompt_id]}",
+        )
+        for prompt_id, ranking in list(run.prompt_rankings().items())[:_PROMPTS_SHOWN]
+        for rank, verdict in ranking
+    ]
+    show_table(console, "Responses by prompt", ["prompt", "rank, response"], columns, lines)
 
 
 def _majority(verdict: Verdict) -> str:
     """What most judges chose on each dimension of categories; with a tie, who shares it."""
-    told = ""
+    told = []
     for summary in verdict.labels.values():
         most = max(summary.counts.values())
         first = [name for name, n in summary.counts.items() if summary.n and n == most]
-        told += f"; {' = '.join(first) or '-'}"
-    return told
+        told.append(" = ".join(first) or "-")
+    return "; ".join(told)
 
 
 def _rank(entry: SystemRank) -> str:

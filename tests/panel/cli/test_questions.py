@@ -182,6 +182,25 @@ def test_matching_by_a_model(command: Command, tmp_path: Path) -> None:
     assert "1 (50 %)" in shown.stdout
 
 
+def test_the_table_of_matches_is_whole_at_80_columns(command: Command, tmp_path: Path) -> None:
+    """Every heading and a system's name are there in full, and a kappa that is undefined says
+    why."""
+    pytest.importorskip("sacrebleu")
+    system = "openai:accounts/fireworks/models/qwen3-235b-a22b-instruct-2507"
+    rows = [row | {"system": system} for row in GENERATED]
+    generated = jsonl(tmp_path / "gen.jsonl", *rows)
+    references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
+    done = command("match", generated, references, "--by", "chrf", COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    for heading in ("score", "useful", "unhelpful", "invalid", "evaluable", "missing", "n-grams",
+                    "compression"):  # fmt: skip
+        assert heading in done.stdout
+    assert "…" not in done.stdout
+    assert "models/qwen3-235b-a22b-" in done.stdout
+    assert "undefined (constant rater), over 2 questions" in " ".join(done.stdout.split())
+
+
 def test_bad_references_are_refused(command: Command, tmp_path: Path) -> None:
     """Labels that are none, and options that do not go together, are exit 2."""
     generated = jsonl(tmp_path / "gen.jsonl", a_question("other", "q", "Why?"))
