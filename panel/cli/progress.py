@@ -95,7 +95,9 @@ class ScoreProgress:
         left = self.total - self._done
         eta = f", about {left / rate:,.0f} s left" if rate and left else ""
         self._console.print(
-            f"{self._done:,}/{self.total:,} judgments, {self._tail()}{eta}", highlight=False
+            f"{self._done:,}/{self.total:,} judgments, {self._tail()}{eta}",
+            highlight=False,
+            soft_wrap=True,
         )
 
     def _rate(self) -> float:

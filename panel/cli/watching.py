@@ -13,9 +13,7 @@ from rich.console import Console
 
 from panel.cli.main import INTERRUPTED
 from panel.cli.progress import ScoreProgress
-from panel.models.weights import NOTICE
 from panel.panel import Panel
-from panel.seating import DEFAULT_MODEL
 
 
 @contextmanager
@@ -25,9 +23,11 @@ def watched(panel: Panel, what: str, total: int, folder: Path) -> Iterator[Score
     Ctrl-C ends the process at once, with what is done and how to go on.
     """
     said = Console(stderr=True, highlight=False)
-    said.print(f"{what} × {len(panel.judges)} judges ({', '.join(panel.models)})", markup=False)
-    if DEFAULT_MODEL in panel.models:
-        said.print(NOTICE, style="yellow")
+    said.print(
+        f"{what} × {len(panel.judges)} judges ({', '.join(panel.models)})",
+        markup=False,
+        soft_wrap=True,
+    )
     # What the imports made stays for good: the collector need not look at it again.
     gc.freeze()
     progress = ScoreProgress(total, panel.prices)
@@ -39,6 +39,7 @@ def watched(panel: Panel, what: str, total: int, folder: Path) -> Iterator[Score
             f"Interrupted: {progress.done:,} of {progress.total:,} judgments are done and kept, "
             f"and written to {folder}. The same command goes on from there.",
             markup=False,
+            soft_wrap=True,
         )
         # A model in this process may be in the middle of a text: it is not waited for.
         sys.stderr.flush()

