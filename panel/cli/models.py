@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 import click
-from rich.console import Console
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from panel.cli.printing import output
 from panel.errors import ConfigurationError
 from panel.models.specs import OPENAI_URL, PROVIDERS, install, missing_packages
 from panel.models.weights import NOTICE, SHIPPED, require_engine, weights_of
@@ -17,8 +18,8 @@ from panel.models.weights import NOTICE, SHIPPED, require_engine, weights_of
 @click.command()
 def models() -> None:
     """Show which models can be used here and now, and how to get the rest."""
-    console = Console()
-    table = Table("model", "usable", "what is there, or what is missing")
+    console = output()
+    table = Table("model", "usable", "what is there, or what is missing", box=SIMPLE_HEAD)
     for name in SHIPPED:
         table.add_row(f"local:{name}", *_local(name))
     table.add_row("local:/path/to/any.gguf", *_engine())
