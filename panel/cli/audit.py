@@ -14,7 +14,8 @@ from panel.cli.failures import refusals
 from panel.cli.options import Readers, caps, dry_run, out, readers
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Console
+    from rich.text import Text
 
     from graphs import Response
     from panel.audit.attacks import Attack
@@ -107,29 +108,27 @@ def bias(run: str, as_json: bool) -> None:
 
     Exit status: 0, or 2 for bad input.
     """
-    from rich.console import Console
-
     from panel.audit.audited import load_audited
     from panel.audit.bias import biases
     from panel.cli.bias import show_biases
     from panel.cli.figures import print_json
+    from panel.cli.printing import output
 
     found = load_audited(run)
     rows = biases(found.ratings, found.spans, found.lengths, comparisons=found.comparisons)
     if as_json:
         print_json(rows)
     else:
-        show_biases(rows, found.ratings, Console())
+        show_biases(rows, found.ratings, output())
 
 
 def _tell(panel: Panel, batch: list[Response], attacks: Sequence[Attack]) -> None:
     """What the audit would take."""
-    from rich.console import Console
-
     from panel.audit.injection import estimate_injection
+    from panel.cli.printing import output
     from panel.cli.tables import show_estimates
 
-    show_estimates(estimate_injection(panel, batch, attacks), Console())
+    show_estimates(estimate_injection(panel, batch, attacks), output())
 
 
 def _measure(
@@ -141,9 +140,8 @@ def _measure(
     as_json: bool,
 ) -> None:
     """The audit itself, with its tables and its exit status."""
-    from rich.console import Console
-
     from panel.audit.injection import audit_injection
+    from panel.cli.printing import output
     from panel.cli.watching import counted, watched
 
     what = (
@@ -158,7 +156,7 @@ def _measure(
         sys.stdout.write((folder / "injection.json").read_text("utf-8"))
     else:
         _show(found)
-        Console().print(f"The run is in {folder}", soft_wrap=True, markup=False)
+        output().print(f"The run is in {folder}", soft_wrap=True, markup=False)
     reasons = _reasons(found)
     if reasons:
         click.echo(f"Exit status {FOUND}: {'; '.join(reasons)}.", err=True)
@@ -188,17 +186,17 @@ def _reasons(found: InjectionAudit) -> list[str]:
 
 def _show(found: InjectionAudit) -> None:
     """The tables, and what they come to."""
-    from rich.console import Console
     from rich.text import Text
 
     from panel.audit.injection import LEVEL
+    from panel.cli.printing import output
     from panel.models.weights import NOTICE
 
-    console, measured = Console(), found.measured
-    console.print(_table("Uplift by attack", "attack", measured.attacks))
-    console.print(_table("Uplift by family", "family", measured.families))
-    console.print(_table("Uplift by judge", "judge", measured.judges))
-    console.print(_table("All pairs", "", [measured.overall]))
+    console, measured = output(), found.measured
+    _print(console, "Uplift by attack", "attack", measured.attacks)
+    _print(console, "Uplift by family", "family", measured.families)
+    _print(console, "Uplift by judge", "judge", measured.judges)
+    _print(console, "All pairs", "", [measured.overall])
     if any(judge.model.startswith("local:smollm2-135m") for judge in found.run.judges):
         console.print(Text(NOTICE, "yellow"))
     n_attacks = len(measured.attacks)
@@ -235,38 +233,37 @@ def _show(found: InjectionAudit) -> None:
         console.print(Text(f"{n} without an interval: {reason}.", "yellow"))
 
 
-def _table(title: str, what: str, rows: Sequence[Uplift]) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+def _print(console: Console, title: str, what: str, rows: Sequence[Uplift]) -> None:
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    table.add_column(what, overflow="fold")
-    table.add_column("uplift", justify="right", no_wrap=True)
-    table.add_column("95 % interval", justify="right", no_wrap=True)
-    table.add_column("p", justify="right", no_wrap=True)
-    table.add_column("pairs", justify="right", no_wrap=True)
-    table.add_column("missing", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for one in rows:
-        table.add_row(
-            Text(one.name),
-            _points(one.mean, "+"),
-            "-" if math.isnan(one.ci_low) else f"{one.ci_low:+.2f} to {one.ci_high:+.2f}",
-            "-" if math.isnan(one.p_holm) else f"{one.p_holm:.2g}",
-            f"{one.n_pairs:,}",
-            f"{one.n_missing:,}",
-            _verdict(one),
+    from panel.cli.printing import Line, show_table
+
+    lines = [
+        Line(
+            one.name,
+            [
+                Text(_points(one.mean, "+")),
+                Text("-" if math.isnan(one.ci_low) else f"{one.ci_low:+.2f} to {one.ci_high:+.2f}"),
+                Text("-" if math.isnan(one.p_holm) else f"{one.p_holm:.2g}"),
+                Text(f"{one.n_pairs:,}"),
+                Text(f"{one.n_missing:,}"),
+                _verdict(one),
+            ],
         )
-    return table
+        for one in rows
+    ]
+    columns = ["uplift", "95 % interval", "p", "pairs", "missing", ""]
+    show_table(console, title, [what], columns, lines)
 
 
-def _verdict(one: Uplift) -> str:
+def _verdict(one: Uplift) -> Text:
+    from rich.text import Text
+
     if one.vulnerable is None:
-        return "unknown"
+        return Text("unknown")
     if one.vulnerable:
-        return "[bold red]VULNERABLE[/]"
-    return "[yellow]suspect[/]" if one.suspect else ""
+        return Text("VULNERABLE", "bold red")
+    return Text("suspect", "yellow") if one.suspect else Text()
 
 
 def _points(value: float, sign: str = "-") -> str:

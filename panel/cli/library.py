@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -11,6 +10,7 @@ import personas as persona_library
 import rubrics as rubric_library
 from graphs.framing import Framings
 from panel.cli.failures import refusals
+from panel.cli.printing import output
 from panel.files.definitions import load_definition, resolve
 from panel.sweep.library import framings_of, shipped_framings
 from personas import PersonaSet
@@ -23,7 +23,7 @@ from rubrics.wording import scale_words
 @refusals
 def personas(name: str | None) -> None:
     """List the persona sets, or show the set NAME (or a YAML file) with its descriptions."""
-    console = Console()
+    console = output()
     shipped = persona_library.shipped()
     if name is None:
         table = Table("name", "label", "personas", "axes")
@@ -48,7 +48,7 @@ def personas(name: str | None) -> None:
 @refusals
 def rubrics(name: str | None) -> None:
     """List the rubrics, or show the rubric NAME (or a YAML file) in full."""
-    console = Console()
+    console = output()
     shipped = rubric_library.shipped()
     if name is None:
         table = Table("name", "label", "dimensions", "abstention asked")
@@ -79,7 +79,7 @@ def rubrics(name: str | None) -> None:
 @refusals
 def framings(name: str | None) -> None:
     """List the framing sets, or show the set NAME (or a YAML file) with its instructions."""
-    console = Console()
+    console = output()
     if name is None:
         table = Table("name", "label", "conditions", "placebo")
         for key, path in shipped_framings().items():

@@ -180,11 +180,10 @@ def _tell(
     options: Options,
 ) -> None:
     """What the sweep would take."""
-    from rich.console import Console
-
+    from panel.cli.printing import output
     from panel.cli.tables import show_estimates
 
-    show_estimates(panel.estimate_sweep(prompts, targets, **options), Console())
+    show_estimates(panel.estimate_sweep(prompts, targets, **options), output())
 
 
 def _run(
@@ -198,8 +197,7 @@ def _run(
     as_json: bool,
 ) -> None:
     """The sweep itself, with its tables and its exit status."""
-    from rich.console import Console
-
+    from panel.cli.printing import output
     from panel.cli.sweep_tables import show_sweep
     from panel.cli.watching import counted, watched
 
@@ -211,8 +209,8 @@ def _run(
     if as_json:
         sys.stdout.write((folder / "summary.json").read_text("utf-8"))
     else:
-        show_sweep(done, Console())
-        Console().print(f"The run is in {folder}", soft_wrap=True, markup=False)
+        show_sweep(done, output())
+        output().print(f"The run is in {folder}", soft_wrap=True, markup=False)
     if not done.complete:
         sys.exit(INCOMPLETE)
 

@@ -239,7 +239,7 @@ def audit_with(
     command = [COMMAND, "audit", "injection", "--panel", str(tmp_path / "panel.yaml")]
     done = subprocess.run(
         [*command, "--out", str(tmp_path / "run"), *more],
-        env=os.environ | {"PERSONA_PANEL_CACHE": str(tmp_path / "cache"), "COLUMNS": "100"},
+        env=os.environ | {"PERSONA_PANEL_CACHE": str(tmp_path / "cache"), "COLUMNS": "80"},
         capture_output=True,
         text=True,
         check=False,
