@@ -103,8 +103,8 @@ class Caller:
         Replies of one `page` (see `page`) are looked up together.
 
         Raises:
-            Unanswered: `failed` with the last fault, or `skipped` where the model has
-                been given up or a cap is reached.
+            Unanswered: `failed` with the last fault, and with the cap that forbade another
+                try, or `skipped` where the model has been given up or a cap is reached.
             Abort: a reply could not be kept.
         """
         line = self._lines[model]
@@ -123,6 +123,8 @@ class Caller:
                 reply = await self._attempt(model, line, ask, entry)
             except CallError as error:
                 reply = await self._try_again(model, line, ask, entry, error)
+            except CapReached as cap:
+                raise Unanswered("skipped", str(cap)) from None
         finally:
             del self._under_way[entry]
             done.set()
@@ -152,14 +154,18 @@ class Caller:
     ) -> Reply:
         """What becomes of a call whose first attempt met `fault`."""
         started = time.monotonic()
-        first: CallError | None = fault
+        last, tries = fault, 0
 
         async def attempt() -> Reply:
-            nonlocal first
-            if first is not None:
-                met, first = first, None
-                raise met
-            return await self._attempt(model, line, ask, entry)
+            nonlocal last, tries
+            tries += 1
+            if tries == 1:
+                raise fault
+            try:
+                return await self._attempt(model, line, ask, entry)
+            except CallError as error:
+                last = error
+                raise
 
         def is_worth_another(error: BaseException) -> bool:
             return isinstance(error, CallError) and error.kind == "transient"
@@ -190,9 +196,13 @@ class Caller:
             reply: Reply = await retrying(attempt)
         except CallError as error:
             self._note_loss(line, error)
-            tries = retrying.statistics.get("attempt_number", 1)
             often = f" (tried {tries} times)" if tries > 1 else ""
             raise Unanswered("failed", f"{error}{often}") from None
+        except CapReached as cap:
+            # The attempt that the cap stopped was none.
+            often = "once" if tries == 2 else f"{tries - 1} times"
+            why = f"{last} (tried {often}, and not again: {cap})"
+            raise Unanswered("failed", why) from None
         return reply
 
     async def _attempt(self, model: str, line: Line, ask: Ask, entry: _Entry) -> Reply:
@@ -217,10 +227,7 @@ class Caller:
 
     async def _send_within_budget(self, model: str, line: Line, ask: Ask, tokens: int) -> Reply:
         most = Usage(input=tokens - ask.max_tokens // 2, output=ask.max_tokens)
-        try:
-            reserved = await self._budget.reserve(model, most)
-        except CapReached as cap:
-            raise Unanswered("skipped", str(cap)) from None
+        reserved = await self._budget.reserve(model, most)
         used = Usage()
         try:
             reply = await self._send(model, line, ask)
@@ -237,14 +244,15 @@ class Caller:
         try:
             reply = await line.speaker.reply(ask)
         except TimeoutError as late:
-            self._mind_silence(line)
+            said = str(late) or "no answer in time"
+            self._mind_silence(line, said)
             line.gate.pushed_back(began)
             self.tally.faults["timeout"] += 1
-            raise CallError(str(late) or "no answer in time", kind="transient") from None
+            raise CallError(said, kind="transient") from None
         except CallError as error:
             self.tally.faults[_fault_name(error)] += 1
             if error.status is None and error.kind == "transient":
-                self._mind_silence(line)
+                self._mind_silence(line, str(error))
             self._heed(line, error, began)
             raise
         line.answered = True
@@ -252,7 +260,7 @@ class Caller:
         self.tally.spent[model] = self.tally.spent.get(model, _NOTHING) + reply.usage
         return reply
 
-    def _mind_silence(self, line: Line) -> None:
+    def _mind_silence(self, line: Line, fault: str) -> None:
         """Give up a server that is not there sooner than one that has been.
 
         Whoever waits for it holds up the other models of the same response.
@@ -260,7 +268,10 @@ class Caller:
         line.silent_since = line.silent_since or time.monotonic()
         silence = time.monotonic() - line.silent_since
         if not line.answered and silence > _SILENCE_S:
-            line.give_up(f"it has not answered once, and was tried for {silence:.0f} s")
+            line.give_up(
+                f"it has not answered once, and was tried for {silence:.0f} s, the last time: "
+                f"{fault}"
+            )
 
     def _heed(self, line: Line, error: CallError, began: float) -> None:
         """Hold back where the provider asks for it, and as long as it has said."""

@@ -229,6 +229,18 @@ async def test_a_model_that_loses_every_call_is_given_up(
     assert len(at.server.calls) == 9  # three calls of three attempts
 
 
+async def test_a_server_that_is_not_there_is_given_up_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once a server was silent for long enough, judgments say so, and what the last try met."""
+    monkeypatch.setattr(module, "_SILENCE_S", 0.0)
+    async with desk(always(reset()), tmp_path) as at:
+        error = await at.outcome()
+    assert error.status == "skipped"
+    assert "it has not answered once" in str(error)
+    assert f"the last time: {at.server.base_url}: " in str(error)
+
+
 async def test_a_success_in_between_keeps_a_model_alive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,6 +345,22 @@ async def test_a_cap_skips_what_would_pass_it(tmp_path: Path) -> None:
         assert "cap of 2 calls" in str(error)
         assert (await at.ask(ask(1))).cached
     assert len(at.server.calls) == 2
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+async def test_a_cap_does_not_hide_what_went_wrong(calls: int, tmp_path: Path) -> None:
+    """A call that a cap forbids to try again has failed, and the reason has what the server said
+    last and the cap; one that was never made is skipped for the cap alone."""
+    faults = [status(500, body=f"fault {n}") for n in range(1, 4)]
+    async with desk(in_turn(*faults), tmp_path, caps=Caps(calls=calls)) as at:
+        first = await at.outcome(ask(1))
+        second = await at.outcome(ask(2))
+    assert first.status == "failed"
+    assert f"fault {calls} (" in str(first)
+    assert f"the cap of {calls} calls is reached" in str(first)
+    assert ("tried 2 times" in str(first)) == (calls == 2)
+    assert (second.status, str(second)) == ("skipped", f"the cap of {calls} calls is reached")
+    assert len(at.server.calls) == calls
 
 
 async def test_a_reply_knows_how_long_it_took(tmp_path: Path) -> None:
