@@ -25,6 +25,12 @@ def identified(
 
 
 async def identified_async(responses: AsyncIterator[Response]) -> AsyncIterator[Response]:
+    """As `identified`, of responses that come one by one.
+
+    Ids are given without a look at those that are still to come, and no id is refused: what to
+    refuse before the first call is not known, and to remember every prompt of a stream would
+    take memory without end. Each response is read with its own prompt, whatever its id.
+    """
     names = _Names(frozenset())
     async for response in responses:
         yield names.give(response)
@@ -40,7 +46,7 @@ class _Names:
     def give(self, response: Response) -> Response:
         if response.prompt_id is not None:
             return response
-        digest = hashlib.sha256(response.prompt.encode("utf-8", "surrogatepass")).digest()
+        digest = _digest(response.prompt)
         if digest not in self._given:
             self._given[digest] = next(self._free)
         return response.model_copy(update={"prompt_id": self._given[digest]})
@@ -60,16 +66,22 @@ class Batch:
     Goes through `responses` anew whenever it is gone through, so that a file need not fit
     into memory; what can be gone through only once is kept.
 
+    Args:
+        responses: with prompt ids or without.
+        one_prompt_each: whether a prompt id stands for one prompt, as it must where responses to
+            a prompt are ranked against each other. A sweep's stands for a prompt and its
+            variants.
+
     Attributes:
         items: which responses there are, in order.
         titles: the beginning of each prompt, by its id.
         metadata: the names of all metadata, in order of appearance.
 
     Raises:
-        InputError: a response is there twice.
+        InputError: a response is there twice, or a prompt id stands for two prompts; lists all.
     """
 
-    def __init__(self, responses: Iterable[Response]) -> None:
+    def __init__(self, responses: Iterable[Response], *, one_prompt_each: bool = False) -> None:
         self._responses = responses if isinstance(responses, Sized) else list(responses)
         named = (response.prompt_id for response in self._responses)
         self._taken = frozenset(name for name in named if name is not None)
@@ -77,14 +89,21 @@ class Batch:
         self.titles: dict[str, str] = {}
         metadata: dict[str, None] = {}
         seen: set[tuple[str, str]] = set()
+        # Their digests: the prompts themselves may be more than memory holds.
+        prompts: dict[str, tuple[bytes, int]] = {}
         faults = []
         for place, response in enumerate(self, start=1):
             item = Item(str(response.prompt_id), response.id, response.system)
-            if item[:2] in seen:
+            own = (_digest(response.prompt), place)
+            first = prompts.setdefault(item.prompt_id, own)
+            if one_prompt_each and first[0] != own[0]:
+                faults.append(_another(place, item, first[1]))
+            elif item[:2] in seen:
                 faults.append(_repeated(place, item))
             seen.add(item[:2])
             self.items.append(item)
-            self.titles.setdefault(item.prompt_id, shorten(response.prompt, 60, placeholder="…"))
+            if item.prompt_id not in self.titles:
+                self.titles[item.prompt_id] = shorten(response.prompt, 60, placeholder="…")
             metadata |= dict.fromkeys(response.metadata)
         if faults:
             raise InputError(faults)
@@ -95,6 +114,20 @@ class Batch:
 
     def __iter__(self) -> Iterator[Response]:
         yield from identified(self._responses, self._taken)
+
+
+def _digest(prompt: str) -> bytes:
+    return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _another(place: int, item: Item, first: int) -> Fault:
+    return Fault(
+        file="responses",
+        line=place,
+        field="prompt_id",
+        found=f"{item.prompt_id!r}, which is another prompt's, in response {first}",
+        expected="one prompt for each prompt_id",
+    )
 
 
 def _repeated(place: int, item: Item) -> Fault:

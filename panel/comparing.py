@@ -53,29 +53,18 @@ def refuse_uncomparable(batch: Batch) -> None:
     """Name every prompt whose responses cannot be compared with each other.
 
     Raises:
-        InputError: one has a single response or too many, or its responses come with
-            different prompts.
+        InputError: one has a single response or too many.
     """
     faults = []
     for responses in together(batch):
         n = len(responses)
-        first = responses[0]
         if not 2 <= n <= MOST:
             faults.append(
                 Fault(
-                    file=str(first.prompt_id),
+                    file=str(responses[0].prompt_id),
                     field="prompt_id",
                     found=f"{n} response{'s' if n > 1 else ''} to the prompt",
                     expected=f"2 to {MOST}, to be compared with each other",
-                )
-            )
-        if len({response.prompt for response in responses}) > 1:
-            faults.append(
-                Fault(
-                    file=str(first.prompt_id),
-                    field="prompt",
-                    found="responses to different prompts under one prompt_id",
-                    expected="one prompt, to which they are compared",
                 )
             )
     if faults:

@@ -236,13 +236,14 @@ class Panel:
 
         Raises:
             InputError: a response is there twice, is too long for a model, or has no other to
-                be compared with; `humans` shares no response or no dimension with them.
+                be compared with; a prompt id stands for two prompts; `humans` shares no
+                response or no dimension with them.
             ConfigurationError: a model cannot be asked in the way it is to be, or has no
                 known price where `caps` are in dollars.
             RunFolderError: `out` holds another run, or cannot be made.
             RunStopped: the run could not go on; what it has is written.
         """
-        batch = Batch(responses)
+        batch = Batch(responses, one_prompt_each=True)
         self._refuse(batch)
         run = Run(
             batch,
@@ -294,9 +295,12 @@ class Panel:
         """What scoring these would take, model by model, the cache counted in; calls nothing.
 
         Raises:
-            InputError: a response is there twice, or has no other to be compared with.
+            InputError: a response is there twice, or has no other to be compared with; a prompt
+                id stands for two prompts.
         """
-        batch = Batch(responses)
+        return self._estimate(Batch(responses, one_prompt_each=True))
+
+    def _estimate(self, batch: Batch) -> list[Estimate]:
         if self.compares:
             refuse_uncomparable(batch)
         with closing(ReplyCache(default_folder())) as cache:
@@ -336,7 +340,8 @@ class Panel:
         """Verdicts as they come, for a batch that need not fit into memory.
 
         Responses are taken from the iterator only as fast as they are read. They come
-        back in the order in which they are finished.
+        back in the order in which they are finished. Nothing is remembered of those that are
+        done: an id that comes again, of a response or of another prompt, is read like any other.
 
         Raises:
             ConfigurationError: a model cannot be asked in the way it is to be, or the panel
@@ -429,7 +434,7 @@ class Panel:
         plan = self._planned(prompts, targets, options)
         with closing(ReplyCache(default_folder())) as cache:
             counted, batch = estimate_sweep(plan, cache)
-        return [*counted, *self.estimate(batch)]
+        return [*counted, *self._estimate(Batch(batch))]
 
     def _planned(
         self, prompts: Sequence[str | Prompt] | None, targets: Models, options: Options

@@ -188,6 +188,46 @@ def test_what_is_twice_is_refused() -> None:
         assert not server.calls
 
 
+def test_one_prompt_id_for_two_prompts_is_refused() -> None:
+    """By a run and by an estimate, each place where an id is another prompt's is named at once,
+    with a response that is there twice; an id given by us meets nobody's."""
+
+    def response(name: str, prompt: str, prompt_id: str | None) -> Response:
+        return Response(id=name, prompt=prompt, text="T.", system="s", prompt_id=prompt_id)
+
+    batch = [
+        response("a", "Why?", "q"),
+        response("b", "Why?", "q"),
+        response("a", "Who?", "q"),
+        response("b", "Where?", "q"),
+        response("b", "Why?", "q"),
+        response("a", "When?", "p1"),
+        response("a", "What?", None),
+    ]
+    another = "found 'q', which is another prompt's, in response 1; expected one prompt for each"
+    with serving(always(ok(GOOD))) as server:
+        for work in (plain(server).score, plain(server).estimate):
+            with pytest.raises(InputError) as refused:
+                work(batch)
+            said = [str(fault) for fault in refused.value.faults]
+            assert said[0] == f"responses:3: prompt_id: {another} prompt_id"
+            assert said[1] == f"responses:4: prompt_id: {another} prompt_id"
+            assert said[2].startswith("responses:5: id: found 'b' a second time")
+            assert len(said) == 3
+        assert not server.calls
+        assert plain(server).score([*batch[:2], *batch[5:]]).coverage.complete
+
+
+async def test_a_stream_reads_two_prompts_under_one_id() -> None:
+    """A stream, of which nothing is remembered, reads each response with its own prompt."""
+    twice = [Response(id="a", prompt=p, text="T.", system="s", prompt_id="q") for p in ("A?", "B?")]
+    with serving(always(ok(GOOD))) as server:
+        verdicts = [verdict async for verdict in plain(server).astream(twice)]
+    assert [verdict.n_judges for verdict in verdicts] == [2, 2]
+    asked = "".join(json.dumps(call.payload["messages"]) for call in server.calls)
+    assert asked.count("A?") == asked.count("B?") > 0
+
+
 def test_a_panel_wants_someone_on_it() -> None:
     """No model and no persona are refused."""
     with serving() as server:
