@@ -156,8 +156,8 @@ class Elicitation(Protocol):
         """The rubric as its ratings come: which dimensions they are of, on which scales."""
 
     def calls(self, rubric: Rubric, apart: bool = False) -> tuple[int, int]:
-        """How many calls a judgment takes when all goes well, and about how many tokens
-        each answers with. `apart` as in `Question`."""
+        """How many calls a judgment takes where every answer can be read, and about how many
+        tokens each answers with; both rather too many than too few. `apart` as in `Question`."""
 
     def dialogue(self, question: Question) -> Dialogue:
         """The whole exchange with one judge about one response."""

@@ -71,6 +71,11 @@ def weights_of(blocks: tuple[str, ...], answers: Sequence[str]) -> Generator[Ask
     return _shares(mass)
 
 
+def most_calls(answers: Sequence[str]) -> int:
+    """How many calls `weights_of` takes at most: one, and one for each beginning of an answer."""
+    return 1 + len({answer[:end] for answer in answers for end in range(1, len(answer))})
+
+
 def most_probable(weights: Mapping[str, float]) -> str:
     """The answer with the largest weight.
 

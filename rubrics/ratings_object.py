@@ -12,8 +12,9 @@ from rubrics.replies import read_flag, read_label, read_object, read_score
 from rubrics.rubric import Dimension, Rubric, once_a_rubric
 from rubrics.scale import CategoryScale, RealScale
 
-TOKENS_A_KEY = 12
-"""About how many tokens a key takes with its value."""
+TOKENS_A_KEY = 16
+"""About how many tokens a key takes with its value, where a small model writes it; others get by
+with less."""
 
 
 @once_a_rubric

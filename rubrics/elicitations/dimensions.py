@@ -26,7 +26,7 @@ def rated(rubric: Rubric) -> Rubric:
 
 
 def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
-    """One call; a dozen tokens for each key of its answer."""
+    """One call; some tokens for each key of its answer."""
     return 1, TOKENS_A_KEY * len(keys_of(rubric))
 
 

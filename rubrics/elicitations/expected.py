@@ -23,6 +23,7 @@ from rubrics.probabilities import (
     YES_NO,
     NoAnswer,
     letters,
+    most_calls,
     most_probable,
     text_of,
     weights_of,
@@ -56,12 +57,15 @@ def rated(rubric: Rubric) -> Rubric:
 
 
 def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
-    """One call; apart, one a dimension and one for the abstention, of a token or two each.
-
-    An answer of several tokens that begins like another one may take some more.
+    """One call; apart, at most so many for each dimension and the abstention, of a token or two
+    each: a small model's 1 may be the beginning of a 10, and a y that of a yes.
     """
-    keys = len(keys_of(rubric))
-    return (keys, 2) if apart else (1, TOKENS_A_KEY * keys)
+    if not apart:
+        return 1, TOKENS_A_KEY * len(keys_of(rubric))
+    asked = [tuple(_named(dimension)) for dimension in rubric.dimensions]
+    if rubric.abstention:
+        asked.append(YES_NO)
+    return sum(map(most_calls, asked)), 2
 
 
 def dialogue(question: Question) -> Dialogue:
@@ -116,15 +120,11 @@ def _apart(question: Question, weighed: _Weighed) -> Dialogue:
     shared = opening(question, _preamble(rubric))
     for letter, dimension in zip(letters(), rubric.dimensions, strict=False):
         scale = dimension.scale
-        if isinstance(scale, RealScale):
-            raise TypeError(serves(rubric))
+        named = _named(dimension)
         if isinstance(scale, CategoryScale):
-            # By number: a name takes several tokens, and most that begin alike are none.
-            named = {str(number): name for number, name in enumerate(scale.names, start=1)}
             listed = ", ".join(f"{number} {name}" for number, name in named.items())
             text = f"{letter}. {dimension.label}: {listed}. The number of one of these:"
         else:
-            named = {str(value): str(value) for value in scale.values}
             text = f"{letter}. {dimension.label}, score from {scale.min} to {scale.max}:"
         weights, off = yield from weights_of((*shared, text), tuple(named))
         weighed.rate(dimension, {named[answer]: p for answer, p in weights.items()}, off)
@@ -134,6 +134,17 @@ def _apart(question: Question, weighed: _Weighed) -> Dialogue:
         weighed.note("abstained", weights, off)
         weighed.abstained = weights["yes"] > weights["no"]
     return weighed.reading()
+
+
+def _named(dimension: Dimension) -> dict[str, str]:
+    """The answers to a question about one dimension, with what each stands for."""
+    scale = dimension.scale
+    if isinstance(scale, RealScale):
+        raise TypeError(f"{dimension.id} may be any number in a range")
+    if isinstance(scale, CategoryScale):
+        # By number: a name takes several tokens, and most that begin alike are none.
+        return {str(number): name for number, name in enumerate(scale.names, start=1)}
+    return {str(value): str(value) for value in scale.values}
 
 
 @once_a_rubric

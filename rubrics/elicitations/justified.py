@@ -40,7 +40,7 @@ def rated(rubric: Rubric) -> Rubric:
 
 
 def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
-    """One call; some sentences, then a dozen tokens for each key of its answer."""
+    """One call; some sentences, then some tokens for each key of its answer."""
     return 1, _REASONS_TOKENS + TOKENS_A_KEY * len(keys_of(rubric))
 
 

@@ -56,8 +56,8 @@ def orders(n: int, seed: int) -> list[tuple[int, ...]]:
 
 
 def tokens(n: int) -> int:
-    """One word, and the object around it."""
-    return 8
+    """One word, and the object around it; so many where a small model writes it."""
+    return 28
 
 
 def dialogue(comparison: Comparison) -> Dialogue:

@@ -23,7 +23,8 @@ GIVES_REASONS = False
 COMPARES = True
 DRAWN = True
 
-_TOKENS_A_LABEL = 6
+_TOKENS_A_LABEL = 10
+_MOST_A_LABEL = 12
 _LONGEST_REPLY = 64
 """Tokens of an answer besides its labels: a code fence, a few words."""
 
@@ -70,7 +71,7 @@ def dialogue(comparison: Comparison) -> Dialogue:
             "Now give your judgment: the JSON object, nothing else.",
         ),
         schema=_schema(labels),
-        max_tokens=max(1024, _LONGEST_REPLY + 2 * tokens(n)),
+        max_tokens=max(1024, _LONGEST_REPLY + _MOST_A_LABEL * n),
     )
     wanted = "Give the JSON object again, every label once with its place, and nothing else."
     return (yield from ask_twice(ask, read, wanted))

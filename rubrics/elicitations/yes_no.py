@@ -11,7 +11,7 @@ import json
 import re
 
 from rubrics.elicitation import Dialogue, Question, Reading
-from rubrics.probabilities import YES_NO, NoAnswer, letters, weights_of
+from rubrics.probabilities import YES_NO, NoAnswer, letters, most_calls, weights_of
 from rubrics.ratings_object import keys_of
 from rubrics.rubric import Rubric, once_a_rubric
 from rubrics.scale import RealScale
@@ -55,8 +55,12 @@ def rated(rubric: Rubric) -> Rubric:
 
 
 def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
-    """One call a dimension and one for the abstention, of a token each."""
-    return len(keys_of(rubric)), 1
+    """One call a dimension and one for the abstention, of a token each.
+
+    Apart, it is a small model that is asked: its y, ye and n may be as probable as whole words,
+    and each is followed up by a call more. So many at most.
+    """
+    return len(keys_of(rubric)) * (most_calls(YES_NO) if apart else 1), 1
 
 
 def dialogue(question: Question) -> Dialogue:

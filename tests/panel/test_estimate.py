@@ -9,6 +9,7 @@ import pytest
 from panel import ModelConfig, Panel, Response
 from panel.calls.caller import tokens_in
 from panel.models.catalogue import Price
+from tests.panel.test_elicitations import PLAIN, READERS, needs_the_model
 from tests.server import ok, serving
 
 ANSWER = (
@@ -48,6 +49,25 @@ def test_an_unknown_price_is_unknown_and_a_given_one_is_multiplied() -> None:
     # Dollars for a million tokens: 2 for those that go in, 4 for those that come out.
     assert known.usd == pytest.approx((known.input_tokens * 2 + known.output_tokens * 4) / 1e6)
     assert known.tokenizer == "characters / 4"
+
+
+@needs_the_model
+@pytest.mark.parametrize("elicitation", ["dimensions", "expected", "yes-no", "ranking", "pairwise"])
+def test_a_run_of_the_embedded_model_takes_about_what_was_estimated(elicitation: str) -> None:
+    """A run whose answers can be read takes no more calls and tokens than was estimated, and more
+    than half; what goes in is counted by characters, so about as many."""
+    judges = Panel(READERS[:1], "local:smollm2-135m", PLAIN, elicitation=elicitation)
+    essays = [
+        Response(id=str(i), prompt="Should rents be capped?", text=text * 12, system="s")
+        for i, text in enumerate(["A cap helps tenants today. ", "A cap hurts who comes later. "])
+    ]
+    [told] = judges.estimate(essays)
+    run = judges.score(essays)
+    assert run.coverage.missing == {}
+    spent = run.tally.spent["local:smollm2-135m"]
+    assert told.calls / 2 < run.tally.made <= told.calls
+    assert told.output_tokens / 3 < spent.output <= told.output_tokens
+    assert spent.input == pytest.approx(told.input_tokens, rel=0.3)
 
 
 def test_four_ascii_characters_make_a_token_and_others_one_each() -> None:

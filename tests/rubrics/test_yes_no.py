@@ -94,6 +94,18 @@ def test_the_share_of_yes() -> None:
     assert yes_no.calls(TWO) == (2, 1)
 
 
+def test_calls_of_a_model_that_spells() -> None:
+    """Where every beginning of yes and no is as probable as any other, each is followed up: that
+    takes all the calls that a model asked apart is estimated to take."""
+    # After y comes e, after ye s, after n o; ye is reached twice, by the same ask.
+    beginnings = at({"y": 0.25, "ye": 0.25, "n": 0.25, "Perhaps": 0.25})
+    after_y, after_ye, after_n = at({"e": 1.0}), at({"s": 1.0}), at({"o": 1.0})
+    reading, asks = play(TWO, *[beginnings, after_y, after_ye, after_ye, after_n] * 2)
+    assert reading.status == "scored"
+    assert [ask.prefill for ask in asks[:5]] == ["", "y", "ye", "ye", "n"]
+    assert yes_no.calls(TWO, apart=True) == (len(set(asks)), 1) == (8, 1)
+
+
 def test_scores_are_rated_from_0_to_1() -> None:
     """Tables and files are told that the scale is no longer the rubric's."""
     rated = yes_no.rated(TWO)
