@@ -32,6 +32,8 @@ ATTEMPTS = 6
 TOTAL_S = 600.0
 """How long one call may take with all its attempts and waits, in seconds."""
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
+_MINUTE_S = 60.0
+"""What most quotas are counted by: a call refused for one must outlast it."""
 _SILENCE_S = 3.0
 """How long a server that has never answered is tried."""
 _GIVE_UP_AFTER = 5
@@ -171,11 +173,14 @@ class Caller:
             return isinstance(error, CallError) and error.kind == "transient"
 
         def wait(state: RetryCallState) -> float:
-            error = state.outcome.exception() if state.outcome else None
-            asked_for = error.retry_after if isinstance(error, CallError) else None
-            if asked_for is not None:
-                return asked_for + self._random.uniform(0, 0.25)
-            longest = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**state.attempt_number)
+            if last.retry_after is not None:
+                return last.retry_after + self._random.uniform(0, 0.25)
+            n = state.attempt_number
+            if last.status == 429:
+                # 1 s at most at first; all waits together, at the least, 70 s.
+                longest = min(_MINUTE_S, _FIRST_WAIT_S / 2 * 4**n)
+            else:
+                longest = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**n)
             return self._random.uniform(longest / 2, longest)
 
         def out_of_time(state: RetryCallState) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -150,6 +151,24 @@ async def test_waits_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     # Between half and the whole of 0.2 s and of 0.4 s.
     assert 0.09 < first < 0.35
     assert 0.19 < second < 0.6
+
+
+async def test_a_minute_s_quota_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider that refuses for a minute and does not say for how long (429 without
+    Retry-After) gets every call in the end; here a minute is 0.6 s."""
+    for name, seconds in (("_FIRST_WAIT_S", 0.005), ("_LONGEST_WAIT_S", 0.3), ("_MINUTE_S", 0.6)):
+        monkeypatch.setattr(module, name, seconds)
+    monkeypatch.setattr(module, "ATTEMPTS", 6)
+    began = time.monotonic()
+
+    def script(number: int, payload: Mapping[str, Any]) -> Any:
+        return status(429) if time.monotonic() - began < 0.6 else ok("7")
+
+    async with desk(script, tmp_path) as at:
+        replies = await asyncio.gather(*(at.ask(ask(number)) for number in range(20)))
+    assert {reply.text for reply in replies} == {"7"}
 
 
 async def test_a_call_has_a_last_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
