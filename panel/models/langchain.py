@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from pydantic import SecretStr
 from yarl import URL
 
+from panel.models.complaints import retry_after
 from panel.models.completions import positions_of, read_completion
 from panel.models.scrubbing import scrub
 from panel.models.speaker import CallError, FaultKind
@@ -217,15 +218,14 @@ def _as_call_error(error: Exception, secrets: tuple[str, ...]) -> CallError:
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     status = status if isinstance(status, int) else None
-    headers = getattr(response, "headers", None) or {}
-    try:
-        retry_after = float(headers["retry-after"])
-    except (TypeError, ValueError, KeyError):
-        retry_after = None
+    headers = getattr(response, "headers", None)
+    headers = headers if isinstance(headers, Mapping) else {}
     # Scrubbed before it is shortened: half a key would not be recognised.
     text = scrub(" ".join(str(error)[:20_000].split()), secrets)[:300]
     message = f"{type(error).__name__}: {text}"
-    return CallError(message, kind=_kind(error, status), status=status, retry_after=retry_after)
+    return CallError(
+        message, kind=_kind(error, status), status=status, retry_after=retry_after(headers)
+    )
 
 
 def _kind(error: Exception, status: int | None) -> FaultKind:

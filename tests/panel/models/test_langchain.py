@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import traceback
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -201,6 +203,16 @@ async def test_retry_after_is_passed_on() -> None:
     assert (await fault_of(status(429, retry_after=2.5))).retry_after == 2.5
     assert (await fault_of(status(429))).retry_after is None
     assert (await fault_of(status(429, retry_after="soon"))).retry_after is None
+    assert (await fault_of(status(429, retry_after="inf"))).retry_after is None
+    assert (await fault_of(status(429, headers={"retry-after-ms": "250"}))).retry_after == 0.25
+
+
+async def test_a_date_to_retry_after_becomes_seconds_from_now() -> None:
+    """Half a minute ahead is half a minute to wait."""
+    when = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    seconds = (await fault_of(status(429, retry_after=when))).retry_after
+    assert seconds is not None
+    assert 25 < seconds <= 30
 
 
 async def test_an_empty_account_is_permanent() -> None:
