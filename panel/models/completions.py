@@ -105,7 +105,7 @@ def _text(content: Any) -> str:
 def _usage(usage: Mapping[str, Any]) -> Usage:
     details = usage.get("prompt_tokens_details") or {}
     return Usage(
-        input=usage.get("prompt_tokens") or 0,
-        cached=details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or 0,
-        output=usage.get("completion_tokens") or 0,
+        input=int(usage.get("prompt_tokens") or 0),
+        cached=int(details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or 0),
+        output=int(usage.get("completion_tokens") or 0),
     )

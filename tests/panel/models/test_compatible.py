@@ -228,6 +228,7 @@ async def test_a_reply_holds_text_usage_and_latency() -> None:
         (None, Usage()),
         ({"prompt_tokens": 8, "completion_tokens": None}, Usage(8, 0, 0)),
         ({"prompt_tokens": 8, "prompt_tokens_details": None}, Usage(8, 0, 0)),
+        ({"prompt_tokens": "8", "completion_tokens": 1.0}, Usage(8, 0, 1)),
         (
             {"prompt_tokens": 8, "prompt_cache_hit_tokens": 4, "completion_tokens": 1},
             Usage(8, 4, 1),
@@ -235,7 +236,8 @@ async def test_a_reply_holds_text_usage_and_latency() -> None:
     ],
 )
 async def test_usage_is_read_where_it_is(usage: Any, expected: Usage) -> None:
-    """Missing counts are zeros, and DeepSeek's word for cached tokens counts."""
+    """Missing counts are zeros, DeepSeek's word for cached tokens counts, and a count as text or
+    as a float is a number all the same: what cannot be added up would lose a reply paid for."""
     body = {"choices": [{"message": {"content": "7"}}], "usage": usage}
     with serving(always(raw(body))) as server:
         model = model_at(server)
