@@ -222,9 +222,10 @@ def _part(held: Held, place: int, n: int) -> tuple[Usage, float]:
 
     # What was cached apart from what was not, so that no part has more cached than read.
     usage = held.usage
-    cached = part(usage.cached)
-    fresh = part(usage.input - usage.cached)
-    return Usage(cached + fresh, cached, part(usage.output)), held.latency_s / n
+    cached, written = part(usage.cached), part(usage.written)
+    fresh = part(usage.input - usage.cached - usage.written)
+    shared = Usage(cached + written + fresh, cached, part(usage.output), written)
+    return shared, held.latency_s / n
 
 
 def _raw(i: int, own: Sequence[tuple[Sheet, Held]]) -> str:

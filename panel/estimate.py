@@ -72,7 +72,9 @@ def estimate(
     What its first calls send is counted; further ones of the same judge are taken to be
     as long, and answers to be of the usual length. A panel that deliberates is taken to go
     through all its `rounds`, everybody to change a rating in each and to say why, and none of
-    that to be in the cache: what peers will say is not known, and so at most this.
+    that to be in the cache: what peers will say is not known, and so at most this. A provider's
+    own prompt cache is left out: to write what two judges share and to read it once costs less
+    than to read it twice.
     """
     calls_each, output_each = load_elicitation(seat.elicitation).calls(rubric, seat.apart)
     tokenizer, count = tokenizer_of(seat.id)

@@ -91,15 +91,23 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of a call as the provider reported them. `cached` is part of `input`."""
+    """Tokens of a call as the provider reported them.
+
+    `cached` and `written` are parts of `input`: what was read from a prompt cache of the
+    provider's, and what was put into it.
+    """
 
     input: int = 0
     cached: int = 0
     output: int = 0
+    written: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
-            self.input + other.input, self.cached + other.cached, self.output + other.output
+            self.input + other.input,
+            self.cached + other.cached,
+            self.output + other.output,
+            self.written + other.written,
         )
 
 

@@ -231,7 +231,8 @@ class Caller:
             return reply
 
     async def _send_within_budget(self, model: str, line: Line, ask: Ask, tokens: int) -> Reply:
-        most = Usage(input=tokens - ask.max_tokens // 2, output=ask.max_tokens)
+        read = tokens - ask.max_tokens // 2
+        most = Usage(input=read, output=ask.max_tokens, written=read)
         reserved = await self._budget.reserve(model, most)
         used = Usage()
         try:

@@ -13,20 +13,23 @@ from rubrics import Usage
 
 
 class Price(BaseModel):
-    """US dollars for a million tokens. Cached input costs as much as other input unless
-    it is said."""
+    """US dollars for a million tokens. Input that is read from a provider's prompt cache, or
+    written to it, costs as much as other input unless it is said."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: float = Field(ge=0)
     cached_input: float | None = Field(default=None, ge=0)
+    cache_write: float | None = Field(default=None, ge=0)
     output: float = Field(ge=0)
 
     def cost(self, usage: Usage) -> float:
         """What this usage costs, in US dollars."""
         cached = self.input if self.cached_input is None else self.cached_input
-        fresh = usage.input - usage.cached
-        return (fresh * self.input + usage.cached * cached + usage.output * self.output) / 1e6
+        write = self.input if self.cache_write is None else self.cache_write
+        fresh = usage.input - usage.cached - usage.written
+        read = fresh * self.input + usage.cached * cached + usage.written * write
+        return (read + usage.output * self.output) / 1e6
 
 
 def cost(price: Price | None, usage: Usage) -> float | None:

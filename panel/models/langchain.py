@@ -27,6 +27,8 @@ _TRANSIENT_WORDS = ("timeout", "connection", "ratelimit", "overloaded", "unavail
 _PERMANENT_WORDS = ("authentication", "permission", "notfound", "unauthorized")
 _REFUSING = frozenset({"refusal", "content_filter", "safety", "prohibited_content", "blocklist"})
 _CUT_SHORT = frozenset({"length", "max_tokens", "max_output_tokens"})
+# Where Anthropic's package says for how long input is kept, the first is 0.
+_WRITTEN = ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 # Not every model lists these among what identifies it.
 _SETTINGS = ("temperature", "top_p", "top_k", "seed", "max_tokens")
 
@@ -129,6 +131,7 @@ def _as_reply(message: BaseMessage, latency_s: float) -> Reply:
     reason = str(meta.get("finish_reason") or meta.get("stop_reason") or "stop").lower()
     refusal = message.additional_kwargs.get("refusal") or (reason if reason in _REFUSING else None)
     usage = getattr(message, "usage_metadata", None) or {}
+    details = usage.get("input_token_details") or {}
     logprobs = meta.get("logprobs") or {}
     return Reply(
         text=text,
@@ -137,8 +140,9 @@ def _as_reply(message: BaseMessage, latency_s: float) -> Reply:
         logprobs=positions_of(logprobs.get("content") or ()),
         usage=Usage(
             input=usage.get("input_tokens", 0),
-            cached=(usage.get("input_token_details") or {}).get("cache_read") or 0,
+            cached=details.get("cache_read") or 0,
             output=usage.get("output_tokens", 0),
+            written=sum(details.get(name) or 0 for name in _WRITTEN),
         ),
         latency_s=latency_s,
     )

@@ -54,6 +54,19 @@ async def test_dollars_are_counted_from_the_provider_s_usage() -> None:
         await capped_again.reserve("m", Usage(input=100_001))
 
 
+async def test_a_call_in_flight_may_write_all_its_input_to_a_cache() -> None:
+    """What is set aside for a call counts its input at the price of writing it to a cache."""
+    # 100,000 tokens at $1.25 a million = $0.125: eight calls in flight fill a dollar.
+    capped = Budget(
+        Caps(usd=1.0), {"m": Price(input=1.0, cached_input=0.1, cache_write=1.25, output=10.0)}
+    )
+    most = Usage(input=100_000, written=100_000)
+    for _ in range(8):
+        await capped.reserve("m", most)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(capped.reserve("m", most), 0.05)
+
+
 async def test_once_reached_a_cap_stays_reached() -> None:
     """After the first refusal even a call that would fit is refused, and all who wait learn it."""
     capped = budget(tokens=100)

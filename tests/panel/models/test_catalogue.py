@@ -39,6 +39,17 @@ def test_cached_input_costs_what_other_input_does_unless_it_is_said() -> None:
     assert cost(Price(input=2, output=10), USAGE) == pytest.approx(5.4)
 
 
+def test_what_is_written_to_a_prompt_cache_has_its_own_price() -> None:
+    """Input that a provider charges more for, because it keeps it, counts at that price, and like
+    other input where none is given."""
+    usage = Usage(input=1_000_000, cached=300_000, output=100_000, written=200_000)
+    # 500,000 fresh at 3 + 300,000 read at 0.30 + 200,000 written at 3.75 + 100,000 out at 15
+    # = 1.5 + 0.09 + 0.75 + 1.5.
+    assert cost(price_of("anthropic:claude-sonnet-4-5"), usage) == pytest.approx(3.84)
+    # 700,000 fresh and written at 3 + 300,000 read at 0.30 + 1.5 = 2.1 + 0.09 + 1.5.
+    assert cost(Price(input=3, cached_input=0.3, output=15), usage) == pytest.approx(3.69)
+
+
 def test_a_price_that_is_not_known_is_none() -> None:
     """An unknown model costs an unknown amount, which is not nothing."""
     assert price_of("openai:gpt-99") is None

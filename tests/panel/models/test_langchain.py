@@ -396,6 +396,33 @@ async def test_what_anthropic_is_told_to_keep(keep_prefix: bool) -> None:
     assert reply.usage == Usage(input=120, cached=100, output=1)
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"cache_creation_input_tokens": 80},
+        {
+            "cache_creation_input_tokens": 80,
+            "cache_creation": {"ephemeral_5m_input_tokens": 50, "ephemeral_1h_input_tokens": 30},
+        },
+    ],
+)
+async def test_what_anthropic_wrote_to_its_cache(told: dict[str, Any]) -> None:
+    """Tokens that were kept are counted as such, also where they are told by how long they are."""
+    anthropic = pytest.importorskip("langchain_anthropic", reason="langchain-anthropic is missing")
+    answer = {**ANTHROPIC, "usage": {"input_tokens": 20, "output_tokens": 1, **told}}
+    with serving(always(raw(answer))) as server:
+        chat = anthropic.ChatAnthropic(
+            model="stub",
+            base_url=server.base_url.removesuffix("/v1"),
+            api_key=SecretStr(KEY),
+            max_retries=0,
+        )
+        reply = await LangChainSpeaker(chat, "stub", timeout_s=5).reply(ASK)
+        await chat._async_client.close()
+    # Anthropic counts what it wrote apart from the input: 20 + 80.
+    assert reply.usage == Usage(input=100, output=1, written=80)
+
+
 def test_secrets_in_a_models_own_parameters_are_in_no_parameters() -> None:
     """Headers and keys that a user handed over by `model_kwargs` or `extra_body` identify no model,
     and are masked in errors; nor does a time limit change an answer."""
