@@ -94,6 +94,7 @@ class Caller:
         # Jitter needs no secrecy, and a seed keeps a run's schedule repeatable.
         self._random = random.Random(seed)
         self.tally = Tally()
+        self._unkept: Exception | None = None
         self._under_way: dict[_Entry, asyncio.Event] = {}
         # Judges of one response follow each other: its page is worked out for the first.
         self.page = lru_cache(_PAGES_IN_MIND)(self._page)
@@ -107,7 +108,7 @@ class Caller:
         Raises:
             Unanswered: `failed` with the last fault, and with the cap that forbade another
                 try, or `skipped` where the model has been given up or a cap is reached.
-            Abort: a reply could not be kept.
+            Abort: this reply or another could not be kept.
         """
         line = self._lines[model]
         entry = _Entry(page, key_of(ask, replicate))
@@ -217,6 +218,9 @@ class Caller:
         _require_alive(model, line)
         async with line.gate.passage(tokens):
             _require_alive(model, line)
+            # The run takes a moment to end: nothing is paid for that cannot be kept.
+            if self._unkept is not None:
+                raise _unwritable(self._unkept)
             if limited:
                 reply = await self._send_within_budget(model, line, ask, tokens)
             else:
@@ -227,6 +231,7 @@ class Caller:
             try:
                 self._cache.put(*entry, reply)
             except Exception as error:
+                self._unkept = error
                 raise _unwritable(error) from None
             return reply
 
