@@ -118,7 +118,7 @@ def show_estimates(estimates: Sequence[Estimate], console: Console) -> None:
         told += f", ${math.fsum(known):,.4f} by prices as of {prices_as_of()}"
     if unknown:
         told += ", and what the models cost whose price is unknown" if known else ", cost unknown"
-    console.print(Text(f"{told}. Retries come on top."))
+    console.print(Text(f"{told}. Retries come on top, and asking again for what cannot be read."))
     if unknown:
         console.print(
             Text(
