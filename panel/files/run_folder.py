@@ -111,8 +111,8 @@ def refuse_another(path: Path, manifest: dict[str, Any]) -> None:
     changed = [key for key in _IDENTITY if kept.get(key) != manifest.get(key)]
     if changed:
         raise RunFolderError(
-            f"{path} holds a run with another {' and another '.join(changed)}; choose "
-            "another --out, or remove it"
+            f"{path} holds another run (it differs in: {', '.join(changed)}); choose another "
+            "--out, or remove it"
         )
 
 

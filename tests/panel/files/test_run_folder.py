@@ -254,7 +254,7 @@ def test_a_folder_of_another_run_is_refused(tmp_path: Path, key: str) -> None:
     """Another persona, rubric, model or seed is named, and what is there stays as it was."""
     write(tmp_path / "run", BATCH)
     before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    with pytest.raises(RunFolderError, match=f"another {key}"):
+    with pytest.raises(RunFolderError, match=f"differs in: {key}"):
         RunFolder(tmp_path / "run", MANIFEST | {key: ["other"]})
     assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
 
