@@ -455,7 +455,7 @@ def test_a_run_folder_of_another_panel_is_refused(
         refused = command("score", batch, *arguments, **at(server))
         assert len(server.calls) == calls
     assert refused.returncode == 2
-    assert "another personas" in words(refused.stderr)
+    assert "differs in: personas" in words(refused.stderr)
     assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
 
 

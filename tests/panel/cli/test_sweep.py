@@ -497,7 +497,7 @@ def test_another_sweep_does_not_go_into_the_same_folder(command: Command, tmp_pa
         assert sweep(command, server, "--limit", "2").returncode == 0
         other = sweep(command, server, "--limit", "2", "--judge-sees", "baseline")
     assert other.returncode == 2
-    assert "another sweep" in other.stderr
+    assert "differs in: sweep" in other.stderr
 
 
 def test_framings_are_listed_and_shown(command: Command) -> None:
