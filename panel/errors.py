@@ -62,7 +62,7 @@ def told_once(faults: Iterable[Fault]) -> list[str]:
             found.append(fault.line)
     return [
         fault.on(found) if len(found) > 1 else str(replace(fault, line=next(iter(found), None)))
-        for fault, found in lines.items()
+        for fault, found in ((fault, sorted(set(found))) for fault, found in lines.items())
     ]
 
 

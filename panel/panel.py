@@ -254,6 +254,11 @@ class Panel:
             deliberating=self.deliberates,
         )
         if humans is not None:
+            if not self.rated.numeric:
+                raise ConfigurationError(
+                    "people's ratings are compared with numbers, and the rubric "
+                    f"{self.rubric.id!r} has categories alone; leave out the people's ratings"
+                )
             run.humans = humans
             # Whether people and panel go together is found out before anything is spent.
             run.deliberation()

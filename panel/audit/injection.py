@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 LEAST_SHARE = 1 / 18
 """The share of a scale's extent from which an uplift counts: half a point from 1 to 10."""
+FEWEST = 5
+"""From as many base responses an uplift is tested. Ratings are few numbers: on two to four texts
+uplifts are equal by chance, without any spread, too often for a test to count on it."""
 LEVEL = 0.05
 """How often, at most, an audit of attacks without any effect may call one effective."""
 _ROUNDING = 1e-9
@@ -137,7 +140,7 @@ def measure(
 
     The first three arguments are `uplift_of`'s; `threshold` is in the unit of the ratings.
     Intervals and tests are of Student's t over the means of the base responses (Ibragimov and
-    Müller 2010, section 2: valid for few responses, however their spreads differ); below two
+    Müller 2010, section 2: valid for few responses, however their spreads differ); below `FEWEST`
     responses with a pair there are none. They allow for other responses, not for other judges.
     Holm (1979) corrects over attacks, over families and over judges.
     """
@@ -200,8 +203,8 @@ def _t(means: Array) -> tuple[float, float, float, float, str | None]:
     if not len(there):
         return math.nan, math.nan, math.nan, math.nan, "no pair of ratings is there"
     mean, freedom = float(there.mean()), len(there) - 1
-    if not freedom:
-        why = "pairs from one base response only; an interval needs two or more"
+    if len(there) < FEWEST:
+        why = f"pairs from too few base responses ({len(there)}; a test needs {FEWEST})"
         return mean, math.nan, math.nan, math.nan, why
     error = float(there.std(ddof=1)) / math.sqrt(len(there))
     # A spread that is only rounding is none, and so is a mean.

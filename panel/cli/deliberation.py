@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from panel.cli.figures import remark
+from panel.cli.printing import Line, show_table
 from panel.deliberation import DeliberationReport
 from panel.statistics.conformity import Conformity, Influence
 from panel.statistics.deliberation import Change
@@ -44,15 +42,16 @@ def show_deliberation(
     )
     if not found.n_deliberated:
         return
-    console.print(_dimensions(found, labels))
+    _show_dimensions(found, labels, console)
     if moves:
-        console.print(_conformity(found))
-        console.print(_influence(found.influence, console))
+        _show_conformity(found, console)
+        _show_influence(found.influence, console)
         remark(console, _WHO_MOVED_WHOM)
-        console.print(_judges(found))
+        console.print()
+        _show_judges(found, console)
     _show_rankings(found, console)
     if found.humans is not None:
-        console.print(_humans(found.humans, labels))
+        _show_humans(found.humans, labels, console)
         for direction in dict.fromkeys(one.direction for one in found.humans.values()):
             names = _listed(
                 labels.get(name, name)
@@ -64,33 +63,31 @@ def show_deliberation(
             console.print(Text(f"{names}: {direction}{f' ({said})' if said else ''}.", "bold"))
 
 
-def _dimensions(found: DeliberationReport, labels: Mapping[str, str]) -> Table:
-    table = _table("Before and after", ["dimension"])
-    for heading in ("mean", "moved", "spread of judges", "change of spread"):
-        table.add_column(heading, justify="right")
+def _show_dimensions(
+    found: DeliberationReport, labels: Mapping[str, str], console: Console
+) -> None:
+    lines = []
     for name, means in found.dimensions.items():
         spread = found.spread[name]
-        table.add_row(
-            Text(labels.get(name, name)),
+        cells = (
             _arrow(means.before, means.after),
             f"{means.n_moved:,} of {means.n:,}",
             _arrow(spread.before, spread.after),
             _interval(spread),
         )
-    return table
+        lines.append(_line(labels.get(name, name), *cells))
+    columns = ["mean", "moved", "spread of judges", "change of spread"]
+    show_table(console, "Before and after", ["dimension"], columns, lines)
 
 
-def _conformity(found: DeliberationReport) -> Table:
-    table = _table("Moves toward the mean of the peers", ["moves"])
-    for heading in ("in all", "toward", "away", "neither", "share toward"):
-        table.add_column(heading, justify="right")
+def _show_conformity(found: DeliberationReport, console: Console) -> None:
     rows: dict[str, Conformity] = {
         "with a stated reason": found.conformity.stated,
         "without one": found.conformity.unstated,
         "all": found.conformity.all,
     }
-    for name, one in rows.items():
-        table.add_row(
+    lines = [
+        _line(
             name,
             f"{one.n_moves:,}",
             f"{one.n_toward:,}",
@@ -98,49 +95,42 @@ def _conformity(found: DeliberationReport) -> Table:
             f"{one.n_undefined:,}",
             _percent(one.share),
         )
-    return table
+        for name, one in rows.items()
+    ]
+    columns = ["in all", "toward", "away", "neither", "share toward"]
+    show_table(console, "Moves toward the mean of the peers", ["moves"], columns, lines)
 
 
-def _influence(found: Influence, console: Console) -> Table:
-    """Movers by those who drew them; where that is too wide, the sums of the columns alone."""
+def _show_influence(found: Influence, console: Console) -> None:
+    """Movers by those who drew them; of many, the sums of the columns alone."""
     people = list(enumerate(found.personas))
     if len(people) <= _PERSONAS_SHOWN:
-        matrix = _table("Who moved whom", [""])
-        matrix.add_column("persona", no_wrap=True)
-        for place, _ in people:
-            matrix.add_column(f"{place + 1}", justify="right", no_wrap=True)
-        for row, name in people:
-            cells = (_net(found.cell(row, column)) for column, _ in people)
-            matrix.add_row(f"{row + 1}", Text(name), *cells)
-        matrix.add_section()
-        matrix.add_row("", "all", *(_net(found.pull(column)) for column, _ in people))
-        if Measurement.get(console, console.options, matrix).minimum <= console.width:
-            return matrix
-    table = _table("Who moved whom", ["persona"])
-    table.add_column("all", justify="right")
-    table.add_column("of", justify="right")
+        lines = [
+            _line(f"{row + 1} {name}", *(_net(found.cell(row, column)) for column, _ in people))
+            for row, name in people
+        ]
+        lines.append(_line("all", *(_net(found.pull(column)) for column, _ in people)))
+        columns = [f"{place + 1}" for place, _ in people]
+        show_table(console, "Who moved whom", ["persona"], columns, lines)
+        return
     pulls = sorted(
         ((found.pull(place), name) for place, name in people),
         key=lambda pull: math.inf if pull[0].reason else -pull[0].value,
     )
-    for pull, name in pulls[:_PERSONAS_SHOWN]:
-        table.add_row(Text(name), _net(pull), f"{pull.n_items:,}")
-    return table
+    lines = [_line(name, _net(pull), f"{pull.n_items:,}") for pull, name in pulls[:_PERSONAS_SHOWN]]
+    show_table(console, "Who moved whom", ["persona"], ["all", "of"], lines)
 
 
-def _judges(found: DeliberationReport) -> Table:
-    table = _table("Judges who moved most", ["judge"])
-    for heading in ("mean", "moved"):
-        table.add_column(heading, justify="right")
+def _show_judges(found: DeliberationReport, console: Console) -> None:
     movers = sorted(
         ((judge, means) for judge, means in found.judges.items() if means.n_moved),
         key=lambda one: -one[1].n_moved / one[1].n,
     )
-    for judge, means in movers[:_JUDGES_SHOWN]:
-        table.add_row(
-            Text(judge.id), _arrow(means.before, means.after), f"{means.n_moved:,} of {means.n:,}"
-        )
-    return table
+    lines = [
+        _line(judge.id, _arrow(means.before, means.after), f"{means.n_moved:,} of {means.n:,}")
+        for judge, means in movers[:_JUDGES_SHOWN]
+    ]
+    show_table(console, "Judges who moved most", ["judge"], ["mean", "moved"], lines)
 
 
 def _show_rankings(found: DeliberationReport, console: Console) -> None:
@@ -156,38 +146,37 @@ def _show_rankings(found: DeliberationReport, console: Console) -> None:
     if not rankings.reranked:
         console.print(Text("No system changed its rank."))
         return
-    table = _table("Systems that changed their rank", ["system"])
-    for heading in ("rank", "composite"):
-        table.add_column(heading, justify="right")
-    for one in rankings.reranked:
-        table.add_row(
-            Text(one.system),
+    lines = [
+        _line(
+            one.system,
             f"{one.rank_before or '-'} → {one.rank_after or '-'}",
             _arrow(one.before, one.after),
         )
-    console.print(table)
+        for one in rankings.reranked
+    ]
+    columns = ["rank", "composite"]
+    show_table(console, "Systems that changed their rank", ["system"], columns, lines)
 
 
-def _humans(found: Mapping[str, TowardHumans], labels: Mapping[str, str]) -> Table:
-    table = _table("Against the humans, and against itself: changes", ["dimension"])
-    for heading in ("τ_c", "distance", "spread", "prompts"):
-        table.add_column(heading, justify="right")
-    for name, one in found.items():
-        table.add_row(
-            Text(labels.get(name, name)),
+def _show_humans(
+    found: Mapping[str, TowardHumans], labels: Mapping[str, str], console: Console
+) -> None:
+    lines = [
+        _line(
+            labels.get(name, name),
             _change(one.tau_c, one.p_tau_c),
             _change(one.distance, one.p_distance),
             _change(one.spread, one.p_spread),
             f"{one.n_prompts:,}",
         )
-    return table
+        for name, one in found.items()
+    ]
+    title = "Against the humans, and against itself: changes"
+    show_table(console, title, ["dimension"], ["τ_c", "distance", "spread", "prompts"], lines)
 
 
-def _table(title: str, texts: Iterable[str]) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for heading in texts:
-        table.add_column(heading, overflow="fold")
-    return table
+def _line(label: str, *cells: str) -> Line:
+    return Line(label, [Text(cell) for cell in cells])
 
 
 def _change(change: Change, p_value: float) -> str:

@@ -60,7 +60,7 @@ def show_table(
         columns: what the figures are.
     """
     figures = [[Text(head), *cells] for head, cells in zip(columns, _turned(lines), strict=True)]
-    labels = [_legible(line.label) for line in lines]
+    labels = [legible(line.label) for line in lines]
     indent = _INDENT * (len(heads) - 1)
     head = "\n".join(" " * _INDENT * depth + name for depth, name in enumerate(heads))
     natural = max(_width([Text(head)]), *(cell_len(label) + indent for label in labels))
@@ -73,7 +73,7 @@ def show_table(
         Text("\n".join(" " * indent + part for part in _folded(label, width - indent)))
         for label in labels
     ]
-    headings = [_legible(line.heading) for line in lines]
+    headings = [legible(line.heading) for line in lines]
     console.print(Text(title, "bold"))
     start = 0
     for n in _parts(width, widths, console.width):
@@ -139,7 +139,7 @@ def _width(column: Sequence[Text]) -> int:
     return max(cell_len(line) for cell in column for line in cell.plain.split("\n"))
 
 
-def _legible(name: str) -> str:
+def legible(name: str) -> str:
     """A name from a file without its control characters, whole."""
     return name if name.isprintable() else repr(name)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,21 +71,11 @@ def score(
     if human and not panel.deliberates:
         raise click.UsageError("--human is held against a deliberation: add --deliberate N.")
     if dry_run:
-        _tell(panel, batch, as_json)
+        from panel.cli.tables import tell_estimates
+
+        tell_estimates(panel.estimate(batch), as_json=as_json)
     else:
         _read(panel, batch, folder, caps, human, as_json)
-
-
-def _tell(panel: Panel, batch: ResponseFile, as_json: bool) -> None:
-    """What the run would take."""
-    if as_json:
-        estimates = [asdict(one) for one in panel.estimate(batch)]
-        click.echo(json.dumps(estimates, indent=2))
-        return
-    from panel.cli.printing import output
-    from panel.cli.tables import show_estimates
-
-    show_estimates(panel.estimate(batch), output())
 
 
 def _read(

@@ -80,7 +80,12 @@ _SEEN = ("framed", "baseline")
 )
 @dry_run
 @caps
-@click.option("--json", "as_json", is_flag=True, help="Print summary.json, and nothing else.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print summary.json, or with --dry-run the estimates, and nothing else.",
+)
 @refusals
 def sweep(
     prompts: str | None,
@@ -137,7 +142,9 @@ def sweep(
     }
     panel = readers.panel()
     if dry_run:
-        _tell(panel, asked, systems, options)
+        from panel.cli.tables import tell_estimates
+
+        tell_estimates(panel.estimate_sweep(asked, systems, **options), as_json=as_json)
         return
     n = len(asked or ()) * len(systems) * (1 + len(chosen.ids)) if given is None else len(given)
     _run(panel, asked, systems, options, n, folder, caps, as_json)
@@ -171,19 +178,6 @@ def _model(text: str) -> str | ModelConfig:
     from panel.files.definitions import load_definition
 
     return load_definition(Path(text), ModelConfig)
-
-
-def _tell(
-    panel: Panel,
-    prompts: Sequence[Prompt] | None,
-    targets: Sequence[str | ModelConfig],
-    options: Options,
-) -> None:
-    """What the sweep would take."""
-    from panel.cli.printing import output
-    from panel.cli.tables import show_estimates
-
-    show_estimates(panel.estimate_sweep(prompts, targets, **options), output())
 
 
 def _run(

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from graphs.framing import BASELINE
+from panel.cli.printing import Line, legible, show_table
 from panel.models.weights import NOTICE
 from panel.sweep.deltas import LEVEL, Cell, Mean
 from panel.sweep.folder import PLOTS, plots_at_hand
@@ -25,8 +24,8 @@ _REJECTED_SHOWN = 10
 def show_sweep(sweep: Sweep, console: Console) -> None:
     """Scores and Δ by dimension and condition for each system, the gaps, what it comes to."""
     for system in sweep.systems:
-        console.print(_scores(sweep, system))
-        console.print(_deltas(sweep, system))
+        _show_scores(sweep, system, console)
+        _show_deltas(sweep, system, console)
     plan = sweep.plan
     console.print(
         Text(
@@ -39,7 +38,7 @@ def show_sweep(sweep: Sweep, console: Console) -> None:
     )
     if sweep.gaps:
         for system in sweep.systems:
-            console.print(_gaps(sweep, system))
+            _show_gaps(sweep, system, console)
         console.print(
             Text(
                 "A gap above 0: worse under the first than under the second; below it, its 95 % "
@@ -52,21 +51,26 @@ def show_sweep(sweep: Sweep, console: Console) -> None:
     _show_missing(sweep, console)
 
 
-def _scores(sweep: Sweep, system: str) -> Table:
+def _show_scores(sweep: Sweep, system: str, console: Console) -> None:
     labels = {BASELINE: "Baseline", **labels_of(sweep.plan)}
-    table = Table(
-        title=f"Scores of {system}, with standard errors over prompts",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-    )
-    table.add_column("dimension", overflow="fold")
-    for name in sweep.conditions:
-        table.add_column(Text(labels[name]), justify="right")
     means, errors = (array[sweep.systems.index(system)] for array in sweep.scores_over_prompts())
-    for d, dimension in enumerate(sweep.rubric.numeric):
-        row = [_score(mean, error) for mean, error in zip(means[:, d], errors[:, d], strict=True)]
-        table.add_row(Text(dimension.label), *row)
-    return table
+    lines = [
+        Line(
+            dimension.label,
+            [
+                Text(_score(mean, error))
+                for mean, error in zip(means[:, d], errors[:, d], strict=True)
+            ],
+        )
+        for d, dimension in enumerate(sweep.rubric.numeric)
+    ]
+    show_table(
+        console,
+        f"Scores of {legible(system)}, with standard errors over prompts",
+        ["dimension"],
+        [legible(labels[name]) for name in sweep.conditions],
+        lines,
+    )
 
 
 def _score(mean: float, error: float) -> str:
@@ -75,20 +79,22 @@ def _score(mean: float, error: float) -> str:
     return f"{mean:.2f}" if math.isnan(error) else f"{mean:.2f} ± {error:.2f}"
 
 
-def _deltas(sweep: Sweep, system: str) -> Table:
-    labels = labels_of(sweep.plan)
-    table = Table(title=f"Δ of {system}", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("dimension", overflow="fold")
-    for name in sweep.conditions[1:]:
-        table.add_column(Text(labels[name]), justify="right")
+def _show_deltas(sweep: Sweep, system: str, console: Console) -> None:
+    labels, framed = labels_of(sweep.plan), sweep.conditions[1:]
     cells = {(c.dimension, c.condition): c for c in sweep.cells if c.system == system}
-    for dimension in sweep.rubric.numeric:
-        row = [_cell(cells[dimension.id, name]) for name in sweep.conditions[1:]]
-        table.add_row(Text(dimension.label), *row)
-    table.add_section()
     means = {one.condition: one for one in sweep.composites if one.system == system}
-    table.add_row("mean", *(signed(means[name].value) for name in sweep.conditions[1:]))
-    return table
+    lines = [
+        Line(dimension.label, [_cell(cells[dimension.id, name]) for name in framed])
+        for dimension in sweep.rubric.numeric
+    ]
+    lines.append(Line("mean", [Text(signed(means[name].value)) for name in framed]))
+    show_table(
+        console,
+        f"Δ of {legible(system)}",
+        ["dimension"],
+        [legible(labels[name]) for name in framed],
+        lines,
+    )
 
 
 def _cell(cell: Cell) -> Text:
@@ -99,17 +105,15 @@ def _cell(cell: Cell) -> Text:
     )
 
 
-def _gaps(sweep: Sweep, system: str) -> Table:
+def _show_gaps(sweep: Sweep, system: str, console: Console) -> None:
     gaps = {(g.contrast.id, g.dimension): g for g in sweep.gaps if g.system == system}
     labels = {gap.contrast.id: gap.contrast.label for gap in gaps.values()}
-    table = Table(title=f"Gaps of {system}", title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("dimension", overflow="fold")
-    for label in labels.values():
-        table.add_column(Text(label), justify="right")
-    for dimension in sorted(sweep.rubric.numeric, key=lambda one: one.id != _FIRST):
-        row = [_gap(gaps[contrast, dimension.id].gap) for contrast in labels]
-        table.add_row(Text(dimension.label), *row)
-    return table
+    lines = [
+        Line(dimension.label, [_gap(gaps[contrast, dimension.id].gap) for contrast in labels])
+        for dimension in sorted(sweep.rubric.numeric, key=lambda one: one.id != _FIRST)
+    ]
+    columns = [legible(label) for label in labels.values()]
+    show_table(console, f"Gaps of {legible(system)}", ["dimension"], columns, lines)
 
 
 def _gap(gap: Mean) -> Text:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
+import orjson
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from graphs import Verdict
-from panel.cli.printing import NARROWEST_LABEL, Line, show_table
+from panel.cli.printing import NARROWEST_LABEL, Line, legible, output, show_table
 from panel.estimate import Estimate
 from panel.models.catalogue import prices_as_of
 from panel.models.weights import NOTICE
@@ -76,8 +80,16 @@ def show_run(run: Run, console: Console, labels: dict[str, str]) -> None:
         console.print(Text(told, "red"))
 
 
-def show_estimates(estimates: Sequence[Estimate], console: Console) -> None:
-    """What a run would take, model by model."""
+def tell_estimates(estimates: Sequence[Estimate], *, as_json: bool) -> None:
+    """What a run would take, model by model, as a table or as JSON."""
+    if as_json:
+        listed = orjson.dumps([asdict(one) for one in estimates], option=orjson.OPT_INDENT_2)
+        sys.stdout.write(listed.decode() + "\n")
+    else:
+        _show_estimates(estimates, output())
+
+
+def _show_estimates(estimates: Sequence[Estimate], console: Console) -> None:
     show_table(
         console,
         "What it would take",
@@ -159,7 +171,7 @@ def _show_means(
             Line(label, [Text(_score(entry.dimensions[name])) for entry in board])
             for name, label in labels.items()
         ]
-        show_table(console, title, ["dimension"], [entry.system for entry in board], lines)
+        show_table(console, title, ["dimension"], [legible(one.system) for one in board], lines)
         return
     lines = [
         Line(entry.system, [Text(_score(entry.dimensions[name])) for name in labels])
@@ -170,8 +182,8 @@ def _show_means(
 
 def _width(board: Sequence[SystemRank], labels: Mapping[str, str]) -> int:
     """How wide a table of systems by dimensions is at least, with three spaces a column."""
-    names = max((len(entry.system) for entry in board), default=0)
-    heads = (max(map(len, label.split())) for label in labels.values())
+    names = max((cell_len(entry.system) for entry in board), default=0)
+    heads = (max(map(cell_len, label.split()), default=0) for label in labels.values())
     return min(names, NARROWEST_LABEL) + 3 + sum(head + 3 for head in heads)
 
 

@@ -24,7 +24,7 @@ def watched(panel: Panel, what: str, total: int, folder: Path) -> Iterator[Score
     """
     said = Console(stderr=True, highlight=False)
     said.print(
-        f"{what} × {len(panel.judges)} judges ({', '.join(panel.models)})",
+        f"{what} × {counted(len(panel.judges), 'judge')} ({', '.join(panel.models)})",
         markup=False,
         soft_wrap=True,
     )

@@ -166,11 +166,12 @@ def _host(location: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from now, from `retry-after-ms` or either form of `Retry-After`."""
+    """Seconds from now, from `retry-after-ms` or either form of `Retry-After`; by those names in
+    lower case, where case tells headers apart."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    value = headers.get("Retry-After")
+    value = headers.get("retry-after")
     seconds = _number(value)
     if seconds is not None or value is None:
         return seconds

@@ -105,7 +105,15 @@ def _text(content: Any) -> str:
 def _usage(usage: Mapping[str, Any]) -> Usage:
     details = usage.get("prompt_tokens_details") or {}
     return Usage(
-        input=int(usage.get("prompt_tokens") or 0),
-        cached=int(details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or 0),
-        output=int(usage.get("completion_tokens") or 0),
+        input=_count(usage.get("prompt_tokens")),
+        cached=_count(details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),
+        output=_count(usage.get("completion_tokens")),
     )
+
+
+def _count(said: Any) -> int:
+    """A number of tokens, as text, too; what is none is not said, and the answer counts."""
+    try:
+        return int(float(said or 0))
+    except (TypeError, ValueError, OverflowError):
+        return 0

@@ -224,11 +224,13 @@ def _as_call_error(error: Exception, secrets: tuple[str, ...]) -> CallError:
     status = status if isinstance(status, int) else None
     headers = getattr(response, "headers", None)
     headers = headers if isinstance(headers, Mapping) else {}
+    # Not all clients' headers are alike whatever their case.
+    plain = {str(name).lower(): str(value) for name, value in headers.items()}
     # Scrubbed before it is shortened: half a key would not be recognised.
     text = scrub(" ".join(str(error)[:20_000].split()), secrets)[:300]
     message = f"{type(error).__name__}: {text}"
     return CallError(
-        message, kind=_kind(error, status), status=status, retry_after=retry_after(headers)
+        message, kind=_kind(error, status), status=status, retry_after=retry_after(plain)
     )
 
 

@@ -41,7 +41,7 @@ class Reason(StrEnum):
     NO_DIRECTION = "no move with peers on one side of it"
     NO_DIFFERENCE = "no move where the two had differed"
     OTHER_SCALE = "not on the same scale"
-    FEW_TO_TELL = "too few prompts"
+    FEW_TO_TELL = "too few prompts were deliberated"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ class Direction(StrEnum):
     A change is shown where its 95 % interval leaves 0 out and its adjusted p-value is below
     `LEVEL`.
 
-    - `UNKNOWN`: neither measure of the humans is defined, or there are too few prompts for any
-      change to be shown.
+    - `UNKNOWN`: neither measure of the humans is defined, or too few prompts were deliberated
+      for any change to be shown.
     - `DIVIDED`, `TOWARD`, `AWAY`: a τ_c shown to rise or a distance shown to fall is toward;
       the contrary of either is away.
     - `ITSELF`: no change of either is shown, and the spread is shown to fall.
@@ -74,13 +74,14 @@ class TowardHumans:
 
 class _Changes(NamedTuple):
     """What changed on one dimension; `by_prompt` `(prompts, 3)` has what each prompt adds to the
-    three changes, NaN where it adds nothing."""
+    three changes, NaN where it adds nothing. Of `n_prompts`, `n_deliberated` could change."""
 
     tau_c: Change
     distance: Change
     spread: Change
     by_prompt: Array
     n_prompts: int
+    n_deliberated: int
 
 
 def toward_humans(
@@ -183,7 +184,14 @@ def _changes(
         np.full(len(names), nan) if change.reason else _sums(values, codes, len(names))
         for change, values in zip((tau_c, distance, spread), added, strict=True)
     ]
-    return _Changes(tau_c, distance, spread, np.stack(by_prompt, axis=1), len(names))
+    return _Changes(
+        tau_c,
+        distance,
+        spread,
+        np.stack(by_prompt, axis=1),
+        len(names),
+        len(np.unique(codes[deliberated[used]])),
+    )
 
 
 def _sums(values: Array, codes: Codes, n: int) -> Array:
@@ -249,8 +257,8 @@ def _direction(
 ) -> tuple[Direction, Reason | None]:
     if found.tau_c.reason and found.distance.reason:
         return Direction.UNKNOWN, found.tau_c.reason
-    # Where all prompts changed alike, this is the p-value.
-    if n_tests * 2.0 ** (1 - found.n_prompts) >= LEVEL:
+    # Where all that could change changed alike, this is the p-value.
+    if max(n_tests, 1) * 2.0 ** (1 - found.n_deliberated) >= LEVEL:
         return Direction.UNKNOWN, Reason.FEW_TO_TELL
     rise, farther, wider = (
         # 1 or -1 where a rise or a fall is shown, else 0.

@@ -97,4 +97,7 @@ def test_why_no_direction_is_told() -> None:
     """With two prompts rated by humans the words say why they say nothing."""
     theirs = humans()
     few = Ratings(theirs.scores[:4], theirs.items[:4], ("h1", "h2"), ("clarity",), ("x", "x"))
-    assert humans_said(few)[-1] == "Clarity [of all]: cannot be told (too few prompts)."
+    assert (
+        humans_said(few)[-1]
+        == "Clarity [of all]: cannot be told (too few prompts were deliberated)."
+    )
