@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from graphs.deliberation import Deliberation
 from panel import (
     ConfigurationError,
     ModelConfig,
@@ -25,6 +26,7 @@ from panel import (
 )
 from panel.audit.injection import audit_injection
 from panel.cli.tables import show_run
+from panel.statistics.table import Ratings
 from tests.server import Answer, ok, serving
 
 READERS = [
@@ -124,6 +126,17 @@ def test_an_uplift_wants_numbers(tmp_path: Path) -> None:
         panel = Panel(READERS, model, "critical-question")
         with pytest.raises(ConfigurationError, match="'critical-question' has categories alone"):
             audit_injection(panel, QUESTIONS, [], out=tmp_path / "audit")
+        assert not server.calls
+
+
+def test_people_are_held_against_numbers(tmp_path: Path) -> None:
+    """With a rubric of categories alone people's ratings are refused, and nothing is called."""
+    humans = Ratings(np.ones((2, 1, 1)), ("q1", "q2"), ("h",), ("usefulness",), ("human",))
+    with serving() as server:
+        model = ModelConfig(model="openai:stub", base_url=server.base_url)
+        panel = Panel(READERS, model, "critical-question", deliberation=Deliberation(rounds=1))
+        with pytest.raises(ConfigurationError, match="'critical-question' has categories alone"):
+            panel.score(QUESTIONS, out=tmp_path / "run", humans=humans)
         assert not server.calls
 
 

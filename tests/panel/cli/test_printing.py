@@ -168,3 +168,21 @@ def test_a_dry_run_of_long_names(command: Command, run: str) -> None:
     assert "16 calls, cost unknown." in unknown
     assert "$" not in unknown
     assert "unknown" not in told("openai:gpt-4o-mini")
+
+
+def test_no_name_speaks_to_the_terminal(command: Command, tmp_path: Path) -> None:
+    """A name with an escape sequence is shown as one would write it, in lines and over columns."""
+    rows = [
+        {"id": f"r{i}", "prompt": f"Question {i}?", "response": "Text.", "system": "al\x1b[31mder"}
+        for i in range(2)
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with serving() as server:
+        for columns in ("40", "80", ""):
+            done = command(
+                "score", "in.jsonl", "--personas", "disciplinary", "--model", "openai:stub",
+                "--out", f"run{columns}", OPENAI_BASE_URL=server.base_url, COLUMNS=columns,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            assert "\x1b[31m" not in done.stdout
+            assert "\\x1b[31m" in done.stdout

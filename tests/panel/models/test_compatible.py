@@ -229,6 +229,8 @@ async def test_a_reply_holds_text_usage_and_latency() -> None:
         ({"prompt_tokens": 8, "completion_tokens": None}, Usage(8, 0, 0)),
         ({"prompt_tokens": 8, "prompt_tokens_details": None}, Usage(8, 0, 0)),
         ({"prompt_tokens": "8", "completion_tokens": 1.0}, Usage(8, 0, 1)),
+        ({"prompt_tokens": "8.0", "completion_tokens": "n/a"}, Usage(8, 0, 0)),
+        ({"prompt_tokens": [8], "completion_tokens": "inf"}, Usage()),
         (
             {"prompt_tokens": 8, "prompt_cache_hit_tokens": 4, "completion_tokens": 1},
             Usage(8, 4, 1),

@@ -6,6 +6,7 @@ import json
 import traceback
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -348,6 +349,19 @@ async def test_what_an_error_of_its_own_means(error: Exception, kind: str) -> No
         await LangChainSpeaker(Own(raises=error), "own", timeout_s=5).reply(ASK)
     assert caught.value.kind == kind
     assert str(caught.value) == f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize(
+    "headers", [{"retry-after": "5"}, {"Retry-After": 5}, {"RETRY-AFTER": "5.0"}]
+)
+async def test_headers_in_a_plain_mapping(headers: dict[str, Any]) -> None:
+    """A client whose headers are a dict of its own says how long to wait all the same."""
+    error = RuntimeError("too many")
+    error.status_code = 429  # type: ignore[attr-defined]
+    error.response = SimpleNamespace(headers=headers)  # type: ignore[attr-defined]
+    with pytest.raises(CallError) as caught:
+        await LangChainSpeaker(Own(raises=error), "own", timeout_s=5).reply(ASK)
+    assert (caught.value.kind, caught.value.retry_after) == ("transient", 5)
 
 
 def test_its_parameters_are_the_same_each_time() -> None:

@@ -106,6 +106,16 @@ def test_six_prompts_tell_no_direction() -> None:
     assert found.tau_c.sign == 1
     assert (found.direction, found.reason) == (Direction.UNKNOWN, Reason.FEW_TO_TELL)
     assert led(of(SWAPPED), of(HUMAN), n=14).direction is Direction.TOWARD
+    one = led(of(SWAPPED), of(HUMAN), n=2)
+    assert (one.direction, one.reason) == (Direction.UNKNOWN, Reason.FEW_TO_TELL)
+
+
+def test_what_was_not_deliberated_can_show_nothing() -> None:
+    """Of eight prompts six were deliberated: as with six alone, no direction can be told."""
+    before, after = of(SWAPPED), of(SWAPPED)
+    after[:12] = of(HUMAN)[:12]
+    found = of_one(before, after, HUMAN, np.arange(16) < 12, PROMPTS, same_scale=True)
+    assert (found.direction, found.n_prompts) == (Direction.UNKNOWN, 8)
 
 
 def test_more_dimensions_take_more_prompts() -> None:
