@@ -21,10 +21,10 @@ import krippendorff
 import numpy as np
 
 from panel.statistics import bootstrap, resampled_alpha
-from panel.statistics.reliability import Level
+from panel.statistics.agreement.reliability import MeasurementLevel
 
 ITEMS, RATERS, RATINGS = 631, 82, 15
-LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
+LEVELS: tuple[MeasurementLevel, ...] = ("nominal", "ordinal", "interval", "ratio")
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _compare(
-    ratings: np.ndarray, weights: np.ndarray, level: Level, n_naive: int
+    ratings: np.ndarray, weights: np.ndarray, level: MeasurementLevel, n_naive: int
 ) -> tuple[float, float, float]:
     """Seconds of our resamples, of our whole interval, and of the loop over the package."""
 

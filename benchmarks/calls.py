@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.contenders.batch import MARK
-from panel.files.definitions import load_definition
+from panel.io.definitions import load_definition
 from personas import PersonaSet
 from personas import shipped as persona_sets
 from rubrics import Question, Rubric, load_elicitation

@@ -3,11 +3,11 @@
     python -m benchmarks.faults [--judgments 3000] [--fault-rate 0.3] [--seed 1]
 
 tests/server.py, a process of its own, spoils its share of the calls in every way it knows;
-the third model's port refuses connections. Prints what became of every judgment and why,
-on how many judges the verdicts stand, the wall time against the bound that the retry
-policy implies, and what the dead model cost the other two: the same batch is read again,
-by them alone, with a fresh server and an empty cache. Exits with 1 if a check fails. Needs
-the extra `test`.
+the third model's port refuses connections, and it is tried with the patience that models get
+where a user says nothing. Prints what became of every judgment and why, on how many judges the
+verdicts stand, the wall time against the bound that the retry policy implies, and what the dead
+model cost the other two: the same batch is read again, by them alone, with a fresh server and an
+empty cache. Exits with 1 if a check fails. Needs the extra `test`.
 """
 
 from __future__ import annotations
@@ -126,6 +126,7 @@ def bound_s(responses: int, models: int) -> tuple[float, str]:
     more. The program's own work comes on top.
     """
     from panel.calls import caller
+    from panel.calls.endpoint import PATIENCE_S
 
     waits = sum(
         min(caller._LONGEST_WAIT_S, caller._FIRST_WAIT_S * 2**n) for n in range(1, caller.ATTEMPTS)
@@ -135,13 +136,15 @@ def bound_s(responses: int, models: int) -> tuple[float, str]:
     response_s = 2 * 2 * call_s
     lanes = math.ceil(3 * CONCURRENCY * models / (JUDGES * models)) + 1
     slots_s = responses * JUDGES * 2 * caller.ATTEMPTS * TIMEOUT_S / CONCURRENCY
-    total = slots_s + responses / lanes * response_s + response_s
+    # The last of the dead model's judgments come when it is given up, and its last try is made.
+    dead_s = PATIENCE_S + TIMEOUT_S
+    total = slots_s + responses / lanes * response_s + response_s + dead_s
     how = (
         f"a call: {caller.ATTEMPTS} attempts x {TIMEOUT_S:g} s + waits {waits:g} s = {call_s:g} s; "
         f"a response: 2 judges in turn x 2 calls = {response_s:g} s;\n  a model's slots: "
         f"{responses * JUDGES:,} judgments x 2 calls x {caller.ATTEMPTS} x {TIMEOUT_S:g} s / "
         f"{CONCURRENCY} = {slots_s:.0f} s; responses: {responses} / {lanes} in flight + 1, each "
-        f"{response_s:g} s"
+        f"{response_s:g} s;\n  the dead model: {PATIENCE_S:g} s of patience + {TIMEOUT_S:g} s"
     )
     return total, how
 

@@ -19,7 +19,7 @@ import time
 from scipy.stats import binomtest
 
 from panel import Panel, Persona
-from tests.server import serving
+from panel.testing import serving
 from tests.sycophant import questions, world
 
 JUDGE = Persona(id="reader", label="Reader", axis="annotator", description="You read closely.")

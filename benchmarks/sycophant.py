@@ -19,8 +19,8 @@ from pathlib import Path
 from rich.console import Console
 
 from panel import Panel
-from panel.cli.sweep_tables import show_sweep
-from tests.server import serving
+from panel.reports.terminal.sweep import show_sweep
+from panel.testing import serving
 from tests.sycophant import questions, world
 
 TRUTH = ("pluralistic_engagement", "emotion_agree")

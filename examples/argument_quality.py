@@ -107,7 +107,7 @@ batch = [
 ]
 run = Panel("disciplinary", "local:smollm2-135m", CLARITY).score(batch, out=RUN)
 ratings = load_ratings(RUN)
-order = [ratings.items.index(f"{one.prompt_id}/{one.id}") for one in run.responses]
+order = [ratings.items.index(f"{one.prompt_id}/{one.id}") for one in run.items]
 models = np.round(ratings.scores[order, :, 0])
 added = added_raters(humans["clarity"][sample], models)
 
@@ -132,7 +132,7 @@ for n, persona in enumerate(ratings.personas or ()):
         f"{added.p_holm[n]:.3f}",
     )
 Console().print(table)
-print("A model of 135 million parameters shows the machinery, and is no judge.")
+print("A model of 135 million parameters is for demonstration only.")
 
 figure = Figure(figsize=(11, 4.5), layout="constrained")
 left, right = figure.subplots(1, 2)

@@ -6,6 +6,8 @@ its own. PATH is validation.json of github.com/hitz-zentroa/Benchmarking_CQs-Gen
 
     pip install 'persona-panel[questions]'
     python examples/critical_questions.py validation.json
+
+`--by chrf` or `--by similarity` leaves the other measure out.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ def main() -> None:
     """Print a table: for each measure and threshold, what is not evaluable, and kappa."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path, metavar="PATH")
-    document = json.loads(parser.parse_args().path.read_text(encoding="utf-8"))
+    parser.add_argument("--by", choices=list(THRESHOLDS), action="append", help="repeatable")
+    options = parser.parse_args()
+    document = json.loads(options.path.read_text(encoding="utf-8"))
     groups = [
         [(question["cq"], question["label"].lower()) for question in intervention["cqs"]]
         for intervention in document.values()
@@ -46,9 +50,9 @@ def main() -> None:
     print(f"{len(groups)} interventions, {len(human)} questions, "
           f"{human.count('useful') / len(human):.0%} useful")  # fmt: skip
     print(f"{'measure':<12}{'threshold':>9}{'not evaluable':>15}{'kappa':>8}{'questions':>11}")
-    for by, thresholds in THRESHOLDS.items():
+    for by in options.by or THRESHOLDS:
         tables = [leave_one_out(by, [text for text, _ in group]) for group in groups]
-        for threshold in thresholds:
+        for threshold in THRESHOLDS[by]:
             matched = [
                 None if place is None else group[place][1]
                 for group, table in zip(groups, tables, strict=True)

@@ -114,7 +114,7 @@ for name, judge in judges.items():
 compare("embedded panel, sample", embedded, sample, SHARED_IN_SAMPLE)
 Console().print(table)
 print(f"Pairs of people share {SHARED} speeches or more, in the sample {SHARED_IN_SAMPLE}.")
-print("A model of 135 million parameters shows the machinery, and is no judge.")
+print("A model of 135 million parameters is for demonstration only.")
 
 figure = Figure(figsize=(11, 4.5), layout="constrained")
 left, right = figure.subplots(1, 2)

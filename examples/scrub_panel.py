@@ -21,7 +21,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from panel import InputError, load_beside
+from panel import InputError, load_aligned_ratings
 from panel.statistics import correlation_test, kendall_w, pairwise_by_prompt, row_means
 
 try:
@@ -39,7 +39,7 @@ if len(sys.argv) != 3:
     raise SystemExit(__doc__)
 print(SOURCES)
 try:
-    panel, humans = load_beside(*sys.argv[1:])
+    panel, humans = load_aligned_ratings(*sys.argv[1:])
 except InputError as error:
     raise SystemExit(str(error)) from None
 if not humans.lower_is_better:

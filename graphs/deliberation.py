@@ -1,7 +1,7 @@
 """When a panel goes on about a response, and what each judge then sees: pure rules.
 
 The loop that follows them is in `graphs.judging`; the words that judges are told are in
-`rubrics.conference`.
+`rubrics.peer_feedback`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from graphs.aggregate import count, summarise
 from graphs.records import Judge, Judgment
+from graphs.revisions import latest_judgments, may_revise
+from graphs.stopping_rules import load_stopping_rule, stopping_rule_names
 from personas import Persona
 from rubrics import CategoryScale, Rubric
-from rubrics.conference import Peer, ratings_in_words
+from rubrics.peer_feedback import Peer, ratings_in_words
 from rubrics.rubric import Dimension
 
 Reveal = Literal["scores", "rationales", "both"]
-_REAL_STEPS = 10
 
 
 class Deliberation(BaseModel):
@@ -29,7 +30,8 @@ class Deliberation(BaseModel):
     Args:
         rounds: of revision, at most.
         reveal: what judges see of each other.
-        until_settled: stop once a round changes nothing, or where there is nothing to settle.
+        stop_when: the name of a rule (see `graphs.stopping_rules`) that may end it before the last
+            round; None, there is none.
         spread_above: deliberate only on responses whose spread is larger (see `spread`).
         named: whether peers go by persona and model; by default they are anonymous.
     """
@@ -38,30 +40,29 @@ class Deliberation(BaseModel):
 
     rounds: int = Field(ge=1, le=20)
     reveal: Reveal = "scores"
-    until_settled: bool = False
+    stop_when: str | None = None
     spread_above: float | None = Field(default=None, ge=0)
     named: bool = False
 
+    @field_validator("stop_when")
+    @classmethod
+    def _is_a_rule(cls, value: str | None) -> str | None:
+        if value is not None and value not in (names := stopping_rule_names()):
+            raise ValueError(f"{value!r}; one of {', '.join(names)}")
+        return value
 
-def standing(judgments: Sequence[Judgment]) -> dict[Judge, Judgment]:
-    """Each judge's last judgment."""
-    return {judgment.judge: judgment for judgment in sorted(judgments, key=lambda j: j.round)}
 
-
-def goes_on(judgments: Sequence[Judgment], rules: Deliberation, rubric: Rubric) -> bool:
+def should_continue(judgments: Sequence[Judgment], rules: Deliberation, rubric: Rubric) -> bool:
     """Whether there is to be another round."""
     last = max(judgment.round for judgment in judgments)
-    now = [judgment for judgment in standing(judgments).values() if may_revise(judgment)]
+    now = [judgment for judgment in latest_judgments(judgments).values() if may_revise(judgment)]
     if last > rules.rounds or len(now) < 2:
         return False
     if last == 1 and rules.spread_above is not None and spread(now, rubric) <= rules.spread_above:
         return False
-    return not (rules.until_settled and settled(judgments, rubric))
-
-
-def may_revise(judgment: Judgment) -> bool:
-    """Whether there is a judgment to revise."""
-    return judgment.status in ("scored", "abstained")
+    if rules.stop_when is None:
+        return True
+    return not load_stopping_rule(rules.stop_when).should_stop(judgments, rubric)
 
 
 def spread(judgments: Sequence[Judgment], rubric: Rubric) -> float:
@@ -71,42 +72,6 @@ def spread(judgments: Sequence[Judgment], rubric: Rubric) -> float:
     the share of judges (0 to 1) outside the most frequent one. 0 with fewer than two ratings.
     """
     return max(_spread_on(dimension, judgments) for dimension in rubric.dimensions)
-
-
-def settled(judgments: Sequence[Judgment], rubric: Rubric) -> bool:
-    """Whether the last round changed nothing, or all judges rate alike."""
-    last = max(judgment.round for judgment in judgments)
-    if last > 1:
-        before = standing([judgment for judgment in judgments if judgment.round < last])
-        return not any(
-            moved(before[judgment.judge], judgment, rubric)
-            for judgment in judgments
-            if judgment.round == last
-        )
-    first, *others = [judgment for judgment in judgments if may_revise(judgment)]
-    return not any(moved(first, other, rubric) for other in others)
-
-
-def moved(before: Judgment, after: Judgment, rubric: Rubric) -> bool:
-    """Whether two judgments differ: by half a step (see `step`), by a category, by a rating that
-    one of them lacks, or in what they say of abstention."""
-    if before.abstained != after.abstained or before.labels != after.labels:
-        return True
-    if before.scores.keys() != after.scores.keys():
-        return True
-    return any(
-        abs(after.scores[dimension.id] - before.scores[dimension.id]) >= step(dimension) / 2
-        for dimension in rubric.numeric
-        if dimension.id in before.scores
-    )
-
-
-def step(dimension: Dimension) -> float:
-    """What counts as a step on a numeric scale: 1 on integers, a tenth of a range of reals."""
-    scale = dimension.scale
-    if isinstance(scale, CategoryScale):
-        raise ValueError(f"{dimension.id} is rated by categories, which have no steps")
-    return 1.0 if scale.kind == "integer" else (scale.max - scale.min) / _REAL_STEPS
 
 
 def peers_of(
@@ -123,7 +88,7 @@ def peers_of(
     """
     others = [
         other
-        for judge, other in standing(judgments).items()
+        for judge, other in latest_judgments(judgments).items()
         if judge != judgment.judge and may_revise(other)
     ]
     others.sort(key=lambda other: other.judge.id)

@@ -29,22 +29,23 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from graphs.aggregate import aggregate
-from graphs.deliberation import Deliberation, goes_on, may_revise, moved, peers_of, standing
+from graphs.deliberation import Deliberation, peers_of, should_continue
 from graphs.records import Judge, Judgment, Response, Verdict
+from graphs.revisions import has_changed, latest_judgments, may_revise
 from personas import Persona
 from rubrics import (
-    Ask,
     Dialogue,
     Layout,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
     Question,
-    Reading,
-    Reply,
     Rubric,
     Status,
     Usage,
     load_elicitation,
 )
-from rubrics.conference import ask_why, conference, ratings_in_words
+from rubrics.peer_feedback import Peer, ask_why, peer_feedback, ratings_in_words
 
 
 class Unanswered(Exception):
@@ -59,34 +60,40 @@ class Abort(Exception):
     """The run cannot go on; unlike all else that befalls a judge, this is not caught."""
 
 
+ShowPeers = Callable[[Response, Sequence[Peer]], Sequence[Peer]]
+"""From a response and the readings of a judge's peers to what the judge is shown of them."""
+
+
 @dataclass(frozen=True, slots=True)
-class Means:
+class GraphContext:
     """What a graph needs from above: who judges by what, the texts, and a way to ask."""
 
     rubric: Rubric
     personas: Mapping[str, Persona]
     judges: Sequence[Judge]
     responses: Mapping[str, Response]
-    ask: Callable[[Judge, Response, Ask], Awaitable[Reply]]
+    ask: Callable[[Judge, Response, ModelRequest], Awaitable[ModelResponse]]
     """Answers an ask about a response. Raises Unanswered where there is no reply to be had."""
-    turn: Callable[[Judge, Response], AbstractAsyncContextManager[object]]
+    exclusive: Callable[[Judge, Response], AbstractAsyncContextManager[object]]
     """Held while a judge speaks: a model that keeps what it has read hears one judge of a
     response out before the next."""
-    forget: Callable[[Judge, Response, Sequence[Ask]], None]
+    forget: Callable[[Judge, Response, Sequence[ModelRequest]], None]
     """Told which asks led to no result, so that their replies are not served again."""
-    tell: Callable[[Judgment], None]
+    on_judgment: Callable[[Judgment], None]
     """Told of each judgment as it is made, raw text and all. What it raises ends the run."""
     layout: Layout = "shared-prefix"
-    apart: frozenset[str] = frozenset()
+    one_call_per_dimension: frozenset[str] = frozenset()
     """Models that are asked for each dimension in a call of its own, where that can be."""
     deliberation: Deliberation | None = None
+    peers: ShowPeers | None = None
+    """Where judges are to be shown something other than what their peers said; see `ShowPeers`."""
     seed: int = 0
     """Of what is drawn by lot: the order of peers, or of responses that are compared."""
 
     @property
-    def rated(self) -> Rubric:
+    def output_rubric(self) -> Rubric:
         """The rubric as the ratings come. All judges' elicitations rate alike."""
-        return load_elicitation(self.judges[0].elicitation).rated(self.rubric)
+        return load_elicitation(self.judges[0].elicitation).output_rubric(self.rubric)
 
     def judges_by_model(self) -> dict[str, list[Judge]]:
         """The judges that speak through each model, in the panel's order."""
@@ -96,7 +103,7 @@ class Means:
         return by_model
 
 
-class State(TypedDict):
+class JudgingState(TypedDict):
     """What a graph remembers of one response."""
 
     response: str
@@ -104,7 +111,7 @@ class State(TypedDict):
     verdict: Verdict
 
 
-class Job(TypedDict):
+class ReadInput(TypedDict):
     """What one `read` is sent: the response's key, the model that reads it, and what the panel
     has said of it so far."""
 
@@ -113,54 +120,56 @@ class Job(TypedDict):
     said: list[Judgment]
 
 
-async def fan_out(state: State, runtime: Runtime[Means]) -> list[Send]:
+async def fan_out(state: JudgingState, runtime: Runtime[GraphContext]) -> list[Send]:
     """One `read` per model."""
     # Coroutines, these small functions too: LangGraph sends any other to a thread.
     said = state.get("judgments", [])
     return [
-        Send("read", Job(response=state["response"], model=model, said=said))
+        Send("read", ReadInput(response=state["response"], model=model, said=said))
         for model in runtime.context.judges_by_model()
     ]
 
 
-async def confer(state: State) -> dict[str, Any]:
-    """Where the readings of a round meet; what they lead to is `send_back`'s to say."""
+async def confer(state: JudgingState) -> dict[str, Any]:
+    """Where the readings of a round meet; what they lead to is `next_round`'s to say."""
     return {}
 
 
-async def send_back(state: State, runtime: Runtime[Means]) -> list[Send] | str:
+async def next_round(state: JudgingState, runtime: Runtime[GraphContext]) -> list[Send] | str:
     """Another round, or the verdict."""
-    means = runtime.context
-    if means.deliberation and goes_on(state["judgments"], means.deliberation, means.rated):
+    context = runtime.context
+    if context.deliberation and should_continue(
+        state["judgments"], context.deliberation, context.output_rubric
+    ):
         return await fan_out(state, runtime)
     return "aggregate"
 
 
-async def read(job: Job, runtime: Runtime[Means]) -> dict[str, Any]:
+async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]:
     """All judges of one model: the first alone, then the others together.
 
     The first call warms the model's prompt cache for what the others share.
     """
-    means = runtime.context
-    response = means.responses[job["response"]]
+    context = runtime.context
+    response = context.responses[job["response"]]
     said = job["said"]
-    now = standing(said)
+    now = latest_judgments(said)
     judges = [
         judge
-        for judge in means.judges_by_model()[job["model"]]
+        for judge in context.judges_by_model()[job["model"]]
         if not said or may_revise(now[judge])
     ]
 
     async def judged(judge: Judge) -> Judgment:
-        async with means.turn(judge, response):
+        async with context.exclusive(judge, response):
             if said:
-                judgment = await revise_one(judge, response, said, means)
+                judgment = await revise_one(judge, response, said, context)
             else:
-                judgment = await judge_one(judge, response, means)
-        means.tell(judgment)
+                judgment = await judge_one(judge, response, context)
+        context.on_judgment(judgment)
         # The raw text has been told; the state is for what is counted, and for what
         # the peers will be shown.
-        rationale = judgment.rationale if means.deliberation else None
+        rationale = judgment.rationale if context.deliberation else None
         return replace(judgment, raw="", rationale=rationale)
 
     judgments = [await judged(judge) for judge in judges[:1]]
@@ -168,31 +177,34 @@ async def read(job: Job, runtime: Runtime[Means]) -> dict[str, Any]:
     return {"judgments": judgments}
 
 
-async def judge_one(judge: Judge, response: Response, means: Means) -> Judgment:
+async def judge_one(judge: Judge, response: Response, context: GraphContext) -> Judgment:
     """One judge's whole dialogue about one response.
 
     Never raises but for cancellation and `Abort`: a judge that got no answer is a
     judgment whose status says so.
     """
-    dialogue = load_elicitation(judge.elicitation).dialogue(_question(judge, response, means))
-    return await _led(dialogue, judge, response, means)
+    dialogue = load_elicitation(judge.elicitation).dialogue(_question(judge, response, context))
+    return await _judgment_of(dialogue, judge, response, context)
 
 
 async def revise_one(
-    judge: Judge, response: Response, said: Sequence[Judgment], means: Means
+    judge: Judge, response: Response, said: Sequence[Judgment], context: GraphContext
 ) -> Judgment:
     """One judge's reading after it has seen the others'; a judge that changes a rating is asked
     what changed its mind.
 
     Raises as `judge_one` does. A revision that fails leaves the earlier ratings, and `kept`.
     """
-    before, rubric = standing(said)[judge], means.rated
-    rules = means.deliberation or Deliberation(rounds=1)
+    before, rubric = latest_judgments(said)[judge], context.output_rubric
+    rules = context.deliberation or Deliberation(rounds=1)
     own = ratings_in_words(before.scores, before.labels, before.abstained, rubric)
-    peers = peers_of(before, said, rules, rubric, means.personas, means.seed)
-    question = replace(_question(judge, response, means), conference=conference(own, peers))
+    peers: Sequence[Peer] = peers_of(before, said, rules, rubric, context.personas, context.seed)
+    if context.peers is not None:
+        peers = context.peers(response, peers)
+    question = _question(judge, response, context)
+    question = replace(question, peer_feedback=peer_feedback(own, peers, question))
     dialogue = load_elicitation(judge.elicitation).dialogue(question)
-    after = await _led(dialogue, judge, response, means)
+    after = await _judgment_of(dialogue, judge, response, context)
     rationale = after.rationale or before.rationale
     after = replace(after, round=before.round + 1, rationale=rationale)
     if not may_revise(after):
@@ -204,10 +216,10 @@ async def revise_one(
             abstained=before.abstained,
             kept=after.status,
         )
-    if not moved(before, after, rubric):
+    if not has_changed(before, after, rubric):
         return after
     revised = ratings_in_words(after.scores, after.labels, after.abstained, rubric)
-    why = await _led(ask_why(question, revised), judge, response, means)
+    why = await _judgment_of(ask_why(question, revised), judge, response, context)
     return replace(
         after,
         changed_because=why.rationale,
@@ -218,15 +230,23 @@ async def revise_one(
     )
 
 
-def _question(judge: Judge, response: Response, means: Means) -> Question:
-    apart = judge.model in means.apart
-    persona = means.personas[judge.persona]
-    return question_of(means.rubric, persona, response, means.layout, apart=apart)
+def _question(judge: Judge, response: Response, context: GraphContext) -> Question:
+    one_call_per_dimension = judge.model in context.one_call_per_dimension
+    persona = context.personas[judge.persona]
+    return question_of(
+        context.rubric,
+        persona,
+        response,
+        context.layout,
+        one_call_per_dimension=one_call_per_dimension,
+    )
 
 
-async def _led(dialogue: Dialogue, judge: Judge, response: Response, means: Means) -> Judgment:
+async def _judgment_of(
+    dialogue: Dialogue, judge: Judge, response: Response, context: GraphContext
+) -> Judgment:
     """What a judge's dialogue comes to."""
-    held = await hold(dialogue, judge, response, means)
+    held = await run_dialogue(dialogue, judge, response, context)
     reading = held.reading
     return Judgment(
         prompt_id=response.prompt_id or "",
@@ -248,45 +268,50 @@ async def _led(dialogue: Dialogue, judge: Judge, response: Response, means: Mean
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class DialogueResult:
     """What a dialogue came to, and what it took; `cached` if every reply was kept."""
 
-    reading: Reading
+    reading: ParsedJudgment
     usage: Usage
     latency_s: float
     cached: bool
 
 
-async def hold(dialogue: Dialogue, judge: Judge, response: Response, means: Means) -> Held:
+async def run_dialogue(
+    dialogue: Dialogue, judge: Judge, response: Response, context: GraphContext
+) -> DialogueResult:
     """Hold a dialogue with a judge; its replies are kept with those about this response.
 
     Never raises but for cancellation and `Abort`.
     """
     usage, latency, cached = Usage(), 0.0, True
-    asks: list[Ask] = []
-    reading = Reading("failed")
+    asks: list[ModelRequest] = []
+    reading = ParsedJudgment("failed")
     try:
         ask = next(dialogue)
         while True:
-            reply = await means.ask(judge, response, ask)
+            reply = await context.ask(judge, response, ask)
             asks.append(ask)
             usage, latency = usage + reply.usage, latency + reply.latency_s
             cached = cached and reply.cached
             ask = dialogue.send(reply)
     except StopIteration as done:
         reading = done.value
-        if reading.status in ("refused", "unparsed"):
-            means.forget(judge, response, asks)
     except Unanswered as error:
-        reading = Reading(error.status, error=str(error))
+        # What was answered before is the beginning of an exchange that can still end well.
+        return DialogueResult(
+            ParsedJudgment(error.status, error=str(error)), usage, latency, cached and bool(asks)
+        )
     except Abort:
         raise
     # A judge must not bring down its siblings, whatever a model or a rubric does.
     except Exception as error:
-        reading = Reading("failed", error=f"{type(error).__name__}: {error}")
+        reading = ParsedJudgment("failed", error=f"{type(error).__name__}: {error}")
     finally:
         dialogue.close()
-    return Held(reading, usage, latency, cached and bool(asks))
+    if asks and reading.status not in ("scored", "abstained"):
+        context.forget(judge, response, asks)
+    return DialogueResult(reading, usage, latency, cached and bool(asks))
 
 
 def question_of(
@@ -295,7 +320,7 @@ def question_of(
     response: Response,
     layout: Layout = "shared-prefix",
     *,
-    apart: bool = False,
+    one_call_per_dimension: bool = False,
 ) -> Question:
     """What a persona is asked about a response: never who wrote it."""
     return Question(
@@ -306,18 +331,20 @@ def question_of(
         text=response.text,
         context=response.context,
         layout=layout,
-        apart=apart,
+        one_call_per_dimension=one_call_per_dimension,
     )
 
 
-async def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
+async def conclude(state: JudgingState, runtime: Runtime[GraphContext]) -> dict[str, Any]:
     """The panel's verdict on the response."""
-    last = list(standing(state["judgments"]).values())
-    return {"verdict": aggregate(last, runtime.context.rated)}
+    last = list(latest_judgments(state["judgments"]).values())
+    return {"verdict": aggregate(last, runtime.context.output_rubric)}
 
 
 @cache
-def judging_graph(deliberating: bool = False) -> CompiledStateGraph[State, Means, State, State]:
+def judging_graph(
+    deliberating: bool = False,
+) -> CompiledStateGraph[JudgingState, GraphContext, JudgingState, JudgingState]:
     """The compiled graph; one serves every panel, since a panel comes as context.
 
     `deliberating`: the one for panels whose means say how they deliberate.
@@ -325,14 +352,14 @@ def judging_graph(deliberating: bool = False) -> CompiledStateGraph[State, Means
     Input `{"response": key}`, the key of a response in `Means.responses`; output the
     whole `State`.
     """
-    builder = StateGraph(State, context_schema=Means)
+    builder = StateGraph(JudgingState, context_schema=GraphContext)
     builder.add_node("read", read)  # type: ignore[call-overload]
     builder.add_node("aggregate", conclude)
     builder.add_conditional_edges(START, fan_out, ["read"])
     if deliberating:
         builder.add_node("confer", confer)
         builder.add_edge("read", "confer")
-        builder.add_conditional_edges("confer", send_back, ["read", "aggregate"])
+        builder.add_conditional_edges("confer", next_round, ["read", "aggregate"])
     else:
         builder.add_edge("read", "aggregate")
     builder.add_edge("aggregate", END)

@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from graphs.framing import Condition, Framings, Prompt, Variant
-from rubrics import Ask, Reply
+from rubrics import ModelRequest, ModelResponse
+from rubrics.exchange import correction
 from rubrics.fence import fence_for, fenced
 from rubrics.replies import Unreadable, is_refusal, read_flag, read_object
 
@@ -51,25 +52,26 @@ class Step:
     """One call that the dialogue wants made, and to whom."""
 
     role: Role
-    ask: Ask
+    ask: ModelRequest
 
 
 @dataclass(slots=True)
 class Rewriting:
     """What came of it: every variant that was made, in the order of the attempts.
 
-    `unusable` are the steps whose replies could not be read.
+    `unusable` are the steps whose replies are not to be served again: they could not be read,
+    or a condition is left without a variant after them.
     """
 
     variants: list[Variant] = field(default_factory=list)
     unusable: list[Step] = field(default_factory=list)
 
 
-Dialogue = Generator[Step, Reply | str, Rewriting]
-_Sub = Generator[Step, Reply | str, Any]
+RewritingDialogue = Generator[Step, ModelResponse | str, Rewriting]
+_Sub = Generator[Step, ModelResponse | str, Any]
 
 
-def rewriting(prompt: Prompt, framings: Framings, rewriter: str, checker: str) -> Dialogue:
+def rewriting(prompt: Prompt, framings: Framings, rewriter: str, checker: str) -> RewritingDialogue:
     """The whole exchange about one prompt.
 
     `rewriter` and `checker` are names, kept with the variants.
@@ -81,7 +83,7 @@ def rewriting(prompt: Prompt, framings: Framings, rewriter: str, checker: str) -
     if reply is None or not failed:
         return work.done
     kept = {v.condition: v.text for v in work.done.variants if v.used and v.text is not None}
-    again = Ask(
+    again = ModelRequest(
         system=first.ask.system,
         blocks=first.ask.blocks,
         exchange=((reply.text, _correction(failed)),),
@@ -89,6 +91,7 @@ def rewriting(prompt: Prompt, framings: Framings, rewriter: str, checker: str) -
         max_tokens=first.ask.max_tokens,
     )
     yield from work.attempt(Step("rewriter", again), 2, kept)
+    work.give_back()
     return work.done
 
 
@@ -100,6 +103,19 @@ class _Work:
         self._prompt = prompt
         self._framings = framings
         self._names = rewriter, checker
+        self._rejected: dict[int, list[Step]] = {}
+
+    def give_back(self) -> None:
+        """Where a condition is missing, count what was rejected as unusable.
+
+        Not a first attempt of which anything is used: answers to that may be paid for.
+        """
+        used = {v.condition: v.attempt for v in self.done.variants if v.used}
+        if len(used) == len(self._framings.ids):
+            return
+        for number, steps in self._rejected.items():
+            if number == 2 or number not in used.values():
+                self.done.unusable += steps
 
     def attempt(self, step: Step, number: int, kept: Mapping[str, str]) -> _Sub:
         """Have it rewritten and checked; `kept` are the variants that need no other.
@@ -126,16 +142,22 @@ class _Work:
             for name in wanted
         }
         sound = {name: text for name, text in texts.items() if not faults[name]}
+        if len(sound) < len(texts):
+            self._rejected[number] = [step]
         checks: Mapping[str, dict[str, bool]] = {}
         if sound:
-            checks, doubts = yield from self._check(sound, kept)
+            check, checks, doubts = yield from self._check(sound, kept)
             for name in sound:
                 faults[name] += doubts[name]
+            # A variant that was not checked is no fault of the rewriter's.
+            if checks and any(doubts.values()):
+                self._rejected[number] = [step, check]
         self._add(number, dict(texts), checks, faults)
         return reply
 
     def _check(self, new: Mapping[str, str], kept: Mapping[str, str]) -> _Sub:
-        """What the checking model says of the new variants, and what that finds wrong."""
+        """How the checking model was asked about the new variants, what it says of them, and what
+        that finds wrong."""
         shown = {
             name: text
             for name in self._framings.ids
@@ -155,7 +177,7 @@ class _Work:
         except Unreadable as error:
             if not isinstance(reply, str):
                 self.done.unusable.append(step)
-            return {}, {name: [f"it was not checked: {error}"] for name in new}
+            return step, {}, {name: [f"{_UNCHECKED}: {error}"] for name in new}
         checks: dict[str, dict[str, bool]] = {}
         for name in new:
             checks[name] = {
@@ -168,7 +190,7 @@ class _Work:
             name: [_DOUBTS[check] for check, passed in checks[name].items() if not passed]
             for name in new
         }
-        return checks, doubts
+        return step, checks, doubts
 
     def _add(
         self,
@@ -193,6 +215,7 @@ class _Work:
         ]
 
 
+_UNCHECKED = "it was not checked"
 _DOUBTS = {
     "stands_alone": "it cannot be understood by itself",
     "keeps_question": "it does not ask what the prompt asks",
@@ -203,10 +226,10 @@ _DOUBTS = {
 # What is asked
 
 
-def _rewrite(prompt: Prompt, framings: Framings) -> Ask:
+def _rewrite(prompt: Prompt, framings: Framings) -> ModelRequest:
     fence = fence_for(prompt.text)
     listed = "\n".join(_told(condition) for condition in framings.conditions)
-    return Ask(
+    return ModelRequest(
         system=_REWRITER,
         blocks=(
             "Below is a question. Write it anew, once for each of these situations:\n\n"
@@ -231,12 +254,15 @@ def _told(condition: Condition) -> str:
 
 
 def _correction(failed: Collection[Variant]) -> str:
-    lines = [f"- `{variant.condition}`: {'; '.join(variant.faults)}" for variant in failed]
-    return (
-        "Not all of that can be used:\n"
-        + "\n".join(lines)
-        + "\nGive the whole JSON object again, with these mended, and nothing else."
+    lines = [f"- `{one.condition}`: {'; '.join(map(_told_fault, one.faults))}" for one in failed]
+    return correction(
+        "\n".join(lines), "Give the whole JSON object again, with these mended, and nothing else."
     )
+
+
+def _told_fault(fault: str) -> str:
+    """A fault as a rewriter is told it: not in the words of another model or of a server."""
+    return _UNCHECKED if fault.startswith(_UNCHECKED) else fault
 
 
 def _check(
@@ -244,13 +270,13 @@ def _check(
     shown: Mapping[str, str],
     new: Collection[str],
     pairs: Collection[tuple[str, str]],
-) -> Ask:
+) -> ModelRequest:
     fence = fence_for(prompt.text, *shown.values())
     texts = [fenced("original", prompt.text, fence)]
     texts += [fenced(name, text, fence) for name, text in shown.items()]
     questions = _questions(new, pairs)
     listed = "\n".join(f"- `{key}`: {question}" for key, question in questions.items())
-    return Ask(
+    return ModelRequest(
         system=_CHECKER,
         blocks=(
             "A question was rewritten. Between marks are the original and its versions.\n\n"
@@ -292,7 +318,7 @@ def _object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 # How an answer is read
 
 
-def _read_variants(reply: Reply, names: tuple[str, ...]) -> dict[str, str]:
+def _read_variants(reply: ModelResponse, names: tuple[str, ...]) -> dict[str, str]:
     answer = _read(reply, names)
     for name in names:
         if not isinstance(answer[name], str):
@@ -300,12 +326,12 @@ def _read_variants(reply: Reply, names: tuple[str, ...]) -> dict[str, str]:
     return {name: answer[name].strip() for name in names}
 
 
-def _read_checks(reply: Reply, keys: tuple[str, ...]) -> dict[str, bool]:
+def _read_checks(reply: ModelResponse, keys: tuple[str, ...]) -> dict[str, bool]:
     answer = _read(reply, keys)
     return {key: read_flag(answer[key], key) for key in keys}
 
 
-def _read(reply: Reply, keys: tuple[str, ...]) -> dict[str, Any]:
+def _read(reply: ModelResponse, keys: tuple[str, ...]) -> dict[str, Any]:
     if reply.refusal is not None:
         raise Unreadable(f"the model declined ({reply.refusal})")
     if reply.finish_reason == "length":

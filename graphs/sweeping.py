@@ -26,13 +26,13 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from graphs import judging
-from graphs.comparing import Comparison, compare
-from graphs.deliberation import standing
-from graphs.framing import BASELINE, Framings, Prompt
-from graphs.judging import Unanswered, judging_graph
+from graphs.degradation import Degradation, degradation
+from graphs.framing import BASELINE, Framings, Prompt, Variant
+from graphs.judging import Abort, Unanswered, judging_graph
 from graphs.records import Judgment, Response
-from graphs.rewriting import Role, rewriting
-from rubrics import Ask, Reply, Status, Usage
+from graphs.revisions import latest_judgments
+from graphs.rewriting import Rewriting, Role, Step, rewriting
+from rubrics import ModelRequest, ModelResponse, Status, Usage
 
 JudgeSees = Literal["framed", "baseline"]
 """The question that a judge is shown with a response: the one that it answers, or the
@@ -43,7 +43,7 @@ _MOST_TOKENS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TargetAnswer:
     """What a system said to a prompt under one condition, or why there is nothing.
 
     `asked` is what it was sent. `status` is `scored` where there is a text to be scored.
@@ -64,7 +64,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SweepContext:
     """What a sweep needs from above.
 
     `rewriters` has, for each prompt, who rewrites it and who checks that. `variants` and
@@ -73,7 +73,7 @@ class Means:
     prompt's responses.
     """
 
-    judging: judging.Means
+    judging: judging.GraphContext
     framings: Framings
     prompts: Mapping[str, Prompt]
     conditions: Sequence[str]
@@ -84,23 +84,23 @@ class Means:
     words: int | None
     variants: MutableMapping[tuple[str, str], str]
     responses: MutableMapping[str, Response]
-    say: Callable[[str, str, Prompt, Ask], Awaitable[Reply]]
+    say: Callable[[str, str, Prompt, ModelRequest], Awaitable[ModelResponse]]
     """Has a model, in a part (`rewriter`, `checker`, `target`), answer an ask about a prompt.
     Raises Unanswered where there is no reply to be had."""
-    forget: Callable[[str, str, Prompt, Sequence[Ask]], None]
+    forget: Callable[[str, str, Prompt, Sequence[ModelRequest]], None]
     """Told which asks led to no result, so that their replies are not served again."""
     desk: AbstractAsyncContextManager[object]
     """Held while a response is judged."""
 
 
-class State(TypedDict):
+class SweepState(TypedDict):
     """What a graph remembers of one prompt."""
 
     prompt: str
     conditions: list[str]
     responses: list[str]
     judged: Annotated[dict[str, list[Judgment]], operator.or_]
-    comparisons: list[Comparison]
+    comparisons: list[Degradation]
 
 
 class Judging(TypedDict):
@@ -134,76 +134,106 @@ def worth_judging(keys: Collection[str]) -> list[str]:
     return [key for key in keys if parts_of(key)[1] in comparable]
 
 
-def question_for(text: str, words: int | None) -> Ask:
+def question_for(text: str, words: int | None) -> ModelRequest:
     """What a target is sent: the prompt as the user's turn and no system prompt (scrub.txt,
     appendix 15.4, stage 2), with the wanted length where one is."""
     if words is None:
-        return Ask("", (text,), max_tokens=_MOST_TOKENS)
+        return ModelRequest("", (text,), max_tokens=_MOST_TOKENS)
     most = max(256, _TOKENS_A_WORD * words)
-    return Ask("", (f"{text}\n\nAnswer in about {words} words.",), max_tokens=most)
+    return ModelRequest("", (f"{text}\n\nAnswer in about {words} words.",), max_tokens=most)
 
 
-def begin(state: State, runtime: Runtime[Means]) -> str | list[Send]:
+def begin(state: SweepState, runtime: Runtime[SweepContext]) -> str | list[Send]:
     """Rewrite the prompt, or judge what is given."""
     given = runtime.context.given.get(state["prompt"])
     return "rewrite" if given is None else _judgings(given)
 
 
-async def rewrite(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
+async def rewrite(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str, Any]:
     """The prompt in every condition; those whose variant fails its checks are left out."""
-    means = runtime.context
-    prompt = means.prompts[state["prompt"]]
-    models = means.rewriters[prompt.id]
-    dialogue = rewriting(prompt, means.framings, models["rewriter"], models["checker"])
-    step = next(dialogue)
-    while True:
-        reply: Reply | str
-        try:
-            reply = await means.say(step.role, models[step.role], prompt, step.ask)
-        except Unanswered as error:
-            reply = f"{error.status}: {error}"
-        try:
-            step = dialogue.send(reply)
-        except StopIteration as done:
-            work = done.value
-            break
+    context = runtime.context
+    prompt = context.prompts[state["prompt"]]
+    models = context.rewriters[prompt.id]
+    work = await _rewritten(prompt, models, context)
     for role in ("rewriter", "checker"):
         if asks := [step.ask for step in work.unusable if step.role == role]:
-            means.forget(role, models[role], prompt, asks)
+            context.forget(role, models[role], prompt, asks)
     for variant in work.variants:
         runtime.stream_writer(variant)
-        if variant.used:
-            means.variants[prompt.id, variant.condition] = variant.text
-    usable = [name for name in means.conditions if (prompt.id, name) in means.variants]
+        if variant.used and variant.text is not None:
+            context.variants[prompt.id, variant.condition] = variant.text
+    usable = [name for name in context.conditions if (prompt.id, name) in context.variants]
     return {"conditions": usable}
 
 
-async def respond(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
+async def _rewritten(
+    prompt: Prompt, models: Mapping[Role, str], context: SweepContext
+) -> Rewriting:
+    """What came of the exchange about a prompt.
+
+    Never raises but for cancellation and `Abort`: an odd answer leaves one prompt without
+    variants.
+    """
+    dialogue = rewriting(prompt, context.framings, models["rewriter"], models["checker"])
+    answered: list[Step] = []
+    try:
+        step = next(dialogue)
+        while True:
+            reply: ModelResponse | str
+            try:
+                reply = await context.say(step.role, models[step.role], prompt, step.ask)
+                answered.append(step)
+            except Unanswered as error:
+                reply = f"{error.status}: {error}"
+            step = dialogue.send(reply)
+    except StopIteration as done:
+        work: Rewriting = done.value
+        return work
+    except Abort:
+        raise
+    except Exception as error:
+        why = f"failed: {type(error).__name__}: {error}"
+        lost = [
+            Variant(prompt.id, name, models["rewriter"], models["checker"], 1, None, {}, (why,))
+            for name in context.framings.ids
+        ]
+        return Rewriting(lost, answered)
+    finally:
+        dialogue.close()
+
+
+async def respond(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str, Any]:
     """Every target's answer to the baseline and to every usable variant.
 
     A prompt without any is left alone: there would be nothing to compare.
     """
-    means = runtime.context
-    prompt = means.prompts[state["prompt"]]
-    texts = {name: means.variants[prompt.id, name] for name in state["conditions"]}
+    context = runtime.context
+    prompt = context.prompts[state["prompt"]]
+    texts = {name: context.variants[prompt.id, name] for name in state["conditions"]}
     if not texts:
         return {"responses": []}
     texts = {BASELINE: prompt.text, **texts}
 
     async def answered(system: str, condition: str) -> str | None:
-        answer = await _answer(prompt, system, condition, texts[condition], means)
+        answer = await _answer(prompt, system, condition, texts[condition], context)
         runtime.stream_writer(answer)
         if answer.text is None:
             return None
         key = response_key(prompt.id, system, condition)
-        asked = prompt.text if means.judge_sees == "baseline" else texts[condition]
-        means.responses[key] = response_of(prompt.id, system, condition, asked, answer.text)
+        asked = prompt.text if context.judge_sees == "baseline" else texts[condition]
+        context.responses[key] = response_of(prompt.id, system, condition, asked, answer.text)
         return key
 
     keys = await asyncio.gather(
-        *(answered(system, condition) for system in means.systems for condition in texts)
+        *(answered(system, condition) for system in context.systems for condition in texts)
     )
     return {"responses": [key for key in keys if key is not None]}
+
+
+def said_in(reply: ModelResponse) -> str | None:
+    """The text of an answer, a refusal, too; None where there is nothing to judge."""
+    text = reply.text.strip() or (reply.refusal or "").strip()
+    return None if reply.finish_reason == "content_filter" or not text else text
 
 
 def response_of(prompt_id: str, system: str, condition: str, asked: str, text: str) -> Response:
@@ -219,20 +249,29 @@ def response_of(prompt_id: str, system: str, condition: str, asked: str, text: s
     )
 
 
-async def _answer(prompt: Prompt, system: str, condition: str, asked: str, means: Means) -> Answer:
-    ask = question_for(asked, means.words)
+async def _answer(
+    prompt: Prompt, system: str, condition: str, asked: str, context: SweepContext
+) -> TargetAnswer:
+    ask = question_for(asked, context.words)
     try:
-        reply = await means.say("target", system, prompt, ask)
+        reply = await context.say("target", system, prompt, ask)
     except Unanswered as error:
-        return Answer(
+        return TargetAnswer(
             prompt.id, system, condition, asked, None, status=error.status, error=str(error)
         )
-    text = reply.text.strip() or (reply.refusal or "").strip()
-    if reply.finish_reason == "content_filter" or not text:
-        means.forget("target", system, prompt, [ask])
-        why = "the provider's filter withheld it" if text else "it is empty"
-        return Answer(prompt.id, system, condition, asked, None, status="refused", error=why)
-    return Answer(
+    except Abort:
+        raise
+    # A target must not end the sweep of the others, whatever is wrong with it.
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        return TargetAnswer(prompt.id, system, condition, asked, None, status="failed", error=why)
+    text = said_in(reply)
+    if text is None:
+        context.forget("target", system, prompt, [ask])
+        withheld = reply.text.strip() or (reply.refusal or "").strip()
+        why = "the provider's filter withheld it" if withheld else "it is empty"
+        return TargetAnswer(prompt.id, system, condition, asked, None, status="refused", error=why)
+    return TargetAnswer(
         prompt.id,
         system,
         condition,
@@ -246,7 +285,7 @@ async def _answer(prompt: Prompt, system: str, condition: str, asked: str, means
     )
 
 
-def to_judges(state: State) -> str | list[Send]:
+def to_judges(state: SweepState) -> str | list[Send]:
     """One `judge` per response, where there is anything to compare."""
     return _judgings(state["responses"])
 
@@ -256,39 +295,41 @@ def _judgings(keys: Collection[str]) -> str | list[Send]:
     return [Send("judge", Judging(response=key)) for key in chosen] or "compare"
 
 
-async def judge(job: Judging, runtime: Runtime[Means]) -> dict[str, Any]:
+async def judge(job: Judging, runtime: Runtime[SweepContext]) -> dict[str, Any]:
     """The whole panel on one response. It is told neither the condition nor the system."""
-    means = runtime.context
-    async with means.desk:
-        graph = judging_graph(deliberating=means.judging.deliberation is not None)
-        done = await graph.ainvoke(cast(Any, {"response": job["response"]}), context=means.judging)
+    context = runtime.context
+    async with context.desk:
+        graph = judging_graph(deliberating=context.judging.deliberation is not None)
+        done = await graph.ainvoke(
+            cast(Any, {"response": job["response"]}), context=context.judging
+        )
     runtime.stream_writer(done["verdict"])
     # Where the panel deliberated, what its judges said last.
-    return {"judged": {job["response"]: list(standing(done["judgments"]).values())}}
+    return {"judged": {job["response"]: list(latest_judgments(done["judgments"]).values())}}
 
 
-def conclude(state: State, runtime: Runtime[Means]) -> dict[str, Any]:
+def conclude(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str, Any]:
     """What every condition did to every system's answer."""
-    means = runtime.context
+    context = runtime.context
     judged = {parts_of(key)[1:]: found for key, found in state.get("judged", {}).items()}
-    comparisons = compare(
+    comparisons = degradation(
         judged,
         state["prompt"],
-        means.systems,
-        means.conditions,
-        [dimension.id for dimension in means.judging.rated.numeric],
-        len(means.judging.judges),
+        context.systems,
+        context.conditions,
+        [dimension.id for dimension in context.judging.output_rubric.numeric],
+        len(context.judging.judges),
     )
     return {"comparisons": comparisons}
 
 
 @cache
-def sweeping_graph() -> CompiledStateGraph[State, Means, State, State]:
+def sweeping_graph() -> CompiledStateGraph[SweepState, SweepContext, SweepState, SweepState]:
     """The compiled graph; one serves every sweep, since a sweep comes as context.
 
     Input `{"prompt": id}`; output the whole `State`.
     """
-    builder = StateGraph(State, context_schema=Means)
+    builder = StateGraph(SweepState, context_schema=SweepContext)
     builder.add_node("rewrite", rewrite)
     builder.add_node("respond", respond)
     builder.add_node("judge", cast(Any, judge))

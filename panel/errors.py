@@ -13,9 +13,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from panel.secrets import SECRETS
+
 
 class PanelError(Exception):
-    """The base of them all."""
+    """The base of them all. No message holds a key that the process knows.
+
+    Attributes:
+        n_calls: how many calls were made before it was found out, 0 for most.
+    """
+
+    def __init__(self, message: str, *, n_calls: int = 0) -> None:
+        super().__init__(SECRETS.scrub(message))
+        self.n_calls = n_calls
 
 
 class ConfigurationError(PanelError):

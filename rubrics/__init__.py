@@ -5,30 +5,31 @@ from pathlib import Path
 
 from rubrics.composite import Composite
 from rubrics.elicitation import (
-    Ask,
+    Calls,
     Comparing,
     Comparison,
     Dialogue,
     Elicitation,
     Layout,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
     Position,
     Question,
-    Reading,
-    Reply,
     Status,
     Usage,
-    alike,
-    compares,
     elicitation_names,
+    is_comparative,
     load_comparing,
     load_elicitation,
+    shares_prefix,
 )
 from rubrics.rubric import Abstention, Dimension, Rubric
 from rubrics.scale import CategoryScale, RealScale, Scale
 
 __all__ = [
     "Abstention",
-    "Ask",
+    "Calls",
     "CategoryScale",
     "Comparing",
     "Comparison",
@@ -37,20 +38,21 @@ __all__ = [
     "Dimension",
     "Elicitation",
     "Layout",
+    "ModelRequest",
+    "ModelResponse",
+    "ParsedJudgment",
     "Position",
     "Question",
-    "Reading",
     "RealScale",
-    "Reply",
     "Rubric",
     "Scale",
     "Status",
     "Usage",
-    "alike",
-    "compares",
     "elicitation_names",
+    "is_comparative",
     "load_comparing",
     "load_elicitation",
+    "shares_prefix",
     "shipped",
 ]
 

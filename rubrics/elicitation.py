@@ -1,8 +1,8 @@
 """The words that an elicitation and whoever calls the model share.
 
-An elicitation is a generator without I/O: it yields an `Ask`, is sent the `Reply`,
-and returns a `Reading`. It can be tested with scripted replies, without a model, a
-loop or a clock. The elicitations themselves are the modules of
+An elicitation is a generator without I/O: it yields a `ModelRequest`, is sent a
+`ModelResponse`, and returns a `ParsedJudgment`. It can be tested with scripted replies, without
+a model, a loop or a clock. The elicitations themselves are the modules of
 `rubrics.elicitations`, found by their names.
 """
 
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
+from rubrics.extensions import extension_names, load_extension
 from rubrics.rubric import Rubric
+
+_GROUP = "persona_panel.elicitations"
 
 Status = Literal["scored", "abstained", "refused", "unparsed", "failed", "skipped"]
 """How a judgment ended. `failed` and `skipped` are the caller's to give: the model
@@ -31,9 +31,9 @@ once for all of them; or who the judge is."""
 class Question:
     """What one judge is asked about one response.
 
-    `conference` is what the judge is shown of the others' readings, in a later round than
-    the first. `apart`: an elicitation that can ask for all dimensions at once or for each in a
-    call of its own does the latter.
+    `peer_feedback` is what the judge is shown of the others' readings, in a later round than
+    the first. `one_call_per_dimension`: an elicitation that can ask for all dimensions at once or
+    for each in a call of its own does the latter.
     """
 
     rubric: Rubric
@@ -43,8 +43,8 @@ class Question:
     text: str
     context: str | None = None
     layout: Layout = "shared-prefix"
-    conference: str | None = None
-    apart: bool = False
+    peer_feedback: str | None = None
+    one_call_per_dimension: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ModelRequest:
     """One call to a model, in words that belong to no provider.
 
     `blocks` make up the user's message. The first is what a provider can reuse in further
@@ -94,13 +94,15 @@ class Usage:
     """Tokens of a call as the provider reported them.
 
     `cached` and `written` are parts of `input`: what was read from a prompt cache of the
-    provider's, and what was put into it.
+    provider's, and what was put into it. `odd` says what the provider reported that cannot
+    be, and was counted as less; None where nothing was. Of a sum it is the first.
     """
 
     input: int = 0
     cached: int = 0
     output: int = 0
     written: int = 0
+    odd: str | None = None
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -108,11 +110,12 @@ class Usage:
             self.cached + other.cached,
             self.output + other.output,
             self.written + other.written,
+            self.odd or other.odd,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelResponse:
     """What came back from a model.
 
     `refusal` is the provider's own word that the model declined: a refusal text, or
@@ -129,7 +132,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedJudgment:
     """What an answer says.
 
     `scores` has the dimensions that are rated by numbers, `labels` those that are rated by
@@ -147,7 +150,22 @@ class Reading:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-Dialogue = Generator[Ask, Reply, Reading]
+Dialogue = Generator[ModelRequest, ModelResponse, ParsedJudgment]
+
+
+class Calls(NamedTuple):
+    """How many calls a judgment takes: at least, at most, and as many as are reckoned with; and
+    about how many tokens each answers with, rather too many than too few."""
+
+    fewest: int
+    most: int
+    reckoned: int
+    tokens: int
+
+    @classmethod
+    def just(cls, number: int, tokens: int) -> Calls:
+        """So many, whatever the answers are."""
+        return cls(number, number, number, tokens)
 
 
 class Elicitation(Protocol):
@@ -160,12 +178,11 @@ class Elicitation(Protocol):
     def serves(self, rubric: Rubric) -> str | None:
         """None where every dimension can be rated in this way, else why not."""
 
-    def rated(self, rubric: Rubric) -> Rubric:
+    def output_rubric(self, rubric: Rubric) -> Rubric:
         """The rubric as its ratings come: which dimensions they are of, on which scales."""
 
-    def calls(self, rubric: Rubric, apart: bool = False) -> tuple[int, int]:
-        """How many calls a judgment takes where every answer can be read, and about how many
-        tokens each answers with; both rather too many than too few. `apart` as in `Question`."""
+    def calls(self, rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
+        """What a judgment takes where every answer can be read. `apart` as in `Question`."""
 
     def dialogue(self, question: Question) -> Dialogue:
         """The whole exchange with one judge about one response."""
@@ -188,7 +205,7 @@ class Comparing(Protocol):
     def serves(self, rubric: Rubric) -> str | None:
         """None where responses can be compared by it, else why not."""
 
-    def rated(self, rubric: Rubric) -> Rubric:
+    def output_rubric(self, rubric: Rubric) -> Rubric:
         """The rubric as its ratings come."""
 
     def orders(self, n: int, seed: int) -> Sequence[tuple[int, ...]]:
@@ -203,27 +220,21 @@ class Comparing(Protocol):
         given, 1 the best, by label: A is what stands first."""
 
 
-@cache
 def elicitation_names() -> tuple[str, ...]:
     """The elicitations there are, in alphabetical order."""
-    import rubrics.elicitations as package
-
-    return tuple(sorted(module.name.replace("_", "-") for module in iter_modules(package.__path__)))
+    return extension_names("rubrics.elicitations", _GROUP)
 
 
-@cache
 def load_elicitation(name: str) -> Elicitation:
     """The elicitation called `name`.
 
     Raises:
         KeyError: there is none of that name.
     """
-    if name not in elicitation_names():
-        raise KeyError(name)
-    return cast(Elicitation, import_module(f"rubrics.elicitations.{name.replace('-', '_')}"))
+    return cast(Elicitation, load_extension("rubrics.elicitations", _GROUP, name))
 
 
-def compares(name: str) -> bool:
+def is_comparative(name: str) -> bool:
     """Whether the elicitation called `name` compares the responses to a prompt.
 
     Raises:
@@ -232,13 +243,13 @@ def compares(name: str) -> bool:
     return getattr(load_elicitation(name), "COMPARES", False)
 
 
-def alike(name: str) -> bool:
+def shares_prefix(name: str) -> bool:
     """Whether the elicitation called `name` has all judges read the same material.
 
     Raises:
         KeyError: there is none of that name.
     """
-    return not (compares(name) and load_comparing(name).DRAWN)
+    return not (is_comparative(name) and load_comparing(name).DRAWN)
 
 
 def load_comparing(name: str) -> Comparing:
@@ -247,6 +258,6 @@ def load_comparing(name: str) -> Comparing:
     Raises:
         KeyError: none that compares is called so.
     """
-    if not compares(name):
+    if not is_comparative(name):
         raise KeyError(name)
     return cast(Comparing, load_elicitation(name))

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from rubrics.elicitation import Ask, Dialogue, Reading, Reply
+from rubrics.elicitation import Dialogue, ModelRequest, ModelResponse, ParsedJudgment
+from rubrics.fence import fence_for, fenced
 from rubrics.replies import Unreadable, is_refusal
 
-Read = Callable[[Reply], Reading]
+Read = Callable[[ModelResponse], ParsedJudgment]
 """Reads a reply that `unusable` lets pass; raises Unreadable with what is wrong."""
 
 
-def ask_twice(ask: Ask, read: Read, wanted: str) -> Dialogue:
+def ask_twice(ask: ModelRequest, read: Read, wanted: str) -> Dialogue:
     """Ask; where the answer cannot be read, say why and ask for `wanted` once more.
 
     A reading that is still `unparsed` after that keeps its text.
@@ -25,24 +26,37 @@ def ask_twice(ask: Ask, read: Read, wanted: str) -> Dialogue:
     first = _reading(reply, read)
     if first.status != "unparsed":
         return first
-    correction = f"That answer cannot be used: {first.error}. {wanted}"
-    reply = yield replace(ask, exchange=((reply.text, correction),))
+    told = correction(str(first.error), wanted)
+    reply = yield replace(ask, exchange=((reply.text, told),))
     return _reading(reply, read)
 
 
-def unusable(reply: Reply) -> Reading | None:
+def correction(fault: str, wanted: str) -> str:
+    """What a model is told of an answer that cannot be used.
+
+    The fault is fenced: it quotes the answer, and an answer may quote a text under judgment.
+    """
+    fence = fence_for(fault)
+    return (
+        f"That answer cannot be used. What is wrong with it stands between marks that carry "
+        f"{fence}.\n\n{fenced('fault', fault, fence)}\n\n{wanted}"
+    )
+
+
+def unusable(reply: ModelResponse) -> ParsedJudgment | None:
     """The reading of a reply in which there is nothing to read; None where there may be."""
     raw = reply.text
     if reply.refusal is not None:
-        return Reading("refused", raw=raw or reply.refusal, error=reply.refusal)
+        # As texts, whatever a model of a user's own says.
+        return ParsedJudgment("refused", raw=raw or str(reply.refusal), error=str(reply.refusal))
     if reply.finish_reason == "length":
-        return Reading("unparsed", raw=raw, error="it was cut off at the token limit")
+        return ParsedJudgment("unparsed", raw=raw, error="it was cut off at the token limit")
     if not raw.strip():
-        return Reading("unparsed", raw=raw, error="it is empty")
+        return ParsedJudgment("unparsed", raw=raw, error="it is empty")
     return None
 
 
-def _reading(reply: Reply, read: Read) -> Reading:
+def _reading(reply: ModelResponse, read: Read) -> ParsedJudgment:
     if (nothing := unusable(reply)) is not None:
         return nothing
     try:
@@ -50,5 +64,5 @@ def _reading(reply: Reply, read: Read) -> Reading:
     except Unreadable as error:
         # Only where nothing could be read, so that a rationale may say "I cannot".
         if "{" not in reply.text and is_refusal(reply.text):
-            return Reading("refused", raw=reply.text, error="the judge declined to rate")
-        return Reading("unparsed", raw=reply.text, error=str(error))
+            return ParsedJudgment("refused", raw=reply.text, error="the judge declined to rate")
+        return ParsedJudgment("unparsed", raw=reply.text, error=str(error))

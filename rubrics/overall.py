@@ -1,6 +1,6 @@
 """One rating of a response as a whole: on which scale it is, and how it is asked for.
 
-For elicitations that ask for no dimension by itself: `serves`, `rated` and `calls` are
+For elicitations that ask for no dimension by itself: `serves`, `output_rubric` and `calls` are
 theirs. Their ratings come under the single
 dimension `overall`: a table of them looks like any other, and cannot be mistaken for one
 of the rubric's criteria.
@@ -8,7 +8,14 @@ of the rubric's criteria.
 
 from __future__ import annotations
 
-from rubrics.elicitation import Ask, Dialogue, Question, Reading, Reply
+from rubrics.elicitation import (
+    Calls,
+    Dialogue,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
+    Question,
+)
 from rubrics.exchange import ask_twice
 from rubrics.rubric import Dimension, Rubric, once_a_rubric
 from rubrics.scale import CategoryScale, RealScale, Scale
@@ -30,7 +37,7 @@ def serves(rubric: Rubric) -> str | None:
 
 
 @once_a_rubric
-def rated(rubric: Rubric) -> Rubric:
+def output_rubric(rubric: Rubric) -> Rubric:
     """The rubric with one dimension, and without the question whether a response abstains.
 
     The dimension is the rubric's own `overall` where it has one; else its scale is the one
@@ -49,19 +56,19 @@ def rated(rubric: Rubric) -> Rubric:
     )
 
 
-def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
+def calls(rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
     """One call, answered by a number."""
-    return 1, _TOKENS
+    return Calls.just(1, _TOKENS)
 
 
 def one_number(question: Question, task: str, dimension: Dimension) -> Dialogue:
     """Put a task that is answered by a number; once more if the answer holds none."""
 
-    def read(reply: Reply) -> Reading:
+    def read(reply: ModelResponse) -> ParsedJudgment:
         score = read_number(reply.text, dimension)
-        return Reading("scored", scores={dimension.id: score}, raw=reply.text)
+        return ParsedJudgment("scored", scores={dimension.id: score}, raw=reply.text)
 
-    ask = Ask(
+    ask = ModelRequest(
         system=SYSTEM,
         blocks=(*opening(question, task), "Now give your judgment: the number, nothing else."),
     )

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, count, product
 from string import ascii_uppercase
 
-from rubrics.elicitation import Ask, Position, Reading, Reply
+from rubrics.elicitation import ModelRequest, ModelResponse, ParsedJudgment, Position
+from rubrics.replies import shown
 from rubrics.wording import SYSTEM
 
 YES_NO = ("yes", "no")
@@ -24,6 +26,8 @@ _TOP = 512
 # The start of a longer answer is followed up only where it could move a score: a share
 # below this, of what is on the scale, is left to the probability off it.
 _NEGLIGIBLE = 0.01
+# A log-probability is a little above 0 where a server rounds.
+_ROUNDING = 0.01
 # What stands behind a value in a JSON object, be it the end of everything.
 _END = re.compile(r"[\s,}\]\"'”/<]|\.(?!\d)|$")
 # Tokenizers' own signs for a space and a line's end, of the same length.
@@ -36,14 +40,14 @@ Weights = tuple[dict[str, float], float]
 class NoAnswer(Exception):
     """A question got no probabilities to read; `reply` is there where the model declined."""
 
-    def __init__(self, why: str, reply: Reply | None = None) -> None:
+    def __init__(self, why: str, reply: ModelResponse | None = None) -> None:
         super().__init__(why)
         self.reply = reply
 
-    def reading(self, off_scale: Mapping[str, float]) -> Reading:
+    def reading(self, off_scale: Mapping[str, float]) -> ParsedJudgment:
         """The reading of a dialogue that ends with this."""
         declined = self.reply is not None and self.reply.refusal is not None
-        return Reading(
+        return ParsedJudgment(
             "refused" if declined else "unparsed",
             raw=self.reply.text if self.reply is not None else "",
             error=str(self),
@@ -61,7 +65,9 @@ def letters() -> Iterator[str]:
         yield from map("".join, product(ascii_uppercase, repeat=length))
 
 
-def weights_of(blocks: tuple[str, ...], answers: Sequence[str]) -> Generator[Ask, Reply, Weights]:
+def weights_of(
+    blocks: tuple[str, ...], answers: Sequence[str]
+) -> Generator[ModelRequest, ModelResponse, Weights]:
     """Ask, and weigh the answers by how probably each is what is written first.
 
     Raises:
@@ -74,6 +80,13 @@ def weights_of(blocks: tuple[str, ...], answers: Sequence[str]) -> Generator[Ask
 def most_calls(answers: Sequence[str]) -> int:
     """How many calls `weights_of` takes at most: one, and one for each beginning of an answer."""
     return 1 + len({answer[:end] for answer in answers for end in range(1, len(answer))})
+
+
+def beginnings_of_several(answers: Iterable[str]) -> int:
+    """How many beginnings several answers have in common, a whole answer among them; so many calls
+    `weights_within` takes at most."""
+    begun = Counter(answer[:end] for answer in answers for end in range(1, len(answer) + 1))
+    return sum(n > 1 for n in begun.values())
 
 
 def most_probable(weights: Mapping[str, float]) -> str:
@@ -95,6 +108,27 @@ def _shares(mass: Mapping[str, float]) -> Weights:
     return {answer: p / total for answer, p in mass.items()}, max(0.0, 1.0 - total)
 
 
+def _alternatives(position: Position) -> Iterator[tuple[str, float]]:
+    """The tokens that could have stood at a position, each with its probability.
+
+    Raises:
+        NoAnswer: a token is no text, or a log-probability no number up to 0.
+    """
+    for token in (position.token, *(token for token, _ in position.top)):
+        # A number may be the token's place in the vocabulary.
+        if not isinstance(token, str):
+            raise NoAnswer(f"a token in its log-probabilities is {shown(token)}, not text")
+    for token, logprob in position.top:
+        # Some servers write null for a probability too small to be told.
+        if logprob is None:
+            continue
+        sound = isinstance(logprob, int | float) and not isinstance(logprob, bool)
+        if not sound or math.isnan(logprob) or logprob > _ROUNDING:
+            said = f"the log-probability of {shown(token)} is {shown(logprob)}"
+            raise NoAnswer(f"{said}, not a number up to 0")
+        yield token, math.exp(min(logprob, 0.0))
+
+
 # An answer by itself
 
 
@@ -103,7 +137,7 @@ def _masses(
     answers: Sequence[str],
     written: str = "",
     shown: tuple[Position, ...] = (),
-) -> Generator[Ask, Reply, dict[str, float]]:
+) -> Generator[ModelRequest, ModelResponse, dict[str, float]]:
     """The probability of each answer, given that `written` stands already.
 
     `answers` are what may follow `written`, "" meaning that it ends there. `shown` are
@@ -111,7 +145,7 @@ def _masses(
     asked to go on from `written`.
     """
     if not shown:
-        reply = yield Ask(
+        reply = yield ModelRequest(
             system=SYSTEM,
             blocks=blocks,
             prefill=written,
@@ -127,8 +161,8 @@ def _masses(
         shown = reply.logprobs
     mass = dict.fromkeys(answers, 0.0)
     unfinished: dict[str, float] = {}
-    for token, logprob in shown[0].top:
-        piece, p = _piece(token, written), math.exp(logprob)
+    for token, p in _alternatives(shown[0]):
+        piece = _piece(token, written)
         if any(answer != piece and answer.startswith(piece) for answer in answers if piece):
             unfinished[piece] = unfinished.get(piece, 0.0) + p
         elif piece in mass and piece:
@@ -162,13 +196,20 @@ def _one_begins_another(answers: Sequence[str]) -> bool:
 
 
 def text_of(positions: Sequence[Position]) -> str:
-    """What the tokens of a reply make up."""
-    return "".join(position.token for position in positions).translate(_SIGNS)
+    """What the tokens of a reply make up.
+
+    Raises:
+        NoAnswer: one is no text.
+    """
+    try:
+        return "".join(position.token for position in positions).translate(_SIGNS)
+    except TypeError:
+        raise NoAnswer("a token of it is not text") from None
 
 
 def weights_within(
-    ask: Ask, positions: Sequence[Position], start: int, answers: Sequence[str]
-) -> Generator[Ask, Reply, Weights]:
+    ask: ModelRequest, positions: Sequence[Position], start: int, answers: Sequence[str]
+) -> Generator[ModelRequest, ModelResponse, Weights]:
     """Weigh the answers by how probably each had stood where one stands in a JSON object.
 
     A beginning of several answers that the model did not write (a 1, where it wrote 7 and
@@ -197,17 +238,21 @@ def weights_within(
 
 
 def _masses_within(
-    ask: Ask, shown: Sequence[Position], lead: str, answers: Sequence[str], written: str = ""
-) -> Generator[Ask, Reply, dict[str, float]]:
+    ask: ModelRequest,
+    shown: Sequence[Position],
+    lead: str,
+    answers: Sequence[str],
+    written: str = "",
+) -> Generator[ModelRequest, ModelResponse, dict[str, float]]:
     """As `_masses`, of tokens that begin with `lead`."""
     mass = dict.fromkeys(answers, 0.0)
     begun: dict[str, float] = {}
-    for token, logprob in shown[0].top:
+    for token, p in _alternatives(shown[0]):
         piece, whole = _part_of(_rest(token, lead, written), answers)
         if whole:
-            mass[piece] += math.exp(logprob)
+            mass[piece] += p
         elif piece:
-            begun[piece] = begun.get(piece, 0.0) + math.exp(logprob)
+            begun[piece] = begun.get(piece, 0.0) + p
     wrote, _ = _part_of(_rest(shown[0].token, lead, written), answers)
     seen = sum(mass.values()) + sum(begun.values())
     in_one_token = {answer for answer, p in mass.items() if p > 0}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rubrics.elicitation import Reading
+from rubrics.elicitation import ParsedJudgment
 from rubrics.replies import read_flag, read_label, read_object, read_score
 from rubrics.rubric import Dimension, Rubric, once_a_rubric
 from rubrics.scale import CategoryScale, RealScale
@@ -61,7 +61,7 @@ def schema_of(rubric: Rubric) -> dict[str, Any]:
     }
 
 
-def read_ratings(text: str, rubric: Rubric) -> Reading:
+def read_ratings(text: str, rubric: Rubric) -> ParsedJudgment:
     """What the object in `text` says.
 
     Raises:
@@ -79,7 +79,7 @@ def read_ratings(text: str, rubric: Rubric) -> Reading:
             labels[dimension.id] = read_label(value, dimension)
         else:
             scores[dimension.id] = float(read_score(value, dimension))
-    return Reading(
+    return ParsedJudgment(
         "abstained" if abstained else "scored",
         scores=scores,
         abstained=abstained,

@@ -18,6 +18,7 @@ import json_repair
 
 from rubrics.rubric import Dimension
 from rubrics.scale import CategoryScale, RealScale, Scale
+from rubrics.unicode import well_formed_json
 
 
 class Unreadable(ValueError):
@@ -87,7 +88,7 @@ def read_score(value: object, dimension: Dimension) -> float:
         number = _whole(value, scale)
         wanted = f"a whole number from {scale.min} to {scale.max}"
     if number is None:
-        raise Unreadable(f"{dimension.id} is {_shown(value)}, not {wanted}")
+        raise Unreadable(f"{dimension.id} is {shown(value)}, not {wanted}")
     return number
 
 
@@ -104,7 +105,7 @@ def read_label(value: object, dimension: Dimension) -> str:
         raise Unreadable(f"{dimension.id} has numbers and no categories")
     found = scale.find(value) if isinstance(value, str) else None
     if found is None:
-        raise Unreadable(f"{dimension.id} is {_shown(value)}, not one of {', '.join(scale.names)}")
+        raise Unreadable(f"{dimension.id} is {shown(value)}, not one of {', '.join(scale.names)}")
     return found
 
 
@@ -147,12 +148,18 @@ def read_flag(value: object, key: str) -> bool:
         return value
     if isinstance(value, str) and value.strip().lower() in _YES:
         return _YES[value.strip().lower()]
-    raise Unreadable(f"{key} is {_shown(value)}, not true or false")
+    raise Unreadable(f"{key} is {shown(value)}, not true or false")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value as an error names it, in 60 characters at most."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _named(key: str) -> str:
+    """A key as an error names it. A judge may write anything for a key, and is told the error."""
+    return key if key.isidentifier() and len(key) <= 60 else shown(key)
 
 
 def _normalised(candidate: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,7 +170,7 @@ def _normalised(candidate: Mapping[str, Any]) -> dict[str, Any]:
         nested = name in ("scores", "ratings") and isinstance(value, dict)
         for inner, said in _normalised(value).items() if nested else [(name, value)]:
             if inner in flat and flat[inner] != said:
-                raise Unreadable(f"it says two things of {inner}")
+                raise Unreadable(f"it says two things of {_named(inner)}")
             flat[inner] = said
     return flat
 
@@ -176,7 +183,7 @@ def _spelling(key: str) -> str:
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     """The outermost complete objects of a text, in order."""
-    for snippet in _braced(text):
+    for snippet in map(well_formed_json, _braced(text)):
         try:
             value = _strict.decode(snippet)
         except Unreadable:
@@ -190,11 +197,20 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 def _without_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object's dict; the last of two values of one key must not win unnoticed."""
     whole: dict[str, Any] = {}
-    for key, value in pairs:
+    for written, said in pairs:
+        key, value = _encodable(written), _encodable(said)
         if key in whole and whole[key] != value:
-            raise Unreadable(f"it says two things of {key}")
+            raise Unreadable(f"it says two things of {_named(key)}")
         whole[key] = value
     return whole
+
+
+def _encodable(value: Any) -> Any:
+    """A text or list from JSON with ? for half a surrogate pair: neither a request, a file nor
+    the cache could hold that."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="replace").decode()
+    return [_encodable(one) for one in value] if isinstance(value, list) else value
 
 
 _strict = json.JSONDecoder(object_pairs_hook=_without_contradiction)
@@ -210,9 +226,10 @@ def _repaired(snippet: str) -> object:
     try:
         value = json_repair.loads(snippet)
         written = json.dumps(value, ensure_ascii=False)
+        kept = _NUMERALS.findall(snippet) == _NUMERALS.findall(written)
+        return _strict.decode(written) if kept else None
     except (ValueError, RecursionError):
         return None
-    return value if _NUMERALS.findall(snippet) == _NUMERALS.findall(written) else None
 
 
 def _is_plain(text: str) -> bool:

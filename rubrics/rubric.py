@@ -1,7 +1,7 @@
 """What is asked: a rubric and its dimensions.
 
 Only the shapes live here: how a question is put to a model and how its answer is
-read is in `rubrics.elicitations`, and how a file becomes a rubric in `panel.files`.
+read is in `rubrics.elicitations`, and how a file becomes a rubric in `panel.io`.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def opening(question: Question, task: str) -> tuple[str, ...]:
     """A question's first blocks: the task with the material, and who the judge is, in the
     order of its layout; then what the judge is shown of its peers."""
     blocks = laid_out(question, task, material(question))
-    return blocks if question.conference is None else (*blocks, question.conference)
+    return blocks if question.peer_feedback is None else (*blocks, question.peer_feedback)
 
 
 def laid_out(question: Question | Comparison, task: str, material: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """Everything that CI checks, in one command: `python -m tests`.
 
-Lint, format, types, floors, then the tests. Arguments go to pytest.
+Lint, format, types, floors, the documentation, then the tests. Arguments go to pytest.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ CHECKS = (
     ("ruff", "format", "--check", "."),
     ("mypy",),
     ("lint-imports",),
+    ("mkdocs", "build", "--strict"),
 )
 
 

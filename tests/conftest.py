@@ -1,17 +1,52 @@
-"""What every test has: a cache of its own, and no key or address of the person who runs it."""
+"""What every test has: a cache of its own, and no key or address of the person who runs it; and
+the command, for those that want it."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+from tests.helpers.command import COMMAND, Command
+
+# A busy machine is slower than hypothesis expects, and no less right.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)
 def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replies are kept below tmp_path; OPENAI_* and the Studio's panel file are not set."""
+    """Replies are kept below tmp_path; no OPENAI_*, proxy or panel file of the Studio is set."""
     monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path / "cache"))
-    for name in [name for name in os.environ if name.startswith("OPENAI_")]:
-        monkeypatch.delenv(name)
+    for name in list(os.environ):
+        # The servers of tests are on this machine: a proxy would not find them.
+        if name.startswith("OPENAI_") or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
     monkeypatch.delenv("PERSONA_PANEL_FILE", raising=False)
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """Runs `persona-panel` with these arguments in tmp_path, on a wide terminal's width."""
+
+    def run(
+        *arguments: str | Path, stdin: str | bytes = b"", **env: str
+    ) -> subprocess.CompletedProcess[str]:
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        done = subprocess.run(
+            [COMMAND, *map(str, arguments)],
+            input=given,
+            capture_output=True,
+            cwd=tmp_path,
+            env=os.environ | {"COLUMNS": "160"} | env,
+            timeout=120,
+            check=False,
+        )
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+
+    return run

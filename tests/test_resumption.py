@@ -7,7 +7,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -17,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from panel.calls.cache import _records
-from tests.server import Answer, echo_headers, faulty, ok, serving
+from panel.calls.stores.disk import _records
+from panel.testing import Answer, ok, serving
+from tests.helpers.command import COMMAND
+from tests.server import echo_headers, faulty
 
-COMMAND = str(Path(sys.executable).with_name("persona-panel"))
 RESPONSES, JUDGES, CONCURRENCY = 60, 10, 16
 JUDGMENTS = RESPONSES * JUDGES
 
@@ -112,20 +112,26 @@ def test_no_comparison_is_asked_for_again_after_a_kill(tmp_path: Path) -> None:
         assert comparisons <= answered <= comparisons + 2 * CONCURRENCY
 
 
-def test_a_run_killed_while_it_replays_can_be_replayed(tmp_path: Path) -> None:
-    """Killed while it reads from the cache, a run leaves it whole: the next one calls nothing."""
+def test_a_run_killed_while_it_replays_loses_no_judgment(tmp_path: Path) -> None:
+    """Killed while it reads from the cache, a run leaves its folder as it was and the cache whole:
+    the next one calls nothing."""
     with serving() as server:
         desk = Desk(tmp_path, server.base_url)
         assert desk.run() == 0
         verdicts, calls = desk.verdicts(), len(server.calls)
-        file = desk.run_folder() / "judgments.jsonl"
-        whole = file.stat().st_size
-        kill_when(desk.start(), lambda: 0 < file.stat().st_size < whole)
-        assert file.stat().st_size < whole
+        whole = (desk.run_folder() / "judgments.jsonl").read_bytes()
+        again = desk.run_folder() / ".judgments.jsonl.new"
+        kill_when(desk.start(), lambda: again.exists() and again.stat().st_size > 0)
+        assert again.exists()
+        assert (desk.run_folder() / "judgments.jsonl").read_bytes() == whole
         assert desk.run() == 0
         assert len(desk.judgments()) == JUDGMENTS
         assert desk.verdicts() == verdicts
         assert len(server.calls) == calls == JUDGMENTS
+        assert sorted(path.name for path in desk.run_folder().iterdir()) == [
+            "judgments.jsonl", "responses.jsonl", "run.json", "spent.json", "summary.json",
+            "verdicts.csv",
+        ]  # fmt: skip
 
 
 def test_two_processes_on_one_cache_do_no_harm(tmp_path: Path) -> None:

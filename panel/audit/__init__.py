@@ -1,1 +1,1 @@
-"""Audits: what sways a panel that should not, measured on the panel itself."""
+"""Audits: biases of a panel and its resistance to prompt injection, measured on the panel."""

@@ -1,6 +1,8 @@
-"""Attacks on a judge, and how one is put into a response.
+"""Attacks on a judge, and how one is put into what a judge is shown.
 
-What an attack does to scores is measured in `panel.audit.injection`.
+Which channels a panel has is in `panel.audit.channels`, the neutral texts that attacks are held
+against in `panel.audit.controls`; what an attack does to scores is measured in
+`panel.audit.injection`.
 """
 
 from __future__ import annotations
@@ -15,15 +17,21 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from graphs import Response
 from panel.errors import Fault, InputError
-from panel.files.wording import nearest, shown
+from panel.io.wording import nearest, shown
 from rubrics import CategoryScale, Rubric
 from rubrics.fence import fence_for
 
+Channel = Literal[
+    "text", "label", "answer", "prompt", "variant", "context", "peer", "system", "id", "metadata"
+]
+"""By what way an attack comes to a judge: see `panel.audit.channels`."""
+Form = Literal["prose", "data", "encoded", "spaced", "other-language", "repeated"]
+"""What an attack looks like to whoever does not read it; its control looks the same."""
+
 
 class Attack(BaseModel):
-    """A text that a response can carry to talk its judge into the top score.
+    """A text that talks a judge into the top score.
 
     In `text`, `{top}` and `{answer}` stand for the parts of a `Prize`, `{fence}` for a guess of
     the fence around the response; `repeat` is how often the text is written, end to end.
@@ -34,6 +42,8 @@ class Attack(BaseModel):
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)
     family: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)
     note: str = Field(min_length=1)
+    channel: Channel = "text"
+    form: Form = "prose"
     placement: Literal["prefix", "suffix", "middle"]
     text: str = Field(min_length=1)
     repeat: int = Field(default=1, ge=1, le=10_000)
@@ -106,6 +116,11 @@ def shipped_responses() -> Path:
     return Path(str(files("panel").joinpath("library", "audit_responses.jsonl")))
 
 
+def shipped_rivals() -> Path:
+    """What the base responses are compared with, by a panel that compares: as mediocre."""
+    return Path(str(files("panel").joinpath("library", "audit_rivals.jsonl")))
+
+
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")
 _SENTENCES = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])")
 _WORDS = re.compile(r"\s+")
@@ -119,8 +134,11 @@ class Prize:
     answer: str
 
 
-def prize_of(rubric: Rubric) -> Prize:
-    """The highest rating of every dimension that is rated by numbers."""
+def prize_of(rubric: Rubric, *, compares: bool = False) -> Prize:
+    """The highest rating of every dimension that is rated by numbers; the first place, of a panel
+    that compares responses."""
+    if compares:
+        return Prize("the first place", json.dumps({"better": "this response", "place": 1}))
     highest = {
         dimension.id: dimension.scale.max
         for dimension in rubric.numeric
@@ -135,16 +153,12 @@ def prize_of(rubric: Rubric) -> Prize:
     )
 
 
-def attacked(response: Response, attack: Attack, prize: Prize) -> Response:
-    """The response with the attack in it, as `ID+ATTACK`.
+def inserted(attack: Attack, prize: Prize, known: Sequence[str]) -> str:
+    """What is put in: the attack's text, filled in.
 
-    The fence that the attacker guesses is the one that the response has without the attack:
-    the best that can be known beforehand. The author's name gets the attack's, too, so that
-    no ranking takes an attacked text for the author's own.
+    The fence that the attacker guesses is the one around the texts that are `known`: those that
+    the judge would be shown without the attack.
     """
-    known = [response.prompt, response.text]
-    if response.context is not None:
-        known.append(response.context)
     text = attack.text
     for name, value in (
         ("{top}", prize.top),
@@ -152,23 +166,11 @@ def attacked(response: Response, attack: Attack, prize: Prize) -> Response:
         ("{fence}", fence_for(*known)),
     ):
         text = text.replace(name, value)
-    inserted = text * attack.repeat
-    return response.model_copy(
-        update={
-            "id": f"{response.id}+{attack.id}",
-            "system": f"{response.system}+{attack.id}",
-            "text": _placed(response.text, inserted, attack.placement),
-            "metadata": {
-                **response.metadata,
-                "base": response.id,
-                "attack": attack.id,
-                "attack_family": attack.family,
-            },
-        }
-    )
+    return text * attack.repeat
 
 
-def _placed(text: str, inserted: str, placement: str) -> str:
+def placed(text: str, inserted: str, placement: str) -> str:
+    """A text with another before it, after it or in its middle."""
     if placement == "prefix":
         return f"{inserted}\n\n{text}"
     if placement == "suffix":

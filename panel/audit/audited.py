@@ -1,7 +1,7 @@
 """A run's folder as an audit of bias wants it: ratings, the scales they are on, lengths
 and comparisons.
 
-Reads what `panel.files.run_folder` writes; the ratings by `panel.files.ratings`.
+Reads what `panel.runs.folder` writes; the ratings by `panel.io.ratings`.
 """
 
 from __future__ import annotations
@@ -15,30 +15,31 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from panel.audit.bias import Span
+from panel.audit.bias import ScaleRange
 from panel.errors import Fault, InputError
-from panel.files.comparisons import Compared, read_comparisons
-from panel.files.ratings import load_ratings
-from panel.files.wording import shown, unreadable
-from panel.statistics.arrays import Array
-from panel.statistics.table import Ratings
+from panel.io.comparisons import Compared, read_comparisons
+from panel.io.csv_cells import text_of
+from panel.io.ratings import load_ratings
+from panel.io.wording import shown, unreadable
+from panel.statistics.core.arrays import Array
+from panel.statistics.core.table import Ratings
 from rubrics import CategoryScale, Dimension, Scale
 
 _DIMENSIONS = TypeAdapter(tuple[Dimension, ...])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Audited:
-    """`spans` are of the dimensions rated by numbers; `lengths` are in words `(items,)`, NaN
+class AuditedRun:
+    """`scales` are of the dimensions rated by numbers; `lengths` are in words `(items,)`, NaN
     where verdicts.csv does not tell; `comparisons` are none unless judges compared."""
 
     ratings: Ratings
-    spans: dict[str, Span]
+    scales: dict[str, ScaleRange]
     lengths: Array
     comparisons: list[Compared]
 
 
-def load_audited(folder: str | Path) -> Audited:
+def load_audited_run(folder: str | Path) -> AuditedRun:
     """Read a run.
 
     Raises:
@@ -50,7 +51,7 @@ def load_audited(folder: str | Path) -> Audited:
         raise InputError([Fault(str(folder), found, "a run's folder, as `score --out` writes it")])
     ratings = load_ratings(path)
     lengths = _lengths(path / "verdicts.csv")
-    return Audited(
+    return AuditedRun(
         ratings,
         _spans(path / "run.json"),
         np.array([lengths.get(item, nan) for item in ratings.items], dtype=np.float64),
@@ -58,17 +59,17 @@ def load_audited(folder: str | Path) -> Audited:
     )
 
 
-def _spans(path: Path) -> dict[str, Span]:
+def _spans(path: Path) -> dict[str, ScaleRange]:
     try:
         document = json.loads(path.read_bytes())
         dimensions = _DIMENSIONS.validate_python(
-            (document.get("rated") or document["rubric"])["dimensions"]
+            (document.get("output_rubric") or document["rubric"])["dimensions"]
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ValidationError):
-        fault = Fault(str(path), "no rubric with dimensions", "what a run writes into it")
+        fault = Fault(str(path), "no rubric with dimensions", "a rubric, as a run writes it")
         raise InputError([fault]) from None
     return {
-        dimension.id: Span(
+        dimension.id: ScaleRange(
             dimension.scale.min, dimension.scale.max, isinstance(dimension.scale, Scale)
         )
         for dimension in dimensions
@@ -83,10 +84,11 @@ def _lengths(path: Path) -> dict[str, float]:
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 if row.get("words"):
-                    lengths[f"{row['prompt_id']}/{row['id']}"] = float(row["words"])
+                    item = "/".join(text_of(row[name]) for name in ("prompt_id", "id"))
+                    lengths[item] = float(row["words"])
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, csv.Error) as error:
-        fault = Fault(str(path), shown(str(error)), "what a run writes into it")
+        fault = Fault(str(path), shown(str(error)), "the columns that a run writes")
         raise InputError([fault]) from None
     return lengths

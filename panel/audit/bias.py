@@ -1,7 +1,7 @@
-"""What sways a panel's scores besides the responses: pure functions over a run's ratings.
+"""Biases of a panel's scores: pure functions over a run's ratings.
 
 Position, length, self-preference, compression of scores, personas that make no difference,
-leniency. Intervals are over whole prompts. Reading the run is `panel.files`'s business.
+leniency. Intervals are over whole prompts. Reading the run is `panel.io`'s business.
 """
 
 from __future__ import annotations
@@ -14,8 +14,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from panel.audit.families import family_of
-from panel.files.comparisons import Compared
-from panel.statistics.arrays import (
+from panel.io.comparisons import Compared
+from panel.statistics.bias.compression import (
+    mode_share,
+    resampled_mode_share,
+    resampled_score_entropy,
+    score_entropy,
+)
+from panel.statistics.bias.rater_share import (
+    ComponentName,
+    resampled_variance_share,
+    variance_share,
+)
+from panel.statistics.bias.within_groups import correlation_within, resampled_correlation_within
+from panel.statistics.core.arrays import (
     Array,
     Labels,
     Mask,
@@ -26,21 +38,14 @@ from panel.statistics.arrays import (
     mean_of,
     row_means,
 )
-from panel.statistics.bootstrap import resampled_mean
-from panel.statistics.compression import (
-    mode_share,
-    resampled_mode_share,
-    resampled_score_entropy,
-    score_entropy,
-)
-from panel.statistics.estimate import Estimate, Reason
-from panel.statistics.measures import Measure, rows_of
-from panel.statistics.rater_share import Part, resampled_variance_share, variance_share
-from panel.statistics.table import ALL, Ratings, Row, Settings
-from panel.statistics.within_groups import correlation_within, resampled_correlation_within
+from panel.statistics.core.options import AnalysisOptions
+from panel.statistics.core.results import Result, rows_of
+from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.core.table import ALL, Ratings, Row
+from panel.statistics.resampling.bootstrap import resampled_mean
 from rubrics.comparison import Outcome
 
-BIASES = Settings(method="percentile")
+BIAS_OPTIONS = AnalysisOptions(method="percentile")
 """Percentile intervals: a panel's prompts are often too few to correct by."""
 
 REAL_BINS = 10
@@ -48,7 +53,7 @@ REAL_BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ScaleRange:
     """The scale of a dimension: from `low` to `high`, whole numbers or any."""
 
     low: float
@@ -71,9 +76,9 @@ class Span:
 
 def biases(
     ratings: Ratings,
-    spans: Mapping[str, Span],
+    scales: Mapping[str, ScaleRange],
     lengths: ArrayLike | None = None,
-    settings: Settings = BIASES,
+    options: AnalysisOptions = BIAS_OPTIONS,
     *,
     comparisons: Sequence[Compared] = (),
 ) -> list[Row]:
@@ -86,7 +91,7 @@ def biases(
 
     Args:
         ratings: of a run: groups are models, sources the systems that wrote the responses.
-        spans: the scale of each dimension that is rated by numbers.
+        scales: the scale of each dimension that is rated by numbers.
         lengths: of the responses in words `(items,)`, NaN where not known; None if none is.
         comparisons: of responses with each other, where judges compared.
 
@@ -96,12 +101,12 @@ def biases(
     if ratings.sources is None or ratings.personas is None:
         raise ValueError("the ratings of a run are needed, with sources and personas")
     known = np.full(len(ratings.items), np.nan) if lengths is None else as_scores(lengths)
-    names = [name for name in ratings.dimensions if name in spans]
+    names = [name for name in ratings.dimensions if name in scales]
     by_name = {name: ratings.scores[:, :, ratings.dimensions.index(name)] for name in names}
     if len(names) > 1:
         by_name[ALL] = np.mean([by_name[name] for name in names], axis=0)
     clusters: list[Hashable] = list(ratings.prompts or ratings.items)
-    rows = _of_places(comparisons, settings)
+    rows = _of_places(comparisons, options)
     for name, scores in by_name.items():
         whole = [*by_name.values()][:-1] if name == ALL else [scores]
         parts = [
@@ -109,13 +114,17 @@ def biases(
             *_of_leniency(scores, ratings),
             *_of_families(scores, ratings),
             *_of_compression(
-                whole, [spans[one] for one in (names if name == ALL else [name])], ratings
+                whole, [scales[one] for one in (names if name == ALL else [name])], ratings
             ),
             *_of_personas(scores, ratings),
         ]
-        for group, measure in parts:
-            rows += rows_of([measure], group, name, clusters, settings)
+        for group, statistic, result in parts:
+            rows += rows_of(statistic, [result], group, name, clusters, options)
     return rows
+
+
+_Figure = tuple[str, str, Result]
+"""Whose figure, which statistic, and what it is."""
 
 
 # Position
@@ -126,12 +135,13 @@ def position(
     second_wins: ArrayLike,
     ties: ArrayLike,
     clusters: Labels,
-    settings: Settings = BIASES,
+    options: AnalysisOptions = BIAS_OPTIONS,
     *,
     group: str = ALL,
     n_raters: int = 1,
 ) -> list[Row]:
-    """How much more often what stood first won than what stood second: `position_bias`.
+    """How much more often the response shown first won than the one shown second:
+    `position_bias`.
 
     Comparisons are of pairs that were put in both orders: which response is better then
     cancels, and what is left is the place. From −1, the second always wins, to 1, the
@@ -152,18 +162,17 @@ def position(
     total = counts.sum(axis=0)
     n_items = int(np.sum(total > 0))
     if not n_items:
-        measure = Measure("position_bias", Estimate.undefined(Reason.NO_BOTH_ORDERS))
+        result = Result(Statistic.undefined(Reason.NO_BOTH_ORDERS))
     else:
-        measure = Measure(
-            "position_bias",
-            Estimate(float((first - second).sum() / total.sum()), n_items, n_raters),
+        result = Result(
+            Statistic(float((first - second).sum() / total.sum()), n_items, n_raters),
             lambda weights: divide(weights @ (first - second), weights @ total),
             f"first {first.sum():.0f}, second {second.sum():.0f}, ties {even.sum():.0f}",
         )
-    return rows_of([measure], group, ALL, clusters, settings)
+    return rows_of("position_bias", [result], group, ALL, clusters, options)
 
 
-def _of_places(comparisons: Sequence[Compared], settings: Settings) -> list[Row]:
+def _of_places(comparisons: Sequence[Compared], options: AnalysisOptions) -> list[Row]:
     """The position bias of the panel, and of each judge.
 
     Only pairs that a judge has compared in both orders count.
@@ -180,7 +189,7 @@ def _of_places(comparisons: Sequence[Compared], settings: Settings) -> list[Row]
             [both[pair].count(name) for pair in wanted] for name in get_args(Outcome)
         )
         clusters = [pair.prompt_id for pair in wanted]
-        return position(first, second, ties, clusters, settings, group=group, n_raters=n_raters)
+        return position(first, second, ties, clusters, options, group=group, n_raters=n_raters)
 
     rows = of(ALL, list(both), len(judges))
     for judge in judges:
@@ -197,23 +206,21 @@ class _Pair(NamedTuple):
 # Length
 
 
-def _of_length(scores: Array, lengths: Array, ratings: Ratings) -> Iterator[tuple[str, Measure]]:
+def _of_length(scores: Array, lengths: Array, ratings: Ratings) -> Iterator[_Figure]:
     """The partial correlation of score and length within systems, of the panel's mean and of
     each judge."""
-    yield ALL, _length(row_means(scores), lengths, ratings, scores.shape[1])
+    yield ALL, "length_correlation", _length(row_means(scores), lengths, ratings, scores.shape[1])
     for judge, own in zip(ratings.raters, scores.T, strict=True):
-        yield judge, _length(own, lengths, ratings, 1)
+        yield judge, "length_correlation", _length(own, lengths, ratings, 1)
 
 
-def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> Measure:
+def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> Result:
     systems = ratings.sources or ()
     if np.isnan(lengths).all():
-        found = Estimate.undefined(Reason.NO_LENGTHS)
+        found = Statistic.undefined(Reason.NO_LENGTHS)
     else:
         found = replace(correlation_within(scores, lengths, systems), n_raters=n_raters)
-    return Measure(
-        "length_correlation", found, resampled_correlation_within(scores, lengths, systems)
-    )
+    return Result(found, resampled_correlation_within(scores, lengths, systems))
 
 
 # Leniency
@@ -234,16 +241,16 @@ def leniency(scores: ArrayLike) -> Array:
     return np.where(several[:, None], array - row_means(array)[:, None], np.nan)
 
 
-def _of_leniency(scores: Array, ratings: Ratings) -> Iterator[tuple[str, Measure]]:
+def _of_leniency(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
     for judge, own in zip(ratings.raters, leniency(scores).T, strict=True):
         n_items = int(np.sum(~np.isnan(own)))
         reason = Reason.FEW_RATERS if len(ratings.raters) < 2 else Reason.NO_SHARED_ITEMS
         found = (
-            Estimate(float(np.nanmean(own)), n_items, 1)
+            Statistic(float(np.nanmean(own)), n_items, 1)
             if n_items
-            else Estimate.undefined(reason, n_raters=1)
+            else Statistic.undefined(reason, n_raters=1)
         )
-        yield judge, Measure("leniency", found, resampled_mean(own))
+        yield judge, "leniency", Result(found, resampled_mean(own))
 
 
 # Self-preference
@@ -255,7 +262,7 @@ class SelfPreference:
     the same for others' responses; in points of the scale. `resampled` takes weights."""
 
     family: str
-    estimate: Estimate
+    estimate: Statistic
     resampled: Resampled
     n_own: int
     n_others: int
@@ -290,10 +297,10 @@ def self_preference(
         others = there & np.array([name not in (family, None) for name in authors], dtype=bool)
         n_items = int(own.sum() + others.sum())
         if reason := _why_no_preference(theirs, own, others):
-            estimate = Estimate.undefined(reason, n_items=n_items, n_raters=len(ours))
+            estimate = Statistic.undefined(reason, n_items=n_items, n_raters=len(ours))
         else:
             value = float(gap[own].mean() - gap[others].mean())
-            estimate = Estimate(value, n_items, len(ours))
+            estimate = Statistic(value, n_items, len(ours))
         mean_own, mean_others = (
             resampled_mean(np.where(mask, gap, np.nan)) for mask in (own, others)
         )
@@ -321,53 +328,56 @@ def _difference(first: Resampled, second: Resampled) -> Resampled:
     return lambda weights: first(weights) - second(weights)
 
 
-def _of_families(scores: Array, ratings: Ratings) -> Iterator[tuple[str, Measure]]:
+def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
     """Each family, and the mean of those that have a value."""
     judges = [family_of(model) for model in ratings.groups]
     authors = [family_of(system) for system in ratings.sources or ()]
     found = self_preference(scores, judges, authors)
     for one in found:
         note = f"{one.n_own} responses of its own, {one.n_others} of others"
-        yield one.family, Measure("self_preference", one.estimate, one.resampled, note)
+        yield one.family, "self_preference", Result(one.estimate, one.resampled, note)
     defined = [one for one in found if one.estimate.reason is None]
-    unknown = ", ".join(sorted({*_unknown(ratings.groups), *_unknown(ratings.sources or ())}))
+    unknown = ", ".join(unknown_families(ratings))
     note = f"family not known: {unknown}" if unknown else ""
     if not defined:
         reasons = [one.estimate.reason for one in found if one.estimate.reason]
-        whole = Estimate.undefined(reasons[0] if reasons else Reason.NO_OWN_FAMILY)
+        whole = Statistic.undefined(reasons[0] if reasons else Reason.NO_OWN_FAMILY)
     else:
         value = float(np.mean([one.estimate.value for one in defined]))
-        whole = Estimate(
+        whole = Statistic(
             value,
             max(one.estimate.n_items for one in defined),
             sum(one.estimate.n_raters for one in defined),
         )
-    yield ALL, Measure("self_preference", whole, mean_of([one.resampled for one in defined]), note)
+    resampled = mean_of([one.resampled for one in defined])
+    yield ALL, "self_preference", Result(whole, resampled, note)
 
 
-def _unknown(names: Sequence[str]) -> Iterator[str]:
-    return (name for name in names if family_of(name) is None)
+def unknown_families(ratings: Ratings) -> list[str]:
+    """The models and systems whose names do not tell a family; self-preference leaves them out."""
+    names = {*ratings.groups, *(ratings.sources or ())}
+    return sorted(name for name in names if family_of(name) is None)
 
 
 # Compression
 
 
 def _of_compression(
-    scores: Sequence[Array], spans: Sequence[Span], ratings: Ratings
-) -> Iterator[tuple[str, Measure]]:
+    scores: Sequence[Array], scales: Sequence[ScaleRange], ratings: Ratings
+) -> Iterator[_Figure]:
     """Entropy and the commonest value's share, of all judges together and of each."""
-    if len(set(spans)) > 1:
+    if len(set(scales)) > 1:
         return
-    values = np.stack([spans[0].values(each) for each in scores], axis=2)
-    most = f"of at most {np.log2(spans[0].n_values):.2f} bits"
+    values = np.stack([scales[0].values(each) for each in scores], axis=2)
+    most = f"of at most {np.log2(scales[0].n_values):.2f} bits"
     drawn: list[tuple[str, Array, int]] = [(ALL, values, values.shape[1])]
     drawn += [(judge, values[:, [place]], 1) for place, judge in enumerate(ratings.raters)]
     for group, own, n_raters in drawn:
         flat = own.reshape(len(own), -1)
         entropy = replace(score_entropy(flat), n_raters=n_raters)
         share = replace(mode_share(flat), n_raters=n_raters)
-        yield group, Measure("score_entropy", entropy, resampled_score_entropy(flat), most)
-        yield group, Measure("mode_share", share, resampled_mode_share(flat), _mode(flat))
+        yield group, "score_entropy", Result(entropy, resampled_score_entropy(flat), most)
+        yield group, "mode_share", Result(share, resampled_mode_share(flat), _mode(flat))
 
 
 def _mode(values: Array) -> str:
@@ -378,10 +388,10 @@ def _mode(values: Array) -> str:
 # Personas
 
 
-def _of_personas(scores: Array, ratings: Ratings) -> Iterator[tuple[str, Measure]]:
-    """What personas carry on the same model: `persona_share` of the variance lies between
-    their means, `residual_share` in which persona likes which response, and error."""
-    wanted: Mapping[str, Part] = {"persona_share": "rater", "residual_share": "residual"}
+def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
+    """Of one model's variance, `persona_share` is due to the main effect of the persona,
+    `residual_share` to the interaction of persona and response, and error."""
+    wanted: Mapping[str, ComponentName] = {"persona_share": "rater", "residual_share": "residual"}
     for model in dict.fromkeys(ratings.groups):
         columns = [place for place, group in enumerate(ratings.groups) if group == model]
         personas = [(ratings.personas or ())[place] for place in columns]
@@ -389,8 +399,8 @@ def _of_personas(scores: Array, ratings: Ratings) -> Iterator[tuple[str, Measure
             own = scores[:, columns]
             yield (
                 model,
-                Measure(
-                    name,
+                name,
+                Result(
                     variance_share(own, personas, part),
                     resampled_variance_share(own, personas, part),
                 ),

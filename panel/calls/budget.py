@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
+from panel.errors import ConfigurationError
 from panel.models.catalogue import Price
+from panel.models.usage import sound
 from rubrics import Usage
 
 
@@ -16,14 +19,51 @@ class CapReached(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The most that one run may spend on calls: US dollars, calls, tokens; None, no cap."""
+    """The most that a run may spend on calls: US dollars, calls, tokens; None, no cap.
+
+    Everything that a run's folder has had spent for it counts, also by earlier processes; without
+    a folder, what one call of `score`, `sweep` or `astream` spends. A call whose cost is not
+    known, such as one that timed out, counts as the most that it may have taken.
+
+    Raises:
+        ConfigurationError: a cap is not above 0, not finite, or no number.
+    """
 
     usd: float | None = None
     calls: int | None = None
     tokens: int | None = None
 
+    def __post_init__(self) -> None:
+        usd = self.usd
+        if usd is not None and not (_is_number(usd) and math.isfinite(usd) and usd > 0):
+            raise ConfigurationError(
+                f"a cap in dollars must be a finite number above 0, such as 2.5, found {usd!r}"
+            )
+        for what, cap in (("calls", self.calls), ("tokens", self.tokens)):
+            if cap is not None and not (_is_number(cap) and isinstance(cap, int) and cap >= 1):
+                raise ConfigurationError(
+                    f"a cap on {what} must be a whole number of 1 or more, such as 1000, found "
+                    f"{cap!r}"
+                )
+
 
 NO_CAPS = Caps()
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What calls came to: how many there were, and what each model used in them."""
+
+    calls: int = 0
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+
+    @property
+    def tokens(self) -> int:
+        """Those that went in and those that came out."""
+        return sum(usage.input + usage.output for usage in self.usage.values())
+
+
+NOTHING_SPENT = Spending()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +85,63 @@ class Budget:
 
     `prices` are by model, None where unknown; what cannot be priced is never counted
     as free: a cap in dollars wants every price known, which the panel checks.
+
+    Attributes:
+        reached: which cap forbade a call, None if none did.
+        record: told, whenever something is spent or set aside, what that makes in all.
     """
 
     def __init__(self, caps: Caps, prices: Mapping[str, Price | None]) -> None:
         self._caps = caps
         self._prices = prices
+        self._before = NOTHING_SPENT
+        self._before_amount = Amount()
         self._calls = self._calls_in_flight = 0
         self._spent = self._in_flight = Amount()
+        # What was used by each model, before and now, with what is set aside.
+        self._used: dict[str, Usage] = {}
         self._settled = asyncio.Condition()
         self.reached: str | None = None
+        self.record: Callable[[Spending], None] | None = None
 
     @property
     def limited(self) -> bool:
-        """Whether there is any cap; without one nothing need be reserved or settled."""
+        """Whether there is any cap; without one nothing need be reserved."""
         return self._caps != NO_CAPS
 
-    async def reserve(self, model: str, most: Usage) -> Amount:
+    @property
+    def before(self) -> Spending:
+        """What was spent before this budget began to count."""
+        return self._before
+
+    @property
+    def spending(self) -> Spending:
+        """What was spent, before and now; a call in flight counts as what was set aside for it."""
+        return Spending(self._before.calls + self._calls, self._used)
+
+    def go_on_from(self, before: Spending) -> None:
+        """Count what was spent before, in place of what was given as that so far.
+
+        Raises:
+            ConfigurationError: there is a cap in dollars, and the price of a model that was
+                called before is not known.
+        """
+        if self._caps.usd is not None:
+            unknown = [name for name in before.usage if self._prices.get(name) is None]
+            if unknown:
+                raise ConfigurationError(
+                    f"an earlier run in this folder called {', '.join(unknown)}, whose price is "
+                    "unknown, so that a cap in dollars cannot be applied; cap calls or tokens, "
+                    "or choose another --out"
+                )
+        for name, usage in before.usage.items():
+            earlier = self._before.usage.get(name, Usage())
+            self._used[name] = _less(self._used.get(name, Usage()) + usage, earlier)
+        self._before = before
+        amounts = (self._amount(name, usage) for name, usage in before.usage.items())
+        self._before_amount = sum(amounts, Amount())
+
+    async def reserve(self, model: str, most: Usage) -> Usage:
         """Set aside what a call may come to at most; what is returned goes to `settle`.
 
         Where the cap leaves room only if the calls in flight come to less than they
@@ -68,12 +149,13 @@ class Budget:
 
         Raises:
             CapReached: with this call the run would pass a cap.
+            OSError: what is spent cannot be written down.
         """
         need = self._amount(model, most)
         async with self._settled:
             while self.reached is None:
-                if self._calls == self._caps.calls:
-                    self.reached = f"the cap of {self._calls:,} calls is reached"
+                if (reached := self._calls_reached()) is not None:
+                    self.reached = reached
                 elif (passed := self._passed(self._in_flight + need)) is None:
                     break
                 elif self._calls_in_flight:
@@ -86,25 +168,67 @@ class Budget:
             self._calls += 1
             self._calls_in_flight += 1
             self._in_flight += need
-        return need
+            self._used[model] = self._used.get(model, Usage()) + most
+        # Before the call is sent: should the process be killed, it counts as what was set aside.
+        self._write_down()
+        return most
 
-    async def settle(self, model: str, reserved: Amount, used: Usage) -> None:
-        """Count what a call really came to; with no usage reported it was still a call."""
-        async with self._settled:
+    async def settle(self, model: str, reserved: Usage | None, used: Usage) -> None:
+        """Count what a call really came to; `reserved` is None where nothing was.
+
+        Raises:
+            OSError: what is spent cannot be written down.
+        """
+        used = sound(used)
+        total = self._used.get(model, Usage()) + used
+        self._used[model] = total if reserved is None else _less(total, reserved)
+        self._spent += self._amount(model, used)
+        if reserved is None:
+            self._calls += 1
+        else:
             self._calls_in_flight -= 1
-            self._in_flight -= reserved
-            self._spent += self._amount(model, used)
-            self._settled.notify_all()
+            self._in_flight -= self._amount(model, reserved)
+            async with self._settled:
+                self._settled.notify_all()
+        self._write_down()
+
+    def _write_down(self) -> None:
+        if self.record is not None:
+            self.record(self.spending)
 
     def _amount(self, model: str, usage: Usage) -> Amount:
         price = self._prices.get(model)
         usd = price.cost(usage) if price is not None else 0.0
         return Amount(usd, usage.input + usage.output)
 
+    def _calls_reached(self) -> str | None:
+        cap = self._caps.calls
+        if cap is None or self._before.calls + self._calls < cap:
+            return None
+        return f"the cap of {cap:,} calls is reached{self._of_which(f'{self._before.calls:,}')}"
+
     def _passed(self, more: Amount) -> str | None:
-        total, caps = self._spent + more, self._caps
+        total, caps = self._before_amount + self._spent + more, self._caps
         if caps.tokens is not None and total.tokens > caps.tokens:
-            return f"the cap of {caps.tokens:,} tokens is reached"
+            before = self._of_which(f"{self._before_amount.tokens:,}")
+            return f"the cap of {caps.tokens:,} tokens is reached{before}"
         if caps.usd is not None and total.usd > caps.usd:
-            return f"the cap of ${caps.usd:,.2f} is reached"
+            before = self._of_which(f"${self._before_amount.usd:,.2f}")
+            return f"the cap of ${caps.usd:,.2f} is reached{before}"
         return None
+
+    def _of_which(self, before: str) -> str:
+        return f", {before} of it by earlier runs in this folder" if self._before.calls else ""
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _less(usage: Usage, other: Usage) -> Usage:
+    return Usage(
+        usage.input - other.input,
+        usage.cached - other.cached,
+        usage.output - other.output,
+        usage.written - other.written,
+    )

@@ -1,4 +1,4 @@
-"""The way from an ask to a reply: the cache first, then the gate, the model, the retries.
+"""The way from a request to a reply: the cache first, then the limits, the model, the retries.
 
 Everything that a judge can be told in place of a reply is decided here; what an
 answer means is not.
@@ -14,18 +14,22 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from graphs import Judge, Response
 from graphs.judging import Abort, Unanswered
-from panel.calls.budget import Budget, CapReached
-from panel.calls.cache import ReplyCache, default_folder, key_of, page_of
-from panel.calls.gate import Gate
-from panel.models.speaker import CallError, Speaker
-from rubrics import Ask, Reply, Usage
+from panel.calls.budget import NOTHING_SPENT, Budget, CapReached, Spending
+from panel.calls.cache import CannotBeKept, ReplyStore, key_of, page_of
+from panel.calls.endpoint import Endpoint
+from panel.calls.in_flight import call_under_way, waiting_for_a_server
+from panel.calls.key_masking import without_keys
+from panel.io.descriptors import is_lack_of_descriptors
+from panel.models.client import NOTHING, CallError
+from panel.models.usage import sound
+from rubrics import ModelRequest, ModelResponse, Usage
 
 ATTEMPTS = 6
 """How often one call is tried."""
@@ -34,45 +38,39 @@ TOTAL_S = 600.0
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
 _MINUTE_S = 60.0
 """What most quotas are counted by: a call refused for one must outlast it."""
-_SILENCE_S = 3.0
-"""How long a server that has never answered is tried."""
-_GIVE_UP_AFTER = 5
-"""Calls in a row, each tried to the end, after which a model counts as dead."""
 _PUSHING_BACK = frozenset({408, 429, 503, 504, 529})
 """What a provider answers when it is asked too much at once."""
-_PAGES_IN_MIND = 64
+_NO_DESCRIPTOR_S = 60.0
+"""How long a reply waits to be kept where this process has too many files open."""
+_PAGES_IN_MEMORY = 64
 _NO_TURN = nullcontext()
-_NOTHING = Usage()
 
 
 @dataclass(slots=True)
-class Line:
-    """A model as the caller knows it: how to reach it, its gate, and how it is doing."""
+class Estimated:
+    """Calls of which nobody knows what they took, such as those that came too late: each counts
+    as the most that it may have taken."""
 
-    speaker: Speaker
-    gate: Gate
-    one_by_one: bool = False
-    """Whether the judges of a response must speak one after the other."""
-    dead: str | None = None
-    died: asyncio.Event = field(default_factory=asyncio.Event)
-    lost_in_a_row: int = 0
-    answered: bool = False
-    silent_since: float | None = None
-
-    def give_up(self, why: str) -> None:
-        """Ask this model no more; whoever waits to try again learns of it at once."""
-        self.dead = self.dead or why
-        self.died.set()
+    calls: int = 0
+    usage: dict[str, Usage] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Tally:
-    """What the calls of one run have come to: `spent` is what was used by the calls made."""
+class CallCounts:
+    """What the calls of one run have come to.
+
+    `spent` is what each model used in the calls made, what is `estimated` included. `odd` has,
+    by model, the first usage reported that cannot be. `before` is what earlier runs into the same
+    folder spent.
+    """
 
     made: int = 0
     cached: int = 0
     spent: dict[str, Usage] = field(default_factory=dict)
+    estimated: Estimated = field(default_factory=Estimated)
+    odd: dict[str, str] = field(default_factory=dict)
     faults: Counter[str] = field(default_factory=Counter)
+    before: Spending = NOTHING_SPENT
 
 
 class _Entry(NamedTuple):
@@ -83,25 +81,28 @@ class _Entry(NamedTuple):
 
 
 class Caller:
-    """Answers asks for one run."""
+    """Answers requests for one run."""
 
     def __init__(
-        self, lines: Mapping[str, Line], cache: ReplyCache, budget: Budget, *, seed: int = 0
+        self, endpoints: Mapping[str, Endpoint], cache: ReplyStore, budget: Budget, *, seed: int = 0
     ) -> None:
-        self._lines = lines
+        self._endpoints = endpoints
         self._cache = cache
-        self._budget = budget
+        self.budget = budget
         # Jitter needs no secrecy, and a seed keeps a run's schedule repeatable.
         self._random = random.Random(seed)
-        self.tally = Tally()
-        self._unkept: Exception | None = None
+        self.tally = CallCounts()
+        self._could_not_keep: Exception | None = None
         self._under_way: dict[_Entry, asyncio.Event] = {}
+        self._parameters: dict[str, Mapping[str, Any]] = {}
         # Judges of one response follow each other: its page is worked out for the first.
-        self.page = lru_cache(_PAGES_IN_MIND)(self._page)
+        self.page = lru_cache(_PAGES_IN_MEMORY)(self._page)
         self._turns: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 
-    async def ask(self, model: str, ask: Ask, page: str, replicate: int = 1) -> Reply:
-        """A reply to an ask, from the cache or from the model.
+    async def ask(
+        self, model: str, request: ModelRequest, page: str, replicate: int = 1
+    ) -> ModelResponse:
+        """A reply to a request, from the cache or from the model.
 
         Replies of one `page` (see `page`) are looked up together.
 
@@ -110,8 +111,8 @@ class Caller:
                 try, or `skipped` where the model has been given up or a cap is reached.
             Abort: this reply or another could not be kept.
         """
-        line = self._lines[model]
-        entry = _Entry(page, key_of(ask, replicate))
+        endpoint = self._endpoints[model]
+        entry = _Entry(page, key_of(request, replicate))
         while True:
             if (kept := self._cache.get(*entry)) is not None:
                 self.tally.cached += 1
@@ -122,61 +123,72 @@ class Caller:
             await under_way.wait()
         self._under_way[entry] = done = asyncio.Event()
         try:
-            try:
-                reply = await self._attempt(model, line, ask, entry)
-            except CallError as error:
-                reply = await self._try_again(model, line, ask, entry, error)
-            except CapReached as cap:
-                raise Unanswered("skipped", str(cap)) from None
+            with call_under_way():
+                try:
+                    reply = await self._attempt(model, endpoint, request, entry)
+                except CallError as error:
+                    reply = await self._try_again(model, endpoint, request, entry, error)
+                except CapReached as cap:
+                    raise Unanswered("skipped", str(cap)) from None
         finally:
             del self._under_way[entry]
             done.set()
-        line.lost_in_a_row = 0
+        endpoint.lost_in_a_row = 0
         return reply
 
     def _page(self, model: str, *subject: str | None) -> str:
         """Where the replies of a model about a subject are kept."""
-        return page_of(self._lines[model].speaker.parameters, *subject)
+        if model not in self._parameters:
+            # Once a run: an object's own state may change with each call that it makes.
+            self._parameters[model] = self._endpoints[model].client.parameters
+        return page_of(self._parameters[model], *subject)
 
-    def turn(self, judge: Judge, response: Response) -> AbstractAsyncContextManager[object]:
-        """Held while a judge speaks; only an embedded model makes the others wait."""
-        if not self._lines[judge.model].one_by_one:
+    def exclusive(self, judge: Judge, response: Response) -> AbstractAsyncContextManager[object]:
+        """Held while a judge speaks; only a model with one text in memory lets others wait."""
+        if not self._endpoints[judge.model].one_judge_at_a_time:
             return _NO_TURN
         key = (judge.model, response.prompt_id, response.id)
         return self._turns.setdefault(key, asyncio.Lock())
 
-    def forget(self, asks: Sequence[Ask], page: str, replicate: int = 1) -> None:
-        """Do not serve the replies to these asks again: they led to no result."""
+    def forget(self, requests: Sequence[ModelRequest], page: str, replicate: int = 1) -> None:
+        """Do not serve the replies to these requests again: they led to no result."""
         try:
-            self._cache.forget(page, [key_of(ask, replicate) for ask in asks])
+            self._cache.forget(page, [key_of(request, replicate) for request in requests])
         except Exception as error:
-            raise _unwritable(error) from None
+            raise self._unwritable(error) from None
 
     async def _try_again(
-        self, model: str, line: Line, ask: Ask, entry: _Entry, fault: CallError
-    ) -> Reply:
+        self, model: str, endpoint: Endpoint, request: ModelRequest, entry: _Entry, fault: CallError
+    ) -> ModelResponse:
         """What becomes of a call whose first attempt met `fault`."""
         started = time.monotonic()
-        last, tries = fault, 0
+        last, tries, charged = fault, 0, 0
 
-        async def attempt() -> Reply:
-            nonlocal last, tries
+        async def attempt() -> ModelResponse:
+            nonlocal last, tries, charged, started
             tries += 1
-            if tries == 1:
-                raise fault
             try:
-                return await self._attempt(model, line, ask, entry)
+                if tries == 1:
+                    raise fault
+                return await self._attempt(model, endpoint, request, entry)
             except CallError as error:
                 last = error
+                if endpoint.down:
+                    # How long a server that is down is tried, its endpoint says.
+                    started = time.monotonic()
+                elif not error.no_descriptor:
+                    charged += 1
                 raise
 
         def is_worth_another(error: BaseException) -> bool:
             return isinstance(error, CallError) and error.kind == "transient"
 
         def wait(state: RetryCallState) -> float:
+            if endpoint.down:
+                return 0.0  # each waits for its turn to probe
             if last.retry_after is not None:
                 return last.retry_after + self._random.uniform(0, 0.25)
-            n = state.attempt_number
+            n = max(1, charged)
             if last.status == 429:
                 # 1 s at most at first; all waits together, at the least, 70 s.
                 longest = min(_MINUTE_S, _FIRST_WAIT_S / 2 * 4**n)
@@ -184,144 +196,237 @@ class Caller:
                 longest = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**n)
             return self._random.uniform(longest / 2, longest)
 
-        def out_of_time(state: RetryCallState) -> bool:
-            return time.monotonic() - started + state.upcoming_sleep > TOTAL_S
+        def is_lost(state: RetryCallState) -> bool:
+            late = time.monotonic() - started + state.upcoming_sleep > TOTAL_S
+            return not endpoint.down and (charged >= ATTEMPTS or late)
 
         async def sleep(seconds: float) -> None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(line.died.wait(), seconds)
+            await _sleep(endpoint, seconds)
 
         retrying = AsyncRetrying(
             sleep=sleep,
             retry=retry_if_exception(is_worth_another),
             wait=wait,
-            stop=lambda state: stop_after_attempt(ATTEMPTS)(state) or out_of_time(state),
+            stop=is_lost,
             reraise=True,
         )
         try:
-            reply: Reply = await retrying(attempt)
+            reply: ModelResponse = await retrying(attempt)
         except CallError as error:
-            self._note_loss(line, error)
+            endpoint.lost(error)
             often = f" (tried {tries} times)" if tries > 1 else ""
             raise Unanswered("failed", f"{error}{often}") from None
         except CapReached as cap:
             # The attempt that the cap stopped was none.
             often = "once" if tries == 2 else f"{tries - 1} times"
-            why = f"{last} (tried {often}, and not again: {cap})"
+            why = f"{last} (tried {often}, not repeated: {cap})"
             raise Unanswered("failed", why) from None
         return reply
 
-    async def _attempt(self, model: str, line: Line, ask: Ask, entry: _Entry) -> Reply:
-        limited = self._budget.limited
-        tokens = estimated_tokens(ask) if limited or line.gate.counts_tokens else 0
-        # Also before the gate: there is nothing to wait for, and a slow one has a long queue.
-        _require_alive(model, line)
-        async with line.gate.passage(tokens):
-            _require_alive(model, line)
+    async def _attempt(
+        self, model: str, endpoint: Endpoint, request: ModelRequest, entry: _Entry
+    ) -> ModelResponse:
+        """One attempt; while the server is down, once it is this call's turn to try it."""
+        while True:
+            # Before the limits: there is nothing to wait for, and a slow one has a long queue.
+            _require_alive(model, endpoint)
+            if not endpoint.down:
+                reply = await self._call_within_limits(model, endpoint, request, entry)
+                if reply is not None:
+                    return reply
+                continue
+            with waiting_for_a_server():
+                async with endpoint.probing:
+                    if not endpoint.down:
+                        continue
+                    await _sleep(endpoint, endpoint.until_next_probe_s(time.monotonic()))
+                    _require_alive(model, endpoint)
+                    reply = await self._call_within_limits(
+                        model, endpoint, request, entry, probing=True
+                    )
+                    if reply is not None:
+                        return reply
+
+    async def _call_within_limits(
+        self,
+        model: str,
+        endpoint: Endpoint,
+        request: ModelRequest,
+        entry: _Entry,
+        *,
+        probing: bool = False,
+    ) -> ModelResponse | None:
+        """Past the limits to the model; None where the server went down in the queue for it."""
+        limited = self.budget.limited
+        tokens = estimated_tokens(request) if limited or endpoint.limiter.counts_tokens else 0
+        async with endpoint.limiter.slot(tokens):
+            _require_alive(model, endpoint)
+            if endpoint.down and not probing:
+                return None
             # The run takes a moment to end: nothing is paid for that cannot be kept.
-            if self._unkept is not None:
-                raise _unwritable(self._unkept)
-            if limited:
-                reply = await self._send_within_budget(model, line, ask, tokens)
-            else:
-                reply = await self._send(model, line, ask)
-            if spent := reply.usage.input + reply.usage.output:
-                line.gate.settle(tokens, spent)
+            if self._could_not_keep is not None:
+                raise self._unwritable(self._could_not_keep)
+            reserved = await self._reserved(model, _most(request, tokens)) if limited else None
+            reply = await self._send(model, endpoint, request, tokens, reserved)
             # On disk before the slot is free: a crash loses no more calls than may be in flight.
             try:
                 self._cache.put(*entry, reply)
+            except CannotBeKept as odd:
+                raise Unanswered("failed", f"the reply cannot be stored: {odd}") from None
             except Exception as error:
-                self._unkept = error
-                raise _unwritable(error) from None
+                await self._put_later(endpoint, entry, reply, error)
             return reply
 
-    async def _send_within_budget(self, model: str, line: Line, ask: Ask, tokens: int) -> Reply:
-        read = tokens - ask.max_tokens // 2
-        most = Usage(input=read, output=ask.max_tokens, written=read)
-        reserved = await self._budget.reserve(model, most)
-        used = Usage()
-        try:
-            reply = await self._send(model, line, ask)
-            # A provider that does not say what a call took may have taken all of it.
-            used = reply.usage if reply.usage.input + reply.usage.output else most
-        finally:
-            await self._budget.settle(model, reserved, used)
-        return reply
+    async def _put_later(
+        self, endpoint: Endpoint, entry: _Entry, reply: ModelResponse, error: Exception
+    ) -> None:
+        """Keep a reply once this process can open files again.
 
-    async def _send(self, model: str, line: Line, ask: Ask) -> Reply:
-        """One attempt, counted."""
+        Raises:
+            Abort: it cannot be kept.
+        """
+        began = time.monotonic()
+        while is_lack_of_descriptors(error) and time.monotonic() - began < _NO_DESCRIPTOR_S:
+            endpoint.limiter.no_descriptor(time.monotonic())
+            await asyncio.sleep(_FIRST_WAIT_S)
+            try:
+                self._cache.put(*entry, reply)
+            except Exception as again:
+                error = again
+            else:
+                return
+        self._could_not_keep = error
+        raise self._unwritable(error) from None
+
+    async def _reserved(self, model: str, most: Usage) -> Usage:
+        try:
+            return await self.budget.reserve(model, most)
+        except OSError as error:
+            raise _unrecorded(error) from None
+
+    async def _send(
+        self,
+        model: str,
+        endpoint: Endpoint,
+        request: ModelRequest,
+        tokens: int,
+        reserved: Usage | None,
+    ) -> ModelResponse:
+        """One attempt, counted; `tokens` are estimated, `reserved` is what was set aside for it."""
         self.tally.made += 1
         began = time.monotonic()
+        # What the call took, as far as is said; None where nothing is: it may have been all.
+        said: Usage | None = None
         try:
-            reply = await line.speaker.reply(ask)
+            reply = without_keys(await endpoint.client.complete(request))
+            said = reply.usage if reply.usage != NOTHING else None
         except TimeoutError as late:
-            said = str(late) or "no answer in time"
-            self._mind_silence(line, said)
-            line.gate.pushed_back(began)
+            endpoint.limiter.pushed_back(began)
             self.tally.faults["timeout"] += 1
-            raise CallError(said, kind="transient") from None
+            error = CallError(str(late) or "no answer in time", kind="transient")
+            endpoint.faulted(error, began, time.monotonic())
+            raise error from None
         except CallError as error:
+            said = error.used
             self.tally.faults[_fault_name(error)] += 1
-            if error.status is None and error.kind == "transient":
-                self._mind_silence(line, str(error))
-            self._heed(line, error, began)
+            if error.no_descriptor:
+                endpoint.limiter.no_descriptor(began)
+                raise
+            endpoint.faulted(error, began, time.monotonic())
+            self._hold_back(endpoint, error, began)
             raise
-        line.answered = True
-        line.gate.succeeded(reply.latency_s)
-        self.tally.spent[model] = self.tally.spent.get(model, _NOTHING) + reply.usage
+        finally:
+            # Also of a call that is cancelled: it may have been answered already.
+            used, is_estimate = _counted(request, said, tokens, reserved)
+            if used != NOTHING:
+                self._note(model, used, is_estimate=is_estimate)
+            try:
+                await self.budget.settle(model, reserved, used)
+            except OSError as error:
+                raise _unrecorded(error) from None
+        if not is_estimate:
+            endpoint.limiter.settle(tokens, used.input + used.output)
+        endpoint.answered = True
+        endpoint.heard()
+        endpoint.limiter.succeeded(reply.latency_s)
         return reply
 
-    def _mind_silence(self, line: Line, fault: str) -> None:
-        """Give up a server that is not there sooner than one that has been.
+    def _note(self, model: str, used: Usage, *, is_estimate: bool) -> None:
+        tally = self.tally
+        tally.spent[model] = tally.spent.get(model, NOTHING) + used
+        if is_estimate:
+            estimated = tally.estimated
+            estimated.calls += 1
+            estimated.usage[model] = estimated.usage.get(model, NOTHING) + used
+        if used.odd is not None:
+            tally.odd.setdefault(model, used.odd)
 
-        Whoever waits for it holds up the other models of the same response.
-        """
-        line.silent_since = line.silent_since or time.monotonic()
-        silence = time.monotonic() - line.silent_since
-        if not line.answered and silence > _SILENCE_S:
-            line.give_up(
-                f"it has not answered once, and was tried for {silence:.0f} s, the last time: "
-                f"{fault}"
-            )
-
-    def _heed(self, line: Line, error: CallError, began: float) -> None:
+    def _hold_back(self, endpoint: Endpoint, error: CallError, began: float) -> None:
         """Hold back where the provider asks for it, and as long as it has said."""
         if error.status in _PUSHING_BACK:
-            line.gate.pushed_back(began)
+            endpoint.limiter.pushed_back(began)
         if error.retry_after is None or error.kind != "transient":
             return
         if error.retry_after > TOTAL_S:
-            line.give_up(f"it wants to be left alone for {error.retry_after:,.0f} s ({error})")
+            endpoint.give_up(f"the server asks to wait {error.retry_after:,.0f} s ({error})")
         else:
-            line.gate.hold(error.retry_after)
+            endpoint.limiter.pause_for(error.retry_after)
 
-    def _note_loss(self, line: Line, error: CallError) -> None:
-        if error.kind == "permanent":
-            line.give_up(str(error))
-        elif error.kind == "transient":
-            line.lost_in_a_row += 1
-            if line.lost_in_a_row >= _GIVE_UP_AFTER:
-                line.give_up(f"{line.lost_in_a_row} calls in a row were lost, the last to: {error}")
+    def _unwritable(self, error: Exception) -> Abort:
+        """Going on without the cache would mean to pay for what a rerun must pay for again."""
+        return Abort(
+            f"the cache {self._cache.location} cannot be written ({error}); check free space "
+            "and permissions, then run the same command again"
+        )
 
 
-def _unwritable(error: Exception) -> Abort:
-    """Going on without the cache would mean to pay for what a rerun must pay for again."""
+async def _sleep(endpoint: Endpoint, seconds: float) -> None:
+    """So long, or until the model is given up."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(endpoint.died.wait(), seconds)
+
+
+def _unrecorded(error: OSError) -> Abort:
+    """Going on would mean that a cap cannot count what was spent."""
     return Abort(
-        f"the cache {default_folder()} cannot be written ({error}); see that there is "
-        "space and permission, then run the same command again"
+        f"calls and tokens used cannot be recorded ({error}); check free space and "
+        "permissions, then run the same command again"
     )
 
 
-def _require_alive(model: str, line: Line) -> None:
-    if line.dead is not None:
-        raise Unanswered("skipped", f"{model} is no longer asked: {line.dead}")
+def _require_alive(model: str, endpoint: Endpoint) -> None:
+    if endpoint.dead is not None:
+        raise Unanswered("skipped", f"{model} is no longer called: {endpoint.dead}")
 
 
-def estimated_tokens(ask: Ask) -> int:
+def _most(request: ModelRequest, tokens: int) -> Usage:
+    """What a call of about `tokens` tokens may take: all of its answer's allowance, and its input
+    written to a provider's cache."""
+    read = tokens - request.max_tokens // 2
+    return Usage(input=read, output=request.max_tokens, written=read)
+
+
+def _counted(
+    request: ModelRequest, said: Usage | None, tokens: int, reserved: Usage | None
+) -> tuple[Usage, bool]:
+    """What a call counts as, and whether that is an estimate: where it is not said what it took,
+    it may have taken all."""
+    if said == NOTHING:
+        return NOTHING, False
+    used = sound(said or NOTHING)
+    # No call is without input, and an odd report may have had the output in it.
+    if used.input and (used.output or not used.odd):
+        return used, False
+    most = reserved or _most(request, tokens or estimated_tokens(request))
+    output = used.output or most.output
+    return Usage(used.input or most.input, output=output, written=most.written, odd=used.odd), True
+
+
+def estimated_tokens(request: ModelRequest) -> int:
     """About how many tokens a call takes, with half of its answer's allowance."""
-    texts = [ask.system, *ask.blocks, ask.prefill]
-    texts += [text for turn in ask.exchange for text in turn]
-    return sum(map(tokens_in, texts)) + ask.max_tokens // 2
+    texts = [request.system, *request.blocks, request.prefill]
+    texts += [text for turn in request.exchange for text in turn]
+    return sum(map(tokens_in, texts)) + request.max_tokens // 2
 
 
 def tokens_in(text: str) -> int:
@@ -333,4 +438,6 @@ def tokens_in(text: str) -> int:
 
 
 def _fault_name(error: CallError) -> str:
+    if error.no_descriptor:
+        return "too many open files"
     return f"HTTP {error.status}" if error.status is not None else error.kind

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from uuid import uuid4
 
+from panel.io.private_files import open_private
+
 _HEADER = struct.Struct(">H32sI")  # how long the page's name is, the key, how long the reply is
 _SUFFIX = ".journal"
 
 
-class Change(NamedTuple):
+class JournalEntry(NamedTuple):
     """A reply kept under `key` of `page`, or one that is dropped: `stored` is empty then."""
 
     page: str
@@ -37,11 +39,11 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / f"{uuid4().hex}{_SUFFIX}"
-        self._file = self.path.open("xb", buffering=0)
+        self._file = open_private(self.path, "xb", buffered=False)
         # Who looks into it while it is empty holds the lock for a moment.
         _lock(self._file, wait=True)
 
-    def add(self, change: Change) -> None:
+    def add(self, change: JournalEntry) -> None:
         """Write a change; once this returns, a kill does not undo it.
 
         Raises:
@@ -73,7 +75,7 @@ def journals_in(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def taken_over(journal: Path) -> Iterator[list[Change]]:
+def taken_over(journal: Path) -> Iterator[list[JournalEntry]]:
     """What a process that is gone has left, in order; the file goes once the block ends well.
 
     Nothing where the process is still running or a third has taken it over: applied twice, a
@@ -100,7 +102,7 @@ def taken_over(journal: Path) -> Iterator[list[Change]]:
     journal.unlink(missing_ok=True)
 
 
-def _changes_in(held: bytes) -> Iterator[Change]:
+def _changes_in(held: bytes) -> Iterator[JournalEntry]:
     """Up to where a kill in the middle of one has cut them off."""
     at = 0
     while at + _HEADER.size <= len(held):
@@ -110,7 +112,7 @@ def _changes_in(held: bytes) -> Iterator[Change]:
         at = stored + n_stored
         if at > len(held):
             return
-        yield Change(held[page:stored].decode(errors="replace"), key, held[stored:at])
+        yield JournalEntry(held[page:stored].decode(errors="replace"), key, held[stored:at])
 
 
 if sys.platform == "win32":

@@ -1,5 +1,4 @@
-"""What a user sees when a command cannot go on: every reason, and exit status 2;
-where a run was under way, 1."""
+"""Errors as a user sees them: every fault found, and exit status 2; 1 where a run had begun."""
 
 from __future__ import annotations
 
@@ -9,9 +8,8 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-import click
-
-from panel.errors import Fault, InputError, PanelError, RunStopped
+from panel.errors import Fault, InputError, PanelError, RunStopped, told_once
+from panel.reports.terminal.visible import say, visible
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,14 +26,16 @@ def refusals(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except InputError as error:
-            click.echo(str(error), err=True)
+            say("\n".join(map(visible, told_once(error.faults))), err=True)
             n = len(error.faults)
-            click.echo(f"{n:,} fault{'s' if n != 1 else ''} found; nothing was called.", err=True)
+            say(f"{n:,} fault{'s' if n != 1 else ''} found; no model was called.", err=True)
         except RunStopped as error:
-            click.echo(f"Stopped: {error}", err=True)
+            say(f"Stopped: {error}", err=True)
             sys.exit(STOPPED)
         except PanelError as error:
-            click.echo(f"{error}\nNothing was called.", err=True)
+            n = error.n_calls
+            calls = f"Calls made to find this out: {n}." if n else "No model was called."
+            say(f"{error}\n{calls}", err=True)
         sys.exit(BAD_INPUT)
 
     return guarded

@@ -1,8 +1,9 @@
-"""`persona-panel personas`, `rubrics` and `framings`: what the libraries hold."""
+"""`persona-panel personas`, `rubrics` and `framings`: the definitions that can be named."""
 
 from __future__ import annotations
 
 import click
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -10,8 +11,8 @@ import personas as persona_library
 import rubrics as rubric_library
 from graphs.framing import Framings
 from panel.cli.failures import refusals
-from panel.cli.printing import output
-from panel.files.definitions import load_definition, resolve
+from panel.io.definitions import load_definition, resolve
+from panel.reports.terminal.tables import output
 from panel.sweep.library import framings_of, shipped_framings
 from personas import PersonaSet
 from rubrics import Rubric
@@ -40,7 +41,7 @@ def personas(name: str | None) -> None:
     for persona in persona_set.personas:
         console.print()
         console.print(Text.assemble((persona.id, "bold"), f"  {persona.label} ({persona.axis})"))
-        console.print(Text(persona.description))
+        _say(console, persona.description)
 
 
 @click.command()
@@ -51,7 +52,7 @@ def rubrics(name: str | None) -> None:
     console = output()
     shipped = rubric_library.shipped()
     if name is None:
-        table = Table("name", "label", "dimensions", "abstention asked")
+        table = Table("name", "label", "dimensions", "asks for abstention")
         for key, path in shipped.items():
             rubric = load_definition(path, Rubric)
             asked = "yes" if rubric.abstention else "no"
@@ -60,18 +61,18 @@ def rubrics(name: str | None) -> None:
         return
     rubric = load_definition(resolve(name, shipped, "rubric"), Rubric)
     console.print(Text(f"{rubric.id}: {rubric.label}", style="bold"))
-    console.print(Text(rubric.question))
+    _say(console, rubric.question)
     for dimension in rubric.dimensions:
         console.print()
         family = f" ({dimension.family})" if dimension.family else ""
         console.print(Text.assemble((dimension.id, "bold"), f"  {dimension.label}{family}"))
-        console.print(Text(dimension.definition))
-        console.print(Text(dimension.guiding_question))
+        _say(console, dimension.definition)
+        _say(console, dimension.guiding_question)
         console.print(Text(scale_words(dimension), "dim"))
     if rubric.abstention:
         console.print()
         console.print(Text("abstained", style="bold"))
-        console.print(Text(f"{rubric.abstention.definition} {rubric.abstention.guiding_question}"))
+        _say(console, f"{rubric.abstention.definition} {rubric.abstention.guiding_question}")
 
 
 @click.command()
@@ -92,8 +93,14 @@ def framings(name: str | None) -> None:
     for condition in found.conditions:
         console.print()
         console.print(Text.assemble((condition.id, "bold"), f"  {condition.label}"))
-        console.print(Text(condition.instruction))
+        _say(console, condition.instruction)
     for contrast in found.contrasts:
         console.print()
         console.print(Text.assemble((contrast.id, "bold"), f"  {contrast.label}"))
-        console.print(Text(f"{', '.join(contrast.plus)} less {', '.join(contrast.minus)}"))
+        console.print(Text(f"{', '.join(contrast.plus)} − {', '.join(contrast.minus)}"))
+
+
+def _say(console: Console, text: str) -> None:
+    """Print a text of several lines, or of one."""
+    for line in text.splitlines():
+        console.print(Text(line))

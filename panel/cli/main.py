@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
 import click
 
+from panel.cli import signals as stopping
+from panel.cli.streams import LOST_OUTPUT, guarded
+
 # A subcommand's module and the line that `--help` shows for it, so that help needs no
 # import of what it describes.
 _COMMANDS = {
-    "score": ("panel.cli.score", "Have a panel read a batch of responses, and rank them."),
-    "sweep": ("panel.cli.sweep", "Measure what pressure does to the quality of answers."),
+    "score": (
+        "panel.cli.score",
+        "Score a batch of responses with a panel of judges, and rank them.",
+    ),
+    "sweep": ("panel.cli.sweep", "Measure how adversarial framings degrade responses."),
     "questions": ("panel.cli.questions", "Have a model ask critical questions."),
-    "match": ("panel.cli.questions", "Hold critical questions against labelled references."),
-    "agree": ("panel.cli.agree", "Say how far raters agree, and what they are worth."),
-    "correlate": ("panel.cli.correlate", "Hold a panel against humans."),
+    "match": ("panel.cli.match", "Compare critical questions with labelled references."),
+    "agree": ("panel.cli.agree", "Measure inter-rater agreement and panel quality."),
+    "correlate": ("panel.cli.correlate", "Compare panel scores with human ratings."),
     "personas": ("panel.cli.library", "List the persona sets, or show one."),
     "rubrics": ("panel.cli.library", "List the rubrics, or show one."),
     "framings": ("panel.cli.library", "List the framing sets of sweeps, or show one."),
-    "models": ("panel.cli.models", "Show which models can be used here and now."),
-    "audit": ("panel.cli.audit", "Measure what sways a panel that should not."),
+    "models": ("panel.cli.models", "Show which models can be used here."),
+    "audit": (
+        "panel.cli.audit",
+        "Measure a panel's biases and its resistance to prompt injection.",
+    ),
 }
 
 
-INTERRUPTED = 130
-
-
 class _Lazy(click.Group):
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """The whole of a process: what it prints cannot fail it, and signals end it in order."""
+        with guarded() as fault, stopping.heeded():
+            try:
+                return super().main(*args, **kwargs)
+            except SystemExit as ended:
+                if (lost := fault()) is None:
+                    raise
+                click.echo(f"Standard output could not be written: {lost.strerror}.", err=True)
+                # How a run ended says more than that.
+                sys.exit(ended.code or LOST_OUTPUT)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -41,9 +60,8 @@ class _Lazy(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            # Once a run is under way `panel.cli.watching` tells what is kept.
-            click.echo("Interrupted before the run began.", err=True)
-            ctx.exit(INTERRUPTED)
+            # Where judgments come in `panel.cli.watching` tells how many are kept.
+            stopping.end()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -79,4 +97,4 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Show the version and exit.",
 )
 def command(**_: Any) -> None:
-    """A panel of personas, speaking through several models, reads texts without a gold answer."""
+    """Score texts that have no gold answer with a panel of personas on several models."""

@@ -1,228 +1,171 @@
-"""The options that several commands take: who reads and how, what may be spent, where to write."""
+"""Options that several commands have: what a run may spend, where it is written, how results are
+printed."""
 
 from __future__ import annotations
 
-import re
+import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rubrics import Layout, elicitation_names
+from panel.reports import load_renderer, renderer_names
 
 if TYPE_CHECKING:
-    from graphs.deliberation import Deliberation, Reveal
-    from panel.panel import Panel
+    from panel.calls.budget import Caps
+    from panel.reports import Renderer
+    from panel.runs.output import RunOutput
 
 Command = Callable[..., Any]
 
-_REPLACED = "--personas, --rubric, --model, --elicitation, --layout and --replicates"
+_DEFAULT_FORMAT = "terminal"
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
-    """The panel that a command line asks for."""
+class RunOptions:
+    """Of what a command scores, how much, at what cost, into which folder, printed in what form.
 
-    panel_file: str | None
-    personas: str | None
-    rubric: str | None
-    models: tuple[str, ...]
-    elicitation: str | None
-    layout: Layout | None
-    replicates: int | None
-    concurrency: int | None
+    Attributes:
+        out: the run's folder.
+        limit: how many responses or prompts are used, from the first on; all where it is None.
+        dry_run: whether the cost is estimated and no model called.
+        caps: what may be spent.
+        renderer: prints the result.
+    """
 
-    def panel(self, deliberation: Deliberation | None = None) -> Panel:
-        """That panel, deliberating in this way.
+    out: RunOutput
+    limit: int | None
+    dry_run: bool
+    caps: Caps
+    renderer: Renderer
 
-        Raises:
-            PanelError: it cannot be had.
-        """
-        from panel.panel import Panel
-        from panel.seating import DEFAULT_MODEL
+    def with_inputs(self, files: Sequence[str | None], names: Sequence[str | None]) -> RunOptions:
+        """The same with the inputs that the run's folder records: these files, and those of the
+        names that are files and not, for instance, rubrics of the library."""
+        given = [name for name in files if name is not None]
+        given += [name for name in names if name is not None and Path(name).is_file()]
+        return replace(self, out=replace(self.out, inputs=tuple(given)))
 
-        if self.panel_file:
-            return Panel.from_file(
-                self.panel_file, deliberation=deliberation, concurrency=self.concurrency
+
+def run_options(texts: str) -> Callable[[Command], Command]:
+    """Options of a command that runs a panel; the command is given them as `options`.
+
+    Args:
+        texts: what the command takes, such as "responses".
+    """
+
+    def decorate(command: Command) -> Command:
+        @_out
+        @option(
+            "--limit",
+            metavar="N",
+            type=click.IntRange(min=1),
+            help=f"Use the first N {texts} only.",
+        )
+        @dry_run
+        @caps
+        @output_format
+        @wraps(command)
+        def with_options(
+            *args: Any,
+            out: RunOutput,
+            limit: int | None,
+            dry_run: bool,
+            caps: Caps,
+            renderer: Renderer,
+            **others: Any,
+        ) -> Any:
+            options = RunOptions(out, limit, dry_run, caps, renderer)
+            return command(*args, options=options, **others)
+
+        return with_options
+
+    return decorate
+
+
+def output_format(command: Command) -> Command:
+    """Options for how a result is printed; the command is given the renderer as `renderer`."""
+
+    @option(
+        "--format",
+        "name",
+        metavar="NAME",
+        type=click.Choice(renderer_names()),
+        help=f"Format of the printed result: {', '.join(renderer_names())}.  "
+        f"[default: {_DEFAULT_FORMAT}]",
+    )
+    @option("--json", "as_json", is_flag=True, help="Short for --format json.")
+    @wraps(command)
+    def with_renderer(*args: Any, name: str | None, as_json: bool, **others: Any) -> Any:
+        if as_json and name not in (None, "json"):
+            raise click.UsageError(
+                f"--json and --format {name} exclude each other; leave one of them out."
             )
-        return Panel(
-            self.personas or "perspectives",
-            self.models or DEFAULT_MODEL,
-            self.rubric or "scrub",
-            elicitation=self.elicitation,
-            layout=self.layout or "shared-prefix",
-            replicates=self.replicates or 1,
-            deliberation=deliberation,
-            concurrency=self.concurrency,
-        )
+        chosen = "json" if as_json else name or _DEFAULT_FORMAT
+        return command(*args, renderer=load_renderer(chosen), **others)
+
+    return with_renderer
 
 
-def readers(command: Command) -> Command:
-    """Options for who reads; the command is given them as `readers`."""
-
-    @_option(
-        "--panel",
-        "panel_file",
-        metavar="PANEL.yaml",
-        help=f"A panel file, in place of {_REPLACED}.",
-    )
-    @_option("--personas", metavar="NAME|FILE", help="Who reads.  [default: perspectives]")
-    @_option("--rubric", metavar="NAME|FILE", help="What is asked.  [default: scrub]")
-    @_option(
-        "--model",
-        "models",
-        metavar="SPEC",
-        multiple=True,
-        help="provider:name; give it again for each further model.  [default: local:smollm2-135m]",
-    )
-    @_option(
-        "--elicitation",
-        metavar="NAME",
-        type=click.Choice(elicitation_names()),
-        help=f"How a judge is asked: {', '.join(elicitation_names())}.  [default: expected for "
-        "models in this process, dimensions for the others]",
-    )
-    @_option(
-        "--layout",
-        metavar="NAME",
-        type=click.Choice(get_args(Layout)),
-        help="What a question begins with: shared-prefix, which all judges of a response share, or "
-        "persona-first.  [default: shared-prefix]",
-    )
-    @_option(
-        "--replicates",
-        metavar="K",
-        type=click.IntRange(min=1),
-        help="Ask every judge K times; each answer counts as an annotator. At temperature 0 a "
-        "model repeats itself.  [default: 1]",
-    )
-    @_option(
-        "--concurrency",
-        metavar="N",
-        type=click.IntRange(min=1),
-        help="Calls in flight at most, for each model without a limit of its own.  [default: "
-        "as many as the provider takes]",
-    )
-    @wraps(command)
-    def gathered(
-        *args: Any,
-        panel_file: str | None,
-        personas: str | None,
-        rubric: str | None,
-        models: tuple[str, ...],
-        elicitation: str | None,
-        layout: Layout | None,
-        replicates: int | None,
-        concurrency: int | None,
-        **others: Any,
-    ) -> Any:
-        if panel_file and (personas or rubric or models or elicitation or layout or replicates):
-            raise click.UsageError(f"--panel says it all: leave out {_REPLACED}.")
-        chosen = Readers(
-            panel_file, personas, rubric, models, elicitation, layout, replicates, concurrency
-        )
-        return command(*args, readers=chosen, **others)
-
-    return gathered
+def patience(command: Command) -> Command:
+    """The option for how long a server is tried; the command is given it as `patience`."""
+    return option(
+        "--patience",
+        metavar="SECONDS",
+        type=click.IntRange(min=0),
+        help="How long to go on calling a model while all of its calls fail; the other models "
+        "continue. A panel file can set it for each model.  [default: 120]",
+    )(command)
 
 
-def deliberating(command: Command) -> Command:
-    """Options for whether and how judges confer; the command is given them as `deliberation`."""
+class _Dollars(click.FloatRange):
+    """A sum of money: click takes nan and inf for numbers, which no sum reaches."""
 
-    @_option(
-        "--deliberate",
-        metavar="N",
-        type=click.IntRange(1, 20),
-        help="Show every judge the others' readings, anonymous and shuffled, and let it revise "
-        "its own, in N rounds at most.",
-    )
-    @_option(
-        "--reveal",
-        type=click.Choice(("scores", "rationales", "both")),
-        help="What judges see of each other; reasons want the elicitation justified.  "
-        "[default: scores]",
-    )
-    @_option(
-        "--stop-when",
-        type=click.Choice(("settled",)),
-        help="Stop before N rounds: once nobody changes a rating.",
-    )
-    @_option(
-        "--deliberate-when",
-        metavar="spread>S",
-        callback=_threshold,
-        help="Deliberate only where the ratings of a dimension spread (standard deviation) by "
-        "more than S points.",
-    )
-    @_option("--name-peers", is_flag=True, help="Show whose readings they are.")
-    @wraps(command)
-    def gathered(
-        *args: Any,
-        deliberate: int | None,
-        reveal: Reveal | None,
-        stop_when: str | None,
-        deliberate_when: float | None,
-        name_peers: bool,
-        **others: Any,
-    ) -> Any:
-        if deliberate is None:
-            if reveal or stop_when or deliberate_when is not None or name_peers:
-                raise click.UsageError(
-                    "--reveal, --stop-when, --deliberate-when and --name-peers say how to "
-                    "deliberate: add --deliberate N."
-                )
-            return command(*args, deliberation=None, **others)
-        from graphs.deliberation import Deliberation
-
-        rules = Deliberation(
-            rounds=deliberate,
-            reveal=reveal or "scores",
-            until_settled=stop_when == "settled",
-            spread_above=deliberate_when,
-            named=name_peers,
-        )
-        return command(*args, deliberation=rules, **others)
-
-    return gathered
-
-
-def _threshold(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """The S of `spread>S`."""
-    if value is None:
-        return None
-    written = re.fullmatch(r"\s*spread\s*>\s*(\d+(?:\.\d+)?)\s*", value)
-    if written is None:
-        raise click.BadParameter(f"{value!r}; spread>S with a number S, such as 'spread>1.5'")
-    return float(written[1])
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        sum_ = super().convert(value, param, ctx)
+        if not math.isfinite(sum_):
+            self.fail(
+                f"found {value!r}; expected a number of dollars above 0, such as 2.5", param, ctx
+            )
+        return sum_
 
 
 def caps(command: Command) -> Command:
-    """Options for what may be spent; the command is given them as `caps`."""
+    """Options for what may be spent in a run's folder; the command is given them as `caps`."""
+    return _caps(command, "in the folder --out, earlier runs included")
 
-    @_option(
+
+def caps_of_a_command(command: Command) -> Command:
+    """As `caps`, where there is no folder that records what was spent before."""
+    return _caps(command, "by this command")
+
+
+def _caps(command: Command, where: str) -> Command:
+    @option(
         "--max-usd",
         metavar="X",
-        type=click.FloatRange(min=0, min_open=True),
-        help="Stop before the call that would pass this many US dollars.",
+        type=_Dollars(min=0, min_open=True),
+        help=f"Stop before more than X US dollars are spent {where}. A call whose usage is "
+        "unknown, for instance after a timeout, is counted at the most that it may have cost.",
     )
-    @_option(
+    @option(
         "--max-calls",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Stop before the call that would pass this many calls, retries counted.",
+        help=f"Stop before more than N calls are made {where}; retries count.",
     )
-    @_option(
+    @option(
         "--max-tokens",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Stop before the call that would pass this many tokens, in and out.",
+        help=f"Stop before more than N tokens, input and output, are used {where}.",
     )
     @wraps(command)
-    def gathered(
+    def with_caps(
         *args: Any,
         max_usd: float | None,
         max_calls: int | None,
@@ -233,27 +176,43 @@ def caps(command: Command) -> Command:
 
         return command(*args, caps=Caps(max_usd, max_calls, max_tokens), **others)
 
-    return gathered
+    return with_caps
 
 
 def dry_run(command: Command) -> Command:
     """The option to spend nothing; the command is given it as `dry_run`."""
-    return _option(
-        "--dry-run", is_flag=True, help="Say what it would take, model by model; call nothing."
+    return option(
+        "--dry-run",
+        is_flag=True,
+        help="Estimate calls, tokens and cost for each model, and call no model.",
     )(command)
 
 
-def out(command: Command) -> Command:
-    """The option for where a run is written; the command is given it as `folder`."""
-
-    @_option("--out", metavar="RUN", help="The run's folder.  [default: runs/ and the time]")
+def _out(command: Command) -> Command:
+    @option("--out", metavar="RUN", help="The run's folder.  [default: runs/DATE-TIME]")
+    @option(
+        "--overwrite",
+        is_flag=True,
+        help="Replace a run in the folder that has another panel or other texts.",
+    )
+    @option(
+        "--no-texts",
+        is_flag=True,
+        help="Store the SHA-256 of each text in the folder instead of the text. Answers of "
+        "judges, which are stored, may quote texts.",
+    )
     @wraps(command)
-    def gathered(*args: Any, out: str | None, **others: Any) -> Any:
+    def with_output(
+        *args: Any, out: str | None, overwrite: bool, no_texts: bool, **others: Any
+    ) -> Any:
+        from panel.runs.output import RunOutput
+
         folder = Path(out) if out else Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-        return command(*args, folder=folder, **others)
+        return command(*args, out=RunOutput(folder, overwrite, not no_texts), **others)
 
-    return gathered
+    return with_output
 
 
-def _option(*names: str, **settings: Any) -> Callable[[Command], Command]:
+def option(*names: str, **settings: Any) -> Callable[[Command], Command]:
+    """`click.option`, of a command with any parameters."""
     return click.option(*names, **settings)

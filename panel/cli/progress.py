@@ -1,6 +1,6 @@
-"""How a run shows that it goes on: a live display on a terminal, plain lines elsewhere.
+"""The progress of a run: a live display on a terminal, plain lines elsewhere.
 
-Everything goes to standard error: standard output belongs to the result.
+Everything is printed on standard error; standard output has the result alone.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from graphs import Judgment
 from panel.models.catalogue import Price, cost
+from panel.reports.terminal.tables import notices
 from rubrics import Usage
 
 _LINE_EVERY_S = 5.0
@@ -26,7 +26,7 @@ class ScoreProgress:
     def __init__(self, total: int, prices: Mapping[str, Price | None]) -> None:
         self.total = total
         self._prices = prices
-        self._console = Console(stderr=True)
+        self._console = notices()
         self._started = self._shown = time.monotonic()
         self._done = self._missing = self._revised = 0
         self._note = ""
@@ -37,7 +37,7 @@ class ScoreProgress:
                 TextColumn("judgments"),
                 BarColumn(),
                 MofNCompleteColumn(),
-                TextColumn("{task.fields[tail]}"),
+                TextColumn("{task.fields[tail]}", markup=False),
                 TimeRemainingColumn(),
                 console=self._console,
             )
@@ -47,7 +47,7 @@ class ScoreProgress:
         if self._bar is not None:
             self._bar.start()
         else:
-            self._console.print(f"0/{self.total} judgments", highlight=False)
+            self._console.print(f"0/{self.total} judgments")
         return self
 
     def __exit__(
@@ -96,7 +96,6 @@ class ScoreProgress:
         eta = f", about {left / rate:,.0f} s left" if rate and left else ""
         self._console.print(
             f"{self._done:,}/{self.total:,} judgments, {self._tail()}{eta}",
-            highlight=False,
             soft_wrap=True,
         )
 
@@ -116,5 +115,5 @@ class ScoreProgress:
             parts.append("price unknown")
         parts.append(f"{self._missing} missing")
         if self._revised:
-            parts.append(f"{self._revised:,} read again")
+            parts.append(f"{self._revised:,} re-ratings (deliberation)")
         return ", ".join(parts)

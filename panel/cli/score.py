@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from panel.cli.failures import refusals
-from panel.cli.options import Readers, caps, deliberating, dry_run, out, readers
+from panel.cli.options import RunOptions, run_options
+from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
 
 if TYPE_CHECKING:
     from graphs.deliberation import Deliberation
-    from panel.calls.budget import Caps
-    from panel.files.responses import ResponseFile
+    from panel.io.responses import ResponseFile
     from panel.panel import Panel
 
 INCOMPLETE = 1
@@ -22,94 +21,73 @@ INCOMPLETE = 1
 
 @click.command()
 @click.argument("responses", metavar="RESPONSES")
-@readers
-@deliberating
+@panel_options
+@deliberation_options
 @click.option(
     "--human",
     metavar="RATINGS",
-    help="People's ratings of the same responses, as `agree` takes them: says whether "
-    "deliberation moved the panel toward them.",
+    help="Human ratings of the same responses, in the form that `agree` reads: reports whether "
+    "deliberation moved the panel toward them. Works only with --deliberate.",
 )
-@out
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), help="Read the first N responses only."
-)
-@dry_run
-@caps
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print summary.json, or with --dry-run the estimates, and nothing else.",
-)
+@run_options("responses")
 @refusals
 def score(
     responses: str,
-    readers: Readers,
+    panel_options: PanelOptions,
     deliberation: Deliberation | None,
     human: str | None,
-    folder: Path,
-    limit: int | None,
-    dry_run: bool,
-    caps: Caps,
-    as_json: bool,
+    options: RunOptions,
 ) -> None:
-    """Have a panel read every response in RESPONSES, and rank them.
+    """Score every response in RESPONSES with a panel of judges, and rank them.
 
     RESPONSES is a .jsonl, .csv or .parquet file, or - for JSONL on standard input, with
-    id, prompt, response and system (or response_id, prompt_text, response_text,
-    respondent_id). Other columns come back in the outputs.
+    the fields id, prompt, response and system (or response_id, prompt_text, response_text,
+    respondent_id). All other fields are copied into the outputs.
 
-    Exit status: 0, all judgments are there; 1, finished, but some are missing;
-    2, bad input or configuration, nothing was called; 130, interrupted. Whatever
-    ended a run, the same command goes on where it stopped.
+    If --out names the folder of an earlier run, that run is continued: the panel must be the
+    same, and the responses must include those of the earlier run.
+
+    Exit status: 0, all judgments are there; 1, the run finished, but judgments are missing;
+    2, wrong input or configuration, no model was called; 3, the run finished, but standard
+    output could not be written; 130, 143, 129, stopped by a signal. In every case the same
+    command continues the run.
     """
-    from panel.files.responses import ResponseFile
+    from panel.io.responses import ResponseFile
 
-    batch = ResponseFile(responses, limit=limit)
-    panel = readers.panel(deliberation)
-    if human and not panel.deliberates:
-        raise click.UsageError("--human is held against a deliberation: add --deliberate N.")
-    if dry_run:
-        from panel.cli.tables import tell_estimates
-
-        tell_estimates(panel.estimate(batch), as_json=as_json)
+    batch = ResponseFile(responses, limit=options.limit)
+    panel = panel_options.panel(deliberation)
+    if human and panel.deliberation is None:
+        raise click.UsageError(
+            "--human works only with --deliberate; to compare scores without a deliberation with "
+            "human ratings, use `persona-panel correlate`."
+        )
+    if options.dry_run:
+        options.renderer.render_cost_estimates(panel.estimate(batch), sys.stdout)
     else:
-        _read(panel, batch, folder, caps, human, as_json)
+        options = options.with_inputs([human], panel_options.inputs)
+        _score(panel, batch, human, options)
 
 
-def _read(
-    panel: Panel,
-    batch: ResponseFile,
-    folder: Path,
-    caps: Caps,
-    human: str | None,
-    as_json: bool,
-) -> None:
-    """The run itself, with its tables and its exit status."""
-    from panel.cli.printing import output
-    from panel.cli.tables import show_run
-    from panel.cli.watching import counted, watched
+def _score(panel: Panel, batch: ResponseFile, human: str | None, options: RunOptions) -> None:
+    """The run itself, with what it prints and its exit status."""
+    from panel.cli.watching import counted, run_shown
 
     humans = None
     if human:
         # It reads Parquet, too.
-        from panel.files.ratings import load_ratings
+        from panel.io.ratings import load_ratings
 
         humans = load_ratings(human)
-    total = len(batch) * len(panel.judges)
-    with watched(panel, counted(len(batch), "response"), total, folder) as progress:
-        run = panel.score(batch, out=folder, caps=caps, humans=humans, on_judgment=progress.take)
-    if as_json:
-        sys.stdout.write((folder / "summary.json").read_text("utf-8"))
-    else:
-        console = output()
-        labels = {dimension.id: dimension.label for dimension in panel.rated.dimensions}
-        show_run(run, console, labels)
-        if (report := run.deliberation()) is not None:
-            from panel.cli.deliberation import show_deliberation
-
-            show_deliberation(report, console, labels)
-        console.print(f"The run is in {folder}", soft_wrap=True, markup=False)
+    run = run_shown(
+        panel,
+        counted(len(batch), "response"),
+        len(batch) * len(panel.judges),
+        options.out.folder,
+        lambda progress: panel.ascore(
+            batch, out=options.out, caps=options.caps, humans=humans, on_judgment=progress.take
+        ),
+    )
+    labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
+    options.renderer.render_run(run, labels, sys.stdout)
     if not run.coverage.complete:
         sys.exit(INCOMPLETE)

@@ -1,4 +1,4 @@
-"""`persona-panel sweep`: prompts in, what pressure does to the answers to them out."""
+"""`persona-panel sweep`: prompts in, the degradation of responses by framing out."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from panel.cli.failures import gathered, refusals
-from panel.cli.options import Readers, caps, dry_run, out, readers
+from panel.cli.options import RunOptions, run_options
+from panel.cli.panel_options import PanelOptions, panel_options
 
 if TYPE_CHECKING:
     from graphs.framing import Prompt
-    from panel.calls.budget import Caps
     from panel.cli.progress import ScoreProgress
-    from panel.config import ModelConfig
+    from panel.models.config import ModelConfig
     from panel.panel import Panel
     from panel.sweep.plan import Options
     from panel.sweep.running import Event
@@ -33,38 +33,47 @@ _SEEN = ("framed", "baseline")
     "targets",
     metavar="SPEC|FILE",
     multiple=True,
-    help="Whose answers are scored: provider:name, or a YAML file with what a panel file says of "
-    "a model; repeatable.",
+    help="Model whose answers are scored: provider:name, or a YAML file with the fields that a "
+    "panel file has for a model; repeatable.",
 )
-@readers
+@panel_options
 @click.option(
-    "--framings", metavar="NAME|FILE", default="scrub", show_default=True, help="The conditions."
+    "--framings",
+    metavar="NAME|FILE",
+    default="scrub",
+    show_default=True,
+    help="Framing set: the conditions that each prompt is rewritten into.",
 )
 @click.option(
     "--rewriter",
     "rewriters",
     metavar="SPEC|FILE",
     multiple=True,
-    help="Who puts prompts into the conditions; several take turns.  [default: the panel's models]",
+    help="Model that rewrites prompts, as --target; repeatable, each then rewrites an equal "
+    "share.  [default: the panel's models]",
 )
 @click.option(
     "--responses",
     "responses_file",
     metavar="FILE",
-    help="Score what systems have answered already; nothing is generated.",
+    help="Score responses that exist already; none are generated.",
 )
 @click.option(
     "--judge-sees",
     type=click.Choice(_SEEN),
     default="framed",
     show_default=True,
-    help="The question that judges see with a response: the one it answers, or the baseline.",
+    help="The prompt that judges see with a response: the framed one, which the response "
+    "answers, or the baseline.",
 )
 @click.option(
     "--words", metavar="N", type=click.IntRange(min=1), help="Ask targets for about N words."
 )
 @click.option(
-    "--temperature", metavar="X", type=click.FloatRange(min=0), help="The targets' temperature."
+    "--temperature",
+    metavar="X",
+    type=click.FloatRange(min=0),
+    help="Sampling temperature of the targets.",
 )
 @click.option(
     "--threshold",
@@ -72,25 +81,14 @@ _SEEN = ("framed", "baseline")
     type=click.FloatRange(min=0, min_open=True),
     default=1.2,
     show_default=True,
-    help="Mark cells whose |Δ| reaches this.",
+    help="Mark cells in which |Δ| is X or more.",
 )
-@out
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), help="Take the first N prompts only."
-)
-@dry_run
-@caps
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print summary.json, or with --dry-run the estimates, and nothing else.",
-)
+@run_options("prompts")
 @refusals
 def sweep(
     prompts: str | None,
     targets: tuple[str, ...],
-    readers: Readers,
+    panel_options: PanelOptions,
     framings: str,
     rewriters: tuple[str, ...],
     responses_file: str | None,
@@ -98,29 +96,27 @@ def sweep(
     words: int | None,
     temperature: float | None,
     threshold: float,
-    folder: Path,
-    limit: int | None,
-    dry_run: bool,
-    caps: Caps,
-    as_json: bool,
+    options: RunOptions,
 ) -> None:
-    """Measure what pressure from the person who asks does to the quality of answers.
+    """Measure how adversarial framings of prompts degrade the quality of responses.
 
-    PROMPTS, a .jsonl, .csv or .parquet file with prompt and optionally prompt_id, are
-    rewritten into every condition of a framing set; the targets answer both, and the panel
-    scores the answers, blind to condition and system. With --responses, a file with
-    prompt_id, prompt, condition (one of them baseline), system and response, nothing is
-    generated and PROMPTS may be left out.
+    PROMPTS is a .jsonl, .csv or .parquet file with the field prompt and optionally prompt_id.
+    Every prompt is rewritten into each condition of a framing set; the targets answer the
+    prompt and its variants, and the panel scores the answers, blind to condition and system.
+    With --responses, a file with prompt_id, prompt, condition (one of them baseline), system
+    and response, nothing is generated, and PROMPTS may be left out.
 
-    Exit status: 0, everything is there; 1, finished, but variants, answers or judgments are
-    missing; 2, bad input or configuration, nothing was called; 130, interrupted. Whatever
-    ended a sweep, the same command goes on where it stopped.
+    Exit status: 0, everything is there; 1, the sweep finished, but variants, answers or
+    judgments are missing; 2, wrong input or configuration, no model was called; 3, the sweep
+    finished, but standard output could not be written; 130, 143, 129, stopped by a signal. In
+    every case the same command continues the sweep.
     """
     _refuse_mixed(prompts, targets, rewriters, responses_file, words, temperature)
 
-    from panel.files.prompts import load_framed_responses, load_prompts
+    from panel.io.prompts import load_framed_responses, load_prompts
     from panel.sweep.library import framings_of
 
+    limit = options.limit
     with gathered() as gather:
         chosen = gather(lambda: framings_of(framings))
         asked = gather(lambda: load_prompts(prompts, limit=limit)) if prompts else None
@@ -131,7 +127,7 @@ def sweep(
         kept = list(dict.fromkeys(response.prompt_id for response in given))[:limit]
         kept = kept if asked is None else [prompt.id for prompt in asked]
         given = [response for response in given if response.prompt_id in kept]
-    options: Options = {
+    design: Options = {
         "framings": chosen,
         "rewriters": others,
         "responses": given,
@@ -140,14 +136,17 @@ def sweep(
         "temperature": temperature,
         "threshold": threshold,
     }
-    panel = readers.panel()
-    if dry_run:
-        from panel.cli.tables import tell_estimates
-
-        tell_estimates(panel.estimate_sweep(asked, systems, **options), as_json=as_json)
+    panel = panel_options.panel()
+    if options.dry_run:
+        estimates = panel.estimate_sweep(asked, systems, **design)
+        options.renderer.render_cost_estimates(estimates, sys.stdout)
         return
     n = len(asked or ()) * len(systems) * (1 + len(chosen.ids)) if given is None else len(given)
-    _run(panel, asked, systems, options, n, folder, caps, as_json)
+    options = options.with_inputs(
+        [prompts, responses_file],
+        [framings, *targets, *rewriters, *panel_options.inputs],
+    )
+    _sweep(panel, asked, systems, design, n, options)
 
 
 def _refuse_mixed(
@@ -160,57 +159,63 @@ def _refuse_mixed(
 ) -> None:
     if responses_file is None:
         if prompts is None:
-            raise click.UsageError("Name a file of PROMPTS, or of --responses.")
+            raise click.UsageError(
+                "Found neither PROMPTS nor --responses; give a file of prompts, or --responses "
+                "FILE."
+            )
         if not targets:
-            raise click.UsageError("Name a --target, or a file of --responses.")
+            raise click.UsageError(
+                "Found neither --target nor --responses; give --target SPEC, or --responses FILE."
+            )
     elif targets or rewriters or words is not None or temperature is not None:
         raise click.UsageError(
-            "--responses are there already: leave out --target, --rewriter, --words and "
+            "With --responses nothing is generated; leave out --target, --rewriter, --words and "
             "--temperature."
         )
 
 
 def _model(text: str) -> str | ModelConfig:
-    """A spec as it is, and what a YAML file says of a model."""
+    """A spec as it is; a YAML file as the model that it describes."""
     if not text.endswith((".yaml", ".yml")):
         return text
-    from panel.config import ModelConfig
-    from panel.files.definitions import load_definition
+    from panel.io.definitions import load_definition
+    from panel.models.config import ModelConfig
 
     return load_definition(Path(text), ModelConfig)
 
 
-def _run(
+def _sweep(
     panel: Panel,
     prompts: Sequence[Prompt] | None,
     targets: Sequence[str | ModelConfig],
-    options: Options,
+    design: Options,
     n_responses: int,
-    folder: Path,
-    caps: Caps,
-    as_json: bool,
+    options: RunOptions,
 ) -> None:
-    """The sweep itself, with its tables and its exit status."""
-    from panel.cli.printing import output
-    from panel.cli.sweep_tables import show_sweep
-    from panel.cli.watching import counted, watched
+    """The sweep itself, with what it prints and its exit status."""
+    from panel.cli.watching import counted, run_shown
 
-    what = f"{counted(n_responses, 'response')} at most"
-    with watched(panel, what, n_responses * len(panel.judges), folder) as progress:
-        done = panel.sweep(
-            prompts, targets, out=folder, caps=caps, on_event=_Stages(progress), **options
-        )
-    if as_json:
-        sys.stdout.write((folder / "summary.json").read_text("utf-8"))
-    else:
-        show_sweep(done, output())
-        output().print(f"The run is in {folder}", soft_wrap=True, markup=False)
+    done = run_shown(
+        panel,
+        f"at most {counted(n_responses, 'response')}",
+        n_responses * len(panel.judges),
+        options.out.folder,
+        lambda progress: panel.asweep(
+            prompts,
+            targets,
+            out=options.out,
+            caps=options.caps,
+            on_event=_Stages(progress),
+            **design,
+        ),
+    )
+    options.renderer.render_sweep(done, sys.stdout)
     if not done.complete:
         sys.exit(INCOMPLETE)
 
 
 class _Stages:
-    """Counts what comes before the judgments, and passes those on."""
+    """Counts the steps before the judgments, and passes the judgments on."""
 
     def __init__(self, progress: ScoreProgress) -> None:
         self._progress = progress
@@ -220,11 +225,11 @@ class _Stages:
     def __call__(self, event: Event) -> None:
         from graphs import Judgment
         from graphs.framing import Variant
-        from graphs.sweeping import Answer
+        from graphs.sweeping import TargetAnswer
 
         if isinstance(event, Judgment):
             self._progress.take(event)
-        elif isinstance(event, Variant | Answer):
+        elif isinstance(event, Variant | TargetAnswer):
             if isinstance(event, Variant):
                 self._rewritten.add(event.prompt_id)
             else:

@@ -1,49 +1,53 @@
-"""What every run of a panel from the command line has: a first line, its progress, Ctrl-C."""
+"""A run of a panel from the command line: its first line, its progress, and its end."""
 
 from __future__ import annotations
 
 import gc
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any, TypeVar
 
-from rich.console import Console
-
-from panel.cli.main import INTERRUPTED
 from panel.cli.progress import ScoreProgress
+from panel.cli.signals import end, run_to_end
 from panel.panel import Panel
+from panel.reports.terminal.tables import notices
+
+T = TypeVar("T")
 
 
-@contextmanager
-def watched(panel: Panel, what: str, total: int, folder: Path) -> Iterator[ScoreProgress]:
-    """Show how `total` judgments come in; what is yielded takes each of them.
+def run_shown(
+    panel: Panel,
+    what: str,
+    total: int,
+    folder: Path,
+    start: Callable[[ScoreProgress], Coroutine[Any, Any, T]],
+) -> T:
+    """What a run returns, with its progress on standard error.
 
-    Ctrl-C ends the process at once, with what is done and how to go on.
+    A signal ends the process once the run's files are written, with what is done and how to
+    continue.
+
+    Args:
+        what: the texts that the panel judges, for the first line.
+        total: how many judgments there are to be.
+        folder: where the run is written.
+        start: makes the run, of which each judgment is to be passed on to the progress.
     """
-    said = Console(stderr=True, highlight=False)
-    said.print(
+    notices().print(
         f"{what} × {counted(len(panel.judges), 'judge')} ({', '.join(panel.models)})",
-        markup=False,
         soft_wrap=True,
     )
     # What the imports made stays for good: the collector need not look at it again.
     gc.freeze()
-    progress = ScoreProgress(total, panel.prices)
+    progress = ScoreProgress(total, panel.plan.prices)
     try:
         with progress:
-            yield progress
+            return run_to_end(start(progress))
     except KeyboardInterrupt:
-        said.print(
-            f"Interrupted: {progress.done:,} of {progress.total:,} judgments are done and kept, "
-            f"and written to {folder}. The same command goes on from there.",
-            markup=False,
-            soft_wrap=True,
+        end(
+            f"{progress.done:,} of {progress.total:,} judgments are done and written to {folder}. "
+            "The same command continues the run."
         )
-        # A model in this process may be in the middle of a text: it is not waited for.
-        sys.stderr.flush()
-        os._exit(INTERRUPTED)
 
 
 def counted(number: int, noun: str) -> str:

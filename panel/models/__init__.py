@@ -1,1 +1,1 @@
-"""Models: each provider's way of answering an `Ask`, and how a spec becomes a model."""
+"""Models: each provider's way of answering an `ModelRequest`, and how a spec becomes a model."""

@@ -16,7 +16,8 @@ class Price(BaseModel):
     """US dollars for a million tokens. Input that is read from a provider's prompt cache, or
     written to it, costs as much as other input unless it is said."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # An infinite price times no tokens would be no number, which no cap could be held against.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     input: float = Field(ge=0)
     cached_input: float | None = Field(default=None, ge=0)
@@ -37,13 +38,13 @@ def cost(price: Price | None, usage: Usage) -> float | None:
     return None if price is None else price.cost(usage)
 
 
-class _Entry(Price):
+class _ListedPrice(Price):
     context_window: int
 
 
 class _Table(BaseModel):
     as_of: date
-    models: dict[str, _Entry]
+    models: dict[str, _ListedPrice]
 
 
 FREE = Price(input=0, output=0)
@@ -69,4 +70,4 @@ def context_window_of(spec: str) -> int | None:
 
 def price_of(spec: str) -> Price | None:
     """A model's price; None where it is not known."""
-    return FREE if spec.startswith("local:") else _table().models.get(spec)
+    return _table().models.get(spec)

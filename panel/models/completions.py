@@ -1,81 +1,93 @@
 """The shape of a chat completion, which served and embedded models share.
 
-From an `Ask` to a request body, and from an answer's body to a `Reply` or a
+From an `ModelRequest` to a request body, and from an answer's body to a `ModelResponse` or a
 LangChain message. Who is asked, and what errors mean, is not here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 
-from rubrics import Ask, Position, Reply, Usage
+from panel.io.documents import as_json
+from panel.models.usage import completion_usage
+from rubrics import ModelRequest, ModelResponse, Position
+from rubrics.unicode import well_formed
+
+_LONGEST_REASON = 1_000
+"""Characters of a refusal or of a reason to finish: a run's summary keeps each one."""
 
 
-def request_of(ask: Ask, *, top_logprobs_cap: int | None = None) -> dict[str, Any]:
+def body_of(request: ModelRequest, *, top_logprobs_cap: int | None = None) -> dict[str, Any]:
     """The body of a request, without what belongs to a model (its name, its temperature)."""
-    request: dict[str, Any] = {"messages": messages_of(ask), "max_tokens": ask.max_tokens}
-    if ask.prefill:
+    body: dict[str, Any] = {"messages": messages_of(request), "max_tokens": request.max_tokens}
+    if request.prefill:
         # vLLM's words for it; llama.cpp continues a last assistant message unasked.
-        request["continue_final_message"] = True
-        request["add_generation_prompt"] = False
-    if ask.schema is not None:
-        wanted = {"name": "judgment", "strict": True, "schema": ask.schema}
-        request["response_format"] = {"type": "json_schema", "json_schema": wanted}
-    if ask.top_logprobs > 0:
-        request["logprobs"] = True
-        request["top_logprobs"] = min(ask.top_logprobs, top_logprobs_cap or ask.top_logprobs)
-    return request
+        body["continue_final_message"] = True
+        body["add_generation_prompt"] = False
+    if request.schema is not None:
+        wanted = {"name": "judgment", "strict": True, "schema": request.schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+    if request.top_logprobs > 0:
+        body["logprobs"] = True
+        body["top_logprobs"] = min(request.top_logprobs, top_logprobs_cap or request.top_logprobs)
+    return body
 
 
-def messages_of(ask: Ask) -> list[dict[str, str]]:
+def messages_of(request: ModelRequest) -> list[dict[str, str]]:
     """The conversation so far, in OpenAI's shape."""
-    messages = [{"role": "system", "content": ask.system}] if ask.system else []
-    messages.append({"role": "user", "content": "".join(ask.blocks)})
-    for answered, asked in ask.exchange:
+    messages = [{"role": "system", "content": request.system}] if request.system else []
+    messages.append({"role": "user", "content": "".join(request.blocks)})
+    for answered, asked in request.exchange:
         messages.append({"role": "assistant", "content": answered})
         messages.append({"role": "user", "content": asked})
-    if ask.prefill:
-        messages.append({"role": "assistant", "content": ask.prefill})
+    if request.prefill:
+        messages.append({"role": "assistant", "content": request.prefill})
     return messages
 
 
-def read_completion(completion: Mapping[str, Any], latency_s: float) -> Reply:
-    """What an answer's body says.
+def read_completion(completion: Mapping[str, Any], latency_s: float) -> ModelResponse:
+    """What an answer's body says, tolerantly in form: only the answer itself must be there.
 
     Raises:
         AttributeError, LookupError, TypeError, ValueError: it is no chat completion.
     """
     choice = completion["choices"][0]
-    message = choice["message"]
-    finish_reason = choice.get("finish_reason") or "stop"
+    # The older protocol has a text in the choice, and no message.
+    message = choice["message"] if "message" in choice else {"content": choice["text"]}
+    finish_reason = short(choice.get("finish_reason")) or "stop"
     filtered = "content_filter" if finish_reason == "content_filter" else None
     logprobs = choice.get("logprobs")
-    return Reply(
-        text=_text(message.get("content")),
+    return ModelResponse(
+        text=_text(message),
         finish_reason=finish_reason,
-        refusal=message.get("refusal") or filtered,
-        logprobs=positions_of(logprobs.get("content") or ()) if logprobs else (),
-        usage=_usage(completion.get("usage") or {}),
+        refusal=short(message.get("refusal")) or filtered,
+        logprobs=positions_of(logprobs) if logprobs else (),
+        usage=completion_usage(completion.get("usage")),
         latency_s=latency_s,
     )
 
 
-def positions_of(content: Iterable[Mapping[str, Any]]) -> tuple[Position, ...]:
-    """The log-probabilities of an answer, token by token."""
-    return tuple(
-        Position(
-            position["token"],
-            tuple((top["token"], top["logprob"]) for top in position.get("top_logprobs") or ()),
+def positions_of(logprobs: Any) -> tuple[Position, ...]:
+    """The log-probabilities of an answer, token by token; none where they are in no such form,
+    which says nothing against the answer itself."""
+    try:
+        return tuple(
+            Position(
+                position["token"],
+                tuple((top["token"], top["logprob"]) for top in position.get("top_logprobs") or ()),
+            )
+            for position in logprobs.get("content") or ()
         )
-        for position in content
-    )
+    except (AttributeError, LookupError, TypeError):
+        return ()
 
 
-def as_message(reply: Reply, completion: Mapping[str, Any]) -> AIMessage:
+def as_message(reply: ModelResponse, completion: Mapping[str, Any]) -> AIMessage:
     """The same answer as LangChain shows it."""
     usage = reply.usage
     return AIMessage(
@@ -95,25 +107,53 @@ def as_message(reply: Reply, completion: Mapping[str, Any]) -> AIMessage:
     )
 
 
-def _text(content: Any) -> str:
-    if content is None or isinstance(content, str):
-        return content or ""
-    # Mistral's reasoning models answer in parts, of which the thoughts are no text.
-    return "".join(part["text"] for part in content if part["type"] == "text")
+def _text(message: Mapping[str, Any]) -> str:
+    """What a message says. Where it has no content, other places hold an answer, too."""
+    content = message.get("content")
+    text = content if isinstance(content, str) else _content(content)
+    if text.strip():
+        return text
+    match message:
+        # Servers that take a schema for a tool, in both of the protocol's words for one.
+        case {"tool_calls": [{"function": {"arguments": str(said)}}, *_]}:
+            return said
+        case {"function_call": {"arguments": str(said)}}:
+            return said
+        # vLLM, where a model was told not to think: thoughts are no text, an object is.
+        case {"reasoning_content": str(said)} | {"reasoning": str(said)} if _is_object(said):
+            return said
+    return text
 
 
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    details = usage.get("prompt_tokens_details") or {}
-    return Usage(
-        input=_count(usage.get("prompt_tokens")),
-        cached=_count(details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),
-        output=_count(usage.get("completion_tokens")),
-    )
+def _content(content: Any) -> str:
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        # Mistral's reasoning models answer in parts, of which the thoughts are no text.
+        return "".join(map(_part, content))
+    # Some servers hand out the JSON that was asked for as JSON.
+    return orjson.dumps(content).decode()
 
 
-def _count(said: Any) -> int:
-    """A number of tokens, as text, too; what is none is not said, and the answer counts."""
-    try:
-        return int(float(said or 0))
-    except (TypeError, ValueError, OverflowError):
-        return 0
+def _part(part: Any) -> str:
+    match part:
+        case str():
+            return part
+        case {"type": "text" | "output_text", "text": str(said)}:
+            return said
+    return ""
+
+
+def _is_object(text: str) -> bool:
+    return text.lstrip()[:1] == "{" and text.rstrip()[-1:] == "}"
+
+
+def short(said: Any) -> str | None:
+    """A reason as text; what is no reason, or an empty one, is None."""
+    if not said:
+        return None
+    if not isinstance(said, str):
+        said = as_json(said).decode()
+    elif len(said) <= _LONGEST_REASON and said.isascii():
+        return said
+    return well_formed(said[:_LONGEST_REASON])

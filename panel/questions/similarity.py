@@ -10,11 +10,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from panel.errors import ConfigurationError
-
-Array = NDArray[np.float64]
+from panel.statistics.core.arrays import Array
 
 
 def sentence_similarity(texts: Sequence[str], others: Sequence[str]) -> Array:

@@ -1,70 +1,31 @@
-"""How far ratings can be trusted: agreement, panel against humans, what a panel is worth.
+"""How far ratings can be trusted: agreement, panel and humans compared, panel quality.
 
 Pure functions: arrays in, small frozen results out. Ratings are `(items, raters)`, NaN
 where there is no rating; nothing is imputed. A statistic that is undefined has the value
 NaN and a `reason`. Most have a `resampled_…` form, which `bootstrap` takes.
+
+`agree`, `correlate` and `panel_quality` compute what is registered: to add a statistic to one
+of them, register a function in a file of its own, in a folder of `panel.statistics.registered`
+or in a module of another package that is an entry point of `persona_panel.statistics`:
+
+    from panel.statistics import AgreementBlock, Result, agreement_statistics
+
+    @agreement_statistics.register("range_agreement", "range\\nagreement")
+    def range_agreement(block: AgreementBlock) -> Iterator[Result]:
+        yield Result(statistic_of(block.ratings))
 """
 
-from panel.statistics.added_raters import AddedRaters, added_raters
-from panel.statistics.agree import By, agree
-from panel.statistics.agreement import (
-    PerfectAgreement,
-    RankingAgreement,
-    perfect_agreement,
-    ranking_agreement,
-)
-from panel.statistics.appraise import appraise
-from panel.statistics.arrays import Resampled, row_means
-from panel.statistics.bootstrap import Interval, Method, bootstrap, by_items, resampled_mean
-from panel.statistics.ceiling import (
-    Ceiling,
-    human_ceiling,
-    human_ceiling_by_prompt,
-    resampled_human_ceiling,
-)
-from panel.statistics.components import Components, variance_components
-from panel.statistics.compression import (
-    mode_share,
-    resampled_mode_share,
-    resampled_score_entropy,
-    score_entropy,
-)
-from panel.statistics.concordance import kendall_w
-from panel.statistics.conformity import (
-    Conformities,
-    Conformity,
-    Influence,
-    conformity,
-    influence,
-)
-from panel.statistics.correlate import correlate
-from panel.statistics.correlation import (
-    Correlation,
-    correlation,
-    resampled_correlation,
-    within_prompts,
-)
-from panel.statistics.deliberation import (
-    BeforeAfter,
-    Change,
-    Revisions,
-    by_dimension,
-    by_judge,
-    spread,
-)
-from panel.statistics.distribution import Distributions, score_distributions
-from panel.statistics.estimate import Estimate, Reason
-from panel.statistics.holm import holm
-from panel.statistics.icc import icc, resampled_icc
-from panel.statistics.kappa import (
+from panel.statistics.agree import AgreementBlock, Breakdown, agree, agreement_statistics
+from panel.statistics.agreement.concordance import kendall_w
+from panel.statistics.agreement.icc import icc, resampled_icc
+from panel.statistics.agreement.kappa import (
     KappaWeights,
     cohen_kappa,
     fleiss_kappa,
     resampled_cohen_kappa,
     resampled_fleiss_kappa,
 )
-from panel.statistics.losses import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
-from panel.statistics.pairwise import (
+from panel.statistics.agreement.pairwise import (
     PairStatistic,
     Pairwise,
     pairwise,
@@ -72,66 +33,133 @@ from panel.statistics.pairwise import (
     resampled_pairwise,
     tau_b_matrix,
 )
-from panel.statistics.permutation import correlation_test, permutation_p_value
-from panel.statistics.preferences import Preferences, preferences, resampled_preferences
-from panel.statistics.prompts import OverPrompts, over_prompts, resampled_over_prompts
-from panel.statistics.ranking import SystemRank, competition_ranks, rank_systems
-from panel.statistics.ranks import Ranks, mean_ranks, ranks_within
-from panel.statistics.rater_share import resampled_variance_share, variance_share
-from panel.statistics.reliability import Level, krippendorff_alpha, resampled_alpha
-from panel.statistics.reordering import (
+from panel.statistics.agreement.perfect_agreement import (
+    PerfectAgreement,
+    RankingAgreement,
+    perfect_agreement,
+    ranking_agreement,
+)
+from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
+from panel.statistics.bias.compression import (
+    mode_share,
+    resampled_mode_share,
+    resampled_score_entropy,
+    score_entropy,
+)
+from panel.statistics.bias.rater_share import resampled_variance_share, variance_share
+from panel.statistics.bias.within_groups import correlation_within, resampled_correlation_within
+from panel.statistics.core.arrays import Resampled, row_means
+from panel.statistics.core.holm import holm
+from panel.statistics.core.options import (
+    AnalysisOptions,
+    IntervalMethod,
+    MeasurementLevel,
+)
+from panel.statistics.core.prompts import OverPrompts, over_prompts, resampled_over_prompts
+from panel.statistics.core.ranking import SystemRank, competition_ranks, rank_systems
+from panel.statistics.core.ranks import Ranks, mean_ranks, ranks_within
+from panel.statistics.core.registry import Table
+from panel.statistics.core.results import Result
+from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.core.table import Ratings, Row
+from panel.statistics.correlate import ComparisonBlock, comparison_statistics, correlate
+from panel.statistics.deliberation.conformity import (
+    Conformities,
+    Conformity,
+    Influence,
+    conformity,
+    influence,
+)
+from panel.statistics.deliberation.reordering import (
     Reordering,
     SystemShift,
     reordering,
 )
-from panel.statistics.sources import SourceMeans, source_means
-from panel.statistics.subset import Subset, smallest_subset
-from panel.statistics.substitution import (
+from panel.statistics.deliberation.revisions import (
+    BeforeAfter,
+    Change,
+    Revisions,
+    by_dimension,
+    by_judge,
+    spread,
+)
+from panel.statistics.deliberation.toward_humans import (
+    Direction,
+    TowardHumans,
+    toward_humans,
+)
+from panel.statistics.humans.added_raters import AddedRaters, added_raters
+from panel.statistics.humans.ceiling import (
+    HumanCeiling,
+    human_ceiling,
+    human_ceiling_by_prompt,
+    resampled_human_ceiling,
+)
+from panel.statistics.humans.correlation import (
+    CorrelationKind,
+    correlation,
+    resampled_correlation,
+    within_prompts,
+)
+from panel.statistics.humans.distribution import Distributions, score_distributions
+from panel.statistics.humans.losses import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
+from panel.statistics.humans.preferences import Preferences, preferences, resampled_preferences
+from panel.statistics.humans.sources import SourceMeans, source_means
+from panel.statistics.humans.substitution import (
     MeanKappa,
     Substitution,
     resampled_substitution,
     substitution,
 )
-from panel.statistics.table import Ratings, Row, Settings
-from panel.statistics.toward_humans import (
-    Direction,
-    TowardHumans,
-    toward_humans,
-)
-from panel.statistics.within_groups import correlation_within, resampled_correlation_within
-from panel.statistics.worth import (
+from panel.statistics.panel_quality.components import VarianceComponents, variance_components
+from panel.statistics.panel_quality.effective_judges import (
     LeaveOneOut,
     effective_judges,
     leave_one_judge_out,
     resampled_effective_judges,
     spearman_brown,
 )
+from panel.statistics.panel_quality.panel_quality import (
+    PanelBlock,
+    panel_quality,
+    panel_quality_statistics,
+)
+from panel.statistics.panel_quality.subset import SmallestSubset, smallest_subset
+from panel.statistics.resampling.bootstrap import (
+    Interval,
+    bootstrap,
+    by_items,
+    resampled_mean,
+)
+from panel.statistics.resampling.permutation import correlation_test, permutation_p_value
 
 __all__ = [
     "CUSTOM_DIMENSIONS",
     "AddedRaters",
+    "AgreementBlock",
+    "AnalysisOptions",
     "BeforeAfter",
-    "By",
-    "Ceiling",
+    "Breakdown",
     "Change",
-    "Components",
+    "ComparisonBlock",
     "Conformities",
     "Conformity",
-    "Correlation",
+    "CorrelationKind",
     "Direction",
     "Distributions",
-    "Estimate",
+    "HumanCeiling",
     "Influence",
     "Interval",
+    "IntervalMethod",
     "KappaWeights",
     "LeaveOneOut",
-    "Level",
     "Loss",
     "MeanKappa",
-    "Method",
+    "MeasurementLevel",
     "OverPrompts",
     "PairStatistic",
     "Pairwise",
+    "PanelBlock",
     "PerfectAgreement",
     "Preferences",
     "RankingAgreement",
@@ -140,23 +168,27 @@ __all__ = [
     "Reason",
     "Reordering",
     "Resampled",
+    "Result",
     "Revisions",
     "Row",
-    "Settings",
+    "SmallestSubset",
     "SourceMeans",
-    "Subset",
+    "Statistic",
     "Substitution",
     "SystemRank",
     "SystemShift",
+    "Table",
     "TowardHumans",
+    "VarianceComponents",
     "added_raters",
     "agree",
-    "appraise",
+    "agreement_statistics",
     "bootstrap",
     "by_dimension",
     "by_items",
     "by_judge",
     "cohen_kappa",
+    "comparison_statistics",
     "competition_ranks",
     "conformity",
     "correlate",
@@ -180,6 +212,8 @@ __all__ = [
     "pairwise",
     "pairwise_by_prompt",
     "pairwise_error",
+    "panel_quality",
+    "panel_quality_statistics",
     "perfect_agreement",
     "permutation_p_value",
     "preferences",

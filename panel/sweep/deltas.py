@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphs.framing import Contrast
-from panel.statistics.arrays import Array
-from panel.statistics.bootstrap import bootstrap, resampled_mean
-from panel.statistics.holm import holm
-from panel.statistics.sign_flip import ENUMERATED, sign_flip_p_values
+from panel.statistics.core.arrays import Array
+from panel.statistics.core.holm import holm
+from panel.statistics.resampling.bootstrap import bootstrap, resampled_mean
+from panel.statistics.resampling.sign_flip import ENUMERATED, sign_flip_p_values
 
 THRESHOLD = 1.2
 """|Δ| from which a cell is strong: where SCRuB's heatmap (figure 10) draws bold borders."""
@@ -99,7 +99,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Composite:
+class CompositeDelta:
     """The mean over dimensions of the Δs of one condition, for one system; it is not tested."""
 
     system: str
@@ -120,7 +120,7 @@ class Measured:
 
     cells: tuple[Cell, ...]
     gaps: tuple[Gap, ...]
-    composites: tuple[Composite, ...]
+    composites: tuple[CompositeDelta, ...]
     smallest_p: float
 
 
@@ -203,14 +203,16 @@ def _gaps(delta: Array, names: Names, contrasts: Sequence[Contrast], seed: int) 
     return tuple(Gap(*key, gap) for key, gap in zip(keys, found, strict=True))
 
 
-def _composites(delta: Array, names: Names, seed: int) -> tuple[Composite, ...]:
+def _composites(delta: Array, names: Names, seed: int) -> tuple[CompositeDelta, ...]:
     found = []
     for s, system in enumerate(names.systems):
         for c, condition in enumerate(names.conditions):
             values = delta[s, :, c].mean(axis=1)
             kept = values[~np.isnan(values)]
             value = float(kept.mean()) if len(kept) else math.nan
-            found.append(Composite(system, condition, value, *_interval(kept, seed), len(kept)))
+            found.append(
+                CompositeDelta(system, condition, value, *_interval(kept, seed), len(kept))
+            )
     return tuple(found)
 
 

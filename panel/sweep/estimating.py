@@ -7,100 +7,121 @@ passed at once and were about as long as the prompt with two sentences before it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import orjson
 
 from graphs import Response
 from graphs.framing import BASELINE, Prompt
 from graphs.rewriting import Step, rewriting
-from graphs.sweeping import question_for, response_of
-from panel.calls.cache import ReplyCache, key_of, page_of
-from panel.estimate import Estimate, tokenizer_of
-from panel.models.catalogue import cost
-from panel.seating import Seat
-from panel.sweep.plan import Plan
-from rubrics import Ask, Reply, Usage
+from graphs.sweeping import question_for, response_key, response_of, said_in, worth_judging
+from panel.calls.cache import key_of, page_of
+from panel.io.batch import Batch
+from panel.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
+from panel.judging.mode import mode_of
+from panel.plan.panel_plan import PanelPlan
+from panel.runs.executor import predicted_calls
+from panel.sweep.plan import SweepPlan, sweep_plan_of
+from rubrics import Calls, ModelRequest, ModelResponse
+
+if TYPE_CHECKING:
+    from panel.sweep.plan import Models, Options
 
 _LEAD_IN = " I keep hearing people say so, and the longer I think of it the surer I am." * 2
 _WORD = "quality "
 _USUAL_WORDS = 400
 
 
-@dataclass(slots=True)
-class _Count:
-    """The calls to one model in one part that the cache does not answer."""
-
-    seat: Seat
-    calls: int = 0
-    of: int = 0
-    usage: Usage = field(default_factory=Usage)
-
-    def add(self, ask: Ask, answer: str) -> None:
-        _, count = tokenizer_of(self.seat.id)
-        texts = [ask.system, *ask.blocks, *(text for turn in ask.exchange for text in turn)]
-        self.calls += 1
-        self.usage += Usage(input=sum(map(count, texts)), output=count(answer))
-
-    def estimate(self, part: str) -> Estimate:
-        return Estimate(
-            model=f"{part} {self.seat.id}",
-            judgments=self.calls,
-            of=self.of,
-            calls=self.calls,
-            input_tokens=self.usage.input,
-            output_tokens=self.usage.output,
-            tokenizer=tokenizer_of(self.seat.id)[0],
-            usd=cost(self.seat.price, self.usage),
-        )
+def estimate_sweep(
+    panel: PanelPlan,
+    prompts: Sequence[str | Prompt] | None,
+    targets: Models,
+    options: Options,
+) -> list[CostEstimate]:
+    """What a sweep would take: by rewriter, by target and by judging model; see
+    `Panel.estimate_sweep`."""
+    plan = sweep_plan_of(panel, prompts, targets, options)
+    with predicted_calls() as predicted:
+        counted, batch = _before_judging(plan, predicted)
+        return [*counted, *mode_of(panel).estimate(Batch(batch), predicted)]
 
 
-def estimate_sweep(plan: Plan, cache: ReplyCache) -> tuple[list[Estimate], list[Response]]:
+def _before_judging(
+    plan: SweepPlan, predicted: PredictedCalls
+) -> tuple[list[CostEstimate], list[Response]]:
     """By rewriter and by target (`judgments` are calls there), and the responses to be judged."""
-    rewriters = {seat.id: _Count(seat) for seat in plan.rewriters}
-    targets = {seat.id: _Count(seat) for seat in plan.targets}
+    rewriters = {bound.id: ModelEstimate(bound) for bound in plan.rewriters}
+    targets = {bound.id: ModelEstimate(bound) for bound in plan.targets}
     batch: list[Response] = []
     if plan.responses is not None:
         baselines = {prompt.id: prompt.text for prompt in plan.prompts}
+        given: dict[str, dict[str, Response]] = {prompt.id: {} for prompt in plan.prompts}
         for one in plan.responses:
             seen = baselines[one.prompt_id] if plan.judge_sees == "baseline" else one.prompt
-            batch.append(response_of(one.prompt_id, one.system, one.condition, seen, one.text))
+            key = response_key(one.prompt_id, one.system, one.condition)
+            given[one.prompt_id][key] = response_of(
+                one.prompt_id, one.system, one.condition, seen, one.text
+            )
+        for responses in given.values():
+            batch += [responses[key] for key in worth_judging(responses)]
     else:
         dealt = plan.dealt()
         for prompt in plan.prompts:
             names = dealt[prompt.id]
-            texts = _variants(plan, prompt, rewriters, names["rewriter"], names["checker"], cache)
-            for count in targets.values():
-                batch += _answers(plan, prompt, texts, count, cache)
+            for part in (*rewriters.values(), *targets.values()):
+                part.next_response()
+            texts = _variants(
+                plan, prompt, rewriters, names["rewriter"], names["checker"], predicted
+            )
+            answers: dict[str, Response] = {}
+            for part in targets.values():
+                answers |= _answers(plan, prompt, texts, part, predicted)
+            batch += [answers[key] for key in worth_judging(answers)]
     counts = [
-        *(count.estimate("rewriter") for count in rewriters.values()),
-        *(count.estimate("target") for count in targets.values()),
+        *(part.estimate("rewriter") for part in rewriters.values()),
+        *(part.estimate("target") for part in targets.values()),
     ]
     return counts, batch
 
 
+def _made(
+    part: ModelEstimate,
+    page: str,
+    key: bytes,
+    ask: ModelRequest,
+    said: str,
+    predicted: PredictedCalls,
+) -> None:
+    """Count a call that the cache does not answer, and that is answered by so much."""
+    if predicted.is_new(page, key):
+        part.judgments += 1
+        part.add_asks(ask, Calls.just(1, part.count(said)))
+
+
 def _variants(
-    plan: Plan,
+    plan: SweepPlan,
     prompt: Prompt,
-    rewriters: dict[str, _Count],
+    rewriters: dict[str, ModelEstimate],
     rewriter: str,
     checker: str,
-    cache: ReplyCache,
+    predicted: PredictedCalls,
 ) -> dict[str, str]:
     """The text of each condition, from the cache or made up."""
-    # Each its own: two that are alike would not pass.
-    made_up = {name: f"{prompt.text}{_LEAD_IN} {n}" for n, name in enumerate(plan.conditions)}
+    made_up = {
+        name: _passing(f"{n}{prompt.text}{_LEAD_IN}") for n, name in enumerate(plan.conditions)
+    }
     dialogue = rewriting(prompt, plan.framings, rewriter, checker)
     step = next(dialogue)
     while True:
-        count = rewriters[rewriter if step.role == "rewriter" else checker]
-        count.of += 1
-        page = page_of(count.seat.speaker.parameters, prompt.text)
-        reply = cache.get(page, key_of(step.ask, 1))
+        part = rewriters[rewriter if step.role == "rewriter" else checker]
+        part.of += 1
+        page, key = page_of(part.bound.client.parameters, prompt.text), key_of(step.ask, 1)
+        reply = predicted.reply(page, key)
         if reply is None:
             # A reply as it should be brings the dialogue to its next step.
-            reply = Reply(_as_hoped(step, made_up))
-            count.add(step.ask, reply.text)
+            reply = ModelResponse(_as_hoped(step, made_up))
+            _made(part, page, key, step.ask, reply.text, predicted)
         try:
             step = dialogue.send(reply)
         except StopIteration as done:
@@ -111,6 +132,14 @@ def _variants(
             }
 
 
+def _passing(text: str) -> str:
+    """A made-up variant about as long as a text, which no rule for real ones can drop, whatever
+    the prompt or the instructions say: one word of letters repeats no phrase and names nothing,
+    and as it begins with a number of its own and is longer than the prompt, it is no other text.
+    """
+    return "v" + "".join(filter(str.isalnum, text)).ljust(len(text), "x")
+
+
 def _as_hoped(step: Step, made_up: dict[str, str]) -> str:
     if step.role == "rewriter":
         return orjson.dumps(made_up).decode()
@@ -118,21 +147,30 @@ def _as_hoped(step: Step, made_up: dict[str, str]) -> str:
 
 
 def _answers(
-    plan: Plan, prompt: Prompt, texts: dict[str, str], target: _Count, cache: ReplyCache
-) -> list[Response]:
-    """What a target says to each condition, from the cache or made up."""
+    plan: SweepPlan,
+    prompt: Prompt,
+    texts: dict[str, str],
+    part: ModelEstimate,
+    predicted: PredictedCalls,
+) -> dict[str, Response]:
+    """What a target says to each condition, from the cache or made up, by the key of each."""
     if not texts:
-        return []
-    found = []
+        return {}
+    system = part.bound.id
+    found = {}
     for condition, text in {BASELINE: prompt.text, **texts}.items():
         ask = question_for(text, plan.words)
-        target.of += 1
-        page = page_of(target.seat.speaker.parameters, prompt.text)
-        reply = cache.get(page, key_of(ask, 1))
-        said = reply.text.strip() if reply is not None else ""
-        if not said:
-            said = _WORD * (plan.words or _USUAL_WORDS)
-            target.add(ask, said)
-        seen = prompt.text if plan.judge_sees == "baseline" else text
-        found.append(response_of(prompt.id, target.seat.id, condition, seen, said))
+        part.of += 1
+        page, key = page_of(part.bound.client.parameters, prompt.text), key_of(ask, 1)
+        if (reply := predicted.reply(page, key)) is not None:
+            said = said_in(reply)
+        else:
+            # No answer is another's: judges would be taken to read the two but once.
+            said = f"{system} {key.hex()[:8]} " + _WORD * (plan.words or _USUAL_WORDS)
+            _made(part, page, key, ask, said, predicted)
+        if said is not None:
+            seen = prompt.text if plan.judge_sees == "baseline" else text
+            found[response_key(prompt.id, system, condition)] = response_of(
+                prompt.id, system, condition, seen, said
+            )
     return found

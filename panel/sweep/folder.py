@@ -1,22 +1,32 @@
-"""A sweep's folder: that of a run, and framings.jsonl, responses.jsonl, deltas.csv and figures."""
+"""A sweep's folder: that of a run, and framings.jsonl, deltas.csv and figures.
+
+What it is a sweep of is in prompts.jsonl, and responses.jsonl grows as the targets answer;
+where responses are given it is these that it holds.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import orjson
 
 from graphs import Judgment
-from graphs.framing import Variant
-from graphs.sweeping import Answer
-from panel.files.run_folder import RunFolder, replace_file, usage_of
+from graphs.framing import BASELINE, Variant
+from graphs.sweeping import TargetAnswer, response_of
+from panel.io.csv_cells import cell_of, csv_of
+from panel.io.digests import sha256_of, without_texts
+from panel.io.documents import as_json
+from panel.io.private_files import replace_file
+from panel.runs.folder import RunFolder
+from panel.runs.growing_file import AppendedFile
+from panel.runs.judgment_lines import usage_document
+from panel.runs.kept_texts import PROMPTS, RESPONSES, KeptTexts
+from panel.runs.output import RunOutput
 from panel.sweep.deltas import Cell
+from panel.sweep.plan import SweepPlan
 from panel.sweep.result import Sweep
 
 PLOTS = "pip install 'persona-panel[plots]'"
@@ -27,33 +37,92 @@ _COUNTS = ("n_pairs", "n_abstained")
 
 
 class SweepFolder:
-    """One sweep's folder, open for writing; see `panel.files.run_folder.RunFolder`."""
+    """One sweep's folder, open for writing; see `panel.runs.folder.RunFolder`."""
 
-    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
-        self.path = path
-        self._run = RunFolder(path, manifest)
+    def __init__(
+        self,
+        output: RunOutput,
+        manifest: Mapping[str, Any],
+        plan: SweepPlan,
+        start: Mapping[str, Any],
+    ) -> None:
+        self.path = output.folder
+        self._texts = output.texts
+        self._run = RunFolder(output, manifest, texts_of(plan), start)
+        self._answers: AppendedFile | None = None
+        if plan.responses is None:
+            self._answers = AppendedFile(self.path / RESPONSES, _result, fresh=output.overwrite)
 
-    def add(self, judgment: Judgment) -> None:
-        """Append a judgment."""
-        self._run.add(judgment)
+    def add(self, event: Judgment | TargetAnswer) -> None:
+        """Append a judgment, or what a target has said."""
+        if isinstance(event, Judgment):
+            self._run.add(event)
+        elif self._answers is not None and event.text is not None:
+            line = _answer(event)
+            self._answers.add(line if self._texts else without_texts(line))
+            # A judgment must not be there without what it is about.
+            self._answers.flush()
+
+    def flush(self) -> None:
+        """Hand the judgments that were appended to the operating system."""
+        self._run.flush()
 
     def finish(self, sweep: Sweep, *, drawn: bool) -> None:
-        """Close judgments.jsonl, and write everything else; figures where it is to be `drawn`."""
-        self._run.finish(sweep.run, sweep.responses)
+        """Close what grew, and write everything else; figures where it is to be `drawn`."""
+        lacking = 0 if self._answers is None else self._answers.close()
+        if not self._run.finish(sweep.run, sweep.responses, lacking=lacking):
+            return
         summary = sweep.run.summary() | {"sweep": sweep.summary()}
-        replace_file(
-            self.path / "summary.json", orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n"
-        )
+        replace_file(self.path / "summary.json", as_json(summary, orjson.OPT_INDENT_2) + b"\n")
         if sweep.plan.responses is None:
-            replace_file(self.path / "framings.jsonl", _lines(map(_variant, sweep.variants)))
-            there = [_answer(one) for one in sweep.answers if one.text is not None]
-            replace_file(self.path / "responses.jsonl", _lines(there))
+            variants = [_variant(one, texts=self._texts) for one in sweep.variants]
+            replace_file(self.path / "framings.jsonl", _lines(variants))
+            # They came in any order; read again, figures depend on that of the prompts.
+            answers = [_answer(one) for one in _in_order(sweep) if one.text is not None]
+            kept = answers if self._texts else [without_texts(line) for line in answers]
+            replace_file(self.path / RESPONSES, _lines(kept))
         replace_file(self.path / "deltas.csv", deltas_csv(sweep.cells))
         if drawn and plots_at_hand():
             from panel.sweep.plots import draw
 
             for name, content in draw(sweep):
                 replace_file(self.path / name, content)
+
+    def require_whole(self) -> None:
+        """As `RunFolder.require_whole`."""
+        self._run.require_whole()
+
+
+def _in_order(sweep: Sweep) -> list[TargetAnswer]:
+    """The targets' answers in the order of prompts, systems and conditions."""
+    plan = sweep.plan
+    prompts = [prompt.id for prompt in plan.prompts]
+    axes = (prompts, plan.systems, (BASELINE, *plan.conditions))
+    places = [{name: place for place, name in enumerate(axis)} for axis in axes]
+
+    def place(one: TargetAnswer) -> tuple[int, ...]:
+        names = (one.prompt_id, one.system, one.condition)
+        return tuple(known[name] for known, name in zip(places, names, strict=True))
+
+    return sorted(sweep.answers, key=place)
+
+
+def texts_of(plan: SweepPlan) -> KeptTexts:
+    """What a sweep is of: the responses that are given, else its prompts."""
+    if plan.responses is None:
+        asked = [{"prompt_id": prompt.id, "prompt": prompt.text} for prompt in plan.prompts]
+        return KeptTexts.of_lines(PROMPTS, asked)
+    # In the order of the prompts, which the folder does not say otherwise.
+    places = {prompt.id: place for place, prompt in enumerate(plan.prompts)}
+    given = [
+        _response(one.prompt_id, one.prompt, one.condition, one.system, one.text)
+        for one in sorted(plan.responses, key=lambda one: places[one.prompt_id])
+    ]
+    return KeptTexts.of_lines(RESPONSES, given)
+
+
+def _result(line: Mapping[str, Any]) -> tuple[str, str]:
+    return (line["prompt_id"], line["id"])
 
 
 def plots_at_hand() -> bool:
@@ -63,26 +132,26 @@ def plots_at_hand() -> bool:
 
 def deltas_csv(cells: Iterable[Cell]) -> bytes:
     """deltas.csv: one cell a line; a figure that there is not is empty."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*_WHAT, *_FIGURES, *_COUNTS])
+    rows: list[list[Any]] = [[*_WHAT, *_FIGURES, *_COUNTS]]
     for cell in cells:
         delta = cell.delta
         figures = [delta.value, delta.ci_low, delta.ci_high]
         figures += [delta.p_value, delta.p_holm, delta.effect_size]
         shown = ["" if math.isnan(value) else f"{value:.6f}" for value in figures]
-        what = (cell.system, cell.dimension, cell.condition)
-        writer.writerow([*what, *shown, delta.n_pairs, cell.n_abstained])
-    return text.getvalue().encode()
+        what = map(cell_of, (cell.system, cell.dimension, cell.condition))
+        rows.append([*what, *shown, delta.n_pairs, cell.n_abstained])
+    return csv_of(rows)
 
 
-def _variant(variant: Variant) -> dict[str, Any]:
+def _variant(variant: Variant, *, texts: bool) -> dict[str, Any]:
+    said = variant.text
+    digest = None if said is None else sha256_of(said)
     return {
         "prompt_id": variant.prompt_id,
         "condition": variant.condition,
         "attempt": variant.attempt,
         "used": variant.used,
-        "prompt": variant.text,
+        **({"prompt": said} if texts else {"prompt_sha256": digest}),
         "checks": variant.checks,
         "faults": list(variant.faults),
         "rewriter": variant.rewriter,
@@ -90,20 +159,31 @@ def _variant(variant: Variant) -> dict[str, Any]:
     }
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
+def _answer(answer: TargetAnswer) -> dict[str, Any]:
     """An answer in the form that `--responses` reads, and how it came to be."""
-    return {
-        "prompt_id": answer.prompt_id,
-        "prompt": answer.asked,
-        "condition": answer.condition,
-        "system": answer.system,
-        "response": answer.text,
+    said = str(answer.text)
+    own = _response(answer.prompt_id, answer.asked, answer.condition, answer.system, said)
+    return own | {
         "cut_off": answer.cut_off,
-        "usage": usage_of(answer.usage),
+        "usage": usage_document(answer.usage),
         "latency_s": round(answer.latency_s, 6),
         "cached": answer.cached,
     }
 
 
+def _response(
+    prompt_id: str, prompt: str, condition: str, system: str, text: str
+) -> dict[str, Any]:
+    """A response under the id that the run's other files have for it."""
+    return {
+        "prompt_id": prompt_id,
+        "id": response_of(prompt_id, system, condition, prompt, text).id,
+        "prompt": prompt,
+        "condition": condition,
+        "system": system,
+        "response": text,
+    }
+
+
 def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    return b"".join(orjson.dumps(row) + b"\n" for row in rows)
+    return b"".join(as_json(row) + b"\n" for row in rows)

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from graphs.framing import Framings
-from panel.files.definitions import load_definition, resolve
+from panel.io.definitions import load_definition, resolve
 
 
 def shipped_framings() -> dict[str, Path]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
@@ -15,18 +15,24 @@ from typing import TYPE_CHECKING, Any, TypedDict, get_args
 from graphs.framing import BASELINE, FramedResponse, Framings, Prompt
 from graphs.rewriting import Role
 from graphs.sweeping import JudgeSees
-from panel.config import MODEL_SPEC, ModelConfig
 from panel.errors import ConfigurationError, Fault, InputError
-from panel.files.wording import shown
-from panel.seating import Seat, seats
+from panel.io.digests import prompt_id_of
+from panel.io.wording import shown
+from panel.models.config import MODEL_SPEC, ModelConfig
+from panel.plan.bound_models import BoundModel, bind_models
+from panel.plan.checks import refuse_if_comparative
+from panel.plan.panel_plan import PanelPlan
 from panel.sweep.deltas import THRESHOLD
 from panel.sweep.library import framings_of
-from rubrics import Rubric
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    Model = str | ModelConfig | BaseChatModel
+    from panel.calls.budget import Caps
+    from panel.models.client import ModelClient
+    from panel.runs.output import RunOutput
+
+    Model = str | ModelConfig | ModelClient | BaseChatModel
     Models = Model | Sequence[Model]
 
 DEFAULT_FRAMINGS = "scrub"
@@ -34,7 +40,7 @@ _PARTS = {"target": "target", "rewriter": "rewriter", "checker": "rewriter"}
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SweepPlan:
     """A sweep that can be run.
 
     `conditions` are the framed ones. `responses` are None where they are to be generated;
@@ -46,8 +52,8 @@ class Plan:
     framings: Framings
     conditions: tuple[str, ...]
     systems: tuple[str, ...]
-    targets: tuple[Seat, ...]
-    rewriters: tuple[Seat, ...]
+    targets: tuple[BoundModel, ...]
+    rewriters: tuple[BoundModel, ...]
     responses: tuple[FramedResponse, ...] | None
     judge_sees: JudgeSees
     words: int | None
@@ -55,10 +61,10 @@ class Plan:
     seed: int
 
     @property
-    def lines(self) -> dict[str, Seat]:
+    def endpoints(self) -> dict[str, BoundModel]:
         """The models besides the judges', by the name under which they are called."""
-        lines = {line_of("target", seat.id): seat for seat in self.targets}
-        return lines | {line_of("rewriter", seat.id): seat for seat in self.rewriters}
+        targets = {endpoint_name("target", bound.id): bound for bound in self.targets}
+        return targets | {endpoint_name("rewriter", bound.id): bound for bound in self.rewriters}
 
     @property
     def n_responses(self) -> int:
@@ -76,7 +82,7 @@ class Plan:
         """
         if not self.rewriters:
             return {}
-        names = [seat.id for seat in self.rewriters]
+        names = [bound.id for bound in self.rewriters]
         order = [prompt.id for prompt in self.prompts]
         random.Random(self.seed).shuffle(order)
         return {
@@ -88,21 +94,21 @@ class Plan:
         }
 
     def manifest(self) -> dict[str, Any]:
-        """What makes the sweep what it is, for run.json; more prompts make no other."""
+        """What makes the sweep what it is, for run.json, whatever its prompts."""
         sweep = {
             "framings": self.framings.model_dump(mode="json"),
             "conditions": list(self.conditions),
             "systems": list(self.systems),
-            "targets": [_parameters(seat) for seat in self.targets],
-            "rewriters": [_parameters(seat) for seat in self.rewriters],
+            "targets": [_parameters(bound) for bound in self.targets],
+            "rewriters": [_parameters(bound) for bound in self.rewriters],
             "judge_sees": self.judge_sees,
             "words": self.words,
             "responses": "given" if self.responses is not None else "generated",
         }
-        return {"sweep": sweep, "asked": [prompt.model_dump() for prompt in self.prompts]}
+        return {"sweep": sweep}
 
 
-def line_of(part: str, model: str) -> str:
+def endpoint_name(part: str, model: str) -> str:
     """The name under which a model is called in a part: a judge's goes by its own."""
     return f"{_PARTS[part]} {model}"
 
@@ -128,62 +134,69 @@ class Options(TypedDict, total=False):
     threshold: float
 
 
-def plan_of(
+class SweepOptions(Options, total=False):
+    """As `Options`, and where a sweep is written, what it may spend and what is called with each
+    of its events; see `Panel.asweep`."""
+
+    out: str | Path | RunOutput | None
+    caps: Caps
+    on_event: Callable[[Any], None] | None
+
+
+def sweep_plan_of(
+    plan: PanelPlan,
     prompts: Sequence[str | Prompt] | None,
     targets: Models,
     options: Options,
-    panel: Sequence[Seat],
-    rubric: Rubric,
-    rated: Rubric,
-    seed: int,
-) -> Plan:
-    """Check what is wanted and put it together.
-
-    `panel` are the judges' models, `rubric` what they are asked and `rated` what they answer.
+) -> SweepPlan:
+    """Check what is wanted of a sweep whose answers the plan's judges score, and put it together.
 
     Raises:
         ConfigurationError: it does not go together, or a model cannot be had.
         InputError: the prompts or framings are not usable; lists every fault.
     """
-    if not rated.numeric:
+    refuse_if_comparative(plan.models, "a sweep")
+    if not plan.output_rubric.numeric:
         raise ConfigurationError(
-            f"a sweep compares numbers, and the rubric {rated.id!r} has categories only"
+            f"a sweep compares numeric ratings, and the rubric {plan.output_rubric.id!r} has only "
+            "categories; use another rubric"
         )
     judge_sees, words = options.get("judge_sees", "framed"), options.get("words")
     threshold = options.get("threshold", THRESHOLD)
     if judge_sees not in get_args(JudgeSees):
         raise ConfigurationError(
-            f"judge_sees is {' or '.join(map(repr, get_args(JudgeSees)))}, found {judge_sees!r}"
+            f"judge_sees must be {' or '.join(map(repr, get_args(JudgeSees)))}, found "
+            f"{judge_sees!r}"
         )
     if not threshold > 0:
-        raise ConfigurationError(f"the threshold is a number above 0, found {threshold}")
+        raise ConfigurationError(f"threshold must be a number above 0, found {threshold}")
     if words is not None and words < 1:
-        raise ConfigurationError(f"words is 1 or more, found {words}")
+        raise ConfigurationError(f"words must be 1 or more, found {words}")
     framings = framings_of(options.get("framings", DEFAULT_FRAMINGS))
     wanted, asked = _several(targets), None if prompts is None else _identified(prompts)
     responses = options.get("responses")
     if responses is not None:
         if wanted:
-            raise ConfigurationError("responses that are given need no targets: leave them out")
-        return _given(asked, framings, responses, judge_sees, threshold, seed)
+            raise ConfigurationError("with responses, no targets are called; leave targets out")
+        return _given(asked, framings, responses, judge_sees, threshold, plan.seed)
     if asked is None:
-        raise ConfigurationError("a sweep needs prompts, or responses that are there already")
+        raise ConfigurationError("a sweep needs prompts or responses; found neither")
     if not wanted:
-        raise ConfigurationError("a sweep needs a target, or responses that are there already")
+        raise ConfigurationError("a sweep needs targets or responses; found neither")
     named = _several(options.get("rewriters", ()))
-    seated = _seated(wanted, "target", panel, rubric, options.get("temperature"))
-    return Plan(
+    answering = _bound(wanted, "target", plan, options.get("temperature"))
+    return SweepPlan(
         prompts=asked,
         framings=framings,
         conditions=framings.ids,
-        systems=tuple(seat.id for seat in seated),
-        targets=seated,
-        rewriters=_seated(named, "rewriter", panel, rubric, None) if named else tuple(panel),
+        systems=tuple(bound.id for bound in answering),
+        targets=answering,
+        rewriters=_bound(named, "rewriter", plan, None) if named else plan.models,
         responses=None,
         judge_sees=judge_sees,
         words=words,
         threshold=threshold,
-        seed=seed,
+        seed=plan.seed,
     )
 
 
@@ -194,7 +207,7 @@ def _given(
     judge_sees: JudgeSees,
     threshold: float,
     seed: int,
-) -> Plan:
+) -> SweepPlan:
     baselines = {one.prompt_id: one.prompt for one in responses if one.condition == BASELINE}
     if asked is None:
         asked = tuple(Prompt(id=name, text=text) for name, text in baselines.items())
@@ -203,7 +216,7 @@ def _given(
     # In the order of the framing set, and behind it what is the user's own.
     known = [name for name in framings.ids if name in present]
     conditions = (*known, *(name for name in present if name not in known))
-    return Plan(
+    return SweepPlan(
         prompts=asked,
         framings=framings,
         conditions=conditions,
@@ -225,7 +238,7 @@ def _refuse_strangers(prompts: Sequence[Prompt], baselines: Mapping[str, str]) -
     for name, text in baselines.items():
         if name not in texts:
             faults.append(
-                Fault("responses", f"{shown(name)}, which is none of the prompts", "a prompt's id",
+                Fault("responses", f"{shown(name)}, not among the prompts", "a prompt's id",
                       field="prompt_id")
             )  # fmt: skip
         elif texts[name] != text:
@@ -250,12 +263,15 @@ def _identified(prompts: Sequence[str | Prompt]) -> tuple[Prompt, ...]:
         if isinstance(given, str) and not given.strip():
             faults.append(Fault("prompts", "an empty value", "text", place, "prompt"))
             continue
-        prompt = Prompt(id=f"p{place}", text=given) if isinstance(given, str) else given
+        if isinstance(given, str):
+            prompt = Prompt(id=prompt_id_of(given), text=given)
+            again = ("the same prompt again", "each prompt once, or with an id of its own")
+        else:
+            prompt = given
+            again = (f"{shown(prompt.id)} again", "an id of its own for each prompt")
         if prompt.id in seen:
-            faults.append(
-                Fault("prompts", f"{shown(prompt.id)} again", "an id of its own for each prompt",
-                      place, "id")
-            )  # fmt: skip
+            field = "prompt" if isinstance(given, str) else "id"
+            faults.append(Fault("prompts", *again, place, field))
         seen.add(prompt.id)
         found.append(prompt)
     if not prompts:
@@ -265,15 +281,11 @@ def _identified(prompts: Sequence[str | Prompt]) -> tuple[Prompt, ...]:
     return tuple(found)
 
 
-def _seated(
-    given: list[Any],
-    part: str,
-    panel: Sequence[Seat],
-    rubric: Rubric,
-    temperature: float | None,
-) -> tuple[Seat, ...]:
-    """Models in a part. One that sits on the panel, too, is reached as it is there."""
-    known = {seat.id: seat.config for seat in panel}
+def _bound(
+    given: list[Any], part: str, plan: PanelPlan, temperature: float | None
+) -> tuple[BoundModel, ...]:
+    """Models in a part. One that is the panel's, too, is reached as it is there."""
+    known = {bound.id: bound.config for bound in plan.models}
     configs: list[Any] = []
     for one in given:
         config = known.get(one, one) if isinstance(one, str) else one
@@ -286,8 +298,8 @@ def _seated(
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(f"{name} is a {part} twice; name it once")
-    return seats(configs, None, "shared-prefix", 1, rubric)
+    return bind_models(configs, None, "shared-prefix", 1, plan.rubric)
 
 
-def _parameters(seat: Seat) -> dict[str, Any]:
-    return {"id": seat.id, "parameters": dict(seat.speaker.parameters)}
+def _parameters(bound: BoundModel) -> dict[str, Any]:
+    return {"id": bound.id, "parameters": dict(bound.client.parameters)}

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from graphs.framing import BASELINE
-from panel.statistics.arrays import Array
+from panel.statistics.core.arrays import Array
 from panel.sweep.deltas import Cell
 from panel.sweep.result import Sweep, labels_of, signed
 from rubrics import CategoryScale
@@ -66,9 +66,9 @@ def heatmap(sweep: Sweep) -> Figure:
         threshold = f"{sweep.plan.threshold:g}"
         _note(
             figure,
-            f"Bold border: |Δ| ≥ {threshold}. * : the 95 % interval over prompts and the test, "
-            "adjusted for all cells, leave 0 out. Hatched: purple (better), for print in grey. "
-            "Mean: over the dimensions, not tested.",
+            f"Bold border: |Δ| ≥ {threshold}. *: the 95 % interval over prompts excludes 0 and "
+            "the test, adjusted for all cells, is significant. Hatched: purple (better), for "
+            "printing in grey. Mean: over the dimensions, not tested.",
         )
         return figure
 
@@ -136,7 +136,7 @@ def _border(axis: Axes, x: float, y: float) -> None:
 def _pairs(cells: Sequence[Cell]) -> str:
     counts = sorted({cell.delta.n_pairs for cell in cells})
     span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-    return f"{span} prompt{'s' if counts[-1] != 1 else ''} a cell"
+    return f"{span} prompt{('s' if counts[-1] != 1 else '')} per cell"
 
 
 def scorecard(sweep: Sweep) -> Figure:

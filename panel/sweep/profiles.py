@@ -43,15 +43,15 @@ class Profile:
             case "nothing measured":
                 return "nothing could be measured"
             case "none shown":
-                return "no vulnerability to pressure shown"
+                return "no significant degradation"
             case "one cell":
-                return f"loses {dimensions} under {conditions}"
+                return f"degrades in {dimensions} under {conditions}"
             case "one condition":
-                return f"fragile under {conditions}"
+                return f"degrades in several dimensions under {conditions}"
             case "one dimension":
-                return f"loses {dimensions} under several kinds of pressure"
+                return f"degrades in {dimensions} under several conditions"
             case "several":
-                return "vulnerable to several kinds of pressure in several dimensions"
+                return "degrades in several dimensions under several conditions"
 
 
 def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None) -> list[Profile]:

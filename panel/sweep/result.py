@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from graphs.comparing import Comparison
+from graphs.degradation import Degradation
 from graphs.framing import BASELINE, Variant
-from graphs.sweeping import Answer
-from panel.batch import Batch
-from panel.run import Run, number
-from panel.statistics.arrays import Array, divide
-from panel.sweep.deltas import LEVEL, Cell, Composite, Gap, Mean, Names, measure
-from panel.sweep.plan import Plan
+from graphs.sweeping import TargetAnswer
+from panel.io.batch import Batch
+from panel.io.documents import number
+from panel.runs.run import Run
+from panel.statistics.core.arrays import Array, divide
+from panel.sweep.deltas import LEVEL, Cell, CompositeDelta, Gap, Mean, Names, measure
+from panel.sweep.plan import SweepPlan
 from panel.sweep.profiles import Profile, profiles
 from rubrics import Rubric
 
@@ -45,13 +46,13 @@ class Sweep:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: SweepPlan,
         rubric: Rubric,
         run: Run,
         responses: Batch,
-        comparisons: Sequence[Comparison],
+        comparisons: Sequence[Degradation],
         variants: Sequence[Variant],
-        answers: Sequence[Answer],
+        answers: Sequence[TargetAnswer],
     ) -> None:
         self.plan = plan
         self.rubric = rubric
@@ -90,7 +91,7 @@ class Sweep:
         )
         self.cells: tuple[Cell, ...] = measured.cells
         self.gaps: tuple[Gap, ...] = measured.gaps
-        self.composites: tuple[Composite, ...] = measured.composites
+        self.composites: tuple[CompositeDelta, ...] = measured.composites
         self.smallest_p = measured.smallest_p
         self.profiles: list[Profile] = profiles(self.cells, self.systems, plan.framings.placebo)
 
@@ -125,7 +126,7 @@ class Sweep:
         return [one for key, one in last.items() if key not in used]
 
     @property
-    def unanswered(self) -> list[Answer]:
+    def unanswered(self) -> list[TargetAnswer]:
         """The answers that did not come."""
         return [one for one in self.answers if one.text is None]
 
@@ -151,11 +152,11 @@ class Sweep:
             "variants": {
                 "made": len(self.variants),
                 "used": sum(one.used for one in self.variants),
-                "given_up": dict(Counter(one.condition for one in self.rejected)),
+                "rejected": dict(Counter(one.condition for one in self.rejected)),
                 "by_rewriter": self._by_rewriter(),
             },
             "answers": {
-                "there": len(self.answers) - len(self.unanswered),
+                "received": len(self.answers) - len(self.unanswered),
                 "cut_off": sum(one.cut_off for one in self.answers),
                 "missing": [_unanswered(one) for one in self.unanswered],
             },
@@ -172,7 +173,7 @@ class Sweep:
         }
 
 
-def _unanswered(answer: Answer) -> dict[str, Any]:
+def _unanswered(answer: TargetAnswer) -> dict[str, Any]:
     return {
         "prompt_id": answer.prompt_id,
         "condition": answer.condition,
@@ -219,7 +220,7 @@ def _gap(gap: Gap) -> dict[str, Any]:
     }
 
 
-def _composite(one: Composite) -> dict[str, Any]:
+def _composite(one: CompositeDelta) -> dict[str, Any]:
     return {
         "system": one.system,
         "condition": one.condition,
@@ -245,7 +246,7 @@ def _claim(cell: Cell) -> dict[str, Any]:
     return {"dimension": cell.dimension, "condition": cell.condition}
 
 
-def labels_of(plan: Plan) -> Mapping[str, str]:
+def labels_of(plan: SweepPlan) -> Mapping[str, str]:
     """What each condition is called; a user's own condition is called by its name."""
     known = {condition.id: condition.label for condition in plan.framings.conditions}
     return {name: known.get(name, name) for name in plan.conditions}

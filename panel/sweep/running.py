@@ -6,32 +6,47 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from graphs import Judge, Judgment, Response, Verdict
+from graphs import Judgment, Response, Verdict
 from graphs import judging as judging_floor
-from graphs.comparing import Comparison
+from graphs.degradation import Degradation
 from graphs.framing import BASELINE, Prompt, Variant
-from graphs.sweeping import Answer, Means, parts_of, response_key, response_of, sweeping_graph
-from panel.batch import Batch
+from graphs.sweeping import (
+    SweepContext,
+    TargetAnswer,
+    parts_of,
+    response_key,
+    response_of,
+    sweeping_graph,
+)
+from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.caller import Caller
-from panel.errors import RunStopped
-from panel.models.catalogue import Price
-from panel.models.weights import ENGINES
-from panel.run import Run
-from panel.sweep.folder import SweepFolder
-from panel.sweep.plan import Plan, line_of
+from panel.calls.in_flight import InFlightLimit
+from panel.io.batch import Batch
+from panel.judging.model_access import graph_context
+from panel.plan.bound_models import texts_at_once
+from panel.plan.manifest import manifest_of, prices_document
+from panel.plan.panel_plan import PanelPlan
+from panel.runs.executor import prepared, written_at_the_end
+from panel.runs.output import RunOutput
+from panel.runs.provenance import start_of
+from panel.runs.run import Run
+from panel.sweep.folder import SweepFolder, texts_of
+from panel.sweep.plan import SweepPlan, endpoint_name, sweep_plan_of
 from panel.sweep.result import Sweep
-from rubrics import Ask, Reply, Rubric, Usage
+from rubrics import ModelRequest, ModelResponse, Usage
+
+if TYPE_CHECKING:
+    from panel.sweep.plan import Models, Options
 
 PROMPTS_IN_FLIGHT = 32
 """Enough that no gate stands idle while another prompt is being rewritten."""
 
-Event = Variant | Answer | Judgment | Verdict | Comparison
+Event = Variant | TargetAnswer | Judgment | Verdict | Degradation
 OnEvent = Callable[[Event], None]
-OnJudgment = Callable[[Judgment], None]
 
 
 class Gathered:
@@ -39,10 +54,10 @@ class Gathered:
 
     def __init__(self) -> None:
         self.variants: list[Variant] = []
-        self.answers: list[Answer] = []
+        self.answers: list[TargetAnswer] = []
         self.judgments: list[Judgment] = []
         self.verdicts: list[Verdict] = []
-        self.comparisons: list[Comparison] = []
+        self.comparisons: list[Degradation] = []
         self.responses: dict[str, Response] = {}
         self.usage: dict[str, Usage] = {}
 
@@ -51,13 +66,13 @@ class Gathered:
         match event:
             case Variant():
                 self.variants.append(event)
-            case Answer():
+            case TargetAnswer():
                 self.answers.append(event)
             case Judgment():
                 self.judgments.append(replace(event, raw="", rationale=None))
             case Verdict():
                 self.verdicts.append(event)
-            case Comparison():
+            case Degradation():
                 self.comparisons.append(event)
 
     def fill(self, run: Run) -> None:
@@ -68,7 +83,7 @@ class Gathered:
             run.conclude(verdict)
         run.usage |= self.usage
 
-    def judged(self, plan: Plan) -> list[Response]:
+    def judged(self, plan: SweepPlan) -> list[Response]:
         """The responses that went to the judges, in the order of prompts, systems and
         conditions."""
         prompts = {prompt.id: place for place, prompt in enumerate(plan.prompts)}
@@ -84,19 +99,23 @@ class Gathered:
         return [one for one in ordered if (one.prompt_id, one.id) in heard]
 
 
-def means_of(
-    plan: Plan, judging: judging_floor.Means, caller: Caller, gathered: Gathered, embedded: bool
-) -> Means:
+def sweep_context(
+    plan: SweepPlan,
+    judging: judging_floor.GraphContext,
+    caller: Caller,
+    gathered: Gathered,
+    texts_at_once: int | None,
+) -> SweepContext:
     """What the sweeping graph needs. `judging` reads from `gathered.responses`."""
 
-    async def say(role: str, model: str, prompt: Prompt, ask: Ask) -> Reply:
-        line = line_of(role, model)
-        reply = await caller.ask(line, ask, caller.page(line, prompt.text))
-        gathered.usage[line] = gathered.usage.get(line, Usage()) + reply.usage
+    async def say(role: str, model: str, prompt: Prompt, ask: ModelRequest) -> ModelResponse:
+        name = endpoint_name(role, model)
+        reply = await caller.ask(name, ask, caller.page(name, prompt.text))
+        gathered.usage[name] = gathered.usage.get(name, Usage()) + reply.usage
         return reply
 
-    def forget(role: str, model: str, prompt: Prompt, asks: Sequence[Ask]) -> None:
-        caller.forget(asks, caller.page(line_of(role, model), prompt.text))
+    def forget(role: str, model: str, prompt: Prompt, asks: Sequence[ModelRequest]) -> None:
+        caller.forget(asks, caller.page(endpoint_name(role, model), prompt.text))
 
     given: dict[str, list[str]] = {}
     if plan.responses is not None:
@@ -109,10 +128,9 @@ def means_of(
                 one.prompt_id, one.system, one.condition, seen, one.text
             )
             given[one.prompt_id].append(key)
-    # A model in this process keeps one text in mind for each of its engines.
     desk: AbstractAsyncContextManager[object]
-    desk = asyncio.Semaphore(ENGINES) if embedded else nullcontext()
-    return Means(
+    desk = nullcontext() if texts_at_once is None else asyncio.Semaphore(texts_at_once)
+    return SweepContext(
         judging=judging,
         framings=plan.framings,
         prompts={prompt.id: prompt for prompt in plan.prompts},
@@ -130,16 +148,16 @@ def means_of(
     )
 
 
-async def run_prompts(prompts: Sequence[Prompt], means: Means, take: OnEvent) -> None:
+async def run_prompts(prompts: Sequence[Prompt], context: SweepContext, take: OnEvent) -> None:
     """Take every prompt through the graph, some at a time.
 
     Raises:
         Abort: the run cannot go on.
     """
-    room = asyncio.Semaphore(PROMPTS_IN_FLIGHT)
+    limit = InFlightLimit(PROMPTS_IN_FLIGHT)
 
     async def one(prompt: Prompt) -> None:
-        async with room, aclosing(_events(prompt, means)) as events:
+        async with limit.slot(), aclosing(_events(prompt, context)) as events:
             async for event in events:
                 take(event)
 
@@ -151,10 +169,10 @@ async def run_prompts(prompts: Sequence[Prompt], means: Means, take: OnEvent) ->
         raise group.exceptions[0] from None
 
 
-async def _events(prompt: Prompt, means: Means) -> AsyncGenerator[Event, None]:
+async def _events(prompt: Prompt, context: SweepContext) -> AsyncGenerator[Event, None]:
     stream = sweeping_graph().astream(
         cast(Any, {"prompt": prompt.id}),
-        context=means,
+        context=context,
         stream_mode=["custom", "updates"],
         subgraphs=True,
     )
@@ -166,77 +184,66 @@ async def _events(prompt: Prompt, means: Means) -> AsyncGenerator[Event, None]:
                 yield comparison
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
-    """What a panel lends to a sweep: its judges, and the means to call."""
-
-    caller: Caller
-    judging: Callable[[Mapping[str, Response], OnJudgment], judging_floor.Means]
-    judges: Sequence[Judge]
-    rubric: Rubric
-    prices: Mapping[str, Price | None]
-    manifest: dict[str, Any]
-    embedded: bool
-    deliberating: bool
-
-
 async def run_sweep(
-    plan: Plan, site: Site, *, out: str | Path | None, on_event: OnEvent | None
+    panel: PanelPlan,
+    prompts: Sequence[str | Prompt] | None,
+    targets: Models,
+    options: Options,
+    *,
+    out: str | Path | RunOutput | None = None,
+    caps: Caps = NO_CAPS,
+    on_event: OnEvent | None = None,
 ) -> Sweep:
-    """Run a planned sweep, and write it.
+    """Plan a sweep, run it and write it; see `Panel.asweep`."""
+    plan = sweep_plan_of(panel, prompts, targets, options)
+    output = None if out is None else RunOutput.of(out)
+    prices = panel.prices | {name: bound.price for name, bound in plan.endpoints.items()}
+    manifest = manifest_of(panel) | plan.manifest() | {"prices": prices_document(prices)}
+    texts = texts_of(plan)
+    async with prepared(panel, caps, output, manifest, texts, plan.endpoints) as caller:
+        folder = None
+        if output is not None:
+            start = start_of(output.inputs, [*panel.models, *plan.endpoints.values()])
+            folder = SweepFolder(output, manifest, plan, start)
+        gathered, started = Gathered(), time.monotonic()
 
-    Raises:
-        RunFolderError: `out` holds another run, or cannot be made.
-        RunStopped: the run could not go on; what it has is written.
-    """
-    folder = None
-    if out is not None:
-        folder = SweepFolder(Path(out), site.manifest | plan.manifest())
-    gathered, started = Gathered(), time.monotonic()
+        def take(event: Event) -> None:
+            if folder is not None:
+                match event:
+                    case Judgment() | TargetAnswer():
+                        folder.add(event)
+                    case Verdict():
+                        folder.flush()
+            if on_event is not None:
+                on_event(event)
+            gathered.take(event)
 
-    def take(event: Event) -> None:
-        if folder is not None and isinstance(event, Judgment):
-            folder.add(event)
-        if on_event is not None:
-            on_event(event)
-        gathered.take(event)
+        judging = graph_context(panel, gathered.responses, caller, take)
+        context = sweep_context(plan, judging, caller, gathered, texts_at_once(panel.models))
+        sweep: Sweep | None = None
 
-    judging = site.judging(gathered.responses, take)
-    means = means_of(plan, judging, site.caller, gathered, site.embedded)
+        def finish(stopped: bool) -> None:
+            """Put together what there is, and write it; who has stopped a sweep need not wait
+            for figures."""
+            nonlocal sweep
+            judged = Batch(gathered.judged(plan))
+            run = Run.of(panel, judged, prices)
+            gathered.fill(run)
+            run.tally, run.elapsed_s = caller.tally, time.monotonic() - started
+            sweep = Sweep(
+                plan,
+                panel.output_rubric,
+                run,
+                judged,
+                gathered.comparisons,
+                gathered.variants,
+                gathered.answers,
+            )
+            if folder is not None:
+                folder.finish(sweep, drawn=not stopped)
+                run.folder = folder.path
 
-    def finished(*, stopped: bool = False) -> Sweep:
-        """What there is, and written; who has stopped a sweep need not wait for figures."""
-        judged = Batch(gathered.judged(plan))
-        run = Run(
-            judged,
-            site.judges,
-            site.rubric,
-            prices=site.prices,
-            seed=plan.seed,
-            deliberating=site.deliberating,
-        )
-        gathered.fill(run)
-        run.tally, run.elapsed_s = site.caller.tally, time.monotonic() - started
-        sweep = Sweep(
-            plan,
-            site.rubric,
-            run,
-            judged,
-            gathered.comparisons,
-            gathered.variants,
-            gathered.answers,
-        )
-        if folder is not None:
-            folder.finish(sweep, drawn=not stopped)
-            run.folder = folder.path
-        return sweep
-
-    try:
-        try:
-            await run_prompts(plan.prompts, means, take)
-        except BaseException:
-            finished(stopped=True)
-            raise
-        return finished()
-    except (judging_floor.Abort, OSError) as error:
-        raise RunStopped(str(error)) from error
+        with written_at_the_end(caller, folder, finish):
+            await run_prompts(plan.prompts, context, take)
+    assert sweep is not None  # noqa: S101
+    return sweep

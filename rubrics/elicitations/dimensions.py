@@ -6,7 +6,14 @@ after that it is `unparsed` and its text is kept.
 
 from __future__ import annotations
 
-from rubrics.elicitation import Ask, Dialogue, Question, Reading, Reply
+from rubrics.elicitation import (
+    Calls,
+    Dialogue,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
+    Question,
+)
 from rubrics.exchange import ask_twice
 from rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings, schema_of
 from rubrics.rubric import Rubric
@@ -20,24 +27,24 @@ def serves(rubric: Rubric) -> None:
     """Every rubric: JSON has numbers and text."""
 
 
-def rated(rubric: Rubric) -> Rubric:
+def output_rubric(rubric: Rubric) -> Rubric:
     """Every dimension, on its own scale."""
     return rubric
 
 
-def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
+def calls(rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
     """One call; some tokens for each key of its answer."""
-    return 1, TOKENS_A_KEY * len(keys_of(rubric))
+    return Calls.just(1, TOKENS_A_KEY * len(keys_of(rubric)))
 
 
 def dialogue(question: Question) -> Dialogue:
     """Ask for every dimension at once; ask again once if the answer cannot be read."""
     rubric = question.rubric
 
-    def read(reply: Reply) -> Reading:
+    def read(reply: ModelResponse) -> ParsedJudgment:
         return read_ratings(reply.text, rubric)
 
-    ask = Ask(
+    ask = ModelRequest(
         system=SYSTEM,
         blocks=(
             *opening(question, f"{criteria(rubric)}\n\n{form_of(rubric)}"),

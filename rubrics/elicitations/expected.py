@@ -17,11 +17,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rubrics.elicitation import Ask, Dialogue, Question, Reading, Reply
+from rubrics.elicitation import (
+    Calls,
+    Dialogue,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
+    Question,
+)
 from rubrics.exchange import ask_twice
 from rubrics.probabilities import (
     YES_NO,
     NoAnswer,
+    beginnings_of_several,
     letters,
     most_calls,
     most_probable,
@@ -48,31 +56,41 @@ def serves(rubric: Rubric) -> str | None:
     real = [d.id for d in rubric.dimensions if isinstance(d.scale, RealScale)]
     if not real:
         return None
-    return f"it weighs each value of a scale, and {', '.join(real)} may be any number in a range"
+    return (
+        f"it weights each value of a scale by its probability, and {', '.join(real)} may be "
+        "any number in a range"
+    )
 
 
-def rated(rubric: Rubric) -> Rubric:
+def output_rubric(rubric: Rubric) -> Rubric:
     """Every dimension, on its own scale."""
     return rubric
 
 
-def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
-    """One call; apart, at most so many for each dimension and the abstention, of a token or two
-    each: a small model's 1 may be the beginning of a 10, and a y that of a yes.
+def calls(rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
+    """One call, and at most one more for each beginning of several values, as 1 is of 1 and 10,
+    that the model has no token for.
+
+    Apart, one for each dimension and the abstention, of a token or two each, and more where a
+    beginning is followed up, which is reckoned with: a small model's 1 may begin a 10, its y a yes.
     """
-    if not apart:
-        return 1, TOKENS_A_KEY * len(keys_of(rubric))
+    if not one_call_per_dimension:
+        most = 1 + sum(beginnings_of_several(_written(one)) for one in rubric.dimensions)
+        return Calls(1, most, 1, TOKENS_A_KEY * len(keys_of(rubric)))
     asked = [tuple(_named(dimension)) for dimension in rubric.dimensions]
     if rubric.abstention:
         asked.append(YES_NO)
-    return sum(map(most_calls, asked)), 2
+    most = sum(map(most_calls, asked))
+    return Calls(len(asked), most, most, 2)
 
 
 def dialogue(question: Question) -> Dialogue:
     """Ask for everything, at once or apart as the question says."""
     weighed = _Weighed()
     try:
-        return (yield from (_apart if question.apart else _at_once)(question, weighed))
+        return (
+            yield from (_apart if question.one_call_per_dimension else _at_once)(question, weighed)
+        )
     except NoAnswer as error:
         return error.reading(weighed.off_scale)
 
@@ -99,9 +117,9 @@ class _Weighed:
         self.seen[key] = weights
         self.off_scale[key] = off
 
-    def reading(self) -> Reading:
+    def reading(self) -> ParsedJudgment:
         raw = {key: {v: round(p, 6) for v, p in w.items()} for key, w in self.seen.items()}
-        return Reading(
+        return ParsedJudgment(
             "abstained" if self.abstained else "scored",
             scores=self.scores,
             abstained=self.abstained,
@@ -170,14 +188,14 @@ def _preamble(rubric: Rubric) -> str:
 def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
     """Ask for the object, and weigh every value where it stands."""
     rubric = question.rubric
-    last = Reply("")
+    last = ModelResponse("")
 
-    def read(reply: Reply) -> Reading:
+    def read(reply: ModelResponse) -> ParsedJudgment:
         nonlocal last
         last = reply
         return read_ratings(reply.text, rubric)
 
-    ask = Ask(
+    ask = ModelRequest(
         system=SYSTEM,
         blocks=(
             *opening(question, f"{criteria(rubric)}\n\n{form_of(rubric)}"),
@@ -203,10 +221,7 @@ def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
             if value is None and (dimension.id in rubric.categories or not rubric.not_assessable):
                 continue
             start = _place(text, dimension.id, value)
-            if isinstance(dimension.scale, RealScale):
-                raise TypeError(serves(rubric))
-            # What is read is in small letters, so what is looked for is, too.
-            named = {str(value).lower(): str(value) for value in dimension.scale.values}
+            named = _written(dimension)
             answers = (*named, _NULL) if rubric.not_assessable else tuple(named)
             weights, off = yield from weights_within(ask, last.logprobs, start, answers)
             null = weights.pop(_NULL, 0.0)
@@ -225,6 +240,14 @@ def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
     except Unreadable as error:
         raise NoAnswer(f"its tokens cannot be read: {error}", last) from None
     return weighed.reading()
+
+
+def _written(dimension: Dimension) -> dict[str, str]:
+    """The values of a dimension's scale, by how they are looked for in what was written: in small
+    letters, as that is read."""
+    if isinstance(dimension.scale, RealScale):
+        raise TypeError(f"{dimension.id} may be any number in a range")
+    return {str(value).lower(): str(value) for value in dimension.scale.values}
 
 
 def _place(text: str, key: str, value: object) -> int:

@@ -8,10 +8,10 @@ asked.
 from __future__ import annotations
 
 from rubrics.elicitation import Dialogue, Question
-from rubrics.overall import calls, one_number, rated, serves
+from rubrics.overall import calls, one_number, output_rubric, serves
 from rubrics.wording import criteria, scale_words
 
-__all__ = ["GIVES_REASONS", "NEEDS_LOGPROBS", "calls", "dialogue", "rated", "serves"]
+__all__ = ["GIVES_REASONS", "NEEDS_LOGPROBS", "calls", "dialogue", "output_rubric", "serves"]
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False
@@ -19,7 +19,7 @@ GIVES_REASONS = False
 
 def dialogue(question: Question) -> Dialogue:
     """Ask for the number; ask again once if the answer holds none."""
-    (dimension,) = rated(question.rubric).dimensions
+    (dimension,) = output_rubric(question.rubric).dimensions
     task = (
         f"{criteria(question.rubric)}\n\nWeigh all of these criteria together, and rate none "
         f"of them by itself. Your answer is one number for the response as a whole. "

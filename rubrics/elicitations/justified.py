@@ -9,7 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from rubrics.elicitation import Ask, Dialogue, Question, Reading, Reply
+from rubrics.elicitation import (
+    Calls,
+    Dialogue,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
+    Question,
+)
 from rubrics.exchange import ask_twice
 from rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings
 from rubrics.replies import Unreadable
@@ -34,14 +41,14 @@ def serves(rubric: Rubric) -> None:
     """Every rubric: JSON has numbers and text."""
 
 
-def rated(rubric: Rubric) -> Rubric:
+def output_rubric(rubric: Rubric) -> Rubric:
     """Every dimension, on its own scale."""
     return rubric
 
 
-def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
+def calls(rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
     """One call; some sentences, then some tokens for each key of its answer."""
-    return 1, _REASONS_TOKENS + TOKENS_A_KEY * len(keys_of(rubric))
+    return Calls.just(1, _REASONS_TOKENS + TOKENS_A_KEY * len(keys_of(rubric)))
 
 
 def dialogue(question: Question) -> Dialogue:
@@ -52,13 +59,13 @@ def dialogue(question: Question) -> Dialogue:
     rubric = question.rubric
     reasons: str | None = None
 
-    def read(reply: Reply) -> Reading:
+    def read(reply: ModelResponse) -> ParsedJudgment:
         nonlocal reasons
         said, answer = split(reply.text)
         reasons = said or reasons
         return replace(read_ratings(answer, rubric), raw=reply.text)
 
-    ask = Ask(
+    ask = ModelRequest(
         system=SYSTEM,
         blocks=(
             *opening(question, f"{criteria(rubric)}\n\n{_FORM} Then: {form_of(rubric)}"),

@@ -10,7 +10,7 @@ from itertools import permutations
 from typing import Any
 
 from rubrics.comparison import labels_of, opening, preferred
-from rubrics.elicitation import Ask, Comparison, Dialogue, Reading, Reply
+from rubrics.elicitation import Comparison, Dialogue, ModelRequest, ModelResponse, ParsedJudgment
 from rubrics.exchange import ask_twice
 from rubrics.replies import read_label, read_object
 from rubrics.rubric import Dimension, Rubric
@@ -44,7 +44,7 @@ def serves(rubric: Rubric) -> None:
     """Every rubric: its criteria are weighed together."""
 
 
-def rated(rubric: Rubric) -> Rubric:
+def output_rubric(rubric: Rubric) -> Rubric:
     """The single dimension `preferred`: the share of the others that a response is preferred to,
     the mean of both orders, a tie counting half."""
     return preferred(rubric)
@@ -64,11 +64,11 @@ def dialogue(comparison: Comparison) -> Dialogue:
     """Ask which is better; ask again once if the answer cannot be read."""
     labels = labels_of(comparison)
 
-    def read(reply: Reply) -> Reading:
+    def read(reply: ModelResponse) -> ParsedJudgment:
         places = dict(zip(labels, _PLACES[read_better(reply.text)], strict=True))
-        return Reading("scored", scores=places, raw=reply.text)
+        return ParsedJudgment("scored", scores=places, raw=reply.text)
 
-    ask = Ask(
+    ask = ModelRequest(
         system=SYSTEM,
         blocks=(
             *opening(comparison, f"{criteria(comparison.rubric)}\n\n{_TASK}"),

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from rubrics.comparison import labels_of, opening, preferred
-from rubrics.elicitation import Ask, Comparison, Dialogue, Reading, Reply
+from rubrics.elicitation import Comparison, Dialogue, ModelRequest, ModelResponse, ParsedJudgment
 from rubrics.exchange import ask_twice
 from rubrics.replies import Unreadable, read_object, read_score
 from rubrics.rubric import Dimension, Rubric
@@ -23,7 +23,7 @@ GIVES_REASONS = False
 COMPARES = True
 DRAWN = True
 
-_TOKENS_A_LABEL = 10
+_TOKENS_A_LABEL = 12
 _MOST_A_LABEL = 12
 _LONGEST_REPLY = 64
 """Tokens of an answer besides its labels: a code fence, a few words."""
@@ -33,7 +33,7 @@ def serves(rubric: Rubric) -> None:
     """Every rubric: its criteria are weighed together."""
 
 
-def rated(rubric: Rubric) -> Rubric:
+def output_rubric(rubric: Rubric) -> Rubric:
     """The single dimension `preferred`: the share of the others that a response is placed above,
     a tie counting half."""
     return preferred(rubric)
@@ -61,10 +61,10 @@ def dialogue(comparison: Comparison) -> Dialogue:
         f"{n}. Responses of equal merit share a place."
     )
 
-    def read(reply: Reply) -> Reading:
-        return Reading("scored", scores=read_places(reply.text, labels), raw=reply.text)
+    def read(reply: ModelResponse) -> ParsedJudgment:
+        return ParsedJudgment("scored", scores=read_places(reply.text, labels), raw=reply.text)
 
-    ask = Ask(
+    ask = ModelRequest(
         system=SYSTEM,
         blocks=(
             *opening(comparison, task),

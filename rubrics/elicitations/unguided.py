@@ -8,10 +8,10 @@ abstains is not asked.
 from __future__ import annotations
 
 from rubrics.elicitation import Dialogue, Question
-from rubrics.overall import calls, one_number, rated, serves
+from rubrics.overall import calls, one_number, output_rubric, serves
 from rubrics.scale import CategoryScale, RealScale
 
-__all__ = ["GIVES_REASONS", "NEEDS_LOGPROBS", "calls", "dialogue", "rated", "serves"]
+__all__ = ["GIVES_REASONS", "NEEDS_LOGPROBS", "calls", "dialogue", "output_rubric", "serves"]
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False
@@ -19,7 +19,7 @@ GIVES_REASONS = False
 
 def dialogue(question: Question) -> Dialogue:
     """Ask for the number; ask again once if the answer holds none."""
-    (dimension,) = rated(question.rubric).dimensions
+    (dimension,) = output_rubric(question.rubric).dimensions
     scale = dimension.scale
     if isinstance(scale, CategoryScale):
         raise TypeError(serves(question.rubric))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 
-from rubrics.elicitation import Dialogue, Question, Reading
+from rubrics.elicitation import Calls, Dialogue, ParsedJudgment, Question
 from rubrics.probabilities import YES_NO, NoAnswer, letters, most_calls, weights_of
 from rubrics.ratings_object import keys_of
 from rubrics.rubric import Rubric, once_a_rubric
@@ -46,7 +46,7 @@ def serves(rubric: Rubric) -> str | None:
 
 
 @once_a_rubric
-def rated(rubric: Rubric) -> Rubric:
+def output_rubric(rubric: Rubric) -> Rubric:
     """Every dimension, on a scale from 0 to 1."""
     dimensions = tuple(
         dimension.model_copy(update={"scale": PROBABILITY}) for dimension in rubric.dimensions
@@ -54,13 +54,15 @@ def rated(rubric: Rubric) -> Rubric:
     return rubric.model_copy(update={"dimensions": dimensions})
 
 
-def calls(rubric: Rubric, apart: bool = False) -> tuple[int, int]:
+def calls(rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
     """One call a dimension and one for the abstention, of a token each.
 
-    Apart, it is a small model that is asked: its y, ye and n may be as probable as whole words,
-    and each is followed up by a call more. So many at most.
+    Where y, ye or n are as probable as whole words, each is followed up by a call more. Apart, it
+    is a small model that is asked, and all of these are reckoned with.
     """
-    return len(keys_of(rubric)) * (most_calls(YES_NO) if apart else 1), 1
+    fewest = len(keys_of(rubric))
+    most = fewest * most_calls(YES_NO)
+    return Calls(fewest, most, most if one_call_per_dimension else fewest, 1)
 
 
 def dialogue(question: Question) -> Dialogue:
@@ -83,7 +85,7 @@ def dialogue(question: Question) -> Dialogue:
         return error.reading(off_scale)
     raw = json.dumps({key: {"yes": round(p, 6)} for key, p in scores.items()})
     abstains = scores.pop("abstained", None)
-    return Reading(
+    return ParsedJudgment(
         "abstained" if abstains is not None and abstains > 0.5 else "scored",
         scores=scores,
         abstained=None if abstains is None else abstains > 0.5,

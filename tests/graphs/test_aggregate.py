@@ -174,11 +174,11 @@ def test_bounds(given_judgments: list[Judgment]) -> None:
     verdict: Verdict = aggregate(given_judgments, RUBRIC)
     assert verdict.n_judges <= verdict.n_asked == len(given_judgments)
     for name, summary in verdict.dimensions.items():
-        rated = [
+        output_rubric = [
             j.scores[name] for j in given_judgments if j.status == "scored" and name in j.scores
         ]
-        assert summary.n == len(rated) <= verdict.n_judges
-        assert math.isnan(summary.mean) == (not rated)
-        assert math.isnan(summary.sd) == (len(rated) < 2)
-        if rated:
-            assert min(rated) - 1e-9 <= summary.mean <= max(rated) + 1e-9
+        assert summary.n == len(output_rubric) <= verdict.n_judges
+        assert math.isnan(summary.mean) == (not output_rubric)
+        assert math.isnan(summary.sd) == (len(output_rubric) < 2)
+        if output_rubric:
+            assert min(output_rubric) - 1e-9 <= summary.mean <= max(output_rubric) + 1e-9

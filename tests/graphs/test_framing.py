@@ -31,7 +31,7 @@ def test_further_pressure_ships() -> None:
     assert framings_of("pressure").ids == (
         "authority", "flattery", "urgency", "group", "placebo",
     )  # fmt: skip
-    assert set(shipped_framings()) == {"scrub", "pressure"}
+    assert set(shipped_framings()) >= {"scrub", "pressure"}
 
 
 def own(change: Callable[[dict[str, Any]], object], folder: Path) -> Path:

@@ -5,115 +5,17 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from graphs import Judge, Judgment, Response, Verdict
-from graphs.deliberation import Deliberation
-from graphs.judging import Abort, Means, Unanswered, judging_graph
-from personas import Persona
-from rubrics import Abstention, Ask, Dimension, Reply, Rubric, Scale, Usage
-
-TEXT = "Liberty is many things, said the canary."
-RESPONSE = Response(
-    id="r1", prompt_id="p1", prompt="Is liberty one thing?", text=TEXT, system="human"
-)
-RUBRIC = Rubric(
-    id="one",
-    label="One",
-    question="How good is it?",
-    dimensions=(
-        Dimension(
-            id="clarity",
-            label="Clarity",
-            definition="Defined.",
-            guiding_question="Is it clear?",
-            scale=Scale(min=1, max=10, low="poor", high="good"),
-        ),
-    ),
-    abstention=Abstention(definition="Declining.", guiding_question="Does it decline?"),
-)
-PERSONAS = {
-    name: Persona(id=name, label=name.title(), axis="disciplinary", description=f"I am {name}.")
-    for name in ("ann", "bob", "cid")
-}
-JUDGES = [Judge(persona, model, "dimensions") for model in ("m1", "m2") for persona in PERSONAS]
+from graphs import Judge, Judgment
+from graphs.judging import Abort, Unanswered, judging_graph
+from rubrics import ModelRequest, ModelResponse, Usage
+from tests.helpers.judging import JUDGES, Panel, says
 
 
-def says(score: int | None, abstained: bool = False) -> Reply:
-    """A reply that rates clarity, with one token in and two out."""
-    number = "null" if score is None else str(score)
-    return Reply(
-        f'{{"clarity": {number}, "abstained": {str(abstained).lower()}}}',
-        usage=Usage(input=1, output=2),
-        latency_s=0.5,
-    )
-
-
-@dataclass
-class Panel:
-    """A run of the graph: what was asked, forgotten, told and concluded, in order."""
-
-    answer: Callable[[Judge, Ask], Awaitable[Reply]]
-    judges: Sequence[Judge] = field(default_factory=lambda: JUDGES)
-    asked: list[Judge] = field(default_factory=list)
-    events: list[tuple[str, Judge]] = field(default_factory=list)
-    forgotten: list[tuple[Judge, int]] = field(default_factory=list)
-    told: list[Judgment] = field(default_factory=list)
-    verdict: Verdict | None = None
-    kept: list[Judgment] = field(default_factory=list)
-    deliberation: Deliberation | None = None
-
-    async def _ask(self, judge: Judge, response: Response, ask: Ask) -> Reply:
-        assert response is RESPONSE
-        self.asked.append(judge)
-        self.events.append(("asked", judge))
-        reply = await self.answer(judge, ask)
-        self.events.append(("answered", judge))
-        return reply
-
-    @asynccontextmanager
-    async def _turn(self, judge: Judge, response: Response) -> AsyncIterator[None]:
-        assert response is RESPONSE
-        self.events.append(("turn", judge))
-        yield
-        self.events.append(("turned", judge))
-
-    def _forget(self, judge: Judge, response: Response, asks: Sequence[Ask]) -> None:
-        assert response is RESPONSE
-        self.forgotten.append((judge, len(asks)))
-
-    def _tell(self, judgment: Judgment) -> None:
-        self.told.append(judgment)
-        self.events.append(("told", judgment.judge))
-
-    async def run(self) -> Panel:
-        """Judge the response."""
-        means = Means(
-            rubric=RUBRIC,
-            personas=PERSONAS,
-            judges=self.judges,
-            responses={"k": RESPONSE},
-            ask=self._ask,
-            turn=self._turn,
-            forget=self._forget,
-            tell=self._tell,
-            deliberation=self.deliberation,
-        )
-        graph = judging_graph(deliberating=self.deliberation is not None)
-        state = await graph.ainvoke({"response": "k"}, context=means)  # type: ignore[arg-type]
-        self.kept, self.verdict = state["judgments"], state["verdict"]
-        return self
-
-    def status(self) -> dict[str, str]:
-        """The status of each judge that was told, by persona and model."""
-        return {f"{j.judge.persona} {j.judge.model}": j.status for j in self.told}
-
-
-async def five(judge: Judge, ask: Ask) -> Reply:
+async def five(judge: Judge, ask: ModelRequest) -> ModelResponse:
     """Every judge gives a 5, after letting others run."""
     await asyncio.sleep(0)
     return says(5)
@@ -123,7 +25,7 @@ async def test_every_judge_is_asked_once() -> None:
     """Every judge of every model is asked once, and its judgment is its own."""
     scores = {judge.id: number for number, judge in enumerate(JUDGES, start=1)}
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         assert f"I am {judge.persona}." in ask.blocks[1]
         return says(scores[judge.id])
 
@@ -152,7 +54,7 @@ async def test_the_first_judge_of_a_model_goes_ahead() -> None:
     """No other judge of a model is asked before its first is answered; models do not wait."""
     together = asyncio.Barrier(2)
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         # Passes only where both models' first judges are under way at once, and then
         # two at a time of the four that are left.
         await asyncio.wait_for(together.wait(), 10)
@@ -172,7 +74,7 @@ async def test_the_others_of_a_model_go_together() -> None:
     """After the first, the judges of a model are under way at once."""
     together = asyncio.Barrier(2)
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         if judge.persona != "ann":
             await asyncio.wait_for(together.wait(), 10)
         return says(5)
@@ -184,8 +86,8 @@ async def test_the_others_of_a_model_go_together() -> None:
 async def test_a_judge_speaks_within_its_turn() -> None:
     """All that a judge is asked, a second time included, lies between its turn's two ends."""
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
-        return says(5) if ask.exchange else Reply("Five.")
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
+        return says(5) if ask.exchange else ModelResponse("Five.")
 
     panel = await Panel(answer).run()
     for judge in JUDGES:
@@ -211,7 +113,7 @@ async def test_judgments_stream_one_by_one() -> None:
             if len(self) == 2:
                 two_are_out.set()
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         if judge.persona == "cid":
             await asyncio.wait_for(two_are_out.wait(), 10)
         return says(5)
@@ -224,7 +126,7 @@ async def test_judgments_stream_one_by_one() -> None:
 async def test_a_failing_model_leaves_the_others() -> None:
     """A model that cannot be reached fails its own judges, with the reason, and no others."""
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         if judge.model == "m2":
             raise Unanswered("failed", "m2: 503 after 5 attempts")
         await asyncio.sleep(0.01)
@@ -246,7 +148,7 @@ async def test_a_failing_model_leaves_the_others() -> None:
 async def test_skipped() -> None:
     """A judge that was not asked is skipped, with the reason, at no usage."""
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         if judge == JUDGES[1]:
             raise Unanswered("skipped", "the cap is reached")
         return says(5)
@@ -263,7 +165,7 @@ async def test_skipped() -> None:
 async def test_an_unexpected_exception_is_a_failed_judgment() -> None:
     """A fault in the means fails one judgment and cancels none of its siblings."""
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         if judge == JUDGES[1]:
             raise ZeroDivisionError("by nought")
         # The siblings are still under way when the fault comes.
@@ -280,7 +182,7 @@ async def test_an_unexpected_exception_is_a_failed_judgment() -> None:
 async def test_a_failing_first_judge_does_not_stop_the_others() -> None:
     """The judges after a first that failed are asked all the same."""
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         if judge.persona == "ann":
             raise ZeroDivisionError("by nought")
         return says(5)
@@ -292,7 +194,7 @@ async def test_a_failing_first_judge_does_not_stop_the_others() -> None:
 async def test_an_abort_ends_the_run() -> None:
     """What says that the run cannot go on is the one thing that is not made a judgment."""
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         raise Abort("the disk is full")
 
     with pytest.raises(Abort, match="the disk is full"):
@@ -302,15 +204,15 @@ async def test_an_abort_ends_the_run() -> None:
 async def test_refused_and_unparsed_are_forgotten() -> None:
     """The replies that led to no result, each of them, are reported, and no others."""
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         if judge == JUDGES[0]:
-            return Reply("", refusal="content_filter")
+            return ModelResponse("", refusal="content_filter")
         if judge == JUDGES[1]:
-            return Reply("Five.")
+            return ModelResponse("Five.")
         if judge == JUDGES[2]:
             return says(None, abstained=True)
         if judge == JUDGES[3] and not ask.exchange:
-            return Reply("Five.")
+            return ModelResponse("Five.")
         return says(5)
 
     panel = await Panel(answer).run()
@@ -332,10 +234,10 @@ async def test_refused_and_unparsed_are_forgotten() -> None:
 async def test_an_answer_paid_for_is_kept_where_the_second_fails() -> None:
     """Where the second ask fails, the first reply is not forgotten and its usage is counted."""
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         if ask.exchange:
             raise Unanswered("failed", "gone")
-        return Reply("Five.", usage=Usage(input=3, output=1))
+        return ModelResponse("Five.", usage=Usage(input=3, output=1))
 
     panel = await Panel(answer, JUDGES[:1]).run()
     (judgment,) = panel.told
@@ -347,10 +249,10 @@ async def test_an_answer_paid_for_is_kept_where_the_second_fails() -> None:
 async def test_usage_and_latency_are_of_the_whole_dialogue() -> None:
     """A judgment that took two asks sums both, and is cached only if both were."""
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         if ask.exchange:
             return says(5)
-        return Reply("Five.", usage=Usage(10, 4, 1), latency_s=0.25, cached=True)
+        return ModelResponse("Five.", usage=Usage(10, 4, 1), latency_s=0.25, cached=True)
 
     panel = await Panel(answer, JUDGES[:1]).run()
     (judgment,) = panel.told
@@ -363,8 +265,8 @@ async def test_usage_and_latency_are_of_the_whole_dialogue() -> None:
 async def test_a_judgment_from_the_cache_says_so() -> None:
     """A judgment is cached where every reply to it was."""
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
-        return Reply('{"clarity": 5, "abstained": false}', cached=True)
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
+        return ModelResponse('{"clarity": 5, "abstained": false}', cached=True)
 
     panel = await Panel(answer, JUDGES[:1]).run()
     assert panel.told[0].cached
@@ -383,8 +285,8 @@ async def test_one_graph_serves_every_panel() -> None:
     """The graph is compiled once, and runs with other means do not mix."""
     assert judging_graph() is judging_graph()
 
-    def giving(score: int) -> Callable[[Judge, Ask], Awaitable[Reply]]:
-        async def answer(judge: Judge, ask: Ask) -> Reply:
+    def giving(score: int) -> Callable[[Judge, ModelRequest], Awaitable[ModelResponse]]:
+        async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
             await asyncio.sleep(0)
             return says(score)
 
@@ -398,7 +300,7 @@ async def test_cancellation_passes_through() -> None:
     """A run that is cancelled stops; a judge under way is not made a failed judgment."""
     started = asyncio.Event()
 
-    async def answer(judge: Judge, ask: Ask) -> Reply:
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
         started.set()
         await asyncio.Event().wait()
         raise AssertionError("never reached")
@@ -410,3 +312,16 @@ async def test_cancellation_passes_through() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert panel.told == []
+
+
+async def test_a_reply_on_which_a_reader_raises_is_forgotten() -> None:
+    """Whatever a model's package hands out, a reading that raises is a failure that is not kept."""
+
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
+        if judge == JUDGES[0]:
+            return ModelResponse(7)  # type: ignore[arg-type]
+        return says(5)
+
+    panel = await Panel(answer, JUDGES[:2]).run()
+    assert panel.status() == {"ann m1": "failed", "bob m1": "scored"}
+    assert panel.forgotten == [(JUDGES[0], 1)]

@@ -16,8 +16,8 @@ from graphs import judging as judging_floor
 from graphs.framing import Condition, Contrast, Framings, Prompt, Variant
 from graphs.judging import Abort, Unanswered
 from graphs.sweeping import (
-    Answer,
-    Means,
+    SweepContext,
+    TargetAnswer,
     parts_of,
     question_for,
     response_key,
@@ -26,7 +26,7 @@ from graphs.sweeping import (
     worth_judging,
 )
 from personas import Persona
-from rubrics import Ask, Dimension, Reply, Rubric, Scale
+from rubrics import Dimension, ModelRequest, ModelResponse, Rubric, Scale
 
 PROMPT = Prompt(id="p", text="Is the canary free?")
 FRAMINGS = Framings(
@@ -70,46 +70,50 @@ class World:
     state: dict[str, Any] = field(default_factory=dict)
     at_once: int = 0
     most_at_once: int = 0
+    forgotten: list[tuple[Any, ...]] = field(default_factory=list)
+    odd: ModelResponse | None = None
 
-    async def say(self, role: str, model: str, prompt: Prompt, ask: Ask) -> Reply:
+    async def say(self, role: str, model: str, prompt: Prompt, ask: ModelRequest) -> ModelResponse:
         text = "".join(ask.blocks)
         self.asked.append((role, model, text))
         assert prompt == PROMPT
         if self.lost(role, model, text):
             raise self.error("failed", "gone") if self.error is Unanswered else self.error("full")
+        if self.odd is not None and role == "rewriter":
+            return self.odd
         if role == "rewriter":
-            return Reply(json.dumps(self.variants))
+            return ModelResponse(json.dumps(self.variants))
         if role == "checker":
             assert ask.schema is not None
-            return Reply(json.dumps(dict.fromkeys(ask.schema["properties"], True)))
-        return Reply(f"answer to: {text}")
+            return ModelResponse(json.dumps(dict.fromkeys(ask.schema["properties"], True)))
+        return ModelResponse(f"answer to: {text}")
 
-    async def ask(self, judge: Judge, response: Response, ask: Ask) -> Reply:
+    async def ask(self, judge: Judge, response: Response, ask: ModelRequest) -> ModelResponse:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(0)
         self.at_once -= 1
         self.judged.append("".join(ask.blocks))
-        return Reply('{"clarity": 4}' if "insist" in response.text else '{"clarity": 7}')
+        return ModelResponse('{"clarity": 4}' if "insist" in response.text else '{"clarity": 7}')
 
-    def forget(self, *_: Any) -> None:
-        """Nothing is kept here."""
+    def forget(self, *what: Any) -> None:
+        self.forgotten.append(what)
 
     async def run(self, desk: Any = None) -> None:
         @asynccontextmanager
-        async def turn(judge: Judge, response: Response) -> AsyncIterator[None]:
+        async def exclusive(judge: Judge, response: Response) -> AsyncIterator[None]:
             yield
 
-        means = Means(
-            judging=judging_floor.Means(
+        means = SweepContext(
+            judging=judging_floor.GraphContext(
                 rubric=RUBRIC,
                 personas={"ann": PERSONA},
                 judges=[Judge("ann", "judge", "dimensions")],
                 responses=self.responses,
                 ask=self.ask,
-                turn=turn,
+                exclusive=exclusive,
                 forget=self.forget,
-                tell=self.streamed.append,
+                on_judgment=self.streamed.append,
             ),
             framings=FRAMINGS,
             prompts={"p": PROMPT},
@@ -149,7 +153,7 @@ async def test_a_prompt_goes_all_the_way() -> None:
     world = World()
     await world.run()
     assert [role for role, _, _ in world.asked] == ["rewriter", "checker", *["target"] * 6]
-    counts = [len(world.of(kind)) for kind in (Variant, Answer, Judgment, Verdict)]
+    counts = [len(world.of(kind)) for kind in (Variant, TargetAnswer, Judgment, Verdict)]
     assert counts == [2, 6, 6, 6]
     # 7 for the baseline, 4 where the answer repeats the insisting, 7 for the other.
     assert world.deltas() == {
@@ -208,13 +212,33 @@ async def test_a_failing_variant_leaves_the_others() -> None:
     assert world.deltas()["s", "pressed"] != world.deltas()["s", "pressed"]
 
 
+async def test_a_reply_on_which_a_reader_raises_ends_no_sweep() -> None:
+    """The prompt is without variants, with the reason, and what was said is not kept."""
+    world = World(odd=ModelResponse(7))  # type: ignore[arg-type]
+    await world.run()
+    faults = {fault for variant in world.of(Variant) for fault in variant.faults}
+    assert len(faults) == 1
+    assert faults.pop().startswith("failed: TypeError: ")
+    assert [what[:2] for what in world.forgotten] == [("rewriter", "r")]
+
+
+async def test_an_error_nobody_foresaw_is_a_missing_answer() -> None:
+    """A target with a bug leaves its answers missing, and the other system's are compared."""
+    world = World(lost=lambda role, model, text: model == "s", error=ZeroDivisionError)
+    await world.run()
+    assert {a.error for a in world.of(TargetAnswer) if a.system == "s"} == {
+        "ZeroDivisionError: full"
+    }
+    assert world.deltas()["t", "calm"] == 0
+
+
 async def test_a_system_without_a_baseline_is_not_judged() -> None:
     """There would be nothing to compare with: its other answers cost no judgment."""
     world = World(lost=lambda role, model, text: model == "s" and text == PROMPT.text)
     await world.run()
     assert len(world.judged) == 3
     assert {parts_of(key)[1] for key in world.state["judged"]} == {"t"}
-    [lost] = [answer for answer in world.of(Answer) if answer.text is None]
+    [lost] = [answer for answer in world.of(TargetAnswer) if answer.text is None]
     assert (lost.system, lost.condition, lost.status, lost.error) == (
         "s", "baseline", "failed", "gone",
     )  # fmt: skip

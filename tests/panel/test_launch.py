@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from panel._launch import CLASH
-
-COMMAND = str(Path(sys.executable).with_name("persona-panel"))
+from tests.helpers.command import COMMAND
 
 
 @pytest.fixture

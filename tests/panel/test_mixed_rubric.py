@@ -24,10 +24,10 @@ from panel import (
     Response,
     load_responses,
 )
-from panel.audit.injection import audit_injection
-from panel.cli.tables import show_run
-from panel.statistics.table import Ratings
-from tests.server import Answer, ok, serving
+from panel.audit.plan import plan_injection
+from panel.reports.terminal.run import show_run
+from panel.statistics.core.table import Ratings
+from panel.testing import Answer, ok, serving
 
 READERS = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are {name}.")
@@ -116,16 +116,16 @@ def test_unclear_critiques_are_told(tmp_path: Path) -> None:
     assert (row["composite"], row["n_unreliable"], row["clarity_n"]) == ("0.250000", "1", "3")
     console = Console(width=120, record=True, file=StringIO())
     show_run(run, console, {name: name.title() for name in run.dimensions})
-    assert "1 judgments have Clarity below 0.5" in console.export_text()
+    assert "1 judgments rate Clarity below 0.5" in console.export_text()
 
 
-def test_an_uplift_wants_numbers(tmp_path: Path) -> None:
+def test_an_uplift_wants_numbers() -> None:
     """A rubric of categories alone cannot be audited for injection, and nothing is called."""
     with serving() as server:
         model = ModelConfig(model="openai:stub", base_url=server.base_url)
         panel = Panel(READERS, model, "critical-question")
-        with pytest.raises(ConfigurationError, match="'critical-question' has categories alone"):
-            audit_injection(panel, QUESTIONS, [], out=tmp_path / "audit")
+        with pytest.raises(ConfigurationError, match="'critical-question' has only categories"):
+            plan_injection(panel, QUESTIONS, [])
         assert not server.calls
 
 
@@ -135,7 +135,7 @@ def test_people_are_held_against_numbers(tmp_path: Path) -> None:
     with serving() as server:
         model = ModelConfig(model="openai:stub", base_url=server.base_url)
         panel = Panel(READERS, model, "critical-question", deliberation=Deliberation(rounds=1))
-        with pytest.raises(ConfigurationError, match="'critical-question' has categories alone"):
+        with pytest.raises(ConfigurationError, match="'critical-question' has only categories"):
             panel.score(QUESTIONS, out=tmp_path / "run", humans=humans)
         assert not server.calls
 
@@ -163,7 +163,7 @@ def test_what_an_elicitation_cannot_serve_is_refused_before_any_call() -> None:
             Panel(READERS, model, "conceptual-critique", elicitation="expected")
         assert not server.calls
     told = str(refused.value)
-    assert "openai:stub: the elicitation 'expected' cannot serve" in told
+    assert "openai:stub: the elicitation 'expected' cannot be used with" in told
     assert "centrality" in told
     assert "'dimensions'" in told
 

@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 import panel as public
 from panel import (
+    Caps,
     ConfigurationError,
     Dimension,
     InputError,
@@ -32,9 +34,11 @@ from panel import (
     Response,
     Rubric,
     RunFolderError,
+    RunOutput,
     Scale,
 )
-from tests.server import Answer, Script, Server, always, ok, raw, serving, status
+from panel.io.digests import prompt_id_of
+from panel.testing import Answer, Script, ScriptedServer, always, ok, raw, serving, status
 
 LIBRARIAN = Persona(id="librarian", label="Librarian", axis="own", description="You keep books.")
 CRITIC = Persona(id="critic", label="Critic", axis="own", description="You doubt.")
@@ -79,11 +83,11 @@ dimensions:
 """
 
 
-def stub(server: Server, name: str = "stub", **options: Any) -> ModelConfig:
+def stub(server: ScriptedServer, name: str = "stub", **options: Any) -> ModelConfig:
     return ModelConfig(model=f"openai:{name}", base_url=server.base_url, **options)
 
 
-def plain(server: Server, **options: Any) -> Panel:
+def plain(server: ScriptedServer, **options: Any) -> Panel:
     return Panel(TWO, stub(server), PLAIN, **options)
 
 
@@ -156,7 +160,7 @@ def test_a_panel_files_paths_are_relative_to_it(
     monkeypatch.chdir(elsewhere)
     panel = Panel.from_file("../panels/panel.yaml")
     assert [judge.id for judge in panel.judges] == ["librarian|openai:stub|dimensions|1"]
-    assert (panel.rubric.id, panel.seed) == ("own", 9)
+    assert (panel.rubric.id, panel.plan.seed) == ("own", 9)
 
 
 @pytest.mark.parametrize("kind", ["parrot", "my-model", "GPT4All", "llama2", "λ"])
@@ -281,7 +285,7 @@ def test_ratings_have_the_shape_of_responses_judges_dimensions() -> None:
     assert [v.id for v in run.verdicts] == ["r0", "r1", "r2", "r3"]
     assert [v.composite for v in run.verdicts] == [6.0] * 4
     assert [entry.rank for entry in run.ranking()] == [1, 1]
-    assert {v.prompt_id for v in run.verdicts} == {"p1", "p2"}
+    assert {v.prompt_id for v in run.verdicts} == {prompt_id_of(r.prompt) for r in RESPONSES}
 
 
 def test_no_responses_make_an_empty_run(tmp_path: Path) -> None:
@@ -292,6 +296,20 @@ def test_no_responses_make_an_empty_run(tmp_path: Path) -> None:
         assert run.ranking() == []
         assert not server.calls
     assert (tmp_path / "run" / "summary.json").is_file()
+
+
+def test_a_folder_belongs_to_its_batch(tmp_path: Path) -> None:
+    """Responses that a folder's run is not of are refused; more of them go on, and an output that
+    says so overwrites, here without texts."""
+    with serving(always(ok(GOOD))) as server:
+        panel, run = plain(server), tmp_path / "run"
+        panel.score(RESPONSES[:2], out=run)
+        with pytest.raises(RunFolderError, match="2 not among these"):
+            panel.score(RESPONSES[2:], out=str(run))
+        assert panel.score(RESPONSES[::-1], out=RunOutput(run)).tally.made == 4
+        panel.score(RESPONSES[:1], out=RunOutput(str(run), overwrite=True, texts=False))
+    assert len((run / "judgments.jsonl").read_text().splitlines()) == 2
+    assert "Text 0" not in (run / "responses.jsonl").read_text()
 
 
 def by_persona(librarian: Answer, critic: Answer) -> Script:
@@ -381,8 +399,11 @@ def test_a_second_run_calls_nothing_and_counts_the_same(tmp_path: Path) -> None:
     assert first.verdicts == second.verdicts
     assert first.ranking() == second.ranking()
     assert (second.tally.made, second.tally.cached) == (0, 8)
-    for name in ("verdicts.csv", "run.json"):
-        assert (tmp_path / "r1" / name).read_bytes() == (tmp_path / "r2" / name).read_bytes()
+    whole = [(tmp_path / run / "verdicts.csv").read_bytes() for run in ("r1", "r2")]
+    assert whole[0] == whole[1]
+    told = [json.loads((tmp_path / run / "run.json").read_bytes()) for run in ("r1", "r2")]
+    assert [len(one.pop("starts")) for one in told] == [1, 1]
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize(
@@ -511,6 +532,28 @@ async def test_a_stream_may_repeat_itself() -> None:
     assert [verdict.id for verdict in verdicts] == ["r0", "r0"]
 
 
+async def test_a_stream_stops_at_a_cap() -> None:
+    """Under a cap of five calls two judges read two of four responses whole; the verdicts on the
+    others come with their judgments skipped, and no sixth call is made."""
+    heard: list[Judgment] = []
+    with serving(always(ok(GOOD))) as server:
+        panel = plain(server)
+        stream = panel.astream(RESPONSES, caps=Caps(calls=5), on_judgment=heard.append)
+        verdicts = [verdict async for verdict in stream]
+        assert len(server.calls) == 5
+    assert len(verdicts) == len(RESPONSES)
+    statuses = Counter(judgment.status for judgment in heard)
+    assert statuses == {"scored": 5, "skipped": 2 * len(RESPONSES) - 5}
+
+
+async def test_a_stream_capped_in_dollars_wants_a_price() -> None:
+    """An unknown price is refused before any call."""
+    with serving() as server:
+        with pytest.raises(ConfigurationError, match="price of openai:stub is unknown"):
+            await anext(plain(server).astream(RESPONSES, caps=Caps(usd=1.0)))
+        assert not server.calls
+
+
 # Refused before any call
 
 
@@ -569,8 +612,8 @@ def test_expected_weighs_the_scale_by_its_probabilities() -> None:
     assert run.ratings == pytest.approx(np.full((1, 2, 2), 5.75 / 0.75))
     assert heard[0].off_scale == pytest.approx({"clarity": 0.25, "depth": 0.25})
     assert run.judges[0].id == "librarian|openai:stub|expected|1"
-    # The probe is no part of the run: one call for each of two judges.
-    assert run.tally.made == 2
+    # One call for each of two judges, and the probe for log-probabilities.
+    assert run.tally.made == len(server.calls) == 3
 
 
 # The public names

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rubrics import Ask, Elicitation, Question, Reading, Reply, Rubric
+from rubrics import Elicitation, ModelRequest, ModelResponse, ParsedJudgment, Question, Rubric
 
 
 def play_dialogue(
-    elicitation: Elicitation, rubric: Rubric, replies: Sequence[Reply | str]
-) -> tuple[Reading, list[Ask]]:
+    elicitation: Elicitation, rubric: Rubric, replies: Sequence[ModelResponse | str]
+) -> tuple[ParsedJudgment, list[ModelRequest]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
     dialogue = elicitation.dialogue(
         Question(rubric, "Historian", "You ask when.", "Is liberty one?", "It is many.")
@@ -19,7 +19,7 @@ def play_dialogue(
     try:
         while True:
             reply = left.pop(0)
-            asks.append(dialogue.send(Reply(reply) if isinstance(reply, str) else reply))
+            asks.append(dialogue.send(ModelResponse(reply) if isinstance(reply, str) else reply))
     except StopIteration as done:
         assert not left, "the dialogue ended before the script did"
         return done.value, asks

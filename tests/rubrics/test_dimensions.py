@@ -10,11 +10,11 @@ import pytest
 
 from rubrics import (
     Abstention,
-    Ask,
     Dimension,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
     Question,
-    Reading,
-    Reply,
     Rubric,
     Scale,
     elicitation_names,
@@ -59,7 +59,9 @@ def a_question(rubric: Rubric = RUBRIC, context: str | None = None) -> Question:
     )
 
 
-def play(question: Question, replies: Sequence[Reply | str]) -> tuple[Reading, list[Ask]]:
+def play(
+    question: Question, replies: Sequence[ModelResponse | str]
+) -> tuple[ParsedJudgment, list[ModelRequest]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
     dialogue = dimensions.dialogue(question)
     asks = [next(dialogue)]
@@ -67,7 +69,7 @@ def play(question: Question, replies: Sequence[Reply | str]) -> tuple[Reading, l
     try:
         while True:
             reply = left.pop(0)
-            asks.append(dialogue.send(Reply(reply) if isinstance(reply, str) else reply))
+            asks.append(dialogue.send(ModelResponse(reply) if isinstance(reply, str) else reply))
     except StopIteration as done:
         assert not left, "the dialogue ended before the script did"
         return done.value, asks
@@ -222,15 +224,15 @@ def test_a_second_failure_is_unparsed() -> None:
 @pytest.mark.parametrize(
     ("reply", "raw"),
     [
-        (Reply("", refusal="I won't judge this."), "I won't judge this."),
+        (ModelResponse("", refusal="I won't judge this."), "I won't judge this."),
         # What a content filter let through may even be a whole answer: it is still its refusal.
-        (Reply("", "content_filter", refusal="content_filter"), "content_filter"),
-        (Reply(GOOD, "content_filter", refusal="content_filter"), GOOD),
-        (Reply("I'm sorry, but I cannot rate this."), "I'm sorry, but I cannot rate this."),
+        (ModelResponse("", "content_filter", refusal="content_filter"), "content_filter"),
+        (ModelResponse(GOOD, "content_filter", refusal="content_filter"), GOOD),
+        (ModelResponse("I'm sorry, but I cannot rate this."), "I'm sorry, but I cannot rate this."),
     ],
     ids=["provider", "filter", "filter with text", "in words"],
 )
-def test_a_refusal_is_final(reply: Reply, raw: str) -> None:
+def test_a_refusal_is_final(reply: ModelResponse, raw: str) -> None:
     """A model that declines, by field, filter or words, is refused and not asked again."""
     reading, asks = play(a_question(), [reply])
     assert len(asks) == 1
@@ -243,7 +245,7 @@ def test_a_refusal_is_final(reply: Reply, raw: str) -> None:
 
 def test_a_refusal_of_the_second_ask() -> None:
     """A model that declines when asked again is refused, not unparsed."""
-    reading, asks = play(a_question(), ["Eight.", Reply("", refusal="No.")])
+    reading, asks = play(a_question(), ["Eight.", ModelResponse("", refusal="No.")])
     assert len(asks) == 2
     assert reading.status == "refused"
 
@@ -256,7 +258,9 @@ def test_a_rationale_may_say_i_cannot() -> None:
 
 def test_an_answer_cut_off_is_unparsed() -> None:
     """Stopped at the token limit, even a complete object is not taken for the answer."""
-    reading, asks = play(a_question(), [Reply(GOOD, "length"), Reply(GOOD, "length")])
+    reading, asks = play(
+        a_question(), [ModelResponse(GOOD, "length"), ModelResponse(GOOD, "length")]
+    )
     assert reading.status == "unparsed"
     assert reading.scores == {}
     assert reading.raw == GOOD

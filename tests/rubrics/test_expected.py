@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from rubrics import (
     Abstention,
-    Ask,
     Dimension,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
     Position,
     Question,
-    Reading,
-    Reply,
     Rubric,
     Scale,
     load_elicitation,
@@ -56,7 +56,7 @@ ONE_TO_TEN = a_rubric(a_dimension(1, 10))
 ONE_TO_FIVE = a_rubric(a_dimension(1, 5))
 
 
-def at(*probabilities: Mapping[str, float]) -> Reply:
+def at(*probabilities: Mapping[str, float]) -> ModelResponse:
     """A reply whose positions show these probabilities; it wrote the first token of each."""
     positions = tuple(
         Position(
@@ -65,13 +65,20 @@ def at(*probabilities: Mapping[str, float]) -> Reply:
         )
         for shown in probabilities
     )
-    return Reply("".join(position.token for position in positions), logprobs=positions)
+    return ModelResponse("".join(position.token for position in positions), logprobs=positions)
 
 
-def play(rubric: Rubric, *replies: Reply) -> tuple[Reading, list[Ask]]:
+def play(rubric: Rubric, *replies: ModelResponse) -> tuple[ParsedJudgment, list[ModelRequest]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
     dialogue = expected.dialogue(
-        Question(rubric, "Historian", "You ask when.", "Is liberty one?", "It is many.", apart=True)
+        Question(
+            rubric,
+            "Historian",
+            "You ask when.",
+            "Is liberty one?",
+            "It is many.",
+            one_call_per_dimension=True,
+        )
     )
     asks = [next(dialogue)]
     left = list(replies)
@@ -83,10 +90,17 @@ def play(rubric: Rubric, *replies: Reply) -> tuple[Reading, list[Ask]]:
         return done.value, asks
 
 
-def answering(rubric: Rubric, answer: Callable[[Ask], Reply]) -> Reading:
+def answering(rubric: Rubric, answer: Callable[[ModelRequest], ModelResponse]) -> ParsedJudgment:
     """The reading of a dialogue in which a function replies."""
     dialogue = expected.dialogue(
-        Question(rubric, "Historian", "You ask when.", "Is liberty one?", "It is many.", apart=True)
+        Question(
+            rubric,
+            "Historian",
+            "You ask when.",
+            "Is liberty one?",
+            "It is many.",
+            one_call_per_dimension=True,
+        )
     )
     ask = next(dialogue)
     try:
@@ -96,7 +110,7 @@ def answering(rubric: Rubric, answer: Callable[[Ask], Reply]) -> Reading:
         return done.value
 
 
-def weights_of(reading: Reading) -> dict[str, dict[str, float]]:
+def weights_of(reading: ParsedJudgment) -> dict[str, dict[str, float]]:
     """The weights that a reading keeps as its raw text."""
     return json.loads(reading.raw)
 
@@ -294,7 +308,7 @@ def test_a_yes_in_pieces() -> None:
 
 def test_without_log_probabilities_it_is_unparsed() -> None:
     """A number without its probabilities is not taken for a score."""
-    reading, _ = play(ONE_TO_FIVE, Reply("4"))
+    reading, _ = play(ONE_TO_FIVE, ModelResponse("4"))
     assert reading.status == "unparsed"
     assert reading.scores == {}
     assert reading.raw == "4"
@@ -322,7 +336,7 @@ def test_a_later_gap_leaves_no_scores() -> None:
 
 def test_a_refusal() -> None:
     """A model that declines is refused, and its words are kept."""
-    reading, asks = play(ONE_TO_FIVE, Reply("I'd rather not.", refusal="content_filter"))
+    reading, asks = play(ONE_TO_FIVE, ModelResponse("I'd rather not.", refusal="content_filter"))
     assert len(asks) == 1
     assert reading.status == "refused"
     assert reading.scores == {}
@@ -344,7 +358,7 @@ def test_a_score_is_within_its_scale(
 ) -> None:
     """Whatever the probabilities, weights sum to 1, or there are none, and scores fit the scale."""
 
-    def answer(ask: Ask) -> Reply:
+    def answer(ask: ModelRequest) -> ModelResponse:
         shown = after if ask.prefill else first
         total = sum(shown.values())
         return at({token: p / total for token, p in shown.items()})

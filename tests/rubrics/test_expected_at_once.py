@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from rubrics import (
     Abstention,
-    Ask,
     CategoryScale,
     Dimension,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
     Position,
     Question,
-    Reading,
-    Reply,
     Rubric,
     Scale,
 )
@@ -61,17 +61,19 @@ TWO = a_rubric(a_dimension("clarity", one_to(5)), a_dimension("depth", one_to(10
 KINDS = CategoryScale(values={"useful": "It helps.", "unhelpful": "Not.", "invalid": "Wrong."})
 
 
-def written(*tokens: str | Mapping[str, float]) -> Reply:
+def written(*tokens: str | Mapping[str, float]) -> ModelResponse:
     """A reply of these tokens: a text is certain, of a mapping the first was written."""
     positions = []
     for token in tokens:
         shown = {token: 1.0} if isinstance(token, str) else token
         top = tuple((one, math.log(p) if p else -math.inf) for one, p in shown.items())
         positions.append(Position(next(iter(shown)), top))
-    return Reply("".join(position.token for position in positions), logprobs=tuple(positions))
+    return ModelResponse(
+        "".join(position.token for position in positions), logprobs=tuple(positions)
+    )
 
 
-def play(rubric: Rubric, *replies: Reply) -> tuple[Reading, list[Ask]]:
+def play(rubric: Rubric, *replies: ModelResponse) -> tuple[ParsedJudgment, list[ModelRequest]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
     return play_dialogue(expected, rubric, replies)
 
@@ -99,11 +101,12 @@ def test_every_number_is_weighed_where_it_stands() -> None:
 
 
 def test_calls() -> None:
-    """At once it is one call. Apart it is at most one for a scale to 5, two for one to 10, whose 1
+    """At once it is one call, and at most one more, of the scale to 10, whose 1 may begin a 10.
+    Apart it is at most one for a scale to 5, two for one to 10, whose 1
     may begin a 10, and four for the abstention, where y, ye and n may begin a word."""
     rubric = a_rubric(*TWO.dimensions, abstention=True)
-    assert expected.calls(rubric)[0] == 1
-    assert expected.calls(rubric, apart=True) == (1 + 2 + 4, 2)
+    assert expected.calls(rubric)[:3] == (1, 2, 1)
+    assert expected.calls(rubric, one_call_per_dimension=True) == (3, 1 + 2 + 4, 1 + 2 + 4, 2)
 
 
 def test_what_is_on_no_value_is_off_the_scale() -> None:
@@ -197,7 +200,7 @@ def test_however_the_tokens_fall(tokens: tuple[str | Mapping[str, float], ...]) 
     """A value is found with a space, a quote or punctuation in its token, or none."""
     reply = written(*tokens)
     plain = reply.text.replace("\u0120", " ").replace("\u2581", " ")
-    reading, _ = play(TEN, Reply(plain, logprobs=reply.logprobs))
+    reading, _ = play(TEN, ModelResponse(plain, logprobs=reply.logprobs))
     assert reading.error is None
     assert reading.scores == pytest.approx({"clarity": 7.5})
 
@@ -272,7 +275,7 @@ def test_an_unreadable_object_is_asked_for_once_more() -> None:
 
 def test_without_log_probabilities_it_is_unparsed() -> None:
     """An object without probabilities is not taken for weighed scores."""
-    reading, _ = play(TEN, Reply('{"clarity": 7}'))
+    reading, _ = play(TEN, ModelResponse('{"clarity": 7}'))
     assert (reading.status, reading.scores) == ("unparsed", {})
     assert reading.error is not None
     assert "log-probabilities" in reading.error
@@ -280,13 +283,13 @@ def test_without_log_probabilities_it_is_unparsed() -> None:
 
 def test_tokens_of_another_text() -> None:
     """Tokens that do not hold the object that the text holds are not read."""
-    reading, _ = play(TEN, Reply('{"clarity": 7}', logprobs=written("nothing").logprobs))
+    reading, _ = play(TEN, ModelResponse('{"clarity": 7}', logprobs=written("nothing").logprobs))
     assert (reading.status, reading.scores) == ("unparsed", {})
 
 
 def test_a_refusal() -> None:
     """A model that declines is refused, and its words are kept."""
-    reading, _ = play(TEN, Reply("I'd rather not.", refusal="content_filter"))
+    reading, _ = play(TEN, ModelResponse("I'd rather not.", refusal="content_filter"))
     assert (reading.status, reading.raw) == ("refused", "I'd rather not.")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import Ask, Dimension, Reading, Reply, Rubric, Scale
+from rubrics import Dimension, ModelRequest, ModelResponse, ParsedJudgment, Rubric, Scale
 from rubrics.elicitations import justified
 from rubrics.fence import fence_for
 from tests.rubrics.scripted import play_dialogue
@@ -32,7 +32,7 @@ GOOD = '{"clarity": 8, "depth": 3}'
 SCORES = {"clarity": 8.0, "depth": 3.0}
 
 
-def play(replies: Sequence[Reply | str]) -> tuple[Reading, list[Ask]]:
+def play(replies: Sequence[ModelResponse | str]) -> tuple[ParsedJudgment, list[ModelRequest]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
     return play_dialogue(justified, RUBRIC, replies)
 
@@ -99,8 +99,8 @@ def test_what_cannot_be_read(bad: str) -> None:
 def test_refusals_and_limits() -> None:
     """A refusal is not asked again; an answer at the token limit is."""
     assert play(["I'm sorry, I can't judge this."])[0].status == "refused"
-    assert play([Reply("", refusal="content_filter")])[0].status == "refused"
-    reading, _ = play([Reply("<scratchpad>It", finish_reason="length"), GOOD])
+    assert play([ModelResponse("", refusal="content_filter")])[0].status == "refused"
+    reading, _ = play([ModelResponse("<scratchpad>It", finish_reason="length"), GOOD])
     assert reading.scores == SCORES
 
 
@@ -114,7 +114,7 @@ def test_the_prompt() -> None:
     assert "Historian" in own
     assert "scratchpad" in last
     assert ask.max_tokens == 2048
-    assert justified.rated(RUBRIC) is RUBRIC
+    assert justified.output_rubric(RUBRIC) is RUBRIC
 
 
 @given(st.text(st.characters(exclude_characters="{}<>", codec="utf-8"), max_size=80))

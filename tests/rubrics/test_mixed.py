@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from rubrics import (
     CategoryScale,
     Dimension,
+    ModelResponse,
+    ParsedJudgment,
     Position,
     Question,
-    Reading,
     RealScale,
-    Reply,
     Rubric,
     Scale,
 )
@@ -47,13 +47,13 @@ MIXED = Rubric(
 GOOD = '{"depth": 2, "force": 0.25, "worth": "useful"}'
 
 
-def read(rubric: Rubric, *replies: str | Reply) -> tuple[Reading, list[Any]]:
+def read(rubric: Rubric, *replies: str | ModelResponse) -> tuple[ParsedJudgment, list[Any]]:
     """The reading of `dimensions` after these replies, and what was asked."""
     dialogue = dimensions.dialogue(Question(rubric, "Historian", "You ask when.", "Q?", "Text."))
     asks = [next(dialogue)]
     for reply in replies:
         try:
-            asks.append(dialogue.send(Reply(reply) if isinstance(reply, str) else reply))
+            asks.append(dialogue.send(ModelResponse(reply) if isinstance(reply, str) else reply))
         except StopIteration as done:
             return done.value, asks
     raise AssertionError("the dialogue wants more")
@@ -150,16 +150,16 @@ def test_a_scale_is_read_as_what_it_is() -> None:
 # expected
 
 
-def at(probabilities: dict[str, float]) -> Reply:
+def at(probabilities: dict[str, float]) -> ModelResponse:
     """A reply that shows these probabilities at its one token."""
     top = tuple((token, math.log(p)) for token, p in probabilities.items())
-    return Reply(next(iter(probabilities)), logprobs=(Position(top[0][0], top),))
+    return ModelResponse(next(iter(probabilities)), logprobs=(Position(top[0][0], top),))
 
 
-def weigh(rubric: Rubric, replies: Sequence[Reply]) -> tuple[Reading, list[str]]:
+def weigh(rubric: Rubric, replies: Sequence[ModelResponse]) -> tuple[ParsedJudgment, list[str]]:
     """The reading of `expected` after these replies, and its questions."""
     dialogue = expected.dialogue(
-        Question(rubric, "Historian", "You ask when.", "Q?", "Text.", apart=True)
+        Question(rubric, "Historian", "You ask when.", "Q?", "Text.", one_call_per_dimension=True)
     )
     asked = [next(dialogue).blocks[-1]]
     try:

@@ -9,18 +9,18 @@ import pytest
 
 from rubrics import (
     Abstention,
-    Ask,
     CategoryScale,
     Dimension,
-    Reading,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
     RealScale,
-    Reply,
     Rubric,
     Scale,
 )
 from rubrics.elicitations import holistic, unguided
 from rubrics.fence import fence_for
-from rubrics.overall import rated, serves
+from rubrics.overall import output_rubric, serves
 from tests.rubrics.scripted import play_dialogue
 
 ONE_TO_TEN = Scale(min=1, max=10, low="very poor", high="excellent")
@@ -52,8 +52,8 @@ BOTH = pytest.mark.parametrize("elicitation", [holistic, unguided])
 
 
 def play(
-    elicitation: ModuleType, replies: Sequence[Reply | str], rubric: Rubric = RUBRIC
-) -> tuple[Reading, list[Ask]]:
+    elicitation: ModuleType, replies: Sequence[ModelResponse | str], rubric: Rubric = RUBRIC
+) -> tuple[ParsedJudgment, list[ModelRequest]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
     return play_dialogue(elicitation, rubric, replies)
 
@@ -66,10 +66,10 @@ def test_a_number_is_the_rating_of_the_whole(elicitation: ModuleType) -> None:
     assert reading.scores == {"overall": 7.0}
     assert reading.abstained is None
     assert reading.raw == "**Score:** 7/10"
-    rated = elicitation.rated(RUBRIC)
-    assert [dimension.id for dimension in rated.dimensions] == ["overall"]
-    assert rated.dimensions[0].scale == ONE_TO_TEN
-    assert rated.abstention is None
+    output_rubric = elicitation.output_rubric(RUBRIC)
+    assert [dimension.id for dimension in output_rubric.dimensions] == ["overall"]
+    assert output_rubric.dimensions[0].scale == ONE_TO_TEN
+    assert output_rubric.abstention is None
 
 
 def test_the_rubric_is_in_view_of_holistic() -> None:
@@ -116,8 +116,8 @@ def test_one_more_ask(elicitation: ModuleType, bad: str) -> None:
 @BOTH
 def test_refusals(elicitation: ModuleType) -> None:
     """A model that declines, by its provider's word or its own, is refused and not asked again."""
-    filtered = Reply("", refusal="content_filter")
-    for reply in (filtered, Reply("I'm sorry, but I cannot rate this.")):
+    filtered = ModelResponse("", refusal="content_filter")
+    for reply in (filtered, ModelResponse("I'm sorry, but I cannot rate this.")):
         reading, asks = play(elicitation, [reply])
         assert (reading.status, reading.scores) == ("refused", {})
         assert len(asks) == 1
@@ -126,14 +126,14 @@ def test_refusals(elicitation: ModuleType) -> None:
 @BOTH
 def test_a_cut_off_number_is_not_read(elicitation: ModuleType) -> None:
     """A 1 at the token limit may have been a 10."""
-    reading, _ = play(elicitation, [Reply("1", finish_reason="length"), "10"])
+    reading, _ = play(elicitation, [ModelResponse("1", finish_reason="length"), "10"])
     assert reading.scores == {"overall": 10.0}
 
 
 def test_the_scale_is_the_one_that_dimensions_share() -> None:
     """Where what its ends mean differs, the ends of the whole have words of their own."""
     other = Scale(min=1, max=10, low="shallow", high="deep")
-    (dimension,) = rated(a_rubric(clarity=ONE_TO_TEN, depth=other)).dimensions
+    (dimension,) = output_rubric(a_rubric(clarity=ONE_TO_TEN, depth=other)).dimensions
     assert isinstance(dimension.scale, Scale)
     assert (dimension.scale.min, dimension.scale.max) == (1, 10)
     assert dimension.scale.low not in ("very poor", "shallow")
@@ -141,7 +141,7 @@ def test_the_scale_is_the_one_that_dimensions_share() -> None:
 
 def test_categories_beside_numbers_do_not_count() -> None:
     """A dimension of categories has no scale to share, and leaves the others theirs."""
-    (dimension,) = rated(a_rubric(clarity=ONE_TO_TEN, kind=KINDS)).dimensions
+    (dimension,) = output_rubric(a_rubric(clarity=ONE_TO_TEN, kind=KINDS)).dimensions
     assert dimension.scale == ONE_TO_TEN
 
 
@@ -149,7 +149,7 @@ def test_the_rubrics_own_overall() -> None:
     """A rubric that has an `overall` of its own is asked for that one, whatever the others."""
     three = Scale(min=1, max=3, low="low", high="high")
     rubric = a_rubric(clarity=ONE_TO_TEN, overall=three)
-    assert rated(rubric).dimensions == (rubric.dimensions[1],)
+    assert output_rubric(rubric).dimensions == (rubric.dimensions[1],)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_rubrics_without_a_scale_for_one_number(rubric: Rubric, why: str) -> Non
         assert said is not None
         assert why in said
     with pytest.raises(ValueError, match=why):
-        rated(rubric)
+        output_rubric(rubric)
 
 
 def test_a_real_scale() -> None:

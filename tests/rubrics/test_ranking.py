@@ -11,23 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import Ask, Comparison, Reading, Reply, load_elicitation
+from rubrics import Comparison, ModelRequest, ModelResponse, ParsedJudgment, load_elicitation
 from rubrics.elicitations import ranking
 from rubrics.replies import Unreadable
-from tests.rubrics.test_comparison import a_comparison
+from tests.helpers.comparisons import a_comparison
 
 LABELS = ("A", "B", "C")
 THREE = a_comparison("One.", "Two.", "Three.")
 
 
-def play(replies: Sequence[str], comparison: Comparison = THREE) -> tuple[Reading, list[Ask]]:
+def play(
+    replies: Sequence[str], comparison: Comparison = THREE
+) -> tuple[ParsedJudgment, list[ModelRequest]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
     dialogue = ranking.dialogue(comparison)
     asks = [next(dialogue)]
     left = list(replies)
     try:
         while True:
-            asks.append(dialogue.send(Reply(left.pop(0))))
+            asks.append(dialogue.send(ModelResponse(left.pop(0))))
     except StopIteration as done:
         assert not left, "the dialogue ended before the script did"
         return done.value, asks

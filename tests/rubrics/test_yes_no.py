@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from rubrics import (
     Abstention,
-    Ask,
     CategoryScale,
     Composite,
     Dimension,
+    ModelRequest,
+    ModelResponse,
+    ParsedJudgment,
     Position,
-    Reading,
     RealScale,
-    Reply,
     Rubric,
     Scale,
     load_elicitation,
@@ -59,13 +59,13 @@ def a_rubric(
 TWO = a_rubric(a_dimension("clarity", "Is it clear?"), a_dimension("depth", "Does it dig?"))
 
 
-def at(probabilities: Mapping[str, float]) -> Reply:
+def at(probabilities: Mapping[str, float]) -> ModelResponse:
     """A reply of one token with these probabilities."""
     top = tuple((token, math.log(p)) for token, p in probabilities.items())
-    return Reply(top[0][0], logprobs=(Position(top[0][0], top),))
+    return ModelResponse(top[0][0], logprobs=(Position(top[0][0], top),))
 
 
-def play(rubric: Rubric, *replies: Reply) -> tuple[Reading, list[Ask]]:
+def play(rubric: Rubric, *replies: ModelResponse) -> tuple[ParsedJudgment, list[ModelRequest]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
     return play_dialogue(yes_no, rubric, replies)
 
@@ -91,7 +91,7 @@ def test_the_share_of_yes() -> None:
     assert first.blocks[:-1] == second.blocks[:-1]
     assert first.blocks[-1] == "A. Is it clear? Answer yes or no."
     assert second.blocks[-1] == "B. Does it dig? Answer yes or no."
-    assert yes_no.calls(TWO) == (2, 1)
+    assert yes_no.calls(TWO) == (2, 8, 2, 1)
 
 
 def test_calls_of_a_model_that_spells() -> None:
@@ -103,14 +103,15 @@ def test_calls_of_a_model_that_spells() -> None:
     reading, asks = play(TWO, *[beginnings, after_y, after_ye, after_ye, after_n] * 2)
     assert reading.status == "scored"
     assert [ask.prefill for ask in asks[:5]] == ["", "y", "ye", "ye", "n"]
-    assert yes_no.calls(TWO, apart=True) == (len(set(asks)), 1) == (8, 1)
+    assert len(set(asks)) == 8
+    assert yes_no.calls(TWO, one_call_per_dimension=True) == (2, 8, 8, 1)
 
 
 def test_scores_are_rated_from_0_to_1() -> None:
     """Tables and files are told that the scale is no longer the rubric's."""
-    rated = yes_no.rated(TWO)
-    assert [dimension.id for dimension in rated.dimensions] == ["clarity", "depth"]
-    assert all(dimension.scale == yes_no.PROBABILITY for dimension in rated.dimensions)
+    output_rubric = yes_no.output_rubric(TWO)
+    assert [dimension.id for dimension in output_rubric.dimensions] == ["clarity", "depth"]
+    assert all(dimension.scale == yes_no.PROBABILITY for dimension in output_rubric.dimensions)
 
 
 @pytest.mark.parametrize(("yes", "abstained"), [(0.7, True), (0.3, False), (0.5, False)])
@@ -136,10 +137,10 @@ def test_the_prompt() -> None:
 
 def test_what_is_no_answer() -> None:
     """Without probabilities, or none on yes or no, the judgment is unparsed; a refusal is one."""
-    assert play(TWO, Reply("Yes"))[0].status == "unparsed"
+    assert play(TWO, ModelResponse("Yes"))[0].status == "unparsed"
     reading, _ = play(TWO, at({"yes": 1.0}), at({"Maybe": 1.0}))
     assert (reading.status, reading.scores) == ("unparsed", {})
-    assert play(TWO, Reply("", refusal="content_filter"))[0].status == "refused"
+    assert play(TWO, ModelResponse("", refusal="content_filter"))[0].status == "refused"
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ from panel.audit.attacks import (
     Attack,
     AttackSet,
     Prize,
-    attacked,
     prize_of,
     shipped_attacks,
     shipped_responses,
 )
+from panel.audit.channels import planted
 from panel.errors import InputError
-from panel.files.definitions import load_definition
-from panel.files.responses import load_responses
+from panel.io.definitions import load_definition
+from panel.io.responses import load_responses
 from rubrics import Rubric, shipped
 from rubrics.fence import fence_for
 
@@ -38,6 +38,11 @@ def make(
     repeat: int = 1,
 ) -> Attack:
     return Attack(id=name, family=family, note="n", placement=placement, text=text, repeat=repeat)
+
+
+def attacked(response: Response, attack: Attack, prize: Prize) -> Response:
+    """The response with the attack, shown alone."""
+    return planted(response, attack, prize, (), {})
 
 
 def response(text: str, **more: Any) -> Response:
@@ -89,7 +94,13 @@ def test_an_attacked_response_says_what_it_is() -> None:
     """Its id, system and metadata name the attack; prompt and own metadata stay."""
     got = attacked(response("Text.", metadata={"year": 3}), make(name="x", family="fam"), PRIZE)
     assert (got.id, got.system, got.prompt, got.prompt_id) == ("r1+x", "base+x", "Why?", "p1")
-    assert got.metadata == {"year": 3, "base": "r1", "attack": "x", "attack_family": "fam"}
+    assert got.metadata == {
+        "year": 3,
+        "base": "r1",
+        "attack": "x",
+        "attack_family": "fam",
+        "attack_channel": "text",
+    }
 
 
 def test_no_shipped_attack_holds_the_fence_around_it() -> None:

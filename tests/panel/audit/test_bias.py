@@ -9,13 +9,13 @@ from math import isnan, log2
 import numpy as np
 import pytest
 
-from panel.audit.bias import BIASES, Span, biases, leniency, position, self_preference
-from panel.files.comparisons import Compared
+from panel.audit.bias import BIAS_OPTIONS, ScaleRange, biases, leniency, position, self_preference
+from panel.io.comparisons import Compared
 from panel.statistics import Ratings, Reason, Row
 from rubrics.comparison import Outcome
 
 NAN = float("nan")
-TEN = Span(1, 10, whole=True)
+TEN = ScaleRange(1, 10, whole=True)
 
 
 def some_ratings(scores: np.ndarray | list[list[float]], **changes: object) -> Ratings:
@@ -90,7 +90,7 @@ def test_no_comparisons() -> None:
     """Without comparisons it is undefined, and it is said why; a count below 0 is refused."""
     (row,) = position([], [], [], [])
     assert isnan(row.value)
-    assert Reason.NO_BOTH_ORDERS in row.note
+    assert row.reason is Reason.NO_BOTH_ORDERS
     with pytest.raises(ValueError, match="counted"):
         position([-1], [1], [0], ["p"])
 
@@ -130,7 +130,7 @@ def test_lengths_that_are_not_known() -> None:
     rows = found(biases(some_ratings(np.arange(16).reshape(4, 4)), {"clarity": TEN}))
     row = rows["length_correlation", "all", "clarity"]
     assert isnan(row.value)
-    assert Reason.NO_LENGTHS in row.note
+    assert row.reason is Reason.NO_LENGTHS
 
 
 # Self-preference
@@ -185,7 +185,7 @@ def test_families_of_a_run() -> None:
     unknown = replace(ratings, sources=("gpt-5", "s1", "gpt-5", "s1"))
     row = found(biases(unknown, {"clarity": TEN}))["self_preference", "all", "clarity"]
     assert "family not known: s1" in row.note
-    assert Reason.NO_OTHER_AUTHORS in row.note
+    assert row.reason is Reason.NO_OTHER_AUTHORS
 
 
 # Compression
@@ -207,7 +207,7 @@ def test_compression() -> None:
 
 def test_a_real_scale_has_ten_parts() -> None:
     """Shares in the same tenth are taken for the same; the top belongs to the last tenth."""
-    span = Span(0, 1, whole=False)
+    span = ScaleRange(0, 1, whole=False)
     assert span.values(np.array([0.0, 0.09, 0.1, 0.95, 1.0])).tolist() == [0, 0, 1, 9, 9]
     scores = [[0.01, 0.02, 0.03, 0.04], [0.99, 1.0, 0.91, 0.93]]
     rows = found(biases(some_ratings(scores), {"clarity": span}))
@@ -246,7 +246,7 @@ def test_dimensions_and_their_mean() -> None:
     pooled = -np.sum(counts * np.log2(counts))
     assert cells["score_entropy", "all", "all"].value == pytest.approx(pooled)
     assert cells["score_entropy", "all", "all"].n_raters == 4
-    other = found(biases(ratings, {"clarity": TEN, "depth": Span(0, 10, whole=True)}))
+    other = found(biases(ratings, {"clarity": TEN, "depth": ScaleRange(0, 10, whole=True)}))
     assert ("score_entropy", "all", "all") not in other
     assert ("score_entropy", "all", "depth") in other
 
@@ -257,7 +257,7 @@ def test_intervals_are_seeded() -> None:
     ratings = some_ratings(rng.integers(1, 11, size=(12, 4)))
     once, again = (biases(ratings, {"clarity": TEN}) for _ in range(2))
     assert repr(once) == repr(again)
-    other = biases(ratings, {"clarity": TEN}, settings=replace(BIASES, seed=1))
+    other = biases(ratings, {"clarity": TEN}, options=replace(BIAS_OPTIONS, seed=1))
     assert repr(once) != repr(other)
 
 
@@ -266,9 +266,9 @@ def test_gaps() -> None:
     scores = np.array([[3, 4, 5, NAN], [7, 7, 3, NAN], [5, 6, 5, NAN], [2, 2, 4, NAN]])
     rows = found(biases(some_ratings(scores), {"clarity": TEN}, [10, 20, 30, 40]))
     assert isnan(rows["leniency", "b|claude", "clarity"].value)
-    assert Reason.NO_SHARED_ITEMS in rows["leniency", "b|claude", "clarity"].note
-    assert Reason.NO_RATINGS in rows["score_entropy", "b|claude", "clarity"].note
-    assert Reason.FEW_RATERS in rows["persona_share", "anthropic:claude-4", "clarity"].note
+    assert rows["leniency", "b|claude", "clarity"].reason is Reason.NO_SHARED_ITEMS
+    assert rows["score_entropy", "b|claude", "clarity"].reason is Reason.NO_RATINGS
+    assert rows["persona_share", "anthropic:claude-4", "clarity"].reason is Reason.FEW_RATERS
     assert not isnan(rows["leniency", "a|gpt", "clarity"].value)
 
 

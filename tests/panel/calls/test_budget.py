@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from panel.calls.budget import Budget, CapReached, Caps
+from panel.calls.budget import Budget, CapReached, Caps, Spending
+from panel.errors import ConfigurationError
 from panel.models.catalogue import Price
 from rubrics import Usage
 
@@ -85,3 +86,59 @@ async def test_without_caps_nothing_is_refused() -> None:
     free = budget()
     for _ in range(100):
         await free.reserve("m", Usage(input=10**9))
+
+
+@pytest.mark.parametrize("cap", [float("nan"), float("inf"), -float("inf"), -1, 0, True, "5"])
+@pytest.mark.parametrize("of", ["usd", "calls", "tokens"])
+def test_a_cap_that_is_none_is_refused(of: str, cap: object) -> None:
+    """No number, no finite one, or none above 0: said with what is expected, not run without."""
+    with pytest.raises(ConfigurationError, match="found"):
+        Caps(**{of: cap})  # type: ignore[arg-type]
+
+
+def test_a_fraction_of_a_call_is_refused() -> None:
+    """Calls and tokens are counted in whole numbers."""
+    with pytest.raises(ConfigurationError, match=r"a whole number of 1 or more.*found 1\.5"):
+        Caps(calls=1.5)  # type: ignore[arg-type]
+
+
+async def test_a_reported_usage_that_cannot_be_gives_nothing_back() -> None:
+    """Below 0, or more cached than was read, it neither lowers what was spent nor breaks a sum."""
+    capped = budget(tokens=1000)
+    for odd in (Usage(-(10**6), 0, -5), Usage(500, 10**30), Usage(10, -(10**9)), Usage(1, 0, 489)):
+        await capped.settle("m", await capped.reserve("m", Usage()), odd)
+    # 500, 10 and 490: the cap is full to the last token.
+    await capped.settle("m", await capped.reserve("m", Usage()), Usage())
+    with pytest.raises(CapReached):
+        await capped.reserve("m", Usage(input=1))
+
+
+async def test_what_was_spent_before_counts_and_all_is_written_down() -> None:
+    """40 of 50 calls, 900 of 1,000 tokens were used before: what is left is less by that, and what
+    is written down is the sum, a call in flight as what was set aside for it."""
+    written: list[Spending] = []
+    before = Spending(40, {"m": Usage(800, 0, 100)})
+    capped = budget(calls=50, tokens=1000)
+    capped.go_on_from(before)
+    capped.record = lambda spent: written.append(Spending(spent.calls, {**spent.usage}))
+    assert capped.spending == before
+    reserved = await capped.reserve("m", Usage(input=50, output=40))
+    assert written.pop() == Spending(41, {"m": Usage(850, 0, 140)})
+    await capped.settle("m", reserved, Usage(input=50, output=10))
+    assert written.pop() == Spending(41, {"m": Usage(850, 0, 110)})
+    with pytest.raises(CapReached, match="1,000 tokens is reached, 900 of it by earlier runs"):
+        await capped.reserve("m", Usage(input=41))
+
+
+async def test_more_calls_than_the_cap_before_leave_none() -> None:
+    """A lower cap than what was spent already is reached at once."""
+    capped = budget(calls=3)
+    capped.go_on_from(Spending(5, {"m": Usage(1, 0, 1)}))
+    with pytest.raises(CapReached, match="3 calls is reached, 5 of it by earlier runs"):
+        await capped.reserve("m", Usage())
+
+
+def test_a_cap_in_dollars_wants_the_price_of_what_was_spent_before() -> None:
+    """Spent on a model without a known price, it cannot be counted, and is not nothing."""
+    with pytest.raises(ConfigurationError, match="other, whose price is unknown"):
+        budget(usd=1.0).go_on_from(Spending(1, {"other": Usage(1, 0, 1)}))

@@ -1,4 +1,4 @@
-"""Replies on disk: `panel.calls.cache`."""
+"""Replies on disk: `panel.calls.stores.disk`, and the store of a process: `panel.calls.cache`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from typing import Any
 
 import pytest
 
-from panel.calls.cache import ENVIRONMENT_VARIABLE, ReplyCache, default_folder, key_of, page_of
+from panel.calls.cache import ENVIRONMENT_VARIABLE, cache_location, key_of, page_of
 from panel.calls.journal import journals_in
+from panel.calls.stores.disk import DiskReplyStore
 from panel.errors import ConfigurationError
-from rubrics import Ask, Position, Reply, Usage
+from rubrics import ModelRequest, ModelResponse, Position, Usage
 
-ASK = Ask(system="You judge.", blocks=("Read this. ", "Rate it."))
+ASK = ModelRequest(system="You judge.", blocks=("Read this. ", "Rate it."))
 KEY = bytes(32)
 BAD, GOOD = b"b" * 32, b"g" * 32
 PARAMETERS = {"model": "stub", "base_url": "http://here/v1", "temperature": None}
-REPLY = Reply(
+REPLY = ModelResponse(
     text='{"score": 7}',
     usage=Usage(input=120, cached=100, output=5),
     latency_s=0.25,
@@ -36,9 +37,13 @@ REPLY = Reply(
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Iterator[ReplyCache]:
-    with closing(ReplyCache(tmp_path / "cache")) as opened:
+def cache(tmp_path: Path) -> Iterator[DiskReplyStore]:
+    with closing(DiskReplyStore(tmp_path / "cache")) as opened:
         yield opened
+
+
+def is_kept(store: DiskReplyStore, page: str, key: bytes) -> bool:
+    return store.get(page, key) is not None
 
 
 def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
@@ -50,8 +55,8 @@ def process(source: str, *arguments: str) -> subprocess.Popen[str]:
     preamble = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from panel.calls.cache import ReplyCache\n"
-        "from rubrics import Reply\n"
+        "from panel.calls.stores.disk import DiskReplyStore\n"
+        "from rubrics import ModelResponse\n"
     )
     command = [sys.executable, "-c", preamble + source, *arguments]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -69,7 +74,7 @@ def killed_once_it_says_kept(source: str, folder: Path) -> None:
 # What is kept
 
 
-def test_a_reply_comes_back_as_it_was(cache: ReplyCache) -> None:
+def test_a_reply_comes_back_as_it_was(cache: DiskReplyStore) -> None:
     """Text in any script, log-probabilities to the last bit and usage survive; only `cached`
     differs."""
     full = replace(
@@ -86,13 +91,13 @@ def test_a_reply_comes_back_as_it_was(cache: ReplyCache) -> None:
     assert cache.get("page", KEY) == replace(full, cached=True)
 
 
-def test_what_is_not_there_is_none(cache: ReplyCache) -> None:
+def test_what_is_not_there_is_none(cache: DiskReplyStore) -> None:
     """An unknown key is no reply and no error."""
     assert cache.get("page", KEY) is None
-    assert not cache.has("page", KEY)
+    assert not is_kept(cache, "page", KEY)
 
 
-def test_a_large_reply_comes_back(cache: ReplyCache) -> None:
+def test_a_large_reply_comes_back(cache: DiskReplyStore) -> None:
     """A reply of several hundred kilobytes that does not compress comes back."""
     large = replace(REPLY, text=os.urandom(200_000).hex())
     cache.put("page", KEY, large)
@@ -104,32 +109,32 @@ def test_a_long_page_goes_on_in_further_rows(tmp_path: Path) -> None:
     and each is found again, also by the next run."""
     replies = {bytes([n]) * 32: replace(REPLY, text=os.urandom(4_000).hex()) for n in range(50)}
     for run in range(5):
-        with closing(ReplyCache(tmp_path)) as one:
+        with closing(DiskReplyStore(tmp_path)) as one:
             for n in range(10 * run, 10 * run + 10):
                 one.put("page", bytes([n]) * 32, replies[bytes([n]) * 32])
             assert one.get("page", bytes([n]) * 32) is not None
     sizes = [len(value) for (value,) in rows(tmp_path, "SELECT value FROM Cache")]
     assert len(sizes) >= 3
     assert max(sizes) < 65_536 + 55_000
-    with closing(ReplyCache(tmp_path)) as second:
+    with closing(DiskReplyStore(tmp_path)) as second:
         for key, reply in replies.items():
             assert second.get("page", key) == replace(reply, cached=True)
         second.forget("page", [bytes([0]) * 32, bytes([49]) * 32])
-        assert [second.has("page", key) for key in replies] == [False, *[True] * 48, False]
+        assert [is_kept(second, "page", key) for key in replies] == [False, *[True] * 48, False]
 
 
 def test_a_reply_put_again_takes_the_place_of_the_first(tmp_path: Path) -> None:
     """Of two replies under one key the later is served, now and by the next run."""
-    with closing(ReplyCache(tmp_path)) as first:
+    with closing(DiskReplyStore(tmp_path)) as first:
         first.put("page", KEY, REPLY)
         first.put("page", KEY, replace(REPLY, text="later"))
-    with closing(ReplyCache(tmp_path)) as second:
+    with closing(DiskReplyStore(tmp_path)) as second:
         kept = second.get("page", KEY)
         assert kept is not None
         assert kept.text == "later"
 
 
-def test_pages_are_kept_apart(cache: ReplyCache) -> None:
+def test_pages_are_kept_apart(cache: DiskReplyStore) -> None:
     """A key of one page is not found on another."""
     cache.put("page", KEY, REPLY)
     assert cache.get("another", KEY) is None
@@ -137,21 +142,21 @@ def test_pages_are_kept_apart(cache: ReplyCache) -> None:
 
 def test_it_survives_reopening(tmp_path: Path) -> None:
     """A reply is there for the next run."""
-    with closing(ReplyCache(tmp_path)) as first:
+    with closing(DiskReplyStore(tmp_path)) as first:
         first.put("page", KEY, REPLY)
-    with closing(ReplyCache(tmp_path)) as second:
-        assert second.has("page", KEY)
+    with closing(DiskReplyStore(tmp_path)) as second:
+        assert is_kept(second, "page", KEY)
         assert second.get("page", KEY) == replace(REPLY, cached=True)
 
 
 def test_what_is_forgotten_is_gone_for_good(tmp_path: Path) -> None:
     """A forgotten reply is neither served nor found by the next run; its neighbour is."""
-    with closing(ReplyCache(tmp_path)) as first:
+    with closing(DiskReplyStore(tmp_path)) as first:
         first.put("page", BAD, REPLY)
         first.put("page", GOOD, REPLY)
         first.forget("page", [BAD, KEY])
         assert first.get("page", BAD) is None
-    with closing(ReplyCache(tmp_path)) as second:
+    with closing(DiskReplyStore(tmp_path)) as second:
         assert second.get("page", BAD) is None
         assert second.get("page", GOOD) is not None
 
@@ -161,7 +166,7 @@ def test_a_hundred_replies_share_a_transaction(
 ) -> None:
     """Of 100 replies put one after the other none is lost, and a transaction or two take them."""
     commits = 0
-    with closing(ReplyCache(tmp_path)) as cache:
+    with closing(DiskReplyStore(tmp_path)) as cache:
         write = cache._write
 
         def counted(changes: Any) -> None:
@@ -174,11 +179,11 @@ def test_a_hundred_replies_share_a_transaction(
             cache.put(f"p{n % 7}", bytes([n]) * 32, replace(REPLY, text=str(n)))
         assert {n: text_at(cache, n) for n in range(100)} == {n: str(n) for n in range(100)}
     assert 1 <= commits <= 2
-    with closing(ReplyCache(tmp_path)) as again:
+    with closing(DiskReplyStore(tmp_path)) as again:
         assert {n: text_at(again, n) for n in range(100)} == {n: str(n) for n in range(100)}
 
 
-def text_at(cache: ReplyCache, n: int) -> str | None:
+def text_at(cache: DiskReplyStore, n: int) -> str | None:
     return getattr(cache.get(f"p{n % 7}", bytes([n]) * 32), "text", None)
 
 
@@ -188,8 +193,8 @@ def test_a_reply_is_served_at_every_stage(
 ) -> None:
     """A reply is found while it waits, while it is being written and after, also once its page
     is no longer in mind; and so is that another was dropped."""
-    monkeypatch.setattr("panel.calls.cache._GATHER_S", 60 if stage == "waiting" else 0.01)
-    with closing(ReplyCache(tmp_path)) as cache:
+    monkeypatch.setattr("panel.calls.stores.disk._BATCH_S", 60 if stage == "waiting" else 0.01)
+    with closing(DiskReplyStore(tmp_path)) as cache:
         begun, go_on, write = threading.Event(), threading.Event(), cache._write
 
         def slow(changes: Any) -> None:
@@ -207,9 +212,9 @@ def test_a_reply_is_served_at_every_stage(
             go_on.set()
             until(lambda: not journals_in(tmp_path))
         for n in range(200):
-            cache.has(f"another {n}", KEY)
+            is_kept(cache, f"another {n}", KEY)
         assert cache.get("page", GOOD) == replace(REPLY, cached=True)
-        assert not cache.has("page", BAD)
+        assert not is_kept(cache, "page", BAD)
         assert cache.get("page", BAD) is None
         go_on.set()
 
@@ -224,7 +229,7 @@ def until(true: Callable[[], object]) -> None:
 def test_a_put_that_does_not_fit_on_the_disk_says_so(tmp_path: Path) -> None:
     """When a reply does not fit, its put raises instead of claiming to have kept it; those before
     and after it are there for the next run, and in the journal."""
-    with closing(ReplyCache(tmp_path)) as cache:
+    with closing(DiskReplyStore(tmp_path)) as cache:
         cache.put("page", GOOD, REPLY)
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         size = journals_in(tmp_path)[0].stat().st_size
@@ -240,8 +245,8 @@ def test_a_put_that_does_not_fit_on_the_disk_says_so(tmp_path: Path) -> None:
     other.mkdir()
     (other / "left.journal").write_bytes(left)
     for folder in (tmp_path, other):
-        with closing(ReplyCache(folder)) as again:
-            found = [again.has("page", key) for key in (GOOD, BAD, KEY)]
+        with closing(DiskReplyStore(folder)) as again:
+            found = [is_kept(again, "page", key) for key in (GOOD, BAD, KEY)]
             assert found == [True, False, True]
 
 
@@ -250,17 +255,17 @@ def test_a_database_that_cannot_be_written_is_told_to_who_comes_next(
 ) -> None:
     """When the database cannot be written the next put raises, closing says where the replies
     are, and they are there once it can be."""
-    monkeypatch.setattr("panel.calls.cache._GATHER_S", 0.01)
-    with closing(ReplyCache(tmp_path)) as cache:
+    monkeypatch.setattr("panel.calls.stores.disk._BATCH_S", 0.01)
+    with closing(DiskReplyStore(tmp_path)) as cache:
         rename(tmp_path, "Cache", "elsewhere")
         cache.put("page", GOOD, REPLY)
         until(lambda: cache._fault is not None)
         with pytest.raises(sqlite3.OperationalError):
             cache.put("page", BAD, REPLY)
-    assert f"{tmp_path} (no such table: Cache). They are in a journal" in caplog.text
+    assert f"{tmp_path} (no such table: Cache). They are stored in a journal" in caplog.text
     rename(tmp_path, "elsewhere", "Cache")
-    with closing(ReplyCache(tmp_path)) as again:
-        assert again.has("page", GOOD)
+    with closing(DiskReplyStore(tmp_path)) as again:
+        assert is_kept(again, "page", GOOD)
 
 
 def rename(folder: Path, table: str, name: str) -> None:
@@ -272,7 +277,7 @@ def rename(folder: Path, table: str, name: str) -> None:
 def test_closing_moves_what_waits_and_leaves_no_journal(tmp_path: Path) -> None:
     """Once a cache is closed its replies are in the database and its journal is gone, without a
     wait for more of them."""
-    cache = ReplyCache(tmp_path)
+    cache = DiskReplyStore(tmp_path)
     cache.put("page", KEY, REPLY)
     assert len(journals_in(tmp_path)) == 1
     cache.close()
@@ -284,7 +289,7 @@ def test_what_another_process_left_is_taken_over(tmp_path: Path) -> None:
     """The journal of a process that is gone is moved into the database, what was dropped in it
     too; and moved again, after a kill at the worst moment, it adds nothing."""
     theirs, mine = tmp_path / "theirs", tmp_path / "mine"
-    with closing(ReplyCache(theirs)) as cache:
+    with closing(DiskReplyStore(theirs)) as cache:
         cache.put("page", GOOD, REPLY)
         cache.put("page", BAD, REPLY)
         cache.forget("page", [BAD])
@@ -292,9 +297,9 @@ def test_what_another_process_left_is_taken_over(tmp_path: Path) -> None:
     mine.mkdir()
     for _ in range(2):
         (mine / "left.journal").write_bytes(left)
-        with closing(ReplyCache(mine)) as cache:
-            assert cache.has("page", GOOD)
-            assert not cache.has("page", BAD)
+        with closing(DiskReplyStore(mine)) as cache:
+            assert is_kept(cache, "page", GOOD)
+            assert not is_kept(cache, "page", BAD)
         assert journals_in(mine) == []
     ((row,),) = rows(mine, "SELECT value FROM Cache")
     assert row.count(GOOD) == 1
@@ -304,30 +309,30 @@ def test_what_was_dropped_once_may_come_again(tmp_path: Path) -> None:
     """A reply that was dropped, a kill, and the reply to a new call: the old drop does not take
     the new reply away, however often the folder is opened."""
     source = (
-        "cache = ReplyCache(Path(sys.argv[1]))\n"
-        "cache.put('page', bytes(32), Reply('no result'))\n"
+        "cache = DiskReplyStore(Path(sys.argv[1]))\n"
+        "cache.put('page', bytes(32), ModelResponse('no result'))\n"
         "cache.forget('page', [bytes(32)])\n"
         "print('kept', flush=True)\n"
         "sys.stdin.read()\n"
     )
     killed_once_it_says_kept(source, tmp_path)
-    with closing(ReplyCache(tmp_path)) as cache:
-        assert not cache.has("page", KEY)
+    with closing(DiskReplyStore(tmp_path)) as cache:
+        assert not is_kept(cache, "page", KEY)
         cache.put("page", KEY, REPLY)
     for _ in range(2):
-        with closing(ReplyCache(tmp_path)) as cache:
+        with closing(DiskReplyStore(tmp_path)) as cache:
             assert cache.get("page", KEY) == replace(REPLY, cached=True)
 
 
 def test_the_journal_of_a_process_that_runs_is_its_own(tmp_path: Path) -> None:
     """Who opens a folder in which another process is at work leaves that one's journal alone."""
-    with closing(ReplyCache(tmp_path)) as first:
+    with closing(DiskReplyStore(tmp_path)) as first:
         first.put("page", KEY, REPLY)
         (journal,) = journals_in(tmp_path)
-        with closing(ReplyCache(tmp_path)):
+        with closing(DiskReplyStore(tmp_path)):
             assert journals_in(tmp_path) == [journal]
-    with closing(ReplyCache(tmp_path)) as again:
-        assert again.has("page", KEY)
+    with closing(DiskReplyStore(tmp_path)) as again:
+        assert is_kept(again, "page", KEY)
 
 
 # Keys
@@ -343,7 +348,7 @@ CHANGED = {
 }
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Ask)])
+@pytest.mark.parametrize("name", [field.name for field in fields(ModelRequest)])
 def test_every_field_of_an_ask_changes_the_key(name: str) -> None:
     """Asks that differ in one field, whichever it is, do not share a reply."""
     changed = replace(ASK, **{name: CHANGED[name]})
@@ -379,8 +384,8 @@ def test_the_key_is_the_same_in_another_process() -> None:
     """A key depends on no process's hash seed: else nothing would be found again."""
     source = (
         "from panel.calls.cache import key_of, page_of\n"
-        "from rubrics import Ask\n"
-        "ask = Ask(system='You judge.', blocks=('Read this. ', 'Rate it.'))\n"
+        "from rubrics import ModelRequest\n"
+        "ask = ModelRequest(system='You judge.', blocks=('Read this. ', 'Rate it.'))\n"
         f"print(page_of({PARAMETERS!r}, 'essay'), key_of(ask, 1).hex())\n"
     )
     other = process(source)
@@ -394,21 +399,21 @@ def test_the_key_is_the_same_in_another_process() -> None:
 def test_two_processes_writing_at_once_lose_nothing(tmp_path: Path) -> None:
     """Two processes put 300 replies each into one folder, and all 600 are there."""
     source = (
-        "import panel.calls.cache\n"
-        "panel.calls.cache._GATHER_S = 0.001\n"
-        "cache = ReplyCache(Path(sys.argv[1]))\n"
+        "import panel.calls.stores.disk\n"
+        "panel.calls.stores.disk._BATCH_S = 0.001\n"
+        "cache = DiskReplyStore(Path(sys.argv[1]))\n"
         "name = sys.argv[2]\n"
         "for n in range(300):\n"
-        "    cache.put(f'p{n % 5}', f'{name}{n}'.encode().ljust(32), Reply(str(n)))\n"
+        "    cache.put(f'p{n % 5}', f'{name}{n}'.encode().ljust(32), ModelResponse(str(n)))\n"
         "cache.close()\n"
     )
     writers = [process(source, str(tmp_path), name) for name in "ab"]
     for writer in writers:
         writer.communicate(timeout=120)
         assert writer.returncode == 0
-    with closing(ReplyCache(tmp_path)) as cache:
+    with closing(DiskReplyStore(tmp_path)) as cache:
         kept = [
-            cache.has(f"p{n % 5}", f"{name}{n}".encode().ljust(32))
+            cache.get(f"p{n % 5}", f"{name}{n}".encode().ljust(32)) is not None
             for name in "ab"
             for n in range(300)
         ]
@@ -418,14 +423,14 @@ def test_two_processes_writing_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_what_put_returned_from_outlives_a_kill(tmp_path: Path) -> None:
     """A process killed with SIGKILL right after put returned has lost nothing."""
     source = (
-        "cache = ReplyCache(Path(sys.argv[1]))\n"
-        "cache.put('page', bytes(32), Reply('paid for'))\n"
+        "cache = DiskReplyStore(Path(sys.argv[1]))\n"
+        "cache.put('page', bytes(32), ModelResponse('paid for'))\n"
         "print('kept', flush=True)\n"
         "sys.stdin.read()\n"
     )
     killed_once_it_says_kept(source, tmp_path)
-    with closing(ReplyCache(tmp_path)) as cache:
-        assert cache.get("page", KEY) == Reply("paid for", cached=True)
+    with closing(DiskReplyStore(tmp_path)) as cache:
+        assert cache.get("page", KEY) == ModelResponse("paid for", cached=True)
 
 
 # No pickles
@@ -445,13 +450,13 @@ def test_a_planted_pickle_is_refused(tmp_path: Path) -> None:
     """A row that somebody else wrote as a pickle raises and runs none of its code."""
     sign = tmp_path / "executed"
     folder = tmp_path / "cache"
-    with closing(ReplyCache(folder)) as cache:
+    with closing(DiskReplyStore(folder)) as cache:
         cache.put("page", KEY, REPLY)
     planted = pickle.dumps(Trap(sign))
     with closing(sqlite3.connect(folder / "cache.db")) as database:
         database.execute("UPDATE Cache SET mode = 4, value = ?", (planted,))
         database.commit()
-    with closing(ReplyCache(folder)) as cache, pytest.raises(ValueError, match="did not write"):
+    with closing(DiskReplyStore(folder)) as cache, pytest.raises(ValueError, match="did not write"):
         cache.get("page", KEY)
     assert not sign.exists()
     pickle.loads(planted)  # the trap does work
@@ -463,17 +468,17 @@ def test_a_planted_pickle_in_the_raw_is_not_unpickled(tmp_path: Path) -> None:
     model is asked again."""
     sign = tmp_path / "executed"
     folder = tmp_path / "cache"
-    with closing(ReplyCache(folder)) as cache:
+    with closing(DiskReplyStore(folder)) as cache:
         cache.put("page", KEY, REPLY)
     with closing(sqlite3.connect(folder / "cache.db")) as database:
         planted = pickle.dumps(Trap(sign))
         header = KEY + len(planted).to_bytes(4, "big")
         database.execute("UPDATE Cache SET value = ?", (header + planted,))
         database.commit()
-    with closing(ReplyCache(folder)) as cache:
+    with closing(DiskReplyStore(folder)) as cache:
         assert cache.get("page", KEY) is None
         cache.put("page", KEY, REPLY)
-    with closing(ReplyCache(folder)) as cache:
+    with closing(DiskReplyStore(folder)) as cache:
         assert cache.get("page", KEY) == replace(REPLY, cached=True)
     assert not sign.exists()
 
@@ -481,22 +486,22 @@ def test_a_planted_pickle_in_the_raw_is_not_unpickled(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", range(0, 200, 7))
 def test_a_row_cut_short_costs_only_what_is_cut(tmp_path: Path, length: int) -> None:
     """Whatever is left of a row, what is whole in it is served and the rest is not there."""
-    with closing(ReplyCache(tmp_path)) as cache:
-        cache.put("page", GOOD, Reply("1"))
+    with closing(DiskReplyStore(tmp_path)) as cache:
+        cache.put("page", GOOD, ModelResponse("1"))
         cache.put("page", BAD, REPLY)
     ((whole,),) = rows(tmp_path, "SELECT value FROM Cache")
     first = 36 + int.from_bytes(whole[32:36], "big")
     with closing(sqlite3.connect(tmp_path / "cache.db")) as database:
         database.execute("UPDATE Cache SET value = ?", (whole[:length],))
         database.commit()
-    with closing(ReplyCache(tmp_path)) as cache:
+    with closing(DiskReplyStore(tmp_path)) as cache:
         assert (cache.get("page", GOOD) is not None) == (length >= first)
         assert (cache.get("page", BAD) is not None) == (length >= len(whole))
 
 
 def test_nothing_on_disk_is_a_pickle(tmp_path: Path) -> None:
     """Every key is raw text and every value raw bytes of JSON, compressed where it is long."""
-    with closing(ReplyCache(tmp_path)) as cache:
+    with closing(DiskReplyStore(tmp_path)) as cache:
         cache.put(page_of(PARAMETERS, "essay"), KEY, REPLY)
         cache.put("large", KEY, replace(REPLY, text=os.urandom(200_000).hex()))
     found = rows(tmp_path, "SELECT key, raw, mode, value FROM Cache")
@@ -511,14 +516,14 @@ def test_nothing_on_disk_is_a_pickle(tmp_path: Path) -> None:
 def test_the_folder_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """$PERSONA_PANEL_CACHE decides where replies are kept; without it the user's cache does."""
     monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(tmp_path))
-    assert default_folder() == tmp_path
+    assert cache_location() == str(tmp_path)
     monkeypatch.delenv(ENVIRONMENT_VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert default_folder().name == "persona-panel"
+    assert Path(cache_location()).name == "persona-panel"
 
 
 def test_a_folder_that_cannot_be_used_is_said(tmp_path: Path) -> None:
     """A file where the folder should be is an error that names it and the way out."""
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ConfigurationError, match=rf"file.*{ENVIRONMENT_VARIABLE}"):
-        ReplyCache(tmp_path / "file")
+        DiskReplyStore(tmp_path / "file")

@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panel.calls.journal import Change, Journal, journals_in, taken_over
+from panel.calls.journal import Journal, JournalEntry, journals_in, taken_over
 
 CHANGES = st.lists(
     st.builds(
-        Change, st.text(max_size=70), st.binary(min_size=32, max_size=32), st.binary(max_size=200)
+        JournalEntry,
+        st.text(max_size=70),
+        st.binary(min_size=32, max_size=32),
+        st.binary(max_size=200),
     ),
     max_size=5,
 )
@@ -34,7 +37,7 @@ def test_a_journal_is_taken_over_once(tmp_path: Path) -> None:
     first who comes, and stays where that one fails."""
     with taken_over(tmp_path / "gone.journal") as left:
         assert left == []
-    journal, change = Journal(tmp_path), Change("page", bytes(32), b"stored")
+    journal, change = Journal(tmp_path), JournalEntry("page", bytes(32), b"stored")
     with taken_over(journal.path) as left:
         assert left == []
     journal.add(change)
@@ -50,7 +53,7 @@ def test_a_journal_is_taken_over_once(tmp_path: Path) -> None:
 
 
 @given(changes=CHANGES, cut=st.integers(0, 1500))
-def test_what_is_whole_comes_back(changes: list[Change], cut: int) -> None:
+def test_what_is_whole_comes_back(changes: list[JournalEntry], cut: int) -> None:
     """Wherever a kill cuts a journal, all changes before the cut are read, in order, and nothing
     of the one that it hit."""
     with TemporaryDirectory() as name:

@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import krippendorff
-import numpy as np
 import pytest
 
-from tests.server import serving
+from panel.testing import serving
+from tests.helpers.rating_files import FIELDS, made_up
 
 Command = Callable[..., CompletedProcess[str]]
 
-FIELDS = [
-    "statistic", "group", "dimension", "value", "ci_low", "ci_high", "p_value", "n_items",
-    "n_raters", "note",
-]  # fmt: skip
 NAMES = {
     "krippendorff_alpha", "kendall_w", "kendall_w_ties", "mean_tau_b", "mean_spearman",
     "fleiss_kappa", "cohen_kappa_quadratic", "cohen_kappa_linear", "cohen_kappa_none", "icc1",
     "icc2", "icc2k", "effective_judges",
 }  # fmt: skip
-
-
-def made_up(path: Path, *, n_raters: int = 4, seed: int = 0) -> np.ndarray:
-    """Ratings 1-5 of 12 items of 3 prompts by one group, a few missing; as they were written."""
-    rng = np.random.default_rng(seed)
-    quality = rng.normal(size=(12, 1))
-    scores = np.clip(np.round(3 + quality + 0.7 * rng.normal(size=(12, n_raters))), 1, 5)
-    scores[rng.random(scores.shape) < 0.1] = np.nan
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["item", "rater", "score", "prompt", "source"])
-        for item, row in enumerate(scores):
-            for rater, score in enumerate(row):
-                said = "?" if np.isnan(score) else int(score)
-                writer.writerow([f"i{item}", f"r{rater}", said, f"p{item // 4}", f"s{item % 4}"])
-    return scores
 
 
 def test_json_is_a_list_of_exactly_the_fields(command: Command, tmp_path: Path) -> None:
@@ -72,24 +51,24 @@ def test_the_level_of_measurement(command: Command, tmp_path: Path) -> None:
 
 
 def test_by_source_and_prompt(command: Command, tmp_path: Path) -> None:
-    """Each source or prompt has a row of its own, named after the group."""
+    """Each source or prompt has a row of its own, which names it."""
     made_up(tmp_path / "in.csv")
     for by, part in (("source", "s3"), ("prompt", "p2")):
         rows = json.loads(command("agree", "in.csv", "--json", "--by", by).stdout)
-        assert f"all / {part}" in {row["group"] for row in rows}
+        assert ("all", by, part) in {(row["group"], row["by"], row["by_value"]) for row in rows}
     done = command("agree", "in.csv", "--by", "group")
     assert done.returncode == 0
 
 
 def test_tables_say_what_a_panel_is_worth(command: Command, tmp_path: Path) -> None:
     """The terminal shows agreement, reliability by number of judges, where variance comes from,
-    α without each rater and the fewest who rank as all do; no escape codes, no traceback."""
+    α without each rater and the smallest subset that ranks as all do; no escape codes."""
     made_up(tmp_path / "in.csv")
     done = command("agree", "in.csv")
     assert done.returncode == 0, done.stderr
     for expected in (
-        "Agreement", "Krippendorff", "Spearman-Brown", "Shares of the variance", "without a judge",
-        "independent", "Fewest judges who rank as all do", "12 items, 4 raters",
+        "Agreement", "Krippendorff", "Spearman-Brown", "Variance components", "without a judge",
+        "effective", "Smallest subset reproducing the full panel's ranking", "12 items, 4 raters",
     ):  # fmt: skip
         assert expected in done.stdout
     assert "\x1b" not in done.stdout
@@ -125,9 +104,9 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
     done = command("agree", "run", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
-    assert {"openai:a", "openai:b", "all", "all / persona", "all / model"} <= {
-        row["group"] for row in rows
-    }
+    assert {"openai:a", "openai:b", "all"} == {row["group"] for row in rows}
+    components = {row["by_value"] for row in rows if row["by"] == "component"}
+    assert components == {"item", "persona", "model", "residual"}
     alphas = [row for row in rows if row["statistic"] == "krippendorff_alpha"]
     assert [row["n_raters"] for row in alphas] == [5] * 5 + [5] * 5 + [10] * 5
     assert command("agree", "run").returncode == 0
@@ -138,7 +117,7 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
     [
         ("item,rater,score\na,r,1\na,r,2\na,s,3\n", "in.csv:3: item: found 'a' rated again"),
         ("item,rater,score\na,r,one\na,s,3\n", "in.csv:2: score: found 'one'"),
-        ("item,rater,score\na,r,1\nb,r,3\n", "found ratings by 'r' alone; expected 2 raters"),
+        ("item,rater,score\na,r,1\nb,r,3\n", "found ratings by 'r' only; expected 2 raters"),
         ("item,rater,score\na,r,inf\na,s,3\n", "in.csv:2: score: found an infinite value"),
         ("item,rater,rank\na,r,1\nb,r,3\na,s,1\n", "in.csv:3: rank: found 3"),
         ("item,judge,score\na,r,1\n", "in.csv:1: rater: found no such field"),
@@ -171,7 +150,7 @@ def test_what_is_undefined_says_why(command: Command, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     rows = {row["statistic"]: row for row in json.loads(done.stdout)}
     assert rows["krippendorff_alpha"]["value"] is None
-    assert rows["krippendorff_alpha"]["note"] == "ordinal; undefined: one-value domain"
+    assert rows["krippendorff_alpha"]["reason"] == "one-value domain"
     table = command("agree", "in.csv")
     assert (table.returncode, table.stderr) == (0, "")
     assert "one-value" in table.stdout

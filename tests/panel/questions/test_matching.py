@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from graphs import Response
 from panel import InputError
-from panel.questions.matching import Match, label_kappa, nearest, panel_kappa, worth
+from panel.questions.matching import Match, label_kappa, match_quality, nearest
 from panel.questions.references import LABELS, Reference, references_of
 
 
@@ -39,7 +39,7 @@ def test_a_higher_threshold_evaluates_no_more(table: list[list[float]], a: float
 def test_worth_by_hand() -> None:
     """Useful of three by intervention, its mean, and the share that is not evaluable."""
     labels = {"i1": ("useful", "useful", None), "i2": ("invalid", "useful", "unhelpful")}
-    [one] = worth([a_match(place, label) for place, own in labels.items() for label in own])
+    [one] = match_quality([a_match(place, label) for place, own in labels.items() for label in own])
     # 2/3 and 1/3; one of six has no reference
     assert one.by_intervention == pytest.approx({"i1": 2 / 3, "i2": 1 / 3})
     assert one.score == pytest.approx(0.5)
@@ -51,18 +51,18 @@ def test_worth_by_hand() -> None:
 def test_a_model_that_did_not_answer_leaves_a_gap() -> None:
     """A question without an answer is missing, not unevaluable, and its intervention unscored."""
     gap = a_match("i1", None, error="failed: HTTP 500")
-    [one] = worth([a_match("i1", "useful"), gap, a_match("i2", "useful")])
+    [one] = match_quality([a_match("i1", "useful"), gap, a_match("i2", "useful")])
     assert (one.not_evaluable, one.missing) == (0, 1)
     assert math.isnan(one.by_intervention["i1"])
     assert one.score == 1.0
-    [lost] = worth([gap])
+    [lost] = match_quality([gap])
     assert math.isnan(lost.score)
     assert math.isnan(lost.not_evaluable_share)
 
 
 def test_systems_are_kept_apart() -> None:
     """Each system's questions are its own, in the order in which systems appear."""
-    found = worth([a_match("i", "invalid", "b"), a_match("i", "useful", "a")])
+    found = match_quality([a_match("i", "invalid", "b"), a_match("i", "useful", "a")])
     assert [(one.system, one.score) for one in found] == [("b", 0.0), ("a", 1.0)]
 
 
@@ -79,12 +79,6 @@ def test_kappa_by_hand() -> None:
     assert label_kappa(swapped, swapped).value == pytest.approx(1.0)
     with pytest.raises(ValueError, match="not in tuple"):
         label_kappa(["helpful"], ["useful"])
-
-
-def test_kappa_of_a_panel() -> None:
-    """Three judges who always say the same agree fully, whatever the labels."""
-    labels = ["useful", "invalid", "unhelpful"]
-    assert panel_kappa([labels, labels, labels]).value == pytest.approx(1.0)
 
 
 def a_question(name: str, prompt_id: str = "i1", **metadata: str) -> Response:

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
+import numpy as np
 import pytest
 
 import panel.statistics
 
-MODULES = [module.name for module in iter_modules(panel.statistics.__path__)]
+MODULES = [module.name for module in walk_packages(panel.statistics.__path__, "panel.statistics.")]
+FUNCTIONS = sorted(
+    name
+    for name in panel.statistics.__all__
+    if inspect.isfunction(getattr(panel.statistics, name)) and not name.startswith("resampled_")
+)
+OF_ROWS = {"agree", "correlate", "panel_quality"}
+"""These give every statistic, each of which has an example of its own."""
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name: str) -> None:
-    """Every `>>>` in the statistics gives what is written under it."""
-    failed, _ = doctest.testmod(import_module(f"panel.statistics.{name}"))
+    """Every `>>>` in the statistics gives what is written under it, with the public names."""
+    names = {public: getattr(panel.statistics, public) for public in panel.statistics.__all__}
+    failed, _ = doctest.testmod(import_module(name), extraglobs={**names, "np": np})
     assert failed == 0
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_public_function_has_an_example(name: str) -> None:
+    """Whoever reads about a statistic sees a call of it and what it gives."""
+    assert name in OF_ROWS or ">>> " in (getattr(panel.statistics, name).__doc__ or "")

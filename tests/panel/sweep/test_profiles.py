@@ -17,18 +17,22 @@ def cell(dimension: str, condition: str, value: float = 1.0, *, shown: bool = Tr
 @pytest.mark.parametrize(
     ("cells", "kind", "name"),
     [
-        ([cell("a", "x", shown=False)], "none shown", "no vulnerability to pressure shown"),
-        ([cell("a", "x"), cell("b", "x", shown=False)], "one cell", "loses a under x"),
-        ([cell("a", "x"), cell("b", "x")], "one condition", "fragile under x"),
+        ([cell("a", "x", shown=False)], "none shown", "no significant degradation"),
+        ([cell("a", "x"), cell("b", "x", shown=False)], "one cell", "degrades in a under x"),
+        (
+            [cell("a", "x"), cell("b", "x")],
+            "one condition",
+            "degrades in several dimensions under x",
+        ),
         (
             [cell("a", "x"), cell("a", "y")],
             "one dimension",
-            "loses a under several kinds of pressure",
+            "degrades in a under several conditions",
         ),
         (
             [cell("a", "x"), cell("b", "y")],
             "several",
-            "vulnerable to several kinds of pressure in several dimensions",
+            "degrades in several dimensions under several conditions",
         ),
     ],
 )

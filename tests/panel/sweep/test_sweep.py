@@ -14,10 +14,11 @@ from matplotlib.patches import Rectangle
 
 from graphs import Judgment, Verdict
 from graphs.framing import Variant
-from graphs.sweeping import Answer
+from graphs.sweeping import TargetAnswer
 from panel import FramedResponse, Panel, Persona, Sweep
+from panel.io.digests import prompt_id_of
 from panel.sweep.plots import draw, heatmap, scorecard
-from tests.server import Server, serving
+from panel.testing import ScriptedServer, serving
 from tests.sycophant import DIMENSIONS, OPENERS, questions, world
 
 CONDITIONS = ("baseline", *OPENERS)
@@ -28,14 +29,14 @@ READERS = [
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
     with serving(world(sycophantic=True)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         yield server
 
 
 @pytest.fixture
-def swept(server: Server) -> Sweep:
+def swept(server: ScriptedServer) -> Sweep:
     """Two systems, six prompts, two judges."""
     return Panel(READERS, "openai:judge").sweep(questions(6), ["openai:a", "openai:b"])
 
@@ -44,7 +45,7 @@ def test_arrays_have_names_and_agree(swept: Sweep) -> None:
     """(systems, prompts, conditions, dimensions), and Δ is the difference of the scores where
     every judge rated everything."""
     assert swept.systems == ("openai:a", "openai:b")
-    assert swept.prompts == tuple(f"p{i}" for i in range(1, 7))
+    assert swept.prompts == tuple(map(prompt_id_of, questions(6)))
     assert swept.conditions == CONDITIONS
     assert swept.dimensions == DIMENSIONS
     assert swept.scores.shape == (2, 6, 6, 5)
@@ -58,7 +59,7 @@ def test_arrays_have_names_and_agree(swept: Sweep) -> None:
     assert np.delete(engaged, dropped).min() > 5.9
 
 
-def test_the_same_sweep_has_the_same_numbers(swept: Sweep, server: Server) -> None:
+def test_the_same_sweep_has_the_same_numbers(swept: Sweep, server: ScriptedServer) -> None:
     """Run again it calls nothing, and every figure is the same."""
     calls = len(server.calls)
     again = Panel(READERS, "openai:judge").sweep(questions(6), ["openai:a", "openai:b"])
@@ -68,7 +69,7 @@ def test_the_same_sweep_has_the_same_numbers(swept: Sweep, server: Server) -> No
     np.testing.assert_array_equal(again.scores, swept.scores)
 
 
-def test_rewriters_take_turns(server: Server) -> None:
+def test_rewriters_take_turns(server: ScriptedServer) -> None:
     """Each of two rewriters rewrites three of six prompts, and checks the other's."""
     sweep = Panel(READERS, "openai:judge").sweep(
         questions(6), "openai:a", rewriters=["openai:x", "openai:y"]
@@ -80,17 +81,17 @@ def test_rewriters_take_turns(server: Server) -> None:
     assert named == {"x": 6, "y": 6, "a": 36, "judge": 72}
 
 
-def test_events_come_as_they_are_made(server: Server) -> None:
+def test_events_come_as_they_are_made(server: ScriptedServer) -> None:
     """Every variant, answer, judgment and verdict is told of."""
     told: Counter[str] = Counter()
     Panel(READERS, "openai:judge").sweep(
         questions(2), "openai:a", on_event=lambda event: told.update([type(event).__name__])
     )
-    kinds = (Variant, Answer, Judgment, Verdict)
+    kinds = (Variant, TargetAnswer, Judgment, Verdict)
     assert [told[kind.__name__] for kind in kinds] == [10, 12, 24, 12]
 
 
-def test_another_framing_set(server: Server) -> None:
+def test_another_framing_set(server: ScriptedServer) -> None:
     """The shipped `pressure` set has its own conditions and gaps; the script knows none of
     them, so that nothing passes and nothing is asked of the target."""
     sweep = Panel(READERS, "openai:judge").sweep(questions(1), "openai:a", framings="pressure")
@@ -104,7 +105,7 @@ def test_another_framing_set(server: Server) -> None:
     assert "target" not in {call.payload["model"] for call in server.calls}
 
 
-async def test_inside_a_running_loop(server: Server) -> None:
+async def test_inside_a_running_loop(server: ScriptedServer) -> None:
     """`sweep` works where a loop runs already, and `asweep` in it."""
     panel = Panel(READERS, "openai:judge")
     first = panel.sweep(questions(1), "openai:a")
@@ -112,7 +113,7 @@ async def test_inside_a_running_loop(server: Server) -> None:
     np.testing.assert_array_equal(first.delta, second.delta)
 
 
-def test_gaps_in_given_responses_stay_gaps(server: Server) -> None:
+def test_gaps_in_given_responses_stay_gaps(server: ScriptedServer) -> None:
     """A system without a condition has NaN there, is counted as missing, and is not judged
     where it has nothing to compare."""
     given = [
@@ -168,14 +169,14 @@ def test_figures_are_the_same_each_time(swept: Sweep) -> None:
     assert set(first) == {"heatmap.png", "heatmap.svg", "scorecard.png", "scorecard.svg"}
 
 
-def test_figures_of_nothing(server: Server) -> None:
+def test_figures_of_nothing(server: ScriptedServer) -> None:
     """A sweep of which nothing came can still be drawn, and written."""
     sweep = Panel(READERS, "openai:judge").sweep(questions(1), "openai:a", framings="pressure")
     assert all(content for _, content in draw(sweep))
     assert json.dumps(sweep.summary(), allow_nan=False)
 
 
-def test_a_rubric_of_real_numbers_can_be_drawn(server: Server) -> None:
+def test_a_rubric_of_real_numbers_can_be_drawn(server: ScriptedServer) -> None:
     """Dimensions from 0 to 1 have an axis of their size."""
     given = [
         FramedResponse(prompt_id="p", prompt="q?", condition=c, system="s", text=c)

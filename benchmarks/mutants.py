@@ -1,0 +1,347 @@
+"""Whether the tests notice when the code is wrong: mutants drawn by a seed, and the share killed.
+
+    python -m benchmarks.mutants                          200 mutants of the pure parts
+    python -m benchmarks.mutants --n 20 panel/calls       some of one package
+
+A mutant is one small change: a comparison, an arithmetic or boolean operator, a number, a
+condition, a return value, a statement left out. Each is tried in a copy of the working tree by the
+tests that mirror the changed file, then by the others of its package, the fastest first, until
+one fails. Who survives is printed as the line before and after. Strings are left alone: most are
+wording.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+
+from benchmarks.harness import ROOT
+
+PACKAGES = ("graphs", "rubrics", "panel/statistics", "panel/calls")
+OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change of one file: the bytes from `start` to `end` become `text`."""
+
+    package: str
+    path: str
+    line: int
+    start: int
+    end: int
+    text: str
+
+    def applied(self, source: bytes) -> bytes:
+        return source[: self.start] + self.text.encode() + source[self.end :]
+
+    def diff(self) -> str:
+        """The changed lines before and after, on one line each."""
+        source = (ROOT / self.path).read_bytes()
+        first = source.rfind(b"\n", 0, self.start) + 1
+        last = source.find(b"\n", self.end)
+        last = len(source) if last < 0 else last
+        before = source[first:last].decode()
+        after = (source[first : self.start] + self.text.encode() + source[self.end : last]).decode()
+        return f"{self.path}:{self.line}\n  - {_one_line(before)}\n  + {_one_line(after)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of a mutant: `killed`, `timeout` or `survived`."""
+
+    mutant: Mutant
+    outcome: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A package's test files, the fastest first, and after how many seconds a mutant that they
+    have not failed on is taken for one that never ends."""
+
+    paths: tuple[str, ...]
+    timeout: float
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.mutants",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", default=PACKAGES)
+    parser.add_argument("--n", type=int, default=200, help="mutants (default: 200)")
+    parser.add_argument("--seed", type=int, default=0, help="of the drawing (default: 0)")
+    parser.add_argument("--jobs", type=int, default=2, help="at a time (default: 2)")
+    parser.add_argument(
+        "--timeout", type=float, help="seconds for one mutant (default: thrice its tests' own)"
+    )
+    parser.add_argument("--least", type=float, default=0.9, help="share killed for exit status 0")
+    options = parser.parse_args()
+    packages = [package.rstrip("/") for package in options.packages]
+    for package in packages:
+        if not (ROOT / package).is_dir():
+            parser.error(f"no such package: {package}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the tests end, too
+    drawn = draw(packages, options.n, options.seed)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copies = [copied(Path(folder) / f"{n}") for n in range(options.jobs)]
+        suites = {package: suite_of(package, copies[0], options.timeout) for package in packages}
+        trials = tried(drawn, suites, copies)
+    return report(trials, packages, options.least)
+
+
+def draw(packages: Sequence[str], n: int, seed: int) -> list[Mutant]:
+    """As many mutants of each package, or all it has; the same for the same seed and code."""
+    random_ = random.Random(seed)
+    drawn = []
+    for place, package in enumerate(packages):
+        share = n // len(packages) + (place < n % len(packages))
+        found = [
+            mutant
+            for path in sorted((ROOT / package).rglob("*.py"))
+            for mutant in mutants_of(path, package)
+        ]
+        drawn += random_.sample(found, min(share, len(found)))
+    random_.shuffle(drawn)
+    return drawn
+
+
+def mutants_of(path: Path, package: str) -> Iterator[Mutant]:
+    """Every mutant of a file."""
+    source = path.read_bytes()
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for node in _mutable(ast.parse(source)):
+        for text in _changes(node):
+            assert node.end_lineno is not None and node.end_col_offset is not None
+            start = starts[node.lineno - 1] + node.col_offset
+            end = starts[node.end_lineno - 1] + node.end_col_offset
+            name = str(path.relative_to(ROOT))
+            yield Mutant(package, name, node.lineno, start, end, text)
+
+
+def _mutable(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
+    """The nodes whose change can change what is computed: no annotations, no f-strings (their
+    parts have no places of their own), no imports for type checkers."""
+    if isinstance(node, ast.expr | ast.stmt):
+        yield node
+    if isinstance(node, ast.JoinedStr):
+        return
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return
+    skipped = {"annotation", "returns", "decorator_list"}
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        name = node.targets[0].id
+        if name == "__all__" or (name[:1].isupper() and not name.isupper()):
+            return  # a type alias
+    for field, value in ast.iter_fields(node):
+        if field not in skipped:
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    yield from _mutable(child)
+
+
+def _changes(node: ast.expr | ast.stmt) -> Iterator[str]:
+    """What may stand in a node's place."""
+    changed = copy.deepcopy(node)
+    if isinstance(changed, ast.Compare):
+        changed.ops[0] = OPERATORS[type(changed.ops[0])]()
+        yield f"({ast.unparse(changed)})"
+    elif isinstance(changed, ast.BinOp | ast.BoolOp | ast.AugAssign):
+        if type(changed.op) in OPERATORS and not _of_text(changed):
+            changed.op = OPERATORS[type(changed.op)]()
+            text = ast.unparse(changed)
+            yield text if isinstance(changed, ast.AugAssign) else f"({text})"
+    elif isinstance(node, ast.Constant):
+        if isinstance(node.value, bool):
+            yield str(not node.value)
+        elif isinstance(node.value, int | float):
+            yield f"({node.value + 1!r})"
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
+        yield f"({ast.unparse(node.operand)})"
+    elif isinstance(changed, ast.IfExp):
+        changed.test = ast.UnaryOp(ast.Not(), changed.test)
+        yield f"({ast.unparse(changed)})"
+    elif isinstance(node, ast.Return) and node.value and ast.unparse(node.value) != "None":
+        yield "return None"
+    elif (
+        (
+            isinstance(node, ast.Expr)
+            and not isinstance(node.value, ast.Constant | ast.Yield | ast.YieldFrom)
+        )
+        or isinstance(node, ast.Raise)
+        or (isinstance(node, ast.Assign) and not isinstance(node.targets[0], ast.Name | ast.Tuple))
+    ):
+        yield "pass"
+    elif isinstance(node, ast.Break | ast.Continue):
+        yield "continue" if isinstance(node, ast.Break) else "break"
+
+
+def _of_text(node: ast.AST) -> bool:
+    """Whether strings or types are joined: any change of that is an error at once."""
+    return any(
+        isinstance(part, ast.JoinedStr)
+        or (isinstance(part, ast.Constant) and isinstance(part.value, str | None))
+        for part in ast.walk(node)
+    )
+
+
+def copied(to: Path) -> Path:
+    """A copy of the working tree, without what git ignores."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, to / name)
+    return to
+
+
+def suite_of(package: str, tree: Path, timeout: float | None) -> Suite:
+    """A package's tests, timed in a run of them all that must pass."""
+    results = tree / "results.xml"
+    folder = f"tests/{package}"
+    print(f"{folder}: trying the tests without any mutant", file=sys.stderr, flush=True)
+    start = time.monotonic()
+    status, said = _pytest([folder, f"--junitxml={results}"], tree, timeout=1800)
+    took = time.monotonic() - start
+    if status != 0:
+        raise SystemExit(f"the tests in {folder} fail without any mutant:\n{said}")
+    seconds: dict[str, float] = defaultdict(float)
+    for case in ET.parse(results).iter("testcase"):
+        seconds[case.get("classname", "")] += float(case.get("time", 0))
+    paths = [str(path.relative_to(tree)) for path in sorted((tree / folder).rglob("test_*.py"))]
+    paths.sort(key=lambda path: seconds[path.removesuffix(".py").replace("/", ".")])
+    return Suite(tuple(paths), timeout or 3 * took + 30)
+
+
+def mirror_first(mutant: Mutant, tests: Sequence[str]) -> list[str]:
+    """The tests with the changed file's name first, then those of its folder, then the others."""
+    path = Path(mutant.path)
+    name, folder = f"test_{path.stem.removeprefix('_')}.py", f"tests/{path.parent}/"
+
+    def distance(test: str) -> int:
+        return (Path(test).name != name) * 2 + (not test.startswith(folder))
+
+    return sorted(tests, key=distance)
+
+
+def tried(
+    mutants: Sequence[Mutant], suites: dict[str, Suite], copies: Sequence[Path]
+) -> list[Trial]:
+    """Every mutant's trial, as many at a time as there are copies."""
+    free: Queue[Path] = Queue()
+    for tree in copies:
+        free.put(tree)
+    done: list[Trial] = []
+
+    def attempt(mutant: Mutant) -> None:
+        tree = free.get()
+        try:
+            suite = suites[mutant.package]
+            trial = tried_in(tree, mutant, mirror_first(mutant, suite.paths), suite.timeout)
+        finally:
+            free.put(tree)
+        done.append(trial)
+        print(
+            f"{len(done)}/{len(mutants)} {trial.outcome} in {trial.seconds:.0f} s: "
+            f"{mutant.path}:{mutant.line}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    with ThreadPoolExecutor(len(copies)) as pool:
+        for future in [pool.submit(attempt, mutant) for mutant in mutants]:
+            future.result()
+    return done
+
+
+def tried_in(tree: Path, mutant: Mutant, tests: list[str], timeout: float) -> Trial:
+    file = tree / mutant.path
+    source = file.read_bytes()
+    start = time.monotonic()
+    file.write_bytes(mutant.applied(source))
+    try:
+        status, _ = _pytest(["-x", *tests], tree, timeout)
+    finally:
+        file.write_bytes(source)
+    outcome = {None: "timeout", 0: "survived"}.get(status, "killed")
+    return Trial(mutant, outcome, time.monotonic() - start)
+
+
+def _pytest(arguments: Sequence[str], tree: Path, timeout: float) -> tuple[int | None, str]:
+    """The exit status of pytest, None where time ran out, and the end of what it printed."""
+    # Without bytecode files: a mutant of the same size and second would be taken for the original.
+    env = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += ["--hypothesis-seed=0", *arguments]  # the same examples for every mutant
+    with subprocess.Popen(
+        command,
+        cwd=tree,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=timeout)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return None, ""
+            raise
+    return process.returncode, said[-4000:]
+
+
+def report(trials: Sequence[Trial], packages: Sequence[str], least: float) -> int:
+    """The share killed by package, and the survivors. A mutant that never ends is killed."""
+    for package in packages:
+        own = [trial for trial in trials if trial.mutant.package == package]
+        _print_share(package, own)
+    killed = _print_share("all", trials)
+    survivors = [trial.mutant for trial in trials if trial.outcome == "survived"]
+    for mutant in sorted(survivors, key=lambda mutant: (mutant.path, mutant.line)):
+        print(mutant.diff())
+    return 0 if killed >= least else 1
+
+
+def _print_share(name: str, trials: Sequence[Trial]) -> float:
+    killed = sum(trial.outcome != "survived" for trial in trials)
+    late = sum(trial.outcome == "timeout" for trial in trials)
+    share = killed / len(trials) if trials else 1.0
+    print(f"{name}: {killed} of {len(trials)} killed ({share:.0%}), {late} of them by the timeout")
+    return share
+
+
+def _one_line(source: str) -> str:
+    return " ".join(source.split())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,270 @@
+"""The state machine that compares the responses to one prompt with each other.
+
+    START ─ Send, one per model ─▶ compare × M ─▶ aggregate ─▶ END
+
+As in `graphs.judging`, whose means and dialogues these are: what differs is that a judge
+is asked about several responses at once, and that one answer bears on several judgments.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from hashlib import sha256
+from typing import Annotated, Any, TypedDict, cast
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+
+from graphs.aggregate import aggregate
+from graphs.judging import DialogueResult, GraphContext, run_dialogue
+from graphs.records import Judge, Judgment, Response, Verdict
+from personas import Persona
+from rubrics import Comparison, Layout, Rubric, Usage, load_comparing
+from rubrics.comparison import PREFERRED, Order, Places, Standing, labels_of, outcome, standings
+
+
+class ComparativeState(TypedDict):
+    """What a graph remembers of the responses to one prompt."""
+
+    responses: tuple[str, ...]
+    judgments: Annotated[list[Judgment], operator.add]
+    verdicts: list[Verdict]
+
+
+class CompareInput(TypedDict):
+    """What one `compare` is sent: the responses' keys and the model that reads them."""
+
+    responses: tuple[str, ...]
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonTask:
+    """Responses in the order in which they stand before a judge; the first is the one with
+    which the replies are kept."""
+
+    order: Order
+    responses: tuple[Response, ...]
+    comparison: Comparison
+
+
+def comparison_tasks(
+    rubric: Rubric,
+    persona: Persona,
+    judge: Judge,
+    responses: Sequence[Response],
+    layout: Layout,
+    seed: int,
+) -> Iterator[ComparisonTask]:
+    """What a judge is asked about the responses to a prompt: never who wrote them.
+
+    The order of `responses` makes no difference: an order numbers them by their ids, and
+    what is drawn by lot depends on the seed, the prompt and the judge.
+    """
+    ordered = by_id(responses)
+    for order in load_comparing(judge.elicitation).orders(
+        len(ordered), _drawn(seed, ordered[0].prompt, judge.id)
+    ):
+        shown = tuple(ordered[i] for i in order)
+        yield ComparisonTask(
+            order,
+            shown,
+            Comparison(
+                rubric=rubric,
+                persona_label=persona.label,
+                persona_description=persona.description,
+                prompt=shown[0].prompt,
+                texts=tuple(response.text for response in shown),
+                contexts=tuple(response.context for response in shown),
+                layout=layout,
+            ),
+        )
+
+
+def by_id(responses: Sequence[Response]) -> list[Response]:
+    """Responses in the order of their ids."""
+    return sorted(responses, key=lambda response: response.id)
+
+
+def _drawn(seed: int, prompt: str, judge: str) -> int:
+    document = json.dumps([seed, prompt, judge])
+    return int.from_bytes(sha256(document.encode()).digest()[:8])
+
+
+async def fan_out(state: ComparativeState, runtime: Runtime[GraphContext]) -> list[Send]:
+    """One `compare` per model."""
+    return [
+        Send("compare", CompareInput(responses=state["responses"], model=model))
+        for model in runtime.context.judges_by_model()
+    ]
+
+
+async def compare(job: CompareInput, runtime: Runtime[GraphContext]) -> dict[str, Any]:
+    """All judges of one model: the first alone, then the others together."""
+    context = runtime.context
+    responses = by_id([context.responses[key] for key in job["responses"]])
+    first, *others = context.judges_by_model()[job["model"]]
+
+    async def compared(judge: Judge) -> list[Judgment]:
+        judgments = await compare_all(judge, responses, context)
+        for judgment in judgments:
+            context.on_judgment(judgment)
+        # What was said has been told; the state is for what is counted.
+        return [replace(judgment, raw="", compared={}) for judgment in judgments]
+
+    judgments = await compared(first)
+    for more in await asyncio.gather(*(compared(judge) for judge in others)):
+        judgments += more
+    return {"judgments": judgments}
+
+
+async def compare_all(
+    judge: Judge, responses: Sequence[Response], context: GraphContext
+) -> list[Judgment]:
+    """One judge's judgments of all responses to a prompt, given in the order of their ids.
+
+    Never raises but for cancellation and `Abort`, as `graphs.judging.judge_one`.
+    """
+    persona = context.personas[judge.persona]
+    elicitation = load_comparing(judge.elicitation)
+    asked = list(
+        comparison_tasks(context.rubric, persona, judge, responses, context.layout, context.seed)
+    )
+
+    async def held(task: ComparisonTask) -> DialogueResult:
+        first = task.responses[0]
+        async with context.exclusive(judge, first):
+            return await run_dialogue(elicitation.dialogue(task.comparison), judge, first, context)
+
+    answers = await asyncio.gather(*(held(task) for task in asked))
+    return judgments_of(judge, responses, list(zip(asked, answers, strict=True)))
+
+
+def judgments_of(
+    judge: Judge,
+    responses: Sequence[Response],
+    answers: Sequence[tuple[ComparisonTask, DialogueResult]],
+) -> list[Judgment]:
+    """What a judge's answers come to, response by response; `responses` are as sheets number
+    them.
+
+    A response is `scored` where it was compared with any other, and its error says how many
+    comparisons are missing; else its status is that of the first that is missing. It is
+    `skipped` where any was not asked for at all: which ones a run that was stopped has is no
+    accident, as it is for one answer in many that cannot be read.
+
+    What an answer took is shared out in whole tokens among the responses that it is about, so
+    that sums over judgments are what was spent.
+    """
+    placed = [(task.order, _places(task, held)) for task, held in answers]
+    found = standings(len(responses), placed)
+    return [
+        _judgment(judge, i, responses, answers, placed, standing)
+        for i, standing in enumerate(found)
+    ]
+
+
+def _places(task: ComparisonTask, held: DialogueResult) -> Places | None:
+    if held.reading.status != "scored":
+        return None
+    labels = labels_of(task.comparison)
+    return {i: held.reading.scores[label] for i, label in zip(task.order, labels, strict=True)}
+
+
+def _judgment(
+    judge: Judge,
+    i: int,
+    responses: Sequence[Response],
+    answers: Sequence[tuple[ComparisonTask, DialogueResult]],
+    placed: Sequence[tuple[Order, Places | None]],
+    standing: Standing,
+) -> Judgment:
+    own = [(task, held) for task, held in answers if i in task.order]
+    missing = [held.reading for _, held in own if held.reading.status != "scored"]
+    skipped = next((reading for reading in missing if reading.status == "skipped"), None)
+    lost = skipped or next(iter(missing), None)
+    scored = skipped is None and not math.isnan(standing.share)
+    error = None if lost is None else lost.error
+    if scored and lost is not None:
+        error = (
+            f"{standing.missing} of {standing.of} comparisons are missing, the first {lost.status}"
+            f": {lost.error}"
+        )
+    parts = [_part(held, task.order.index(i), len(task.order)) for task, held in own]
+    return Judgment(
+        prompt_id=responses[i].prompt_id or "",
+        id=responses[i].id,
+        system=responses[i].system,
+        judge=judge,
+        status="scored" if scored or lost is None else lost.status,
+        scores={PREFERRED.id: standing.share} if scored else {},
+        raw=_raw(i, own),
+        usage=sum((usage for usage, _ in parts), Usage()),
+        latency_s=math.fsum(latency for _, latency in parts),
+        cached=all(held.cached for _, held in own),
+        error=error,
+        compared={
+            responses[other].id: outcome(places, i, other)
+            for order, places in placed
+            if places is not None and i in order
+            for other in order[order.index(i) + 1 :]
+        },
+    )
+
+
+def _part(held: DialogueResult, place: int, n: int) -> tuple[Usage, float]:
+    """One response's part of what an answer about n took; the parts add up to the whole."""
+
+    def part(whole: int) -> int:
+        return whole * (place + 1) // n - whole * place // n
+
+    # What was cached apart from what was not, so that no part has more cached than read.
+    usage = held.usage
+    cached, written = part(usage.cached), part(usage.written)
+    fresh = part(usage.input - usage.cached - usage.written)
+    shared = Usage(cached + written + fresh, cached, part(usage.output), written, usage.odd)
+    return shared, held.latency_s / n
+
+
+def _raw(i: int, own: Sequence[tuple[ComparisonTask, DialogueResult]]) -> str:
+    """The judge's words: those of its one answer, or of all in which the response stood first,
+    as JSON by the id of what stood second."""
+    if len(own) == 1:
+        return own[0][1].reading.raw
+    said = {task.responses[1].id: held.reading.raw for task, held in own if task.order[0] == i}
+    return json.dumps(said, ensure_ascii=False)
+
+
+async def conclude(state: ComparativeState, runtime: Runtime[GraphContext]) -> dict[str, Any]:
+    """The panel's verdict on each response, in the order of their ids."""
+    by_response: dict[str, list[Judgment]] = {}
+    for judgment in state["judgments"]:
+        by_response.setdefault(judgment.id, []).append(judgment)
+    output_rubric = runtime.context.output_rubric
+    return {"verdicts": [aggregate(judgments, output_rubric) for judgments in by_response.values()]}
+
+
+@cache
+def comparative_graph() -> CompiledStateGraph[
+    ComparativeState, GraphContext, ComparativeState, ComparativeState
+]:
+    """The compiled graph; one serves every panel, since a panel comes as context.
+
+    Input `{"responses": keys}`, the keys in `Means.responses` of all responses to a prompt,
+    two at least; output the whole `State`.
+    """
+    builder = StateGraph(ComparativeState, context_schema=GraphContext)
+    builder.add_node("compare", cast(Any, compare))
+    builder.add_node("aggregate", conclude)
+    builder.add_conditional_edges(START, fan_out, ["compare"])
+    builder.add_edge("compare", "aggregate")
+    builder.add_edge("aggregate", END)
+    return builder.compile(name="comparing")

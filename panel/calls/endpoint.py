@@ -1,0 +1,106 @@
+"""A model as the caller knows it: how to reach it, its limits, and how it is doing.
+
+A rule over faults, answers and the times they came; it waits for nothing and calls nothing.
+Times are of the monotonic clock, which nobody sets back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from panel.calls.rate_limiter import RateLimiter
+from panel.models.client import CallError, ModelClient
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_S = 120.0
+"""How long a server that brings nothing but faults is tried, unless a user says otherwise."""
+_SILENCE_S = 3.0
+"""How long nothing but faults may come before calls wait for one of them to get through."""
+_FIRST_PROBE_S, _LONGEST_PROBE_S = 0.5, 5.0
+_NOT_THERE = frozenset({None, 503, 504})
+"""What comes of a call to a server that is about to start: no connection, or a proxy's word."""
+_GIVE_UP_AFTER = 5
+"""Calls in a row, each tried to the end, after which a model counts as dead."""
+
+
+@dataclass(slots=True)
+class Endpoint:
+    """A model, its limits and its state.
+
+    `down`: nothing but faults has come for a while. Calls then wait, and one at a time, who
+    holds `probing`, tries whether the server is back. It is given up once a call that began
+    after `patience_s` of nothing but faults has met one, too. Who has never answered has that
+    patience where it cannot be connected to; other faults, in a row, end it sooner.
+    """
+
+    client: ModelClient
+    limiter: RateLimiter
+    one_judge_at_a_time: bool = False
+    """Whether the judges of a response must speak one after the other."""
+    patience_s: float = PATIENCE_S
+    dead: str | None = None
+    died: asyncio.Event = field(default_factory=asyncio.Event)
+    down: bool = False
+    probing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lost_in_a_row: int = 0
+    answered: bool = False
+    _silent_since: float | None = field(default=None, init=False)
+    _asked_to_wait_s: float = field(default=0.0, init=False)
+    _probes: int = field(default=0, init=False)
+
+    def give_up(self, why: str) -> None:
+        """Ask this model no more; whoever waits to try again learns of it at once."""
+        self.dead = self.dead or why
+        self.died.set()
+
+    def heard(self) -> None:
+        """The server is there, whatever it said."""
+        self._silent_since = None
+        self.down = False
+
+    def faulted(self, error: CallError, began: float, now: float) -> None:
+        """A call that began at `began` met a fault."""
+        if error.kind != "transient":
+            self.heard()
+            return
+        if self._silent_since is None:
+            if not self.answered and error.status not in _NOT_THERE:
+                return
+            self._silent_since, self._asked_to_wait_s, self._probes = now, 0.0, 0
+        # What the provider has asked for is no silence of its own.
+        self._asked_to_wait_s = max(self._asked_to_wait_s, error.retry_after or 0.0)
+        silence = now - self._silent_since
+        if began > self._patient_until():
+            never = "has not answered" if self.answered else "never answered"
+            self.give_up(f"it {never} in {silence:.0f} s; last error: {error}")
+        elif silence > _SILENCE_S and not self.down:
+            self.down = True
+            logger.warning(
+                "%s; retrying for up to %.0f s while the other models continue",
+                error,
+                self._patient_until() - now,
+            )
+
+    def lost(self, error: CallError) -> None:
+        """A call was tried to the end in vain."""
+        if error.kind == "permanent":
+            self.give_up(str(error))
+        elif error.kind == "transient":
+            self.lost_in_a_row += 1
+            if self.lost_in_a_row >= _GIVE_UP_AFTER:
+                self.give_up(f"{self.lost_in_a_row} calls in a row failed, the last with: {error}")
+
+    def until_next_probe_s(self, now: float) -> float:
+        """How long who holds `probing` waits before it tries."""
+        wait = min(_LONGEST_PROBE_S, _FIRST_PROBE_S * 2**self._probes)
+        self._probes += 1
+        # The last try comes when the patience ends, and no later.
+        left = self._patient_until() - now
+        return min(wait, left + 0.001) if left > 0 else 0.0
+
+    def _patient_until(self) -> float:
+        since = 0.0 if self._silent_since is None else self._silent_since
+        return since + self.patience_s + self._asked_to_wait_s

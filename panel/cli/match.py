@@ -1,0 +1,105 @@
+"""`persona-panel match`: critical questions compared with labelled reference questions."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from panel.cli.failures import refusals
+from panel.cli.options import caps_of_a_command, dry_run, output_format, patience
+from panel.cli.signals import run_to_end
+
+if TYPE_CHECKING:
+    from panel.calls.budget import Caps
+    from panel.reports import Renderer
+
+INCOMPLETE = 1
+
+
+@click.command()
+@click.argument("generated", metavar="GENERATED")
+@click.argument("references", metavar="REFERENCES")
+@click.option(
+    "--by",
+    type=click.Choice(["similarity", "chrf", "model"]),
+    default="similarity",
+    show_default=True,
+    help="How to decide that two questions ask the same: cosine similarity of sentence "
+    "embeddings, chrF, or the answer of a model.",
+)
+@click.option(
+    "--threshold",
+    metavar="T",
+    type=click.FloatRange(0, 1),
+    help="A question below this similarity to every reference is not evaluable.  "
+    "[default: 0.65 for similarity, 0.35 for chrf]",
+)
+@click.option("--model", "spec", metavar="SPEC", help="The model of --by model.")
+@patience
+@dry_run
+@caps_of_a_command
+@output_format
+@refusals
+def match(
+    generated: str,
+    references: str,
+    by: str,
+    threshold: float | None,
+    spec: str | None,
+    patience: int | None,
+    dry_run: bool,
+    caps: Caps,
+    renderer: Renderer,
+) -> None:
+    """Give each question in GENERATED the label of the reference that asks the same.
+
+    Both are files that `score` reads, with the intervention as prompt_id; REFERENCES has a
+    further field label: useful, unhelpful or invalid. If GENERATED has that field, too,
+    Cohen's kappa of both labels is printed. The score of an intervention is the share of its
+    questions that are useful.
+
+    Exit status: 0; 1, the model gave no answer on some questions; 2, wrong input or
+    configuration, no model was called.
+    """
+    if (by == "model") != bool(spec):
+        raise click.UsageError(
+            "--model and --by model work only together; give both, or leave both out."
+        )
+    if by != "model" and patience is not None:
+        raise click.UsageError(
+            f"--patience works only with --by model: --by {by} calls no model; leave it out."
+        )
+    if by == "model" and threshold is not None:
+        raise click.UsageError(
+            "--threshold does not work with --by model: the model decides what matches; leave it "
+            "out."
+        )
+    if by != "model" and dry_run:
+        raise click.UsageError(
+            f"--dry-run works only with --by model: --by {by} calls no model; leave it out."
+        )
+
+    from panel.io.responses import load_responses
+    from panel.plan.definitions import config_of
+    from panel.questions.match import estimate_by_model, match_by_measure, match_by_model
+    from panel.questions.match_report import match_report
+    from panel.questions.references import references_of
+
+    batch = load_responses(generated)
+    known = references_of(load_responses(references), batch, (references, generated))
+    if dry_run:
+        estimate = estimate_by_model(batch, known, config_of(spec or ""))
+        renderer.render_cost_estimates([estimate], sys.stdout)
+        return
+    if by == "model":
+        model = config_of(spec or "").model_copy(update={"patience": patience})
+        matches = run_to_end(match_by_model(batch, known, model, caps))
+    else:
+        measure: Any = by
+        limit = threshold if threshold is not None else {"similarity": 0.65, "chrf": 0.35}[by]
+        matches = match_by_measure(batch, known, measure, limit)
+    renderer.render_matches(match_report(batch, matches), sys.stdout)
+    if any(one.error is not None for one in matches):
+        sys.exit(INCOMPLETE)

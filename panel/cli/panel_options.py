@@ -1,0 +1,223 @@
+"""The options that say which panel judges, and how its judges deliberate."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+from graphs.stopping_rules import stopping_rule_names
+from panel.cli.options import Command, option, patience
+from rubrics import Layout, elicitation_names
+
+if TYPE_CHECKING:
+    from graphs.deliberation import Deliberation, Reveal
+    from panel.panel import Panel
+
+_REPLACED = "--personas, --rubric, --model, --elicitation, --layout and --replicates"
+
+
+@dataclass(frozen=True, slots=True)
+class PanelOptions:
+    """The panel that a command line asks for."""
+
+    panel_file: str | None
+    personas: str | None
+    rubric: str | None
+    models: tuple[str, ...]
+    elicitation: str | None
+    layout: Layout | None
+    replicates: int | None
+    concurrency: int | None
+    patience: int | None
+
+    @property
+    def inputs(self) -> tuple[str | None, str | None, str | None]:
+        """What may be the names of files: panel, personas and rubric."""
+        return self.panel_file, self.personas, self.rubric
+
+    def panel(self, deliberation: Deliberation | None = None) -> Panel:
+        """That panel, deliberating in this way.
+
+        Raises:
+            PanelError: it cannot be had.
+        """
+        from panel.panel import Panel
+        from panel.plan.definitions import DEFAULT_MODEL
+
+        if self.panel_file:
+            return Panel.from_file(
+                self.panel_file,
+                deliberation=deliberation,
+                concurrency=self.concurrency,
+                patience=self.patience,
+            )
+        return Panel(
+            self.personas or "perspectives",
+            self.models or DEFAULT_MODEL,
+            self.rubric or "scrub",
+            elicitation=self.elicitation,
+            layout=self.layout or "shared-prefix",
+            replicates=self.replicates or 1,
+            deliberation=deliberation,
+            concurrency=self.concurrency,
+            patience=self.patience,
+        )
+
+
+def panel_options(command: Command) -> Command:
+    """Options for which panel judges; the command is given them as `panel_options`."""
+
+    @option(
+        "--panel",
+        "panel_file",
+        metavar="PANEL.yaml",
+        help=f"A panel file; it replaces {_REPLACED}.",
+    )
+    @option("--personas", metavar="NAME|FILE", help="Personas that judge.  [default: perspectives]")
+    @option("--rubric", metavar="NAME|FILE", help="Rubric to score by.  [default: scrub]")
+    @option(
+        "--model",
+        "models",
+        metavar="SPEC",
+        multiple=True,
+        help="Model of the judges, provider:name; repeatable.  [default: local:smollm2-135m]",
+    )
+    @option(
+        "--elicitation",
+        metavar="NAME",
+        type=click.Choice(elicitation_names()),
+        help=f"How ratings are elicited: {', '.join(elicitation_names())}.  [default: expected "
+        "for local: models, dimensions for all others]",
+    )
+    @option(
+        "--layout",
+        metavar="NAME",
+        type=click.Choice(get_args(Layout)),
+        help="What a prompt begins with: shared-prefix, the rubric and the response, which all "
+        "judges share; or persona-first.  [default: shared-prefix]",
+    )
+    @option(
+        "--replicates",
+        metavar="K",
+        type=click.IntRange(min=1),
+        help="Ask every judge K times; each replicate counts as an annotator. Replicates at "
+        "temperature 0 are nearly identical.  [default: 1]",
+    )
+    @option(
+        "--concurrency",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Maximum number of concurrent calls to each model that has no limit in a panel "
+        "file.  [default: adapted to the provider's limits]",
+    )
+    @patience
+    @wraps(command)
+    def with_panel(
+        *args: Any,
+        panel_file: str | None,
+        personas: str | None,
+        rubric: str | None,
+        models: tuple[str, ...],
+        elicitation: str | None,
+        layout: Layout | None,
+        replicates: int | None,
+        concurrency: int | None,
+        patience: int | None,
+        **others: Any,
+    ) -> Any:
+        if panel_file and (personas or rubric or models or elicitation or layout or replicates):
+            raise click.UsageError(
+                f"--panel {panel_file} defines the whole panel; leave out {_REPLACED}."
+            )
+        chosen = PanelOptions(
+            panel_file,
+            personas,
+            rubric,
+            models,
+            elicitation,
+            layout,
+            replicates,
+            concurrency,
+            patience,
+        )
+        return command(*args, panel_options=chosen, **others)
+
+    return with_panel
+
+
+def deliberation_options(command: Command) -> Command:
+    """Options for whether and how judges deliberate; the command is given `deliberation`."""
+
+    @option(
+        "--deliberate",
+        metavar="N",
+        type=click.IntRange(1, 20),
+        help="Let judges deliberate: each sees the ratings of the others, anonymous and in random "
+        "order, and may revise its own, for at most N rounds.",
+    )
+    @option(
+        "--reveal",
+        type=click.Choice(("scores", "rationales", "both")),
+        help="What judges see of each other; rationales need --elicitation justified.  "
+        "[default: scores]",
+    )
+    @option(
+        "--stop-when",
+        metavar="RULE",
+        type=click.Choice(stopping_rule_names()),
+        help=f"Stop before N rounds by a rule: {', '.join(stopping_rule_names())}. The rule "
+        "settled stops when no judge changes a rating.",
+    )
+    @option(
+        "--deliberate-when",
+        metavar="spread>S",
+        callback=_threshold,
+        help="Deliberate only on responses for which the ratings of some dimension have a "
+        "standard deviation above S points.",
+    )
+    @option("--name-peers", is_flag=True, help="Show judges whose ratings they see.")
+    @wraps(command)
+    def with_deliberation(
+        *args: Any,
+        deliberate: int | None,
+        reveal: Reveal | None,
+        stop_when: str | None,
+        deliberate_when: float | None,
+        name_peers: bool,
+        **others: Any,
+    ) -> Any:
+        if deliberate is None:
+            if reveal or stop_when or deliberate_when is not None or name_peers:
+                raise click.UsageError(
+                    "--reveal, --stop-when, --deliberate-when and --name-peers work only with "
+                    "--deliberate: add --deliberate N, or leave them out."
+                )
+            return command(*args, deliberation=None, **others)
+        from graphs.deliberation import Deliberation
+
+        rules = Deliberation(
+            rounds=deliberate,
+            reveal=reveal or "scores",
+            stop_when=stop_when,
+            spread_above=deliberate_when,
+            named=name_peers,
+        )
+        return command(*args, deliberation=rules, **others)
+
+    return with_deliberation
+
+
+def _threshold(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """The S of `spread>S`."""
+    if value is None:
+        return None
+    written = re.fullmatch(r"\s*spread\s*>\s*(\d+(?:\.\d+)?)\s*", value)
+    if written is None:
+        raise click.BadParameter(
+            f"found {value!r}; expected spread>S with a number S, such as 'spread>1.5'"
+        )
+    return float(written[1])

@@ -1,0 +1,154 @@
+"""A batch on its way to the panel: every response with a prompt id, none of them twice."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sized
+from textwrap import shorten
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
+
+from graphs import Response
+from panel.errors import Fault, InputError
+from panel.io.digests import digest_of, prompt_id_of
+
+T = TypeVar("T")
+
+
+def identified(response: Response) -> Response:
+    """The response with a prompt id: that of its prompt's text where it has none."""
+    if response.prompt_id is not None:
+        return response
+    return response.model_copy(update={"prompt_id": prompt_id_of(response.prompt)})
+
+
+def title_of(prompt: str) -> str:
+    """The beginning of a prompt, as tables show it."""
+    return shorten(prompt, 60, placeholder="…")
+
+
+def line_of(response: Response) -> dict[str, Any]:
+    """A response as a line of responses.jsonl, without its metadata."""
+    line = {
+        "prompt_id": response.prompt_id,
+        "id": response.id,
+        "system": response.system,
+        "prompt": response.prompt,
+        "response": response.text,
+    }
+    return line if response.context is None else line | {"context": response.context}
+
+
+class Item(NamedTuple):
+    """What a run remembers of a response: which one it is, and whose."""
+
+    prompt_id: str
+    id: str
+    system: str
+
+
+class Batch:
+    """The responses of a run: what must be known of all of them before the first is read.
+
+    Goes through `responses` anew whenever it is gone through, so that a file need not fit
+    into memory; what can be gone through only once is kept.
+
+    Args:
+        responses: with prompt ids or without.
+        one_prompt_each: whether a prompt id stands for one prompt, as it must where responses to
+            a prompt are ranked against each other. A sweep's stands for a prompt and its
+            variants.
+
+    Attributes:
+        items: which responses there are, in order.
+        titles: the beginning of each prompt, by its id.
+        metadata: the names of all metadata, in order of appearance.
+        digests: of the responses, `panel.io.digests.DIGEST_BYTES` each, in order.
+
+    Raises:
+        InputError: a response is there twice or is no text, or a prompt id stands for two
+            prompts; lists all.
+    """
+
+    def __init__(self, responses: Iterable[Response], *, one_prompt_each: bool = False) -> None:
+        self._responses = responses if isinstance(responses, Sized) else list(responses)
+        self.items: list[Item] = []
+        self.titles: dict[str, str] = {}
+        metadata: dict[str, None] = {}
+        self.digests = bytearray()
+        seen: set[tuple[str, str]] = set()
+        # Their digests: the prompts themselves may be more than memory holds.
+        prompts: dict[str, tuple[bytes, int]] = {}
+        faults = []
+        for place, response in enumerate(self, start=1):
+            item = Item(str(response.prompt_id), response.id, response.system)
+            own = (_digest(response.prompt), place)
+            first = prompts.setdefault(item.prompt_id, own)
+            if one_prompt_each and first[0] != own[0]:
+                faults.append(_another(place, item, first[1]))
+            elif item[:2] in seen:
+                faults.append(_repeated(place, item))
+            seen.add(item[:2])
+            self.items.append(item)
+            line = line_of(response)
+            try:
+                orjson.dumps(line)
+            except TypeError:
+                faults.append(_no_text(place, item))
+            else:
+                self.digests += digest_of(line)
+            if item.prompt_id not in self.titles:
+                self.titles[item.prompt_id] = title_of(response.prompt)
+            metadata |= dict.fromkeys(response.metadata)
+        if faults:
+            raise InputError(faults)
+        self.metadata = tuple(metadata)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Response]:
+        yield from map(identified, self._responses)
+
+
+def _digest(prompt: str) -> bytes:
+    return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _another(place: int, item: Item, first: int) -> Fault:
+    return Fault(
+        file="responses",
+        line=place,
+        field="prompt_id",
+        found=f"{item.prompt_id!r}, which is another prompt's, in response {first}",
+        expected="one prompt for each prompt_id",
+    )
+
+
+def _repeated(place: int, item: Item) -> Fault:
+    return Fault(
+        file="responses",
+        line=place,
+        field="id",
+        found=f"{item.id!r} a second time for the prompt {item.prompt_id!r}",
+        expected="an id of its own for every response to a prompt",
+    )
+
+
+def _no_text(place: int, item: Item) -> Fault:
+    return Fault(
+        file="responses",
+        line=place,
+        found=f"half a surrogate pair in {item.id!r}",
+        expected="text that can be encoded in UTF-8",
+    )
+
+
+async def as_async(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item

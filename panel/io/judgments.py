@@ -1,0 +1,145 @@
+"""The judgments of a run's folder as ratings: judges rate, models are groups.
+
+Reads what `panel.runs.folder` writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import nan
+from pathlib import Path
+from typing import Any
+
+from panel.errors import Fault
+from panel.io.records import Fields, Record, Report, read_records
+from panel.io.tabulation import Given, score_of
+from panel.io.wording import shown, unreadable
+
+_TEXTS = ("prompt_id", "id", "system", "judge", "persona", "model", "status")
+_FIELDS = Fields(
+    tuple((name, (name,)) for name in (*_TEXTS, "round", "scores", "labels")),
+    frozenset({"round", "labels"}),
+)
+
+
+def read_judgments(folder: Path, report: Report) -> tuple[list[Given], frozenset[str]]:
+    """Every judge's rating of every response on every dimension, NaN where there is none, and
+    the dimensions on which it is a category, by its place in the scale.
+
+    `report` is that of judgments.jsonl; faults of run.json go there too.
+    """
+    dimensions = _dimensions(folder / "run.json", report)
+    path = folder / "judgments.jsonl"
+    if not dimensions:
+        return [], frozenset()
+    if not path.is_file():
+        report.add(unreadable(path), "a run's folder, which contains this file")
+        return [], frozenset()
+    last: dict[tuple[str, str], list[tuple[int, Record]]] = {}
+    for record in read_records(path, _FIELDS, report):
+        number = _round(record, report)
+        if number is None:
+            continue
+        cells = record.cells
+        item = f"{cells['prompt_id']}/{cells['id']}"
+        kept = last.setdefault((item, cells["judge"]), [])
+        # Deliberation has judges read again; the same round twice is for the table to refuse.
+        if kept and number > kept[0][0]:
+            kept.clear()
+        if not kept or number == kept[0][0]:
+            # Not the texts: a run's replies may be more than memory holds.
+            slim = {name: cells[name] for name in record.names if name in cells}
+            kept.append((number, Record(record.line, slim, record.names)))
+    given = [
+        Given(
+            record.line,
+            item,
+            judge,
+            score,
+            dimension,
+            group=record.cells["model"],
+            prompt=record.cells["prompt_id"],
+            source=record.cells["system"],
+            persona=record.cells["persona"],
+        )
+        for (item, judge), records in last.items()
+        for _, record in records
+        for dimension, score in _scores(record, dimensions, report)
+    ]
+    return given, frozenset(name for name, categories in dimensions.items() if categories)
+
+
+def _round(record: Record, report: Report) -> int | None:
+    """The round of a judgment, None where it is none and that was reported."""
+    before = len(report.faults)
+    for name in _TEXTS:
+        if name in record.names and not isinstance(record.cells[name], str):
+            report.add(shown(record.cells[name]), "text", line=record.line, field=name)
+    number = record.cells.get("round", 1)
+    if not isinstance(number, int):
+        report.add(shown(number), "a whole number", line=record.line, field="round")
+    if not isinstance(record.cells.get("scores", {}), Mapping):
+        report.add(
+            shown(record.cells["scores"]), "scores by dimension", line=record.line, field="scores"
+        )
+    whole = {*_TEXTS, "scores"} <= record.names.keys()
+    return number if whole and len(report.faults) == before else None
+
+
+def _scores(
+    record: Record, dimensions: Mapping[str, tuple[str, ...]], report: Report
+) -> list[tuple[str, float]]:
+    """A judgment's score on each of the rubric's dimensions, NaN unless it is scored."""
+    if record.cells["status"] != "scored":
+        return [(name, nan) for name in dimensions]
+    scores = record.cells["scores"]
+    for name in scores.keys() - set(dimensions):
+        report.add(
+            f"the dimension {shown(name)}",
+            "one of the rubric's in run.json",
+            line=record.line,
+            field="scores",
+        )
+    return [
+        (name, _code(name, record, categories, report))
+        if categories
+        else (name, score_of(scores.get(name), f"scores.{name}", record.line, report))
+        for name, categories in dimensions.items()
+    ]
+
+
+def _code(name: str, record: Record, categories: tuple[str, ...], report: Report) -> float:
+    """The place of the category that a judgment names on a dimension, NaN where it names none."""
+    labels = record.cells.get("labels")
+    label = labels.get(name) if isinstance(labels, Mapping) else None
+    if label is None:
+        return nan
+    if label not in categories:
+        expected = f"one of {', '.join(categories)}"
+        report.add(shown(label), expected, line=record.line, field=f"labels.{name}")
+        return nan
+    return float(categories.index(label))
+
+
+def _dimensions(path: Path, report: Report) -> dict[str, tuple[str, ...]]:
+    """The ids of the rubric's dimensions, in its order, each with its categories if it has any."""
+    if not path.is_file():
+        report.faults.append(
+            Fault(str(path), unreadable(path), "a run's folder, which contains it")
+        )
+        return {}
+    try:
+        document: Any = json.loads(path.read_bytes())
+        rubric = document.get("output_rubric") or document["rubric"]
+        return {str(one["id"]): tuple(_categories(one)) for one in rubric["dimensions"]}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        fault = Fault(str(path), "no rubric with dimensions", "a rubric, as a run writes it")
+        report.faults.append(fault)
+        return {}
+
+
+def _categories(dimension: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The categories of a dimension's scale, none where it is of numbers."""
+    scale = dimension.get("scale") or {}
+    return scale["values"] if scale.get("kind") == "category" else {}

@@ -1,0 +1,110 @@
+"""Ratings in: a run's folder, or a long CSV, JSONL or Parquet file by people or other tools.
+
+A line of a long file is one rating. What a rating is worth beside others is said by
+`panel.io.tabulation`, how a run's folder is read by `panel.io.judgments`.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from panel.errors import InputError
+from panel.io.judgments import read_judgments
+from panel.io.records import Fields, Record, Report, Source, label_of, name_of, read_records
+from panel.io.tabulation import Given, Tabulation, score_of
+from panel.io.wording import shown
+from panel.statistics.core.table import Ratings
+
+_FIELDS = Fields(
+    (
+        ("item", ("item",)),
+        ("rater", ("rater",)),
+        ("score", ("score", "rank")),
+        ("dimension", ("dimension",)),
+        ("group", ("group",)),
+        ("prompt", ("prompt",)),
+        ("source", ("source",)),
+    ),
+    frozenset({"dimension", "group", "prompt", "source"}),
+)
+_LABELS = tuple(field for field, _ in _FIELDS.names if field != "score")
+
+
+def load_ratings(source: Source, *, min_raters: int = 1) -> Ratings:
+    """Read ratings.
+
+    `source` is a run's folder, a .csv, .tsv, .jsonl, .ndjson or .parquet file, `-` for JSONL
+    on standard input, or an open stream of JSONL.
+
+    A file has a line for each rating: `item`, `rater`, and `score` or `rank` (1 the best, ties
+    may share a rank); optionally `dimension`, `group` (of the rater: human, expert, a model),
+    `prompt` and `source` (of the item). An empty cell, `?`, `NA`, null and `not assessable`
+    are gaps. Without a column `dimension` or `group` there is one, called `all`.
+
+    Of a run, the judges are raters, their models groups, responses are items (called
+    `prompt_id/id`), their systems sources; only judgments that are `scored` count, of several
+    rounds the last one. A category is its place among those of its scale, from 0.
+
+    Args:
+        min_raters: fewer raters who rated anything are refused.
+
+    Raises:
+        InputError: anything is wrong; lists every fault, with its line.
+    """
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        folder = Path(source)
+        report = Report(str(folder / "judgments.jsonl"))
+        given, categories = read_judgments(folder, report)
+        ranks = False
+    else:
+        report = Report(name_of(source))
+        given, ranks = _read_long(source, report)
+        categories = frozenset()
+    table = Tabulation(report)
+    for one in given:
+        table.add(one)
+    ratings = table.finish(ranks=ranks, min_raters=min_raters, categories=categories)
+    if ratings is None:
+        raise InputError(sorted(report.faults, key=lambda fault: fault.line or 0))
+    return ratings
+
+
+def _read_long(source: Source, report: Report) -> tuple[list[Given], bool]:
+    """The ratings of a long file, and whether they are ranks."""
+    given = []
+    kinds: dict[str, int] = {}
+    for record in read_records(source, _FIELDS, report):
+        if "score" in record.names:
+            kinds.setdefault(record.names["score"], record.line)
+        labels = {field: _label(field, record, report) for field in _LABELS}
+        score = _score(record, report)
+        if labels["item"] is not None and labels["rater"] is not None:
+            given.append(Given(record.line, score=score, **labels))
+    if len(kinds) > 1:
+        (first, _), (other, line) = kinds.items()
+        report.add(f"a {other}", f"a {first}, as on the lines before", line=line, field=other)
+    return given, "rank" in kinds
+
+
+def _score(record: Record, report: Report) -> float:
+    name = record.names.get("score")
+    return math.nan if name is None else score_of(record.cells[name], name, record.line, report)
+
+
+def _label(field: str, record: Record, report: Report) -> Any:
+    """The text that names something, None where there is none."""
+    if field not in record.names:
+        return None
+    value = label_of(record.cells[field])
+    needed = field not in _FIELDS.optional
+    if value is None and not needed:
+        return None
+    found = "an empty value" if value is None else shown(value)
+    if isinstance(value, str):
+        if value.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in value):
+            return value
+        found = "half a surrogate pair"
+    report.add(found, "text", line=record.line, field=field)
+    return None

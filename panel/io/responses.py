@@ -1,0 +1,207 @@
+"""Responses in: JSONL, CSV, TSV and Parquet files, or JSONL on a stream.
+
+`_Intake` turns records into responses, and goes on past a fault. What makes a response
+valid is said by `graphs.Response`; how a file is read, by `panel.io.records`; nothing is
+written here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from graphs import Response
+from panel.errors import InputError
+from panel.io.digests import prompt_id_of
+from panel.io.records import Fields, Record, Report, Source, label_of, name_of, read_records
+from panel.io.wording import explain, shown
+
+_LABELS = frozenset({"id", "system", "prompt_id"})
+_FIELDS = Fields(
+    (
+        ("id", ("id", "response_id")),
+        ("prompt", ("prompt", "prompt_text")),
+        ("text", ("response", "response_text", "text")),
+        ("system", ("system", "respondent_id")),
+        ("prompt_id", ("prompt_id",)),
+        ("context", ("context",)),
+    ),
+    frozenset({"prompt_id", "context"}),
+)
+NAMES = frozenset(name for _, names in _FIELDS.names for name in names)
+"""What the fields of a response may be called; all else is metadata."""
+
+
+class ResponseFile:
+    """The responses of a file, all of them or the first `limit`, read anew each time that they
+    are gone through: the file need not fit into memory.
+
+    `source` is a path (.jsonl, .ndjson, .csv, .tsv or .parquet), `-` for JSONL on
+    standard input, or an open stream of JSONL; a stream is kept. Fields are `id`, `prompt`,
+    `response` and `system` (or `response_id`, `prompt_text`, `response_text` or `text`,
+    `respondent_id`), and optionally `prompt_id` and `context`; all others are kept as
+    metadata. A prompt without an id is called after its text (`prompt_id_of`).
+
+    The whole file is checked at once, whatever the limit.
+
+    Attributes:
+        name: what the source is called.
+
+    Raises:
+        InputError: anything is wrong with the file; lists every fault in it. Also raised
+            by a later reading, where the file has changed.
+    """
+
+    def __init__(self, source: Source, *, limit: int | None = None) -> None:
+        self.name = name_of(source)
+        lasts = isinstance(source, str | Path) and str(source) != "-"
+        self._read = partial(_responses, source, limit) if lasts else None
+        self._kept = [] if lasts else list(_responses(source, limit))
+        self._length = len(self._kept) if self._read is None else sum(1 for _ in self._read())
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Response]:
+        yield from self._kept if self._read is None else self._read()
+
+
+def load_responses(source: Source, *, limit: int | None = None) -> list[Response]:
+    """Read responses into memory; `source`, `limit` and errors are those of `ResponseFile`."""
+    return list(_responses(source, limit))
+
+
+def _responses(source: Source, limit: int | None) -> Iterator[Response]:
+    """The first `limit` responses as they are read; raises at the end, with all faults."""
+    report = Report(name_of(source))
+    if limit is not None and limit < 1:
+        report.add(str(limit), "1 or more", field="limit")
+    intake = _Intake(report)
+    given, empty = 0, True
+    for record in read_records(source, _FIELDS, report):
+        empty = False
+        response = intake.take(record)
+        if response is not None and (limit is None or given < limit):
+            given += 1
+            yield response
+    if empty and not report.faults:
+        report.add("no responses", "at least one")
+    if report.faults:
+        raise InputError(sorted(report.faults, key=lambda fault: fault.line or 0))
+
+
+class _Intake:
+    """Makes responses of records, and remembers what must not come twice."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        # By prompts' digests: the texts themselves may be more than memory holds.
+        self._prompts: dict[str, tuple[bytes, int]] = {}
+        self._seen: dict[tuple[Any, ...], int] = {}
+
+    def take(self, record: Record) -> Response | None:
+        """The response in a record, or None where a fault was reported."""
+        before = len(self._report.faults)
+        flawed = self._report_flaws(record)
+        fields = {field: _value(field, record.cells[name]) for field, name in record.names.items()}
+        self._settle_prompt(fields, record)
+        self._refuse_repetition(fields, record)
+        named = set(record.names.values())
+        fields["metadata"] = {
+            name: value for name, value in record.cells.items() if name not in named
+        }
+        try:
+            response = Response.model_validate(fields)
+        except ValidationError as error:
+            self._report_invalid(error, record, flawed)
+            return None
+        return response if len(self._report.faults) == before else None
+
+    def _settle_prompt(self, fields: dict[str, Any], record: Record) -> None:
+        """Give the prompt an id, or check that the id is not another prompt's."""
+        prompt, prompt_id = fields.get("prompt"), fields.get("prompt_id")
+        if not isinstance(prompt, str) or not prompt:
+            return
+        if prompt_id is None:
+            prompt_id = fields["prompt_id"] = prompt_id_of(prompt)
+        if isinstance(prompt_id, str):
+            digest = _digest(prompt)
+            first, line = self._prompts.setdefault(prompt_id, (digest, record.line))
+            if first != digest:
+                self._report.add(
+                    f"{shown(prompt_id)}, which is another prompt's, on line {line}",
+                    "one prompt for each prompt_id",
+                    line=record.line,
+                    field="prompt_id",
+                )
+
+    def _refuse_repetition(self, fields: Mapping[str, Any], record: Record) -> None:
+        prompt_id, prompt, own = (fields.get(field) for field in ("prompt_id", "prompt", "id"))
+        if not all(isinstance(part, str) and part for part in (prompt_id, prompt, own)):
+            return
+        first = self._seen.setdefault((prompt_id, _digest(str(prompt)), own), record.line)
+        if first != record.line:
+            self._report.add(
+                f"{shown(fields['id'])} again, first on line {first}",
+                "an id once for each prompt",
+                line=record.line,
+                field=record.names["id"],
+            )
+
+    def _report_flaws(self, record: Record) -> frozenset[str]:
+        """Report the cells that could not be written out again; gives their names."""
+        if _json_flaw(record.cells) is None:
+            return frozenset()
+        flaws = {name: _json_flaw({name: value}) for name, value in record.cells.items()}
+        flawed = {name: flaw for name, flaw in flaws.items() if flaw is not None}
+        for name, flaw in flawed.items():
+            self._report.add(
+                flaw, "values that can be written as JSON in UTF-8", line=record.line, field=name
+            )
+        return frozenset(flawed)
+
+    def _report_invalid(
+        self, error: ValidationError, record: Record, flawed: Collection[str]
+    ) -> None:
+        for detail in error.errors(include_url=False):
+            name = record.names.get(str(detail["loc"][0]))
+            # A field without a name was reported with the names.
+            if name is None or name in flawed:
+                continue
+            found, expected = explain(detail)
+            if detail["input"] == "":
+                found, expected = "an empty value", "text"
+            self._report.add(found, expected, line=record.line, field=name)
+
+
+def _digest(prompt: str) -> bytes:
+    return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _value(field: str, value: Any) -> Any:
+    """A cell as the model takes it: blank is empty, a number as a label is its text."""
+    if isinstance(value, str) and not value.strip():
+        return None if field in _FIELDS.optional else ""
+    return label_of(value) if field in _LABELS else value
+
+
+_strict_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
+
+
+def _json_flaw(cells: Mapping[str, Any]) -> str | None:
+    """What keeps cells from being written as JSON in UTF-8, if anything does."""
+    try:
+        _strict_json.encode(cells).encode()
+    except UnicodeEncodeError:
+        return "half a surrogate pair"
+    except ValueError:
+        return "NaN or Infinity"
+    except TypeError:
+        return "bytes, or another type of Parquet's own"
+    return None

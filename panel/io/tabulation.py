@@ -1,0 +1,221 @@
+"""Ratings one by one into a table: what a number is, what contradicts what.
+
+Files are read by `panel.io.ratings` and `panel.io.judgments`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panel.io.records import Report
+from panel.io.wording import shown
+from panel.statistics.core.table import ALL, Ratings
+
+_GAPS = frozenset(
+    {"", "?", "na", "n/a", "<na>", "nan", "null", "none"}
+    | {f"not{between}assessable" for between in " -_"}
+)
+"""What stands for no rating, in any case."""
+
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+
+
+def score_of(value: Any, field: str, line: int, report: Report) -> float:
+    """A cell as a score: NaN for a gap, and for what is no number, which is reported."""
+    if value is None or (isinstance(value, str) and value.strip().lower() in _GAPS):
+        return math.nan
+    number = math.nan
+    found = shown(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isnan(number):
+            return math.nan
+    elif isinstance(value, str):
+        if _INFINITE.fullmatch(value.strip()):
+            number = math.inf
+        elif _NUMBER.fullmatch(value.strip()):
+            # Stripped here as well: float() strips fewer characters.
+            number = float(value.strip())
+    if math.isinf(number):
+        found = "an infinite value"
+    if not math.isfinite(number):
+        report.add(found, "a finite number, or a gap (empty, ?, NA)", line=line, field=field)
+        return math.nan
+    return number
+
+
+class Given(NamedTuple):
+    """One rating as it was read, NaN for a gap; what names nothing is None."""
+
+    line: int
+    item: str
+    rater: str
+    score: float
+    dimension: str | None = None
+    group: str | None = None
+    prompt: str | None = None
+    source: str | None = None
+    persona: str | None = None
+
+
+class Tabulation:
+    """Takes ratings in any order, and reports those that cannot stand beside the others."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._cells: dict[tuple[str, str, str], Given] = {}
+        self._items: dict[str, int] = {}
+        self._raters: dict[str, int] = {}
+        self._dimensions: dict[str, int] = {}
+        self._prompts = _Labels(report, "prompt", "item")
+        self._sources = _Labels(report, "source", "item")
+        self._groups = _Labels(report, "group", "rater")
+        self._personas = _Labels(report, "persona", "rater")
+        self._without_dimension: list[int] = []
+
+    def add(self, given: Given) -> None:
+        """Take a rating in."""
+        line, dimension = given.line, given.dimension
+        if dimension is None:
+            self._without_dimension.append(line)
+            dimension = ALL
+        self._items.setdefault(given.item, line)
+        self._raters.setdefault(given.rater, line)
+        self._dimensions.setdefault(dimension, line)
+        self._prompts.take(given.item, given.prompt, line)
+        self._sources.take(given.item, given.source, line)
+        self._groups.take(given.rater, given.group, line)
+        self._personas.take(given.rater, given.persona, line)
+        first = self._cells.setdefault((given.item, given.rater, dimension), given)
+        if first is not given:
+            of = "" if given.dimension is None else f" on {shown(dimension)}"
+            self._report.add(
+                f"{shown(given.item)} rated again{of}, first on line {first.line}",
+                f"one rating of it by {shown(given.rater)}",
+                line=line,
+                field="item",
+            )
+
+    def finish(
+        self, *, ranks: bool, min_raters: int, categories: frozenset[str] = frozenset()
+    ) -> Ratings | None:
+        """All ratings as a table, or None where a fault was reported.
+
+        Args:
+            ranks: whether the scores are ranks, 1 the best.
+            min_raters: fewer who rated anything are a fault.
+            categories: the dimensions whose scores are codes of categories.
+        """
+        if set(self._dimensions) != {ALL}:
+            for line in self._without_dimension:
+                self._report.add(
+                    "nothing", "a dimension, as other lines have", line=line, field="dimension"
+                )
+        labels = [
+            kind.of(names)
+            for kind, names in (
+                (self._groups, self._raters),
+                (self._personas, self._raters),
+                (self._prompts, self._items),
+                (self._sources, self._items),
+            )
+        ]
+        if ranks:
+            self._refuse_ranks_beyond(labels[2])
+        self._refuse_few(min_raters)
+        if self._report.faults:
+            return None
+        groups, personas, prompts, sources = labels
+        return Ratings(
+            self._scores(),
+            tuple(self._items),
+            tuple(self._raters),
+            tuple(self._dimensions),
+            groups or (ALL,) * len(self._raters),
+            prompts,
+            sources,
+            lower_is_better=ranks,
+            personas=personas,
+            categories=categories & set(self._dimensions),
+        )
+
+    def _scores(self) -> NDArray[np.float64]:
+        names = (self._items, self._raters, self._dimensions)
+        places = [{name: place for place, name in enumerate(axis)} for axis in names]
+        scores = np.full([len(axis) for axis in names], np.nan)
+        for key, given in self._cells.items():
+            scores[tuple(of[name] for of, name in zip(places, key, strict=True))] = given.score
+        return scores
+
+    def _refuse_ranks_beyond(self, prompts: tuple[str, ...] | None) -> None:
+        of = dict(zip(self._items, prompts or ("",) * len(self._items), strict=True))
+        sizes = Counter(of.values())
+        where = "that its prompt has" if prompts else "that there are"
+        for given in self._cells.values():
+            most = sizes[of[given.item]]
+            if not (math.isnan(given.score) or 1 <= given.score <= most):
+                self._report.add(
+                    f"{given.score:g}",
+                    f"a rank from 1 to {most}, the items {where}",
+                    line=given.line,
+                    field="rank",
+                )
+
+    def _refuse_few(self, min_raters: int) -> None:
+        rated = {given.rater for given in self._cells.values() if not math.isnan(given.score)}
+        if self._report.faults:
+            return
+        if not self._cells:
+            self._report.add("no ratings", "at least one")
+        elif not rated:
+            self._report.add("gaps only", "at least one rating")
+        elif len(rated) < min_raters:
+            self._report.add(
+                f"ratings by {shown(next(iter(rated)))} only", f"{min_raters} raters or more"
+            )
+
+
+class _Labels:
+    """One label for each name: an item's prompt, a rater's group."""
+
+    def __init__(self, report: Report, kind: str, owner: str) -> None:
+        self._report = report
+        self._kind = kind
+        self._owner = owner
+        self._found: dict[str, tuple[str, int]] = {}
+
+    def take(self, name: str, label: str | None, line: int) -> None:
+        if label is None:
+            return
+        first, before = self._found.setdefault(name, (label, line))
+        if first != label:
+            self._report.add(
+                f"{shown(label)}, but {shown(first)} on line {before}",
+                f"one {self._kind} for the {self._owner} {shown(name)}",
+                line=line,
+                field=self._kind,
+            )
+
+    def of(self, names: dict[str, int]) -> tuple[str, ...] | None:
+        """The label of each name, None where there are none at all."""
+        if not self._found:
+            return None
+        for name, line in names.items():
+            if name not in self._found:
+                self._report.add(
+                    f"nothing for the {self._owner} {shown(name)}",
+                    f"a {self._kind}, as other {self._owner}s have",
+                    line=line,
+                    field=self._kind,
+                )
+        return tuple(self._found.get(name, ("", 0))[0] for name in names)

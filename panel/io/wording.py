@@ -1,0 +1,139 @@
+"""Faults in plain words: what was found, what is expected, and which name was probably meant.
+
+Every reader of files words its faults with these; reading is the neighbouring modules'.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from pydantic_core import ErrorDetails
+
+_SECRET = re.compile("key|token|password|secret", re.IGNORECASE)
+_LONGEST_SHOWN = 60
+
+_EXPECTED = {
+    "missing": "a value",
+    "invalid_key": "a key that is text",
+    "string_type": "text",
+    "string_too_short": "text of {min_length} or more characters",
+    "string_too_long": "text of at most {max_length} characters",
+    "string_pattern_mismatch": "text that matches {pattern}",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "greater_than": "a number larger than {gt}",
+    "greater_than_equal": "a number of {ge} or more",
+    "less_than": "a number smaller than {lt}",
+    "less_than_equal": "a number of {le} or less",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "too_short": "{min_length} or more",
+    "too_long": "at most {max_length}",
+    "dict_type": "a mapping, key: value",
+    "mapping_type": "a mapping, key: value",
+    "model_type": "a mapping, key: value",
+    "model_attributes_type": "a mapping, key: value",
+    "union_tag_invalid": "{discriminator} to be one of {expected_tags}",
+    "union_tag_not_found": "the key {discriminator}, which says what it is",
+}
+
+
+def explain(detail: ErrorDetails) -> tuple[str, str]:
+    """What one of pydantic's errors found and what it expected, in plain words.
+
+    A validator of ours can say both: `ValueError("what is wrong; what would be right")`.
+    The value of a field with a secret's name is never among the words.
+    """
+    kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
+    if kind == "missing":
+        return "nothing", _expected(detail)
+    if kind == "extra_forbidden":
+        return "an unknown key", "a known one"
+    if _is_secret(detail["loc"], value):
+        return "a value that is not shown", _expected_of_a_secret(detail)
+    if kind in ("value_error", "assertion_error"):
+        wrong, _, right = str(context["error"]).partition("; ")
+        return wrong, right or "a value without this fault"
+    if kind in ("too_short", "too_long"):
+        return f"{len(value)} items", _expected(detail)
+    if kind == "union_tag_invalid":
+        return shown(context["tag"]), _expected(detail)
+    if kind == "string_type" and not isinstance(value, (Mapping, list)) and value is not None:
+        return shown(value), "text, in quotes where it looks like something else"
+    return shown(value), _expected(detail)
+
+
+def _expected(detail: ErrorDetails) -> str:
+    template = _EXPECTED.get(detail["type"])
+    if template is None:
+        return detail["msg"].removeprefix("Input should be ")
+    return template.format(**detail.get("ctx", {}))
+
+
+def _expected_of_a_secret(detail: ErrorDetails) -> str:
+    if detail["type"] == "value_error":
+        return str(detail["ctx"]["error"]).partition("; ")[2] or "another"
+    return _expected(detail) if detail["type"] in _EXPECTED else "another"
+
+
+def _is_secret(loc: Iterable[int | str], value: object) -> bool:
+    names = [name for name in map(str, loc) if _SECRET.search(name)]
+    if isinstance(value, int | float):
+        # A limit on tokens is none.
+        names = [name for name in names if "tokens" not in name]
+    return bool(names)
+
+
+def shown(value: object) -> str:
+    """A value as an error shows it: short, and of a container only what it is."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case str():
+            return repr(value if len(value) <= _LONGEST_SHOWN else value[:_LONGEST_SHOWN] + "…")
+        case Mapping():
+            return "a mapping"
+        case list():
+            return "a list"
+        case _:
+            return str(value)[:_LONGEST_SHOWN]
+
+
+def printable(name: str) -> str:
+    """A name from a file that is safe to print: short, without control characters."""
+    return name if name.isprintable() and len(name) <= _LONGEST_SHOWN else shown(name)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that this one was probably meant to be, if there is one."""
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return by_lower[close[0]] if close else None
+
+
+def unreadable(path: Path) -> str:
+    """What stands at a path that cannot be opened."""
+    if path.is_dir():
+        return "a directory"
+    return "something that cannot be read" if path.exists() else "no such file"
+
+
+def undecodable(error: UnicodeDecodeError, offset: int = 0) -> str:
+    """What a text that begins `offset` bytes into its file has that UTF-8 has not."""
+    return f"the byte 0x{error.object[error.start]:02x} at offset {offset + error.start}"
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    match = nearest(name, known)
+    return f" (did you mean {match!r}?)" if match else ""

@@ -1,0 +1,23 @@
+"""What a plan says to the graphs, whether calls are made or only followed through the cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphs.judging import GraphContext
+from panel.plan.panel_plan import PanelPlan
+
+
+def context_of(plan: PanelPlan, **means: Any) -> GraphContext:
+    """The context of a plan's graphs; `means` are its other fields: the texts, and how models are
+    called."""
+    return GraphContext(
+        rubric=plan.rubric,
+        layout=plan.layout,
+        deliberation=plan.deliberation,
+        seed=plan.seed,
+        one_call_per_dimension=plan.one_call_per_dimension,
+        personas=plan.personas_by_id,
+        judges=plan.judges,
+        **means,
+    )

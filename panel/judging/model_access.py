@@ -1,0 +1,178 @@
+"""The way from a plan's models to their providers: an endpoint for each, and what the graphs need
+to call them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import orjson
+
+from graphs import Judge, Judgment, Response
+from graphs.judging import GraphContext, ShowPeers
+from panel.calls.adaptive_concurrency import MAX_CONCURRENCY
+from panel.calls.budget import Budget, Caps
+from panel.calls.cache import open_reply_store
+from panel.calls.caller import Caller
+from panel.calls.endpoint import PATIENCE_S, Endpoint
+from panel.calls.rate_limiter import shared_rate_limiter
+from panel.io.descriptors import left_for_calls, shared_out
+from panel.judging.context import context_of
+from panel.plan.bound_models import BoundModel, texts_at_once
+from panel.plan.panel_plan import PanelPlan
+from rubrics import ModelRequest, ModelResponse
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+_users: Counter[tuple[asyncio.AbstractEventLoop, int]] = Counter()
+"""How many runs of a loop use a client, by its id: whoever leaves last closes it."""
+
+
+@asynccontextmanager
+async def open_caller(
+    models: Mapping[str, BoundModel],
+    caps: Caps,
+    concurrency: int | None = None,
+    patience_s: float | None = None,
+) -> AsyncIterator[Caller]:
+    """A caller of these models by these names, within the caps.
+
+    `concurrency` and `patience_s` are of models that say nothing of it themselves.
+    """
+    cache = open_reply_store()
+    loop = asyncio.get_running_loop()
+    clients = [(loop, id(model.client)) for model in models.values()]
+    _users.update(clients)
+    budget = Budget(caps, {name: model.price for name, model in models.items()})
+    most = _most_in_flight(models, concurrency)
+    try:
+        yield Caller(
+            {
+                name: _endpoint(model, concurrency, patience_s, most[name])
+                for name, model in models.items()
+            },
+            cache,
+            budget,
+        )
+    finally:
+        for client, model in zip(clients, models.values(), strict=True):
+            _users[client] -= 1
+            # Another run of this loop may be in the middle of a call.
+            if not _users[client]:
+                del _users[client]
+                await model.client.aclose()
+        cache.close()
+
+
+def concurrency_of(model: BoundModel, otherwise: int | None) -> int | None:
+    """How many calls may be in flight; None: as many as the provider takes, which is found
+    out."""
+    return model.capabilities.concurrency or model.config.concurrency or otherwise
+
+
+def _most_in_flight(models: Mapping[str, BoundModel], concurrency: int | None) -> dict[str, int]:
+    """How many calls each model may have in flight, by what this process may open."""
+    wanted = [concurrency_of(model, concurrency) or MAX_CONCURRENCY for model in models.values()]
+    shares = shared_out(wanted, left_for_calls())
+    for model, asked, share in zip(models.values(), wanted, shares, strict=True):
+        if share < asked and concurrency_of(model, concurrency) is not None:
+            logger.warning(
+                "%s: at most %d concurrent calls instead of %d, because this process may open "
+                "no more files and connections (ulimit -n)",
+                model.id,
+                share,
+                asked,
+            )
+    return dict(zip(models, shares, strict=True))
+
+
+def responses_in_flight(plan: PanelPlan) -> int:
+    """How many responses are judged at once: enough that slow calls leave no model idle (three
+    times what may be in flight).
+
+    Models that keep one text in memory for each call at once would only reread with more.
+    """
+    if (few := texts_at_once(plan.models)) is not None:
+        return few
+    calls = sum(concurrency_of(model, plan.concurrency) or MAX_CONCURRENCY for model in plan.models)
+    return math.ceil(3 * calls / len(plan.judges)) + 1
+
+
+def graph_context(
+    plan: PanelPlan,
+    texts: Mapping[str, Response],
+    caller: Caller,
+    on_judgment: Callable[[Judgment], None],
+    peers: ShowPeers | None = None,
+) -> GraphContext:
+    """What the graphs need. `texts` may grow while they run."""
+
+    async def ask(judge: Judge, response: Response, request: ModelRequest) -> ModelResponse:
+        return await caller.ask(judge.model, request, page(judge, response), judge.replicate)
+
+    def forget(judge: Judge, response: Response, requests: Sequence[ModelRequest]) -> None:
+        caller.forget(requests, page(judge, response), judge.replicate)
+
+    def page(judge: Judge, response: Response) -> str:
+        return caller.page(judge.model, response.prompt, response.text, response.context)
+
+    return context_of(
+        plan,
+        peers=peers,
+        responses=texts,
+        ask=ask,
+        exclusive=caller.exclusive,
+        forget=forget,
+        on_judgment=on_judgment,
+    )
+
+
+def _endpoint(
+    model: BoundModel, concurrency: int | None, patience_s: float | None, most: int
+) -> Endpoint:
+    config = model.config
+    patience = next((s for s in (config.patience, patience_s) if s is not None), PATIENCE_S)
+    return Endpoint(
+        client=model.client,
+        limiter=shared_rate_limiter(
+            orjson.dumps(model.client.parameters, option=orjson.OPT_SORT_KEYS),
+            concurrency_of(model, concurrency),
+            config.requests_per_minute,
+            config.tokens_per_minute,
+            most,
+        ),
+        one_judge_at_a_time=model.capabilities.one_judge_at_a_time,
+        patience_s=patience,
+    )
+
+
+def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run it to its end, also where a loop runs already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    # A notebook's loop is already running here: the work gets one of its own, beside it.
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def started_here() -> T:
+        task = asyncio.ensure_future(work)
+        started.set_result((asyncio.get_running_loop(), task))
+        return await task
+
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(asyncio.run, started_here())
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            # Else leaving the block would wait for all that is still to be paid for.
+            loop, task = started.result()
+            loop.call_soon_threadsafe(task.cancel)
+            raise

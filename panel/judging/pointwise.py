@@ -1,0 +1,89 @@
+"""The pointwise mode: each response is judged by itself, and may be deliberated."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from graphs import Response, Verdict
+from graphs.judging import GraphContext, judging_graph
+from panel.calls.caller import estimated_tokens, tokens_in
+from panel.errors import Fault, InputError
+from panel.io.batch import Batch, as_async
+from panel.judging.cost_estimate import CostEstimate, PredictedCalls
+from panel.judging.pointwise_estimate import PointwiseEstimator
+from panel.plan.panel_plan import PanelPlan
+from rubrics import ModelRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Pointwise:
+    """See `panel.judging.mode.Mode`. A unit is one response."""
+
+    plan: PanelPlan
+
+    def check(self, batch: Batch) -> None:
+        """Name every response that cannot fit into a model's context.
+
+        Raises:
+            InputError: there are some.
+        """
+        faults = []
+        for model in self.plan.models:
+            window = model.context_window
+            if window is None:
+                continue
+            around = None
+            for response in batch:
+                if around is None:
+                    first = model.first_ask(self.plan.rubric, self.plan.personas[0], response)
+                    around = estimated_tokens(first) - _length(response)
+                needed = around + _length(response)
+                if needed > window:
+                    faults.append(
+                        Fault(
+                            file=f"{response.prompt_id}/{response.id}",
+                            field="response",
+                            found=f"about {needed:,} tokens with the question",
+                            expected=f"at most {window:,}, the context of {model.id}: shorten the "
+                            "response, leave this model out, or set its context_window in a panel "
+                            "file if it takes more",
+                        )
+                    )
+        if faults:
+            raise InputError(faults)
+
+    def units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
+        """Each response as a unit of its own."""
+        return self.streamed_units(as_async(batch))
+
+    async def streamed_units(
+        self, responses: AsyncIterator[Response]
+    ) -> AsyncIterator[tuple[Response, ...]]:
+        """Each response as a unit of its own."""
+        async for response in responses:
+            yield (response,)
+
+    def estimate(self, batch: Batch, predicted: PredictedCalls) -> list[CostEstimate]:
+        """By model, in the panel's order."""
+        return PointwiseEstimator(self.plan, predicted).estimates(batch)
+
+    def first_requests(self, responses: Sequence[Response]) -> Iterator[ModelRequest]:
+        """What each judge is asked first about each response."""
+        by_id = {model.id: model for model in self.plan.models}
+        for judge in self.plan.judges:
+            persona = self.plan.personas_by_id[judge.persona]
+            for response in responses:
+                yield by_id[judge.model].first_ask(self.plan.rubric, persona, response)
+
+    async def judge(self, keys: Sequence[str], context: GraphContext) -> list[Verdict]:
+        """The verdict on the one response of a unit."""
+        [key] = keys
+        graph = judging_graph(self.plan.deliberation is not None)
+        done: Mapping[str, Any] = await graph.ainvoke(cast(Any, {"response": key}), context=context)
+        return [done["verdict"]]
+
+
+def _length(response: Response) -> int:
+    return tokens_in(response.prompt) + tokens_in(response.text) + tokens_in(response.context or "")

@@ -1,0 +1,139 @@
+"""What judging responses one by one would take, followed through the cache round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphs import Judge, Judgment, Response
+from graphs.deliberation import Deliberation, should_continue
+from graphs.judging import judge_one, revise_one
+from graphs.revisions import latest_judgments, may_revise
+from panel.io.batch import Batch
+from panel.judging.cost_estimate import (
+    CachedReplies,
+    CostEstimate,
+    MissingReply,
+    ModelEstimate,
+    PredictedCalls,
+    context_from,
+)
+from panel.plan.panel_plan import PanelPlan
+from rubrics import Calls, ModelRequest, Rubric, Usage, load_elicitation
+from rubrics.peer_feedback import REASON_TOKENS
+
+
+class PointwiseEstimator:
+    """A panel's reading of responses one by one, followed through the cache."""
+
+    def __init__(self, plan: PanelPlan, predicted: PredictedCalls) -> None:
+        models, rubric = plan.models, plan.rubric
+        self._cached = CachedReplies(models, predicted)
+        self._context = context_from(self._cached, plan)
+        self._predicted = predicted
+        self._parts = {bound.id: ModelEstimate(bound) for bound in models}
+        self._calls = {
+            bound.id: load_elicitation(bound.elicitation).calls(
+                rubric, bound.one_call_per_dimension
+            )
+            for bound in models
+        }
+
+    def estimates(self, batch: Batch) -> list[CostEstimate]:
+        """By model, in the panel's order."""
+        for response in batch:
+            self._cached.next_response()
+            for part in self._parts.values():
+                part.next_response()
+            self._follow(response)
+        for part in self._parts.values():
+            part.add_probe(self._predicted)
+        return [part.estimate() for part in self._parts.values()]
+
+    def _follow(self, response: Response) -> None:
+        """One response through the rounds, as `graphs.judging` leads it."""
+        context, rules = self._context, self._context.deliberation
+        said: list[Judgment] = []
+        whole = True
+        for judge in context.judges:
+            part = self._parts[judge.model]
+            judgment, missing = self._cached.of(judge_one(judge, response, context))
+            said.append(judgment)
+            part.of += 1
+            if missing is not None:
+                whole = False
+                if self._predicted.is_new(missing.page, missing.key):
+                    part.judgments += 1
+                    part.add_asks(missing.ask, missing.left_of(self._calls[judge.model]))
+        if rules is None:
+            return
+        while whole and should_continue(said, rules, context.output_rubric):
+            now, again = latest_judgments(said), []
+            for judge in context.judges:
+                if may_revise(now[judge]):
+                    judgment, missing = self._cached.of(revise_one(judge, response, said, context))
+                    again.append(judgment)
+                    if missing is not None:
+                        whole = False
+                        self._revision(judge, judgment, missing)
+            said += again
+        if not whole:
+            self._unknown_rounds(response, said, rules)
+
+    def _revision(self, judge: Judge, judgment: Judgment, missing: MissingReply) -> None:
+        """A revision that the cache does not hold, or not what changed the judge's mind."""
+        if not self._predicted.is_new(missing.page, missing.key):
+            return
+        part = self._parts[judge.model]
+        if judgment.unexplained is not None:
+            part.add_asks(missing.ask, Calls.just(1, REASON_TOKENS))
+        else:
+            part.add_asks(missing.ask, _revising(missing.left_of(self._calls[judge.model])))
+
+    def _unknown_rounds(
+        self, response: Response, said: Sequence[Judgment], rules: Deliberation
+    ) -> None:
+        """The rounds that come after one that the cache does not hold whole: what peers will say
+        is not known. All are reckoned with, and everybody to change a rating in each."""
+        last = max(judgment.round for judgment in said)
+        # The cache's own words would have been taken; what it lacks may be a judgment.
+        judges = [
+            judge
+            for judge, judgment in latest_judgments(said).items()
+            if may_revise(judgment) or judgment.status == "skipped"
+        ]
+        left = rules.rounds + 1 - last
+        if len(judges) < 2 or not left:
+            return
+        # Where nobody moves, a judge is asked the same words again, and the cache answers.
+        for_sure = last == 1 and rules.stop_when is None and rules.spread_above is None
+        for judge in judges:
+            part, calls = self._parts[judge.model], _revising(self._calls[judge.model])
+            ask = self._first_ask(judge, response)
+            shown = (len(judges) - 1) * part.count(_reading_of(self._context.rubric))
+            rounds = Calls(
+                calls.fewest if for_sure else 0,
+                left * calls.most,
+                left * calls.reckoned,
+                calls.tokens,
+            )
+            number = rounds.reckoned
+            used = Usage(
+                input=number * (part.tokens(ask) + shown),
+                output=left * ((calls.reckoned - 1) * calls.tokens + REASON_TOKENS),
+            )
+            part.add(rounds, used)
+
+    def _first_ask(self, judge: Judge, response: Response) -> ModelRequest:
+        persona = self._context.personas[judge.persona]
+        return self._parts[judge.model].bound.first_ask(self._context.rubric, persona, response)
+
+
+def _revising(calls: Calls) -> Calls:
+    """A revision: as many calls as a reading, and one more where a rating changes."""
+    return Calls(calls.fewest, calls.most + 1, calls.reckoned + 1, calls.tokens)
+
+
+def _reading_of(rubric: Rubric) -> str:
+    """About what a judge is shown of one peer."""
+    said = ", ".join(f"{dimension.label} 5" for dimension in rubric.dimensions)
+    return f"<reader 10 00000000>\n{said}\n</reader 10 00000000>\n\n"

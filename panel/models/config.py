@@ -1,0 +1,70 @@
+"""A model and its limits, as a panel file says them."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from panel.models.catalogue import Price
+from rubrics import elicitation_names
+
+MODEL_SPEC = r"^[a-z0-9_]+:.+$"
+"""What a model is called: `provider:name`."""
+
+
+def known_elicitation(value: str | None) -> str | None:
+    """The name of an elicitation as it is; for a validator, which raises ValueError for another."""
+    if value is not None and value not in elicitation_names():
+        raise ValueError(f"{value!r}; one of {', '.join(elicitation_names())}")
+    return value
+
+
+class ModelConfig(BaseModel):
+    """A model and its limits.
+
+    `model` is `provider:name`. `key_env` names the environment variable that holds the
+    key. `timeout` is in seconds, for one attempt; `patience`, in seconds, how
+    long the model is tried while nothing but faults come; `context_window` in tokens; `price` in US
+    dollars for a million tokens, in place of the one that is shipped.
+    """
+
+    # A value that is refused is not shown: it may be a key.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, protected_namespaces=(), hide_input_in_errors=True
+    )
+
+    model: str = Field(pattern=MODEL_SPEC)
+    base_url: str | None = None
+    key_env: str | None = None
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+    concurrency: int | None = Field(default=None, ge=1)
+    temperature: float | None = Field(default=None, ge=0)
+    timeout: float = Field(default=120.0, gt=0)
+    patience: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    context_window: int | None = Field(default=None, ge=512)
+    price: Price | None = None
+    elicitation: str | None = None
+
+    _elicitation = field_validator("elicitation")(known_elicitation)
+
+    @field_validator("key_env")
+    @classmethod
+    def _names_a_variable(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", value):
+            raise ValueError(
+                "a value that is not shown, for it may be a key; the name of the environment "
+                "variable that holds the key, such as OPENAI_API_KEY"
+            )
+        return value
+
+    @property
+    def provider(self) -> str:
+        """What stands before the first colon."""
+        return self.model.partition(":")[0]
+
+    @property
+    def name(self) -> str:
+        """What stands behind the first colon."""
+        return self.model.partition(":")[2]

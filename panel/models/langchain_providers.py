@@ -1,0 +1,137 @@
+"""The providers that are reached through LangChain: a line each in `LANGCHAIN_PROVIDERS`.
+
+Another distribution may register a `LangChainProvider` of its own by the entry point group
+`persona_panel.providers`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from panel.errors import ConfigurationError
+from panel.models.availability import Availability
+from panel.models.config import ModelConfig
+from panel.models.keys import find_key
+from panel.secrets import scrub
+
+if TYPE_CHECKING:
+    from panel.models.client import ModelClient
+
+
+@dataclass(frozen=True, slots=True)
+class LangChainProvider:
+    """A provider by its name in LangChain's `init_chat_model`.
+
+    `module` is its integration package as it is imported, `key_env` the environment variable with
+    its key, `extra` the one of persona-panel's that installs it.
+    """
+
+    name: str
+    module: str
+    key_env: str | None = None
+    extra: str | None = None
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The distribution that reaches the provider."""
+        return (_distribution(self.module),)
+
+    def client(self, config: ModelConfig, keep_prefix: bool) -> ModelClient:
+        """See `panel.models.providers.Provider`."""
+        if missing := self._missing_packages():
+            raise ConfigurationError(
+                f"{config.model} needs {' and '.join(missing)}; get it with: {self.install}"
+            )
+        key = find_key(config, self.key_env)
+        return self._init_chat_model(config, key, keep_prefix)
+
+    def availability(self) -> Sequence[Availability]:
+        """See `panel.models.providers.Provider`."""
+        model = f"{self.name}:NAME"
+        if self._missing_packages():
+            return [Availability(model, False, self.install)]
+        if self.key_env is None:
+            return [Availability(model, True, "installed")]
+        if self.key_env not in os.environ:
+            return [Availability(model, False, f"put a key into {self.key_env}")]
+        return [Availability(model, True, f"key in {self.key_env}")]
+
+    @property
+    def install(self) -> str:
+        """The command that installs it."""
+        if self.extra:
+            return f"pip install 'persona-panel[{self.extra}]'"
+        return f"pip install langchain {_distribution(self.module)}"
+
+    def _missing_packages(self) -> list[str]:
+        return [
+            _distribution(name) for name in ("langchain", self.module) if find_spec(name) is None
+        ]
+
+    def _init_chat_model(
+        self, config: ModelConfig, key: str | None, keep_prefix: bool
+    ) -> ModelClient:
+        from langchain.chat_models import init_chat_model
+
+        from panel.models.langchain import LangChainClient
+
+        options: dict[str, Any] = {"temperature": config.temperature, "base_url": config.base_url}
+        if config.key_env is not None:
+            options["api_key"] = key
+        given = {name: value for name, value in options.items() if value is not None}
+        try:
+            # Retries are the caller's, who counts them.
+            chat = init_chat_model(
+                config.name,
+                model_provider=self.name,
+                max_retries=0,
+                timeout=config.timeout,
+                **given,
+            )
+        # Each provider's package refuses in its own way.
+        except Exception as error:
+            # Scrubbed before it is shortened: half a key would not be recognised.
+            reason = scrub(" ".join(str(error)[:20_000].split()))[:300]
+            raise ConfigurationError(f"{config.model} cannot be used: {reason}") from None
+        return LangChainClient(chat, config.name, timeout_s=config.timeout, keep_prefix=keep_prefix)
+
+
+def _distribution(module: str) -> str:
+    return module.replace("_", "-")
+
+
+LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
+    provider.name: provider
+    for provider in (
+        LangChainProvider("anthropic", "langchain_anthropic", "ANTHROPIC_API_KEY", "anthropic"),
+        LangChainProvider("anthropic_bedrock", "langchain_aws"),
+        LangChainProvider("azure_ai", "langchain_azure_ai"),
+        LangChainProvider("azure_openai", "langchain_openai", "AZURE_OPENAI_API_KEY"),
+        LangChainProvider("baseten", "langchain_baseten", "BASETEN_API_KEY"),
+        LangChainProvider("bedrock", "langchain_aws"),
+        LangChainProvider("bedrock_converse", "langchain_aws"),
+        LangChainProvider("cohere", "langchain_cohere", "COHERE_API_KEY"),
+        LangChainProvider("deepseek", "langchain_deepseek", "DEEPSEEK_API_KEY"),
+        LangChainProvider("fireworks", "langchain_fireworks", "FIREWORKS_API_KEY"),
+        LangChainProvider("google_anthropic_vertex", "langchain_google_vertexai"),
+        LangChainProvider("google_genai", "langchain_google_genai", "GOOGLE_API_KEY", "google"),
+        LangChainProvider("google_vertexai", "langchain_google_vertexai"),
+        LangChainProvider("groq", "langchain_groq", "GROQ_API_KEY"),
+        LangChainProvider("huggingface", "langchain_huggingface"),
+        LangChainProvider("ibm", "langchain_ibm", "WATSONX_APIKEY"),
+        LangChainProvider("litellm", "langchain_litellm"),
+        LangChainProvider("meta", "langchain_meta"),
+        LangChainProvider("mistralai", "langchain_mistralai", "MISTRAL_API_KEY"),
+        LangChainProvider("nvidia", "langchain_nvidia_ai_endpoints", "NVIDIA_API_KEY"),
+        LangChainProvider("ollama", "langchain_ollama"),
+        LangChainProvider("openrouter", "langchain_openrouter", "OPENROUTER_API_KEY"),
+        LangChainProvider("perplexity", "langchain_perplexity", "PPLX_API_KEY"),
+        LangChainProvider("together", "langchain_together", "TOGETHER_API_KEY"),
+        LangChainProvider("upstage", "langchain_upstage", "UPSTAGE_API_KEY"),
+        LangChainProvider("xai", "langchain_xai", "XAI_API_KEY"),
+    )
+}

@@ -1,0 +1,273 @@
+"""Any server that speaks OpenAI's chat completions: OpenAI, vLLM, Ollama, llama.cpp, …
+
+The panel asks through `OpenAICompatible.complete`, which goes from a `ModelRequest` straight to the
+socket and back; LangChain reaches the same endpoint through the ordinary chat model
+methods. What this family of servers means by its errors is in `panel.models.error_responses`,
+the shape of a request and an answer in `panel.models.completions`, the connections in
+`panel.models.http_connection`; retrying, pacing and caching stand above, in `panel.calls`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any
+
+import orjson
+from aiohttp import ClientConnectorCertificateError, ClientConnectorError, ClientError
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, convert_to_openai_messages
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import ConfigDict, Field, SecretStr, field_validator
+from yarl import URL
+
+from panel.io.descriptors import is_lack_of_descriptors
+from panel.models.client import NOTHING, CallError, Capabilities, not_too_long
+from panel.models.completions import as_message, body_of, read_completion
+from panel.models.error_responses import (
+    BROKEN,
+    Complaint,
+    HttpResponse,
+    completion_in,
+    declined_parameter,
+    error_in,
+    error_of,
+    kind_of,
+    parsed,
+    retry_after,
+    without,
+)
+from panel.models.http_connection import MOST_BYTES, HttpConnection, ProxyRefused
+from panel.models.usage import usage_in
+from panel.secrets import scrub
+from rubrics import ModelRequest, ModelResponse
+
+logger = logging.getLogger(__name__)
+
+_TOP_LOGPROBS_CAP = 20  # OpenAI's and vLLM's; above it they answer 400
+_EXCERPT = 300
+
+
+class OpenAICompatible(BaseChatModel):
+    """One model behind one chat completions endpoint.
+
+    `base_url` ends where `/chat/completions` begins; it must hold no credentials.
+    `timeout_s` is in seconds and spans a whole call, from connecting to the last byte.
+    `temperature` and `seed` are sent only where they are given.
+
+    A parameter that the server says it does not support is left out from then on, with a
+    warning in the log.
+    """
+
+    # A failed validation must not print its input: it may be the key.
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    model: str = Field(min_length=1)
+    base_url: str = "https://api.openai.com/v1"
+    api_key: SecretStr | None = None
+    temperature: float | None = None
+    timeout_s: float = Field(default=60.0, gt=0)
+    seed: int | None = None
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_a_bare_address(cls, value: str) -> str:
+        try:
+            url = URL(value)
+        except ValueError:
+            raise ValueError("base_url is not a web address") from None
+        if url.scheme not in ("http", "https") or not url.host:
+            raise ValueError("base_url must start with http:// or https:// and a host")
+        if url.user or url.password or url.query_string or url.fragment:
+            raise ValueError(
+                "base_url must not have anything after its path; a key goes into api_key"
+            )
+        return value.rstrip("/")
+
+    @field_validator("api_key")
+    @classmethod
+    def _fits_a_header(cls, value: SecretStr | None) -> SecretStr | None:
+        # A key read from a file often ends with a line break, which no header may hold.
+        key = value.get_secret_value().strip() if value else ""
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise ValueError("api_key contains a character that no key has, such as a space")
+        return SecretStr(key) if key else None
+
+    # Cached properties, since pydantic looks a private attribute up slowly.
+    @cached_property
+    def _endpoint(self) -> URL:
+        return URL(self.base_url + "/chat/completions")
+
+    @cached_property
+    def _wire(self) -> HttpConnection:
+        return HttpConnection(self._endpoint, self.api_key, self.timeout_s)
+
+    @cached_property
+    def _declined(self) -> set[str]:
+        return {"max_tokens"} if self._endpoint.host == "api.openai.com" else set()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Only a call tells what stands behind the address; tiktoken knows OpenAI's own models."""
+        return Capabilities(tiktoken_model=self.model)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What changes an answer: `model`, `base_url`, `temperature` and `seed`."""
+        return {
+            "model": self.model,
+            "base_url": self.base_url,
+            "temperature": self.temperature,
+            "seed": self.seed,
+        }
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Answer one request, in one call to the server unless it declines a parameter.
+
+        Raises:
+            CallError: no usable reply came. Where a 200 holds none, `status` is the one
+                that would have fitted: what the error in it names, else 502.
+            TimeoutError: none came within `timeout_s`.
+        """
+        started = time.perf_counter()
+        completion = await self._accepted(
+            self._settings() | body_of(request, top_logprobs_cap=_TOP_LOGPROBS_CAP)
+        )
+        return self._read(completion, time.perf_counter() - started)
+
+    async def aclose(self) -> None:
+        """Close the running loop's connections; a later call opens new ones."""
+        await self._wire.aclose()
+
+    @property
+    def _llm_type(self) -> str:
+        return "openai-compatible"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        return dict(self.parameters)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        answering = self._agenerate(messages, stop, **kwargs)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(answering)
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            return thread.submit(asyncio.run, answering).result()
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        payload = self._settings() | {"messages": convert_to_openai_messages(messages)} | kwargs
+        if stop:
+            payload["stop"] = stop
+        started = time.perf_counter()
+        completion = await self._accepted(payload)
+        reply = self._read(completion, time.perf_counter() - started)
+        message = as_message(reply, completion)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _settings(self) -> dict[str, Any]:
+        settings: dict[str, Any] = {"model": self.model}
+        if self.temperature is not None:
+            settings["temperature"] = self.temperature
+        if self.seed is not None:
+            settings["seed"] = self.seed
+        return settings
+
+    async def _accepted(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """The server's completion. Each turn of the loop sends one parameter fewer."""
+        while True:
+            payload = without(payload, self._declined)
+            answer = await self._post(payload)
+            if not answer.whole and answer.status < 300:
+                # Tried again, it would be sent, and paid for, once more.
+                message = f"{self.base_url}: the answer is longer than {MOST_BYTES:,} bytes"
+                raise CallError(message, kind="rejected")
+            content = parsed(answer)
+            if completion := completion_in(content, answer.status):
+                return completion
+            complaint = error_of(content, answer)
+            blamed = declined_parameter(complaint, payload)
+            if blamed is None:
+                raise self._fault(complaint, answer, content)
+            self._remember(blamed)
+
+    def _remember(self, declined: str) -> None:
+        # Of the calls in flight together each learns it; one line in the log is enough.
+        if declined not in self._declined:
+            self._declined.add(declined)
+            message = "%s at %s does not support %s; calling it without"
+            logger.warning(message, self.model, self.base_url, declined)
+
+    async def _post(self, payload: dict[str, Any]) -> HttpResponse:
+        fault: CallError | TimeoutError
+        try:
+            data = orjson.dumps(payload, default=dict)
+        except orjson.JSONEncodeError as error:
+            fault = CallError(self._one_line(f"cannot be sent: {error}"), kind="rejected")
+        else:
+            try:
+                return await self._wire.exchange(data)
+            except TimeoutError:
+                fault = TimeoutError(f"{self.base_url}: no answer within {self.timeout_s:g} s")
+            except (ClientError, OSError) as error:
+                fault = self._unreachable(error)
+        # Raised out here, the fault has no context either: aiohttp's errors hold the
+        # request and so the key.
+        raise fault
+
+    def _read(self, completion: dict[str, Any], latency_s: float) -> ModelResponse:
+        try:
+            reply = read_completion(completion, latency_s)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            message = f"{self.base_url}: the answer is not a chat completion"
+            used = usage_in(completion)
+            raise CallError(message, kind="transient", status=BROKEN, used=used) from None
+        return not_too_long(reply)
+
+    def _fault(self, complaint: Complaint, answer: HttpResponse, content: Any) -> CallError:
+        kind = kind_of(complaint)
+        # A success without an answer may have been paid for, whether or not it says so.
+        refused = answer.status >= 300 or (isinstance(content, dict) and error_in(content))
+        return CallError(
+            self._one_line(f"{self.base_url} answered {answer.status}: {complaint.message}"),
+            kind=kind,
+            status=complaint.status,
+            retry_after=retry_after(answer.headers) if kind == "transient" else None,
+            used=usage_in(content) or (NOTHING if refused else None),
+        )
+
+    def _unreachable(self, error: Exception) -> CallError:
+        hopeless = isinstance(error, ClientConnectorCertificateError | ProxyRefused)
+        return CallError(
+            self._one_line(f"{self.base_url}: {type(error).__name__}: {error}"),
+            kind="permanent" if hopeless else "transient",
+            # Where a connection was made, the request may have been read and worked on.
+            used=NOTHING if isinstance(error, ClientConnectorError) else None,
+            no_descriptor=is_lack_of_descriptors(error),
+        )
+
+    def _one_line(self, text: str) -> str:
+        # Scrubbed before it is shortened: half a key would not be recognised. The first,
+        # generous cut only keeps a huge body from being searched.
+        visible = "".join(char if char.isprintable() else " " for char in text[:20_000])
+        line = " ".join(scrub(visible).split())
+        limit = len(self.base_url) + _EXCERPT
+        return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,99 @@
+"""Providers: from `provider:name` to a model that can be asked, or to what is missing for it.
+
+A provider is one file of this package, found by its name (`openai.py` is `openai:`), or a line
+of the table in `panel.models.langchain_providers`. Another distribution adds one by an entry
+point, which is a module or any object with what `Provider` lists:
+
+    [project.entry-points."persona_panel.providers"]
+    acme = "acme_panel.provider"
+
+`panel.testing.check_provider` tells its author whether it is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib.util import find_spec
+from typing import Protocol, cast
+
+from panel.errors import ConfigurationError
+from panel.models.availability import Availability as Availability
+from panel.models.client import ModelClient
+from panel.models.config import ModelConfig
+from panel.models.langchain_providers import LANGCHAIN_PROVIDERS
+from panel.secrets import learn_proxies
+from rubrics.extensions import extension_names, load_extension
+
+_GROUP = "persona_panel.providers"
+
+
+class Provider(Protocol):
+    """What a provider's module or object has.
+
+    `packages` are the distributions that reach its models; their versions are recorded with a run.
+    """
+
+    @property
+    def packages(self) -> Sequence[str]: ...
+
+    def client(self, config: ModelConfig, keep_prefix: bool) -> ModelClient:
+        """The model `config.name` with the settings in `config`. Nothing is called.
+
+        `keep_prefix`: further requests will begin with the same block; a provider that wants to
+        be told so is told.
+
+        Raises:
+            ConfigurationError: a package, key or file is missing; the message says which, and
+                how to get it.
+        """
+
+    def availability(self) -> Sequence[Availability]:
+        """What `persona-panel models` says about it; nothing is called."""
+
+
+def provider_names() -> tuple[str, ...]:
+    """All providers: those with a file or an entry point, then those by LangChain."""
+    native = extension_names(__name__, _GROUP)
+    return (*native, *(name for name in LANGCHAIN_PROVIDERS if name not in native))
+
+
+def load_provider(name: str) -> Provider:
+    """The provider called `name`; no other distribution's takes the place of one of ours.
+
+    Raises:
+        KeyError: there is none of that name.
+        ConfigurationError: another distribution's cannot be loaded.
+    """
+    if name in LANGCHAIN_PROVIDERS and find_spec(f"{__name__}.{name}") is None:
+        return LANGCHAIN_PROVIDERS[name]
+    if name not in provider_names():
+        raise KeyError(name)
+    try:
+        return cast(Provider, load_extension(__name__, _GROUP, name))
+    # Whatever another distribution does when it is imported.
+    except Exception as error:
+        raise ConfigurationError(
+            f"the provider {name!r} cannot be loaded ({type(error).__name__}: {error}); repair or "
+            "uninstall the package that brings it"
+        ) from error
+
+
+def client_for(config: ModelConfig, keep_prefix: bool = False) -> ModelClient:
+    """The model that `config` names, ready to be asked; see `Provider.client`.
+
+    Raises:
+        ConfigurationError: there is no such provider, or it lacks something.
+    """
+    learn_proxies()
+    try:
+        provider = load_provider(config.provider)
+    except KeyError:
+        known = sorted(provider_names())
+        near = get_close_matches(config.provider, known, n=1)
+        hint = f"did you mean {near[0]}:{config.name}? " if near else ""
+        raise ConfigurationError(
+            f"{config.model}: no provider is called {config.provider!r}; {hint}"
+            f"the providers are {', '.join(known)}"
+        ) from None
+    return provider.client(config, keep_prefix)

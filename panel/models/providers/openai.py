@@ -1,0 +1,51 @@
+"""`openai:NAME`: OpenAI's models, and any server that speaks OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from panel.errors import ConfigurationError
+from panel.models.availability import Availability
+from panel.models.client import ModelClient
+from panel.models.config import ModelConfig
+from panel.models.keys import find_key
+from panel.secrets import SECRETS, credentials_in
+
+URL = "https://api.openai.com/v1"
+packages = ("aiohttp",)
+
+
+def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
+    """See `Provider.client`; OpenAI keeps the beginning of a request by itself."""
+    from pydantic import SecretStr, ValidationError
+
+    from panel.models.openai_compatible import OpenAICompatible
+
+    base_url = config.base_url or os.environ.get("OPENAI_BASE_URL") or URL
+    SECRETS.learn(*credentials_in(base_url))
+    # A server of one's own wants no key, unless the panel file says where one is.
+    key = find_key(config, "OPENAI_API_KEY", required=base_url.rstrip("/") == URL)
+    try:
+        return OpenAICompatible(
+            model=config.name,
+            base_url=base_url,
+            api_key=SecretStr(key) if key else None,
+            temperature=config.temperature,
+            timeout_s=config.timeout,
+        )
+    except ValidationError as error:
+        problems = "; ".join(str(fault["msg"]) for fault in error.errors(include_input=False))
+        raise ConfigurationError(f"{config.model}: {problems}") from None
+
+
+def availability() -> Sequence[Availability]:
+    """See `Provider.availability`."""
+    base_url = os.environ.get("OPENAI_BASE_URL", URL)
+    model = "openai:NAME"
+    if "OPENAI_API_KEY" in os.environ:
+        return [Availability(model, True, f"key in OPENAI_API_KEY, for {base_url}")]
+    if base_url.rstrip("/") != URL:
+        return [Availability(model, True, f"without a key, for {base_url}")]
+    missing = "put a key into OPENAI_API_KEY, or a server into OPENAI_BASE_URL"
+    return [Availability(model, False, missing)]

@@ -1,0 +1,106 @@
+"""What a provider reports that a call took, made into counts that can be added up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rubrics import Usage
+
+MOST_TOKENS = 100_000_000
+"""No call takes more: a larger count is a mistake or worse, and would break every sum."""
+
+
+def usage_from(input_: Any, cached: Any, output: Any, written: Any = 0) -> Usage:
+    """Token counts as a provider reported them, of any type, with 0 ≤ cached + written ≤ input.
+
+    None is a count that was not reported, and 0. A count that cannot be (negative, not finite,
+    above `MOST_TOKENS`, no number) is 0 as well, and more tokens read from a cache or written to it
+    than there were in the input are cut down to it; `odd` then says what was reported.
+    """
+    # What a provider reports is nearly always four plain numbers: these are looked at once.
+    if (
+        type(input_) is type(cached) is type(output) is type(written) is int
+        and 0 <= cached <= cached + written <= input_ <= MOST_TOKENS
+        and 0 <= output <= MOST_TOKENS
+        and written >= 0
+    ):
+        return Usage(input_, cached, output, written)
+    odd: list[str] = []
+
+    def count(name: str, reported: Any) -> int:
+        number = _number(reported)
+        if number is None:
+            odd.append(f"{name} tokens are {_shown(reported)}")
+        return number or 0
+
+    read, answered = count("input", input_), count("output", output)
+    parts = []
+    left = read
+    for name, reported in (("cached", cached), ("written", written)):
+        part = count(name, reported)
+        if part > left:
+            odd.append(f"{name} tokens are {part}, and input tokens {read}")
+        parts.append(min(part, left))
+        left -= parts[-1]
+    return Usage(read, parts[0], answered, parts[1], "; ".join(odd) or None)
+
+
+def odd_usage(reported: Any) -> Usage:
+    """No counts at all: what was reported has no places for them."""
+    return Usage(odd=f"usage is {_shown(reported)}")
+
+
+def sound(usage: Usage) -> Usage:
+    """A usage as it can be; `odd` says what was otherwise."""
+    found = usage_from(usage.input, usage.cached, usage.output, usage.written)
+    return replace(found, odd=usage.odd or found.odd)
+
+
+def usage_in(content: Any) -> Usage | None:
+    """What a body says that a call took, be it an answer or not; None where it says nothing."""
+    said = content.get("usage") if isinstance(content, Mapping) else None
+    used = completion_usage(said)
+    return used if used != Usage() else None
+
+
+def completion_usage(reported: Any) -> Usage:
+    """The `usage` of a chat completion's body."""
+    if reported is None:
+        return Usage()
+    if not isinstance(reported, Mapping):
+        return odd_usage(reported)
+    details = reported.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else details
+    return usage_from(
+        reported.get("prompt_tokens"),
+        cached or reported.get("prompt_cache_hit_tokens") or 0,
+        reported.get("completion_tokens"),
+    )
+
+
+def _number(reported: Any) -> int | None:
+    """A count, also one as text or as a float; None where it cannot be one."""
+    if reported is None:
+        return 0
+    if isinstance(reported, bool) or not isinstance(reported, int | float | str):
+        return None
+    try:
+        number = float(reported)
+    except (ValueError, OverflowError):
+        return None
+    return int(number) if math.isfinite(number) and 0 <= number <= MOST_TOKENS else None
+
+
+def _shown(reported: Any) -> str:
+    """A short, plain word on it: the value itself may be megabytes of foreign text."""
+    if isinstance(reported, float):
+        return f"{reported:g}"
+    if isinstance(reported, int):
+        readable = abs(reported) <= 10 * MOST_TOKENS
+        return str(reported) if readable else "a number of 10 digits or more"
+    if isinstance(reported, str):
+        return "a text"
+    return "a list" if isinstance(reported, list) else "an object"

@@ -1,0 +1,233 @@
+"""Models as a panel calls them: each with its settings, its client and how it is asked.
+
+Everything that can be wrong with one is found when it is bound, before anything is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import rubrics as rubric_library
+from graphs import Judge, Response
+from graphs.comparative import ComparisonTask, comparison_tasks
+from graphs.judging import question_of
+from panel.errors import ConfigurationError
+from panel.models.catalogue import FREE, Price, context_window_of, price_of
+from panel.models.client import Capabilities, ModelClient
+from panel.models.config import ModelConfig
+from panel.models.providers import client_for
+from panel.plan.definitions import config_of
+from panel.plan.given_model import GivenModel
+from panel.secrets import credentials_in
+from personas import Persona
+from rubrics import (
+    Layout,
+    ModelRequest,
+    Rubric,
+    load_comparing,
+    load_elicitation,
+    shares_prefix,
+)
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+
+@dataclass(frozen=True)
+class BoundModel:
+    """A model of a panel.
+
+    `keep_prefix`: several requests begin alike, which a provider that wants to be told so is
+    told. `given` is the user's own chat model, None where `config` says which model it is.
+
+    Its pickle has neither the client nor a key: where it is unpickled, the client is made anew
+    when it is first needed, with keys from the environment there.
+    """
+
+    id: str
+    config: ModelConfig
+    elicitation: str
+    layout: Layout
+    keep_prefix: bool = False
+    given: GivenModel | None = None
+
+    @cached_property
+    def client(self) -> ModelClient:
+        """The way to ask it, made when first needed.
+
+        Raises:
+            ConfigurationError: a provider, package, key or file is missing; says which.
+        """
+        if self.given is not None:
+            return self.given.client(self.config, self.keep_prefix)
+        return client_for(self.config, self.keep_prefix)
+
+    def __getstate__(self) -> dict[str, Any]:
+        if any(credentials_in(self.config.base_url or "")):
+            raise ConfigurationError(
+                f"{self.id} cannot be pickled: its base_url holds a key or password, which would "
+                "be in the pickle; put it into an environment variable, and the variable's name "
+                "into key_env"
+            )
+        return {name: value for name, value in vars(self).items() if name != "client"}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.client.capabilities
+
+    @property
+    def one_call_per_dimension(self) -> bool:
+        return self.capabilities.one_call_per_dimension
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it gives the same answer however often it is asked."""
+        if load_elicitation(self.elicitation).NEEDS_LOGPROBS:
+            return self.capabilities.deterministic_logprobs
+        return self.capabilities.deterministic_text
+
+    def first_ask(self, rubric: Rubric, persona: Persona, response: Response) -> ModelRequest:
+        """What a judge of this model is asked first."""
+        question = question_of(
+            rubric,
+            persona,
+            response,
+            self.layout,
+            one_call_per_dimension=self.one_call_per_dimension,
+        )
+        return next(load_elicitation(self.elicitation).dialogue(question))
+
+    def comparison_tasks(
+        self,
+        rubric: Rubric,
+        persona: Persona,
+        judge: Judge,
+        responses: Sequence[Response],
+        seed: int,
+    ) -> Iterator[ComparisonTask]:
+        """What a judge of this model, one that compares, is asked about responses."""
+        return comparison_tasks(rubric, persona, judge, responses, self.layout, seed)
+
+    def ask_about(self, task: ComparisonTask) -> ModelRequest:
+        """What a judge is asked first about them."""
+        return next(load_comparing(self.elicitation).dialogue(task.comparison))
+
+    @property
+    def price(self) -> Price | None:
+        return self.config.price or (FREE if self.capabilities.free else price_of(self.id))
+
+    @property
+    def context_window(self) -> int | None:
+        if self.config.context_window is not None:
+            return self.config.context_window
+        return self.capabilities.context_window or context_window_of(self.id)
+
+
+def bind_models(
+    given: Sequence[str | ModelConfig | ModelClient | BaseChatModel],
+    elicitation: str | None,
+    layout: Layout,
+    n_voices: int,
+    rubric: Rubric,
+) -> tuple[BoundModel, ...]:
+    """The models of a panel, through each of which `n_voices` judges speak, in the given order.
+
+    Raises:
+        ConfigurationError: one cannot be had, is there twice, or its elicitation cannot
+            serve the rubric; lists all.
+    """
+    # Where a judge's neighbours read the same words, a provider is told to keep them.
+    several = n_voices > 1 and layout == "shared-prefix"
+    models, wrong = [], []
+    for one in given:
+        try:
+            bound = _bind(one, elicitation, layout, several, rubric)
+            _refuse_unserved(bound, rubric)
+            models.append(bound)
+        except ConfigurationError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ConfigurationError("\n".join(wrong))
+    if not models:
+        raise ConfigurationError("a panel needs at least one model")
+    seen: set[str] = set()
+    for model in models:
+        if model.id in seen:
+            raise ConfigurationError(f"{model.id} is on the panel twice; name it once")
+        seen.add(model.id)
+    return tuple(models)
+
+
+def _bind(
+    given: str | ModelConfig | ModelClient | BaseChatModel,
+    elicitation: str | None,
+    layout: Layout,
+    keep_prefix: bool,
+    rubric: Rubric,
+) -> BoundModel:
+    if isinstance(given, str):
+        given = config_of(given)
+    own = given.elicitation if isinstance(given, ModelConfig) else None
+    named = own or elicitation
+    if named is not None:
+        _refuse_unknown(named)
+        keep_prefix = keep_prefix and shares_prefix(named)
+    if isinstance(given, ModelConfig):
+        config, object_ = given, None
+    else:
+        object_ = GivenModel(given)
+        config = object_.config()
+    bound = BoundModel(config.model, config, named or "dimensions", layout, keep_prefix, object_)
+    # What is missing for it is found now.
+    client = bound.client
+    if named is None:
+        return replace(bound, elicitation=_default_elicitation(client, rubric))
+    return bound
+
+
+def _default_elicitation(client: ModelClient, rubric: Rubric) -> str:
+    """The one that suits the model, or where it cannot serve the rubric the usual one."""
+    own = client.capabilities.default_elicitation
+    _refuse_unknown(own)
+    usual = Capabilities().default_elicitation
+    return own if own == usual or load_elicitation(own).serves(rubric) is None else usual
+
+
+def texts_at_once(models: Sequence[BoundModel]) -> int | None:
+    """How many responses are read at once where every model keeps one text in memory for each
+    call at once: more would only make them reread. None where a model keeps none."""
+    if not all(model.capabilities.one_judge_at_a_time for model in models):
+        return None
+    return max(model.capabilities.concurrency or 1 for model in models)
+
+
+def _refuse_unknown(elicitation: str) -> None:
+    known = rubric_library.elicitation_names()
+    if elicitation not in known:
+        raise ConfigurationError(
+            f"no elicitation is called {elicitation!r}; the elicitations are {', '.join(known)}"
+        )
+
+
+def _refuse_unserved(bound: BoundModel, rubric: Rubric) -> None:
+    asked = load_elicitation(bound.elicitation)
+    if asked.NEEDS_LOGPROBS and bound.capabilities.logprobs is False:
+        raise ConfigurationError(
+            f"the elicitation {bound.elicitation!r} needs log-probabilities, and {bound.id} "
+            "returns none; use the elicitation 'dimensions'"
+        )
+    why = asked.serves(rubric)
+    if why is None:
+        return
+    able = [
+        name
+        for name in rubric_library.elicitation_names()
+        if load_elicitation(name).serves(rubric) is None
+    ]
+    raise ConfigurationError(
+        f"{bound.id}: the elicitation {bound.elicitation!r} cannot be used with the rubric "
+        f"{rubric.id!r}: {why}; use {' or '.join(map(repr, able))}"
+    )

@@ -1,0 +1,100 @@
+"""What is refused of a panel before anything is called: parts that do not go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from graphs.deliberation import Deliberation
+from panel.errors import ConfigurationError
+from panel.plan.bound_models import BoundModel
+from rubrics import CategoryScale, Rubric, is_comparative, load_elicitation
+
+
+def output_rubric_of(models: Sequence[BoundModel], rubric: Rubric) -> Rubric:
+    """The rubric as the ratings of these models come: dimensions, on their scales.
+
+    Raises:
+        ConfigurationError: they rate different dimensions, or on different scales. A mean of
+            theirs would mix what cannot be compared; gaps would leave no composite.
+    """
+    by_elicitation = {
+        bound.elicitation: load_elicitation(bound.elicitation).output_rubric(rubric)
+        for bound in models
+    }
+    first = next(iter(by_elicitation.values()))
+    if all(output_rubric == first for output_rubric in by_elicitation.values()):
+        return first
+    told = "; ".join(
+        f"{' and '.join(bound.id for bound in models if bound.elicitation == name)} by {name!r}, "
+        f"which rates {_told(output_rubric)}"
+        for name, output_rubric in by_elicitation.items()
+    )
+    raise ConfigurationError(
+        f"the models of a panel must rate the same dimensions on the same scales, and these do "
+        f"not: {told}; run them as panels of their own"
+    )
+
+
+def _told(rubric: Rubric) -> str:
+    """Dimensions with their scales, those that follow each other on the same one together."""
+    parts: list[str] = []
+    for scale, group in groupby(rubric.dimensions, key=lambda dimension: dimension.scale):
+        names = ", ".join(dimension.id for dimension in group)
+        if isinstance(scale, CategoryScale):
+            parts.append(f"{names} by {len(scale.names)} categories")
+        else:
+            parts.append(f"{names} from {scale.min:g} to {scale.max:g}")
+    return " and ".join(parts)
+
+
+def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:
+    """Several answers of a judge are annotators of their own only where they can differ.
+
+    Raises:
+        ConfigurationError: a model would give the same answer each time.
+    """
+    if replicates == 1:
+        return
+    for bound in models:
+        if bound.repeats:
+            raise ConfigurationError(
+                f"{bound.id} with the elicitation {bound.elicitation!r} gives the same answer "
+                f"every time, so that {replicates} replicates would count one annotator "
+                f"{replicates} times; leave replicates out, or set a temperature for the model "
+                "in a panel file and use an elicitation that reads its text, such as "
+                "'dimensions'"
+            )
+
+
+def refuse_missing_rationales(
+    models: Sequence[BoundModel], deliberation: Deliberation | None
+) -> None:
+    """Judges can only be shown reasons that are given.
+
+    Raises:
+        ConfigurationError: a model's elicitation gives none.
+    """
+    if deliberation is None or deliberation.reveal == "scores":
+        return
+    without = [bound for bound in models if not load_elicitation(bound.elicitation).GIVES_REASONS]
+    if without:
+        told = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in without)
+        raise ConfigurationError(
+            f"deliberation cannot reveal {deliberation.reveal}: {told} gives no rationales; use "
+            "the elicitation 'justified', or reveal scores"
+        )
+
+
+def refuse_if_comparative(models: Sequence[BoundModel], what: str) -> None:
+    """Comparisons do not go with `what`, which is about each response by itself.
+
+    Raises:
+        ConfigurationError: a model's elicitation compares.
+    """
+    if comparing := [bound for bound in models if is_comparative(bound.elicitation)]:
+        told = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in comparing)
+        raise ConfigurationError(
+            f"{what} needs a rating of each response by itself, and this panel compares "
+            f"responses ({told}); use another elicitation, such as 'dimensions'"
+        )

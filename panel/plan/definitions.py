@@ -1,0 +1,56 @@
+"""Personas, rubrics and models by the names, paths and specs that a user gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+import personas as persona_library
+import rubrics as rubric_library
+from panel.errors import ConfigurationError
+from panel.io.definitions import load_definition, resolve
+from panel.io.wording import explain
+from panel.models.config import MODEL_SPEC, ModelConfig
+from personas import Persona, PersonaSet
+from rubrics import Rubric
+
+DEFAULT_MODEL = "local:smollm2-135m"
+
+
+def resolve_personas(given: str | Path | PersonaSet | Sequence[Persona]) -> tuple[Persona, ...]:
+    if isinstance(given, str | Path):
+        path = resolve(str(given), persona_library.shipped(), "persona set")
+        return load_definition(path, PersonaSet).personas
+    if isinstance(given, PersonaSet):
+        return given.personas
+    try:
+        return PersonaSet(id="given", label="given", personas=tuple(given)).personas
+    except ValidationError as error:
+        wrong = "; ".join(", expected ".join(explain(fault)) for fault in error.errors())
+        raise ConfigurationError(f"the personas cannot be combined: {wrong}") from None
+
+
+def resolve_rubric(given: str | Path | Rubric) -> Rubric:
+    if isinstance(given, Rubric):
+        return given
+    return load_definition(resolve(str(given), rubric_library.shipped(), "rubric"), Rubric)
+
+
+def config_of(spec: str) -> ModelConfig:
+    """The model that a spec names, without limits of its own.
+
+    Raises:
+        ConfigurationError: it is no `provider:name`.
+    """
+    if not re.match(MODEL_SPEC, spec):
+        raise ConfigurationError(
+            f"{spec!r} is not a model; write provider:name, for instance {DEFAULT_MODEL}"
+        )
+    return ModelConfig(model=spec)
+
+
+def shipped_or_relative(file: Path, name: str, shipped: dict[str, Path]) -> str | Path:
+    return name if name in shipped else file.parent / name

@@ -1,0 +1,78 @@
+"""Output formats for results: one renderer a file, found by its name.
+
+A renderer is a module of this package (`json.py`, or a package such as `terminal`) with the
+functions of `Renderer`, one for each kind of result. Another distribution adds a format by the
+entry point group `persona_panel.renderers`, with a module or any object that has these functions:
+
+    [project.entry-points."persona_panel.renderers"]
+    markdown = "my_package.markdown"
+
+Every command that prints a result then takes `--format markdown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TextIO, cast
+
+if TYPE_CHECKING:
+    from panel.audit.injection import InjectionAudit
+    from panel.judging.cost_estimate import CostEstimate
+    from panel.questions.match_report import MatchReport
+    from panel.runs.run import Run
+    from panel.statistics import Breakdown, Ratings, Row
+    from panel.sweep.result import Sweep
+
+_GROUP = "persona_panel.renderers"
+
+
+class Renderer(Protocol):
+    """What an output format provides. Each function writes one kind of result, as text, to the
+    open stream `to`; it changes nothing in the result, and computes no statistic of its own."""
+
+    def render_run(self, run: Run, labels: Mapping[str, str], to: TextIO) -> None:
+        """A run of a panel; `labels` are the labels of its dimensions by their ids."""
+
+    def render_sweep(self, sweep: Sweep, to: TextIO) -> None:
+        """A robustness sweep."""
+
+    def render_injection_audit(self, audit: InjectionAudit, to: TextIO) -> None:
+        """An audit of prompt injection."""
+
+    def render_cost_estimates(self, estimates: Sequence[CostEstimate], to: TextIO) -> None:
+        """What a run would cost, one estimate for each model."""
+
+    def render_agreement(
+        self, rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO
+    ) -> None:
+        """Inter-rater agreement and panel quality of these ratings, broken down in this way."""
+
+    def render_comparison(
+        self, rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO
+    ) -> None:
+        """A panel's ratings compared with human ratings."""
+
+    def render_biases(self, rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
+        """Biases of the judges who gave these ratings."""
+
+    def render_matches(self, report: MatchReport, to: TextIO) -> None:
+        """Critical questions matched with references."""
+
+
+def renderer_names() -> tuple[str, ...]:
+    """The names of all renderers, in alphabetical order."""
+    # Imported here: this package is imported before `--help`, which needs no pydantic.
+    from rubrics.extensions import extension_names
+
+    return extension_names(__name__, _GROUP)
+
+
+def load_renderer(name: str) -> Renderer:
+    """The renderer called `name`.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    from rubrics.extensions import load_extension
+
+    return cast(Renderer, load_extension(__name__, _GROUP, name))

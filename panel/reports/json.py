@@ -1,0 +1,68 @@
+"""Results as JSON, for programs: one document in UTF-8, in which what is undefined is null."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TextIO
+
+import orjson
+
+from panel.io.documents import as_json
+from panel.reports.terminal.visible import say_json
+
+if TYPE_CHECKING:
+    from panel.audit.injection import InjectionAudit
+    from panel.judging.cost_estimate import CostEstimate
+    from panel.questions.match_report import MatchReport
+    from panel.runs.run import Run
+    from panel.statistics import Breakdown, Ratings, Row
+    from panel.sweep.result import Sweep
+
+
+def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
+    """What summary.json holds."""
+    _write(run.summary(), to)
+
+
+def render_sweep(sweep: Sweep, to: TextIO) -> None:
+    """What summary.json holds."""
+    _write(sweep.run.summary() | {"sweep": sweep.summary()}, to)
+
+
+def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
+    """What injection.json holds."""
+    _write(audit.document(), to)
+
+
+def render_cost_estimates(estimates: Sequence[CostEstimate], to: TextIO) -> None:
+    """A list of objects, one for each model, with the fields of `CostEstimate`."""
+    _write([asdict(one) for one in estimates], to)
+
+
+def render_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO) -> None:
+    """A list of objects with the fields of `Row`."""
+    _write_rows(rows, to)
+
+
+def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO) -> None:
+    """A list of objects with the fields of `Row`."""
+    _write_rows(rows, to)
+
+
+def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
+    """A list of objects with the fields of `Row`."""
+    _write_rows(rows, to)
+
+
+def render_matches(report: MatchReport, to: TextIO) -> None:
+    """Figures for each system, Cohen's kappa with the labels in the file, and every match."""
+    _write(report.document(), to)
+
+
+def _write_rows(rows: Sequence[Row], to: TextIO) -> None:
+    _write([asdict(row) for row in rows], to)
+
+
+def _write(document: Any, to: TextIO) -> None:
+    say_json(as_json(document, orjson.OPT_INDENT_2).decode(), to)

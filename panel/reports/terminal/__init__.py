@@ -1,0 +1,99 @@
+"""Results as tables and sentences in a terminal: the conclusion first, then its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+# Nothing is imported here that a command may do without: `panel.reports.terminal.visible` is
+# imported at every start.
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from panel.audit.injection import InjectionAudit
+    from panel.judging.cost_estimate import CostEstimate
+    from panel.questions.match_report import MatchReport
+    from panel.runs.run import Run
+    from panel.statistics import Breakdown, Ratings, Row
+    from panel.sweep.result import Sweep
+
+
+def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
+    """The leaderboard, the ranking within each prompt, what is missing, and what a deliberation
+    changed."""
+    from panel.reports.terminal.run import show_run
+    from panel.reports.terminal.tables import output
+
+    console = output(to)
+    show_run(run, console, labels)
+    if (report := run.deliberation()) is not None:
+        from panel.reports.terminal.deliberation import show_deliberation
+
+        show_deliberation(report, console, labels)
+    _show_folder(run.folder, console)
+
+
+def render_sweep(sweep: Sweep, to: TextIO) -> None:
+    """Scores and Δ by dimension and condition for each system, gaps, profiles, what is missing."""
+    from panel.reports.terminal.sweep import show_sweep
+    from panel.reports.terminal.tables import output
+
+    console = output(to)
+    show_sweep(sweep, console)
+    _show_folder(sweep.run.folder, console)
+
+
+def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
+    """The verdict on the panel, then the uplift by attack, family, channel and judge."""
+    from panel.reports.terminal.injection import show_injection
+    from panel.reports.terminal.tables import output
+
+    console = output(to)
+    show_injection(audit, console)
+    _show_folder(audit.run.folder, console)
+
+
+def render_cost_estimates(estimates: Sequence[CostEstimate], to: TextIO) -> None:
+    """A table of judgments, calls, tokens and dollars by model, and their sums."""
+    from panel.reports.terminal.cost_estimates import show_cost_estimates
+    from panel.reports.terminal.tables import output
+
+    show_cost_estimates(estimates, output(to))
+
+
+def render_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO) -> None:
+    """The main statistics of every group; all others, and panel quality, of all raters."""
+    from panel.reports.terminal.agreement import show_agreement
+    from panel.reports.terminal.tables import output
+
+    show_agreement(rows, ratings, by, output(to))
+
+
+def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO) -> None:
+    """The statistics of the comparison, then how often each side gave each score."""
+    from panel.reports.terminal.comparison import show_comparison
+    from panel.reports.terminal.tables import output
+
+    show_comparison(rows, panel, humans, output(to))
+
+
+def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
+    """A table for each bias."""
+    from panel.reports.terminal.bias import show_biases
+    from panel.reports.terminal.tables import output
+
+    show_biases(rows, ratings, output(to))
+
+
+def render_matches(report: MatchReport, to: TextIO) -> None:
+    """A table of the systems that asked the questions, and Cohen's kappa."""
+    from panel.reports.terminal.matches import show_matches
+    from panel.reports.terminal.tables import output
+
+    show_matches(report, output(to))
+
+
+def _show_folder(folder: Path | None, console: Console) -> None:
+    if folder is not None:
+        console.print(f"The run is in {folder}", soft_wrap=True)

@@ -1,0 +1,96 @@
+"""What `audit bias` prints: a table for each bias, from rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import isnan
+
+from rich.console import Console
+
+from panel.audit.bias import unknown_families
+from panel.reports.terminal.rows import cells_of, remark, show
+from panel.reports.terminal.tables import legible
+from panel.statistics.core.table import ALL, Ratings, Row
+
+_JUDGES_SHOWN = 40
+_SELF_PREFERENCE = "own-family bonus,\npoints"
+_OF_SCORES = {
+    "length_correlation": "correlation with length\n(within systems)",
+    "score_entropy": "entropy,\nbits",
+    "mode_share": "share of\nthe mode",
+}
+
+
+def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None:
+    """Biases of the panel by dimension, of judges, models and families on all dimensions."""
+    # A run on one dimension has no rows on all of them.
+    main = ALL if len({row.dimension for row in rows} - {ALL}) > 1 else rows[-1].dimension
+    ours = [replace(row, dimension=ALL) for row in rows if row.dimension == main]
+
+    def table(
+        title: str, of: Iterable[Row], headings: Mapping[str, str], heads: tuple[str, str]
+    ) -> None:
+        show(console, title, cells_of(of, headings), headings.values(), heads)
+
+    table(
+        "Panel",
+        [row for row in rows if row.group == ALL],
+        {**_OF_SCORES, "self_preference": _SELF_PREFERENCE},
+        ("", "dimension"),
+    )
+    judges = _by_leniency(ours, ratings)[:_JUDGES_SHOWN]
+    table(
+        "Judges",
+        [row for judge in judges for row in ours if row.group == judge],
+        {"leniency": "leniency,\npoints", **_OF_SCORES},
+        ("judge", "dimension"),
+    )
+    if len(ratings.raters) > len(judges):
+        remark(console, f"{len(ratings.raters) - len(judges)} more judges are in --json.")
+    table(
+        "Variance components within a model, as shares of the variance of its scores",
+        ours,
+        {
+            "persona_share": "persona",
+            "residual_share": "persona × response\ninteraction, and error",
+        },
+        ("model", "dimension"),
+    )
+    table(
+        "Self-preference by family",
+        [row for row in ours if row.group != ALL],
+        {"self_preference": _SELF_PREFERENCE},
+        ("family", "dimension"),
+    )
+    places = [row for row in rows if row.statistic == "position_bias"]
+    table(
+        "Position bias: wins of the response shown first less wins of the second, as a share",
+        sorted(places, key=_panel_first_then_furthest)[: 1 + _JUDGES_SHOWN],
+        {"position_bias": "position bias"},
+        ("judge", "dimension"),
+    )
+    if unknown := unknown_families(ratings):
+        names = ", ".join(map(legible, unknown))
+        remark(console, f"Left out of self-preference, as their family is not known: {names}.")
+    remark(
+        console,
+        f"{len(ratings.items):,} responses, {len(ratings.raters):,} judges. In brackets: 95 % "
+        "confidence intervals (percentile bootstrap over prompts). p: t-test of the partial "
+        "correlation, responses taken as independent. --json has every statistic on every "
+        "dimension.",
+    )
+
+
+def _panel_first_then_furthest(row: Row) -> tuple[bool, float]:
+    return row.group != ALL, 0.0 if isnan(row.value) else -abs(row.value)
+
+
+def _by_leniency(rows: Sequence[Row], ratings: Ratings) -> list[str]:
+    """The judges, those furthest from the panel first."""
+    far = {
+        row.group: 0.0 if isnan(row.value) else abs(row.value)
+        for row in rows
+        if row.statistic == "leniency"
+    }
+    return sorted(ratings.raters, key=lambda judge: -far.get(judge, 0.0))

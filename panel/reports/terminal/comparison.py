@@ -1,0 +1,78 @@
+"""A panel's ratings compared with human ratings, in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isnan
+
+import numpy as np
+from rich.console import Console
+
+from panel.reports.terminal.rows import remark, show
+from panel.reports.terminal.statistics import show_statistics
+from panel.statistics import Ratings, Reason, Row, comparison_statistics, score_distributions
+
+_ALL = "all"
+_PANEL = "panel"
+_VALUES_SHOWN = 12
+
+
+def show_comparison(rows: Sequence[Row], ours: Ratings, theirs: Ratings, console: Console) -> None:
+    """The statistics, then how often each side gives each score, then what was compared."""
+    *_, all_judges = ours.raters_by_group()
+    if set(ours.groups) == {_ALL}:
+        # The group's name says more than `all` where there is no other group of judges.
+        rows = [replace(row, group=_PANEL) if row.group == _ALL else row for row in rows]
+        all_judges = _PANEL
+    show_statistics(rows, comparison_statistics, console, all_raters=all_judges)
+    _show_scores(ours, theirs, console)
+    resampled = "prompts" if theirs.prompts or ours.prompts else "items"
+    n_shared = len(set(ours.items) & set(theirs.items))
+    remark(
+        console,
+        f"{n_shared:,} items of {len(ours.items):,} of the panel's and {len(theirs.items):,} of "
+        f"the humans'; judges: {len(ours.raters):,}, humans: {len(theirs.raters):,}. In brackets: "
+        f"95 % confidence intervals (BCa bootstrap over {resampled}). p: permutation tests, "
+        "adjusted by Holm's method over dimensions. --json has every statistic.",
+    )
+
+
+def _show_scores(ours: Ratings, theirs: Ratings, console: Console) -> None:
+    """How often each side gives each score to the items that both have, to the whole number
+    where there are many scores."""
+    shared = set(ours.items) & set(theirs.items)
+    cells: dict[tuple[str, tuple[str, ...]], Row] = {}
+    sides = {"humans": theirs, _PANEL: ours}
+    for dimension in theirs.dimensions:
+        if dimension not in ours.dimensions or ours.lower_is_better != theirs.lower_is_better:
+            continue
+        scores = [
+            side.scores[[name in shared for name in side.items]][
+                :, :, side.dimensions.index(dimension)
+            ]
+            for side in sides.values()
+        ]
+        found = score_distributions(*scores)
+        if len(found.values) > _VALUES_SHOWN:
+            found = score_distributions(*map(np.round, scores))
+        if len(found.values) > _VALUES_SHOWN:
+            remark(console, f"{dimension}: too many distinct scores for a distribution.")
+            continue
+        for row, side in enumerate(sides):
+            figures = {
+                f"{v:g}": share for v, share in zip(found.values, found.shares[row], strict=True)
+            }
+            for name, value in {"mean": found.means[row], **figures}.items():
+                reason = Reason.NO_RATINGS if isnan(value) else None
+                cells[name, (side, dimension)] = Row(
+                    name, side, dimension, value=float(value), reason=reason
+                )
+    values = sorted({name for name, _ in cells} - {"mean"}, key=float)
+    show(
+        console,
+        "Score distributions: mean, and the share of each score (rounded)",
+        cells,
+        ("mean", *values),
+        heads=("raters", "dimension"),
+    )

@@ -1,0 +1,157 @@
+"""An audit of prompt injection in the terminal: the conclusion, then its figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from panel.audit.injection import InjectionAudit
+from panel.audit.uplift import LEVEL, InjectionVerdict, Uplift
+from panel.models.embedded_weights import NOTICE
+from panel.reports.terminal.run import show_spending
+from panel.reports.terminal.tables import TableRow, show_table
+from panel.statistics.core.student_t import MOST, POWER
+
+_SHOWN: dict[InjectionVerdict, tuple[str, str]] = {
+    "vulnerable": ("VULNERABLE", "bold red"),
+    "safe": ("safe", "green"),
+    "inconclusive": ("inconclusive", "yellow"),
+}
+
+
+def reasons(found: InjectionAudit) -> list[str]:
+    """Why the exit status is not 0."""
+    told = []
+    measured, missing = found.measured, found.run.coverage.missing
+    n_attacks = len(measured.attacks)
+    if n := len(measured.with_verdict("vulnerable")):
+        told.append(f"vulnerable to {n} of {n_attacks} attacks")
+    elif measured.vulnerable:
+        told.append(f"vulnerable on average: {', '.join(one.name for one in measured.vulnerable)}")
+    if unclear := measured.with_verdict("inconclusive"):
+        told.append(f"{len(unclear)} of {n_attacks} attacks are inconclusive")
+    if missing:
+        counts = ", ".join(f"{n:,} {status}" for status, n in missing.items())
+        told.append(f"judgments are missing ({counts})")
+    if without := [one.undefined for one in measured.attacks if one.undefined]:
+        told.append(f"too few pairs of ratings for a test: {without[0]}")
+    return told
+
+
+def show_injection(found: InjectionAudit, console: Console) -> None:
+    """The conclusion, then the tables."""
+    measured = found.measured
+    for line in _conclusion(found):
+        console.print(line)
+    console.print()
+    _table(console, "Uplift by attack", "attack", measured.attacks)
+    _table(console, "Uplift by family", "family", measured.families)
+    _table(console, "Uplift by channel", "channel", measured.channels)
+    _table(console, "Uplift by judge", "judge", measured.judges)
+    _table(console, "All pairs", "", [measured.overall])
+    console.print(
+        Text(
+            "Uplift: score with the attack less score with the control (neutral text of similar "
+            f"length in the same place), in {found.unit}, mean over base responses. attacked, "
+            "control: score less that of the base response, whose mean is "
+            f"{_points(measured.base_mean)}. VULNERABLE: an uplift of {measured.threshold:.3g} or "
+            f"more, and p < {LEVEL:g} after Holm's correction for all rows of these tables. safe: "
+            f"an uplift of {measured.threshold:.3g} or more is ruled out, with the same correction "
+            "or by the interval of every attack. Texts for a conclusion: as many as would settle "
+            f"an inconclusive row; none is given above {MOST:,}, or where the uplift is about "
+            f"{measured.threshold:.3g} itself."
+        )
+    )
+    show_spending(found.run, console)
+    for one in found.plan.skipped:
+        n = len(one.attacks)
+        console.print(
+            f"Skipped: {n} attacks on the channel {one.channel}: {one.why}.", soft_wrap=True
+        )
+
+
+def _conclusion(found: InjectionAudit) -> Iterator[Text]:
+    measured = found.measured
+    n, least = len(measured.attacks), f"{measured.threshold:.3g}"
+    vulnerable, safe, unclear = (
+        measured.with_verdict(verdict) for verdict in ("vulnerable", "safe", "inconclusive")
+    )
+    if len(safe) == n:
+        told = f"This panel is safe from all {n} attacks: no uplift of {least} or more."
+        yield Text(told, "bold green")
+    else:
+        told = (
+            f"Of {n} attacks this panel is VULNERABLE to {len(vulnerable)} and safe from "
+            f"{len(safe)} (no uplift of {least} or more); {len(unclear)} are inconclusive."
+        )
+        yield Text(told, "bold red" if vulnerable else "bold yellow")
+    if measured.vulnerable and not vulnerable:
+        names = ", ".join(one.name for one in measured.vulnerable)
+        yield Text(f"This panel is VULNERABLE on average: {names}.", "bold red")
+    if unclear:
+        yield from _to_settle(unclear)
+    if safe:
+        # One that works on such a share of texts shows on none of so many once in twenty times.
+        n_texts = found.plan.n_base
+        share = 1 - LEVEL ** (1 / n_texts)
+        yield Text(
+            f"safe refers to the mean over texts: with {n_texts} texts, an attack that works on "
+            f"fewer than {share:.0%} of texts may go unnoticed."
+        )
+    if any(judge.model.startswith("local:smollm2-135m") for judge in found.run.judges):
+        yield Text(NOTICE, "yellow")
+
+
+def _to_settle(unclear: Sequence[Uplift]) -> Iterator[Text]:
+    """How many texts a conclusion needs, for half and for nine in ten of the inconclusive ones."""
+    for reason in dict.fromkeys(one.undefined for one in unclear if one.undefined):
+        n = sum(one.undefined == reason for one in unclear)
+        yield Text(f"{n} without an interval: {reason}.", "yellow")
+    needed = sorted(
+        MOST + 1 if one.texts_needed is None else one.texts_needed
+        for one in unclear
+        if not one.undefined
+    )
+    if not needed:
+        return
+    half, most = (_texts(needed[math.ceil(share * len(needed)) - 1]) for share in (0.5, 0.9))
+    told = f"A conclusion needs about {half} texts"
+    if len(needed) > 1:
+        told += f" for half of the {len(needed)} inconclusive attacks, {most} for nine in ten"
+    yield Text(f"{told} (power {POWER:.0%}, with uplifts as observed here).")
+
+
+def _texts(n: int) -> str:
+    return f"{n:,}" if n <= MOST else f"more than {MOST:,}"
+
+
+def _table(console: Console, title: str, what: str, rows: Sequence[Uplift]) -> None:
+    lines = [
+        TableRow(
+            one.name,
+            [
+                Text(_points(one.mean, "+")),
+                Text("-" if math.isnan(one.ci_low) else f"{one.ci_low:+.2f} to {one.ci_high:+.2f}"),
+                Text(_points(one.attacked, "+")),
+                Text(_points(one.control, "+")),
+                Text("-" if math.isnan(one.p_holm) else f"{one.p_holm:.2g}"),
+                Text(f"{one.n_pairs:,}"),
+                Text(f"{one.n_missing:,}"),
+                Text(*_SHOWN[one.verdict]),
+                Text("-" if one.texts_needed is None else f"{one.texts_needed:,}"),
+            ],
+        )
+        for one in rows
+    ]
+    columns = [
+        "uplift", "95 % interval", "attacked", "control", "p", "pairs", "missing", "verdict",
+        "texts needed",
+    ]  # fmt: skip
+    show_table(console, title, [what], columns, lines)
+
+
+def _points(value: float, sign: str = "-") -> str:
+    return "-" if math.isnan(value) else f"{value:{sign}.2f}"

@@ -1,0 +1,197 @@
+"""A run as tables in a terminal: the leaderboard, each prompt's ranking, what is missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from graphs import Verdict
+from panel.calls.budget import Spending
+from panel.models.embedded_weights import NOTICE
+from panel.reports.terminal.tables import NARROWEST_LABEL, TableRow, legible, show_table
+from panel.runs.run import Run, share_name
+from panel.statistics.core.ranking import SystemRank
+from rubrics import Usage
+
+_PROMPTS_SHOWN = 10
+_AGAIN = {
+    "failed": "failed",
+    "skipped": "was skipped",
+    "refused": "was refused",
+    "unparsed": "could not be parsed",
+}
+_COLUMNS_SHOWN = 7
+
+
+def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
+    """The leaderboard by system, then each prompt's ranking, then what is missing.
+
+    `labels` are the dimensions' labels by their ids.
+    """
+    board = run.ranking()
+    _show_leaderboard(board, console)
+    if any(judge.model.startswith("local:smollm2-135m") for judge in run.judges):
+        console.print(Text(NOTICE, "yellow"))
+        console.print()
+    numeric = {name: label for name, label in labels.items() if name not in run.categories}
+    if numeric:
+        _show_means("Means by dimension", board, numeric, console)
+    for name, categories in run.categories.items():
+        shares = {share_name(name, category): category for category in categories}
+        _show_means(f"{labels[name]}: share of each category", board, shares, console)
+    _show_prompts(run, console)
+    n_prompts = len({verdict.prompt_id for verdict in run.verdicts})
+    if n_prompts > _PROMPTS_SHOWN:
+        console.print(Text(f"{n_prompts - _PROMPTS_SHOWN} more prompts are in verdicts.csv."))
+    if run.reliability and (n := sum(verdict.n_unreliable for verdict in run.verdicts)):
+        at = run.reliability
+        told = f"{n:,} judgments rate {labels[at.dimension]} below {at.at_least:g}"
+        console.print(Text(f"{told}: they count as unreliable and are left out of the composite."))
+    coverage = run.coverage
+    console.print(
+        Text(
+            f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "
+            f"{coverage.abstained:,} judged as abstentions; "
+            f"{run.tally.made:,} calls made, {run.tally.cached:,} answered from the cache."
+        )
+    )
+    spent = sum(run.tally.spent.values(), Usage())
+    if spent.cached:
+        told = f"{spent.cached:,} of {spent.input:,} input tokens"
+        console.print(Text(f"{told} were read from the providers' prompt caches."))
+    show_spending(run, console)
+    for status, n in coverage.missing.items():
+        why = run.commonest_reason(status)
+        console.print(
+            Text(f"{n:,} judgments missing: {status}" + (f" ({why})" if why else ""), "red")
+        )
+    for status, n in coverage.kept.items():
+        told = f"{n:,} judgments kept their earlier ratings: the re-rating {_AGAIN[status]}"
+        console.print(Text(told, "red"))
+    if coverage.unexplained:
+        told = f"{coverage.unexplained:,} judges changed a rating and gave no reason"
+        console.print(Text(told, "red"))
+    if coverage.partial:
+        told = f"{coverage.partial:,} judgments scored on fewer comparisons than planned"
+        console.print(Text(told, "red"))
+
+
+def show_spending(run: Run, console: Console) -> None:
+    """What of the spending is not as usual: estimated, reported oddly, or done by earlier runs."""
+    tally = run.tally
+    if estimated := tally.estimated.calls:
+        tokens = Spending(usage=tally.estimated.usage).tokens
+        console.print(
+            Text(
+                f"The usage of {estimated:,} calls is unknown (no answer in time, or an answer "
+                f"that does not report it): they count as {tokens:,} tokens, the most that they "
+                "may have used.",
+                "yellow",
+            )
+        )
+    for model, odd in sorted(tally.odd.items()):
+        console.print(
+            Text(f"{model} reported an impossible usage, the first time: {legible(odd)}.", "yellow")
+        )
+    if tally.before.calls:
+        told = f"{tally.before.calls:,} calls with {tally.before.tokens:,} tokens"
+        console.print(Text(f"Earlier runs in this folder made {told}; they count toward the caps."))
+
+
+def _show_leaderboard(board: Sequence[SystemRank], console: Console) -> None:
+    show_table(
+        console,
+        "Systems",
+        ["system"],
+        ["rank", "composite", "95 % interval", "prompts"],
+        [
+            TableRow(
+                entry.system,
+                [
+                    Text(_rank(entry)),
+                    Text(_score(entry.composite)),
+                    Text(_interval(entry)),
+                    Text(str(entry.n_prompts)),
+                ],
+            )
+            for entry in board
+        ],
+    )
+
+
+def _show_means(
+    title: str, board: Sequence[SystemRank], labels: Mapping[str, str], console: Console
+) -> None:
+    """Systems by dimensions; where that would be too wide and they are fewer, the other way."""
+    wide = len(labels) > _COLUMNS_SHOWN or _width(board, labels) > console.width
+    if wide and len(board) < len(labels):
+        lines = [
+            TableRow(label, [Text(_score(entry.dimensions[name])) for entry in board])
+            for name, label in labels.items()
+        ]
+        show_table(console, title, ["dimension"], [legible(one.system) for one in board], lines)
+        return
+    lines = [
+        TableRow(entry.system, [Text(_score(entry.dimensions[name])) for name in labels])
+        for entry in board
+    ]
+    show_table(console, title, ["system"], [*labels.values()], lines)
+
+
+def _width(board: Sequence[SystemRank], labels: Mapping[str, str]) -> int:
+    """How wide a table of systems by dimensions is at least, with three spaces a column."""
+    names = max((cell_len(entry.system) for entry in board), default=0)
+    heads = (max(map(cell_len, label.split()), default=0) for label in labels.values())
+    return min(names, NARROWEST_LABEL) + 3 + sum(head + 3 for head in heads)
+
+
+def _show_prompts(run: Run, console: Console) -> None:
+    columns = ["composite", "judges"]
+    if run.categories:
+        columns.append("majority")
+    lines = [
+        TableRow(
+            f"{'-' if rank is None else rank}. {verdict.system}/{verdict.id}",
+            [
+                Text(_score(verdict.composite)),
+                Text(f"{verdict.n_judges}/{verdict.n_asked}"),
+                Text(_majority(verdict)),
+            ][: len(columns)],
+            f"{prompt_id}: {run.titles[prompt_id]}",
+        )
+        for prompt_id, ranking in list(run.prompt_rankings().items())[:_PROMPTS_SHOWN]
+        for rank, verdict in ranking
+    ]
+    show_table(console, "Responses by prompt", ["prompt", "rank, response"], columns, lines)
+
+
+def _majority(verdict: Verdict) -> str:
+    """What most judges chose on each dimension of categories; with a tie, who shares it."""
+    told = []
+    for summary in verdict.labels.values():
+        most = max(summary.counts.values())
+        first = [name for name, n in summary.counts.items() if summary.n and n == most]
+        told.append(" = ".join(first) or "-")
+    return "; ".join(told)
+
+
+def _rank(entry: SystemRank) -> str:
+    if entry.rank is None:
+        return "-"
+    if entry.rank_low is None or entry.rank_low == entry.rank_high:
+        return str(entry.rank)
+    return f"{entry.rank} ({entry.rank_low}-{entry.rank_high})"
+
+
+def _interval(entry: SystemRank) -> str:
+    if math.isnan(entry.ci_low):
+        return "-"
+    return f"{entry.ci_low:.2f} to {entry.ci_high:.2f}"
+
+
+def _score(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2f}"

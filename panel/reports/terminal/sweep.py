@@ -1,0 +1,196 @@
+"""A sweep as tables in a terminal: Δ by system, gaps, profiles, and what is missing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from rich.console import Console
+from rich.text import Text
+
+from graphs.framing import BASELINE
+from panel.models.embedded_weights import NOTICE
+from panel.reports.terminal.run import show_spending
+from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.sweep.deltas import LEVEL, Cell, Mean
+from panel.sweep.folder import PLOTS, plots_at_hand
+from panel.sweep.profiles import Profile
+from panel.sweep.result import Sweep, labels_of, signed
+
+_FIRST = "pluralistic_engagement"
+"""The dimension in which agreement under pressure shows first (scrub.txt, section 6.1)."""
+_REJECTED_SHOWN = 10
+
+
+def show_sweep(sweep: Sweep, console: Console) -> None:
+    """Scores and Δ by dimension and condition for each system, gaps, profiles, what is missing."""
+    for system in sweep.systems:
+        _show_scores(sweep, system, console)
+        _show_deltas(sweep, system, console)
+    plan = sweep.plan
+    console.print(
+        Text(
+            "Δ is baseline − framed, in points of the scale: a positive Δ is a degradation. Below "
+            "it: the number of prompts, and of pairs of judgments left out because of an "
+            f"abstention. !: |Δ| ≥ {plan.threshold:g}. *: the 95 % interval over prompts excludes "
+            f"0, and the test is significant (p < {LEVEL:g}, adjusted for all {len(sweep.cells)} "
+            "cells)."
+        )
+    )
+    console.print()
+    if sweep.gaps:
+        for system in sweep.systems:
+            _show_gaps(sweep, system, console)
+        console.print(
+            Text(
+                "Gap: the Δ of the first condition less that of the second; above 0, responses "
+                "degrade more under the first. Below it: its 95 % interval. *: as above, adjusted "
+                "for all gaps."
+            )
+        )
+    for profile in sweep.profiles:
+        _show_profile(profile, console)
+    _show_limits(sweep, console)
+    _show_missing(sweep, console)
+
+
+def _show_scores(sweep: Sweep, system: str, console: Console) -> None:
+    labels = {BASELINE: "Baseline", **labels_of(sweep.plan)}
+    means, errors = (array[sweep.systems.index(system)] for array in sweep.scores_over_prompts())
+    lines = [
+        TableRow(
+            dimension.label,
+            [
+                Text(_score(mean, error))
+                for mean, error in zip(means[:, d], errors[:, d], strict=True)
+            ],
+        )
+        for d, dimension in enumerate(sweep.rubric.numeric)
+    ]
+    show_table(
+        console,
+        f"Scores of {legible(system)}, with standard errors over prompts",
+        ["dimension"],
+        [legible(labels[name]) for name in sweep.conditions],
+        lines,
+    )
+
+
+def _score(mean: float, error: float) -> str:
+    if math.isnan(mean):
+        return "–"
+    return f"{mean:.2f}" if math.isnan(error) else f"{mean:.2f} ± {error:.2f}"
+
+
+def _show_deltas(sweep: Sweep, system: str, console: Console) -> None:
+    labels, framed = labels_of(sweep.plan), sweep.conditions[1:]
+    cells = {(c.dimension, c.condition): c for c in sweep.cells if c.system == system}
+    means = {one.condition: one for one in sweep.composites if one.system == system}
+    lines = [
+        TableRow(dimension.label, [_cell(cells[dimension.id, name]) for name in framed])
+        for dimension in sweep.rubric.numeric
+    ]
+    lines.append(TableRow("mean", [Text(signed(means[name].value)) for name in framed]))
+    show_table(
+        console,
+        f"Δ of {legible(system)}",
+        ["dimension"],
+        [legible(labels[name]) for name in framed],
+        lines,
+    )
+
+
+def _cell(cell: Cell) -> Text:
+    marks = ("!" if cell.strong else "") + ("*" if cell.delta.shown else "")
+    return Text.assemble(
+        (f"{signed(cell.delta.value)}{marks}", "bold reverse" if cell.strong else ""),
+        (f"\n{cell.delta.n_pairs}, {cell.n_abstained}", "dim"),
+    )
+
+
+def _show_gaps(sweep: Sweep, system: str, console: Console) -> None:
+    gaps = {(g.contrast.id, g.dimension): g for g in sweep.gaps if g.system == system}
+    labels = {gap.contrast.id: gap.contrast.label for gap in gaps.values()}
+    lines = [
+        TableRow(dimension.label, [_gap(gaps[contrast, dimension.id].gap) for contrast in labels])
+        for dimension in sorted(sweep.rubric.numeric, key=lambda one: one.id != _FIRST)
+    ]
+    columns = [legible(label) for label in labels.values()]
+    show_table(console, f"Gaps of {legible(system)}", ["dimension"], columns, lines)
+
+
+def _gap(gap: Mean) -> Text:
+    mark = "*" if gap.shown else ""
+    return Text.assemble(f"{signed(gap.value)}{mark}", (f"\n{_interval(gap)}", "dim"))
+
+
+def _interval(mean: Mean) -> str:
+    if mean.n_pairs < 2:
+        return "–"
+    return f"{signed(mean.ci_low)} to {signed(mean.ci_high)}"
+
+
+def _show_profile(profile: Profile, console: Console) -> None:
+    shown = bool(profile.degraded)
+    console.print(Text(f"{profile.system}: {profile.name}", "bold red" if shown else "bold"))
+    for what, cells in (("worse", profile.degraded), ("better", profile.improved)):
+        for cell in cells:
+            delta = cell.delta
+            console.print(
+                Text(
+                    f"  {what} in {cell.dimension} under {cell.condition}: "
+                    f"Δ {signed(delta.value)} ({_interval(delta)}, adjusted p "
+                    f"{delta.p_holm:.2g}, {delta.n_pairs} prompts)"
+                )
+            )
+    if profile.rewording:
+        console.print(
+            Text(
+                "  The placebo (rewording without pressure) lowers scores, too: see the gap to it.",
+                "yellow",
+            )
+        )
+
+
+def _show_limits(sweep: Sweep, console: Console) -> None:
+    if sweep.smallest_p >= LEVEL:
+        console.print(
+            Text(
+                "Too few prompts: no adjusted p-value can be below "
+                f"{sweep.smallest_p:.2g}, so that no effect of any size could be significant.",
+                "yellow",
+            )
+        )
+    models = {seat.id for seat in (*sweep.plan.targets, *sweep.plan.rewriters)}
+    models |= {judge.model for judge in sweep.run.judges}
+    if any(model.startswith("local:smollm2-135m") for model in models):
+        console.print(Text(NOTICE, "yellow"))
+
+
+def _show_missing(sweep: Sweep, console: Console) -> None:
+    run, coverage = sweep.run, sweep.run.coverage
+    if sweep.plan.responses is None:
+        used = sum(one.used for one in sweep.variants)
+        wanted = len(sweep.prompts) * len(sweep.plan.conditions)
+        console.print(Text(f"{used:,} of {wanted:,} variants passed their checks."))
+        for variant in sweep.rejected[:_REJECTED_SHOWN]:
+            why = "; ".join(variant.faults)
+            console.print(Text(f"  {variant.prompt_id}, {variant.condition}: {why}", "red"))
+        if (more := len(sweep.rejected) - _REJECTED_SHOWN) > 0:
+            console.print(Text(f"  {more:,} more are in framings.jsonl.", "red"))
+        if cut_off := sum(one.cut_off for one in sweep.answers):
+            console.print(Text(f"{cut_off:,} answers were cut off at the token limit.", "yellow"))
+        for reason, n in Counter(str(one.status) for one in sweep.unanswered).items():
+            console.print(Text(f"{n:,} answers missing: {reason}", "red"))
+    console.print(
+        Text(
+            f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "
+            f"{coverage.abstained:,} judged as abstentions; "
+            f"{run.tally.made:,} calls made, {run.tally.cached:,} answered from the cache."
+        )
+    )
+    show_spending(run, console)
+    for status, n in coverage.missing.items():
+        console.print(Text(f"{n:,} judgments missing: {status}", "red"))
+    if not plots_at_hand():
+        console.print(Text(f"No plots were drawn: matplotlib is missing; install it with: {PLOTS}"))

@@ -1,0 +1,1 @@
+"""A batch through the graphs, its result, and the folder that holds it."""

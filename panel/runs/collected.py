@@ -1,0 +1,164 @@
+"""The ratings of a run, judgment by judgment, with the reason of every gap. Holds no texts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphs import Judge, Judgment
+from panel.io.batch import Item
+from rubrics import Rubric, Status, Usage
+
+_STATUSES: tuple[Status, ...] = get_args(Status)
+_CODE = {status: code for code, status in enumerate(_STATUSES)}
+_NOT_YET = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many judgments there should be, and how many there are.
+
+    `expected` is `scored` + `abstained` + the sum of `missing`, which counts by reason.
+    An abstention is an answer, though no rating. `partial` of those that scored rest on
+    fewer comparisons than were asked for. `kept` counts by reason the revisions that failed
+    in a deliberation, and left the judgment before; `unexplained`, judges that changed a
+    rating and could not be asked why.
+    """
+
+    expected: int
+    scored: int
+    abstained: int
+    missing: dict[str, int]
+    partial: int = 0
+    kept: dict[str, int] = field(default_factory=dict)
+    unexplained: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every judgment is there, whole, and so is every revision."""
+        return not (self.missing or self.partial or self.kept or self.unexplained)
+
+
+class CollectedRatings:
+    """What judges have said of a batch so far; see `panel.runs.run.Run` for the attributes."""
+
+    def __init__(
+        self, items: Sequence[Item], judges: Sequence[Judge], rubric: Rubric, *, deliberating: bool
+    ) -> None:
+        self.items = tuple(items)
+        self.judges = tuple(judges)
+        self.rubric = rubric
+        self.dimensions = tuple(dimension.id for dimension in rubric.dimensions)
+        self.categories: Mapping[str, Sequence[str]] = rubric.categories
+        self.usage: dict[str, Usage] = {}
+        shape = (len(self.items), len(self.judges))
+        self.ratings: NDArray[np.float64] = np.full((*shape, len(self.dimensions)), np.nan)
+        self.before = self.ratings.copy() if deliberating else None
+        self.deliberated = np.zeros(len(self.items), dtype=bool)
+        self.stated = np.zeros(shape if deliberating else (0, 0), dtype=bool)
+        self.n_kept: Counter[str] = Counter()
+        self.n_unexplained = 0
+        self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
+        self._reasons: Counter[tuple[str, str]] = Counter()
+        self._row = {(item.prompt_id, item.id): i for i, item in enumerate(self.items)}
+        self._column = {judge: j for j, judge in enumerate(self.judges)}
+
+    def add(self, judgment: Judgment) -> None:
+        """Take a judgment in; one of a later round takes the place of the one before."""
+        i = self._row[judgment.prompt_id, judgment.id]
+        j = self._column[judgment.judge]
+        self._codes[i, j] = _CODE[judgment.status]
+        if judgment.status == "scored":
+            for d, dimension in enumerate(self.dimensions):
+                self.ratings[i, j, d] = self._rating(judgment, dimension)
+        else:
+            self.ratings[i, j] = math.nan
+        if judgment.error is not None:
+            self._reasons[judgment.kept or judgment.status, judgment.error] += 1
+        if judgment.round > 1:
+            self.deliberated[i] |= judgment.kept is None
+            self.n_unexplained += judgment.unexplained is not None
+            self.stated[i, j] |= judgment.changed_because is not None
+            self.n_kept.update([judgment.kept] if judgment.kept else [])
+        elif self.before is not None:
+            self.before[i, j] = self.ratings[i, j]
+        model = judgment.judge.model
+        self.usage[model] = self.usage.get(model, Usage()) + judgment.usage
+
+    def _rating(self, judgment: Judgment, dimension: str) -> float:
+        if dimension not in self.categories:
+            return judgment.scores.get(dimension, math.nan)
+        label = judgment.labels.get(dimension)
+        return math.nan if label is None else float(self.categories[dimension].index(label))
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The ratings by number alone: shape (n, j, dimensions without categories)."""
+        numeric = [d for d, name in enumerate(self.dimensions) if name not in self.categories]
+        return self.ratings[:, :, numeric]
+
+    @property
+    def whole(self) -> NDArray[np.bool_]:
+        """Shape (n,), of which responses every judge has been heard."""
+        heard: NDArray[np.bool_] = (self._codes != _NOT_YET).all(axis=1)
+        return heard
+
+    @property
+    def reasons(self) -> list[tuple[str, str, int]]:
+        """Why judgments are missing or odd: status, error, and how many there are."""
+        return [(status, error, n) for (status, error), n in sorted(self._reasons.items())]
+
+    @property
+    def statuses(self) -> list[list[Status]]:
+        """Why each rating is there or not: for each response, each judge's status."""
+        return [
+            ["skipped" if code == _NOT_YET else _STATUSES[code] for code in row]
+            for row in self._codes.tolist()
+        ]
+
+    @property
+    def coverage(self) -> Coverage:
+        """How many judgments are there, and why the others are not."""
+        counts: Counter[str] = Counter(status for row in self.statuses for status in row)
+        scored, abstained = counts.pop("scored", 0), counts.pop("abstained", 0)
+        missing = dict(sorted(counts.items()))
+        partial = sum(n for (status, _), n in self._reasons.items() if status == "scored")
+        kept = dict(sorted(self.n_kept.items()))
+        return Coverage(
+            self._codes.size, scored, abstained, missing, partial, kept, self.n_unexplained
+        )
+
+    def commonest_reason(self, status: str) -> str | None:
+        """What most judgments of this status say of why, None where none says anything."""
+        counts = {error: n for (of, error), n in self._reasons.items() if of == status}
+        return max(counts, key=lambda error: counts[error], default=None)
+
+
+def judgment_of_row(
+    item: Item,
+    judge: Judge,
+    row: Sequence[float],
+    rubric: Rubric,
+    *,
+    status: Status = "scored",
+    abstained: bool | None = None,
+) -> Judgment:
+    """A row of ratings (one value a dimension, NaN where missing) as the judgment that it came
+    from, as far as a verdict is made of it."""
+    categories = rubric.categories
+    names = [dimension.id for dimension in rubric.dimensions]
+    there = [pair for pair in zip(names, row, strict=True) if not math.isnan(pair[1])]
+    return Judgment(
+        *item,
+        judge=judge,
+        status=status,
+        scores={name: score for name, score in there if name not in categories},
+        labels={name: categories[name][int(place)] for name, place in there if name in categories},
+        abstained=abstained,
+    )

@@ -1,0 +1,354 @@
+"""What deliberation did to a run, put together: for summary.json, the terminal and the API.
+
+The statistics are `panel.statistics`'s; here their results get the names of judges,
+responses and dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphs import Judge
+from graphs.aggregate import aggregate
+from graphs.revisions import step
+from panel.io.batch import Item
+from panel.io.documents import number
+from panel.runs.collected import judgment_of_row
+from panel.statistics.core.arrays import Array, divide, row_means
+from panel.statistics.core.statistic import Statistic
+from panel.statistics.core.table import Ratings
+from panel.statistics.deliberation.conformity import (
+    Conformities,
+    Conformity,
+    Influence,
+    conformity,
+    influence,
+)
+from panel.statistics.deliberation.reordering import Reordering, reordering
+from panel.statistics.deliberation.revisions import (
+    BeforeAfter,
+    Change,
+    Revisions,
+    by_dimension,
+    by_judge,
+    spread,
+)
+from panel.statistics.deliberation.toward_humans import TowardHumans, toward_humans
+from rubrics import CategoryScale, Dimension, Rubric
+
+
+@dataclass(frozen=True, slots=True)
+class DeliberationReport:
+    """What deliberation did.
+
+    Attributes:
+        n_responses: how many there were, of which `n_deliberated` were deliberated.
+        judges: each judge's means before and after, in the panel's order.
+        dimensions: each dimension's.
+        spread: by dimension, the standard deviation across judges.
+        conformity: whether moves went toward the peers, with and without a stated reason.
+        influence: which persona moved which.
+        rankings: what changed in the order of responses and systems.
+        humans: by dimension (`all` for the mean of several), whether the panel came nearer
+            to the humans; None where no human ratings were given.
+    """
+
+    n_responses: int
+    n_deliberated: int
+    judges: dict[Judge, BeforeAfter]
+    dimensions: dict[str, BeforeAfter]
+    spread: dict[str, Change]
+    conformity: Conformities
+    influence: Influence
+    rankings: Reordering
+    humans: dict[str, TowardHumans] | None
+
+    def summary(self) -> dict[str, Any]:
+        """What summary.json holds under `deliberation`: null for what is undefined, with
+        `reason` beside it."""
+        return {
+            "responses": self.n_responses,
+            "deliberated": self.n_deliberated,
+            "judges": [
+                {"judge": judge.id, "persona": judge.persona, "model": judge.model}
+                | _before_after(means)
+                for judge, means in self.judges.items()
+            ],
+            "dimensions": [
+                {"dimension": name} | _before_after(means) | {"spread": _change(self.spread[name])}
+                for name, means in self.dimensions.items()
+            ],
+            "conformity": {
+                "all": _conformity(self.conformity.all),
+                "stated": _conformity(self.conformity.stated),
+                "unstated": _conformity(self.conformity.unstated),
+            },
+            "influence": _influence(self.influence),
+            "rankings": _rankings(self.rankings),
+            "humans": None
+            if self.humans is None
+            else [{"dimension": name} | _humans(found) for name, found in self.humans.items()],
+        }
+
+
+class RevisedRatings(Protocol):
+    """Ratings before and after a deliberation, as a `Run` has them."""
+
+    @property
+    def items(self) -> Sequence[Item]: ...
+    @property
+    def judges(self) -> Sequence[Judge]: ...
+    @property
+    def rubric(self) -> Rubric:
+        """As the ratings come."""
+
+    @property
+    def before(self) -> NDArray[np.float64] | None:
+        """`(responses, judges, dimensions)`, the first ratings, NaN where missing."""
+
+    @property
+    def ratings(self) -> NDArray[np.float64]:
+        """The last ratings; those before where a response was not deliberated."""
+
+    @property
+    def stated(self) -> NDArray[np.bool_]:
+        """`(responses, judges)`, whether the judge said what changed its mind."""
+
+    @property
+    def deliberated(self) -> NDArray[np.bool_]:
+        """`(responses,)`"""
+
+
+def deliberation_of(
+    revised: RevisedRatings, seed: int, humans: Ratings | None = None
+) -> DeliberationReport:
+    """What deliberation did to a run's ratings by number: a category has no mean to move to.
+
+    Args:
+        revised: the ratings before and after.
+        seed: of the resampling behind intervals.
+        humans: what humans say of the responses, under names that `align_ratings` takes.
+
+    Raises:
+        ValueError: nobody deliberated.
+        InputError: `humans` shares no response or no dimension with the run.
+    """
+    if revised.before is None:
+        raise ValueError("a panel that does not deliberate has no ratings from before")
+    rubric, judges, items = revised.rubric, revised.judges, revised.items
+    numeric = [d for d, one in enumerate(rubric.dimensions) if one.id not in rubric.categories]
+    first, last = (side[:, :, numeric] for side in (revised.before, revised.ratings))
+    names = [dimension.id for dimension in rubric.numeric]
+    revisions = Revisions(
+        before=first,
+        after=last,
+        stated=revised.stated,
+        deliberated=revised.deliberated,
+        prompts=[item.prompt_id for item in items],
+        steps=np.array([step(dimension) for dimension in rubric.numeric], dtype=np.float64),
+    )
+    wholes: tuple[ArrayLike, ArrayLike] = _mean_of_means(first), _mean_of_means(last)
+    if rubric.composite is not None:
+        wholes = _composites(revised, revised.before), _composites(revised, revised.ratings)
+    return DeliberationReport(
+        n_responses=len(items),
+        n_deliberated=int(revised.deliberated.sum()),
+        judges=dict(zip(judges, by_judge(revisions), strict=True)),
+        dimensions=dict(zip(names, by_dimension(revisions), strict=True)),
+        spread=dict(zip(names, spread(revisions, seed=seed), strict=True)),
+        conformity=conformity(revisions),
+        influence=influence(revisions, [judge.persona for judge in judges]),
+        rankings=reordering(
+            *wholes, [item.prompt_id for item in items], [item.system for item in items]
+        ),
+        humans=None
+        if humans is None
+        else _toward(
+            tuple(_ratings(side, judges, items, names) for side in (first, last)),
+            humans,
+            revisions,
+            same_scale=_on_scales(humans, rubric.numeric),
+            seed=seed,
+        ),
+    )
+
+
+def _composites(revised: RevisedRatings, ratings: NDArray[np.float64]) -> list[float]:
+    """What the rubric's own rule makes of ratings, response by response."""
+    return [
+        aggregate(
+            [
+                judgment_of_row(item, judge, row, revised.rubric)
+                for judge, row in zip(revised.judges, rows, strict=True)
+            ],
+            revised.rubric,
+        ).composite
+        for item, rows in zip(revised.items, ratings.tolist(), strict=True)
+    ]
+
+
+def _on_scales(humans: Ratings, dimensions: Sequence[Dimension]) -> bool:
+    """Whether people's scores lie on the scales of the dimensions that they share, so that
+    distances mean something."""
+    for dimension in dimensions:
+        if dimension.id in humans.dimensions and not isinstance(dimension.scale, CategoryScale):
+            scores = humans.scores[:, :, humans.dimensions.index(dimension.id)]
+            if np.nanmin(scores) < dimension.scale.min or np.nanmax(scores) > dimension.scale.max:
+                return False
+    return True
+
+
+def _mean_of_means(scores: Array) -> Array:
+    """Each response's mean over dimensions of its means over judges."""
+    means = divide(np.nansum(scores, axis=1), np.sum(~np.isnan(scores), axis=1))
+    return divide(means.sum(axis=1), scores.shape[2])
+
+
+def _ratings(
+    scores: Array, judges: Sequence[Judge], items: Sequence[Item], dimensions: Sequence[str]
+) -> Ratings:
+    """A run's scores under the names that `load_ratings` gives to those of its folder."""
+    return Ratings(
+        scores,
+        tuple(f"{item.prompt_id}/{item.id}" for item in items),
+        tuple(judge.id for judge in judges),
+        tuple(dimensions),
+        tuple(judge.model for judge in judges),
+        tuple(item.prompt_id for item in items),
+        tuple(item.system for item in items),
+        personas=tuple(judge.persona for judge in judges),
+    )
+
+
+def _toward(
+    sides: tuple[Ratings, ...],
+    human: Ratings,
+    revisions: Revisions,
+    *,
+    same_scale: bool,
+    seed: int,
+) -> dict[str, TowardHumans]:
+    # It reads files, and with them pyarrow.
+    from panel.io.aligned_ratings import align_ratings
+
+    (first, humans), (last, _) = (
+        align_ratings(side, human, "the run", "human ratings") for side in sides
+    )
+    place = {name: row for row, name in enumerate(humans.items)}
+    rows = [place.get(name) for name in first.items]
+    shared = [name for name in first.dimensions if name in humans.dimensions]
+    columns = [first.dimensions.index(name) for name in shared]
+    means = [
+        row_means(humans.sign * humans.scores[:, :, humans.dimensions.index(name)])
+        for name in shared
+    ]
+    found = toward_humans(
+        first.scores[:, :, columns],
+        last.scores[:, :, columns],
+        np.array(
+            [[math.nan if row is None else mean[row] for mean in means] for row in rows],
+        ),
+        revisions.deliberated,
+        revisions.prompts,
+        same_scale=same_scale and not humans.lower_is_better,
+        seed=seed,
+    )
+    return dict(zip(shared, found, strict=True))
+
+
+def _before_after(means: BeforeAfter) -> dict[str, Any]:
+    return {
+        "before": number(means.before),
+        "after": number(means.after),
+        "change": number(means.change),
+        "moved": means.n_moved,
+        "of": means.n,
+        "reason": means.reason,
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    interval = change.interval
+    return {
+        "before": number(change.before),
+        "after": number(change.after),
+        "change": number(change.change),
+        "ci_low": None if interval is None else number(interval.low),
+        "ci_high": None if interval is None else number(interval.high),
+        "prompts": 0 if interval is None else interval.n_clusters,
+        "responses": change.n_items,
+        "reason": change.reason or (interval.reason if interval else None),
+    }
+
+
+def _share(estimate: Statistic, name: str) -> dict[str, Any]:
+    return {name: number(estimate.value), "reason": estimate.reason}
+
+
+def _conformity(found: Conformity) -> dict[str, Any]:
+    return {
+        "moves": found.n_moves,
+        "toward": found.n_toward,
+        "away": found.n_away,
+        "undefined": found.n_undefined,
+    } | _share(found.share, "share")
+
+
+def _influence(found: Influence) -> dict[str, Any]:
+    people = list(enumerate(found.personas))
+    return {
+        "pull": [
+            {"persona": name, "of": (pull := found.pull(place)).n_items} | _share(pull, "net")
+            for place, name in people
+        ],
+        "cells": [
+            {
+                "moved": moved,
+                "by": by,
+                "nearer": int(found.nearer[row, column]),
+                "farther": int(found.farther[row, column]),
+                "of": int(found.n[row, column]),
+            }
+            | _share(found.cell(row, column), "net")
+            for row, moved in people
+            for column, by in people
+        ],
+    }
+
+
+def _rankings(found: Reordering) -> dict[str, Any]:
+    return {
+        "pairs": found.n_pairs,
+        "swapped": found.n_swapped,
+        "tied": found.n_tied,
+        "untied": found.n_untied,
+        "tau_b": _share(found.tau_b.mean, "value"),
+        "systems_tau_b": _share(found.systems_tau_b, "value"),
+        "systems": [
+            {
+                "system": one.system,
+                "before": number(one.before),
+                "after": number(one.after),
+                "rank_before": one.rank_before,
+                "rank_after": one.rank_after,
+            }
+            for one in found.systems
+        ],
+    }
+
+
+def _humans(found: TowardHumans) -> dict[str, Any]:
+    return {
+        "direction": found.direction,
+        "reason": found.reason,
+        "prompts": found.n_prompts,
+        "tau_c": _change(found.tau_c) | {"p_holm": number(found.p_tau_c)},
+        "distance": _change(found.distance) | {"p_holm": number(found.p_distance)},
+        "spread": _change(found.spread) | {"p_holm": number(found.p_spread)},
+    }

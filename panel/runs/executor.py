@@ -1,0 +1,232 @@
+"""A panel plan at work: a batch or a stream through its mode, within caps, written as it goes.
+
+What all runs share is here once: preparing a caller, counting what earlier runs into a folder
+have spent, and writing what there is, however a run ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from contextlib import aclosing, asynccontextmanager, closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+
+from graphs import Judgment, Response, Verdict
+from graphs.judging import Abort, ShowPeers
+from panel.calls.budget import NO_CAPS, Caps
+from panel.calls.cache import open_reply_store
+from panel.calls.caller import Caller
+from panel.errors import ConfigurationError, RunStopped
+from panel.io.batch import Batch, as_async, identified
+from panel.io.responses import ResponseFile
+from panel.judging.cost_estimate import CostEstimate, PredictedCalls
+from panel.judging.mode import Mode, mode_of
+from panel.judging.model_access import graph_context, open_caller, responses_in_flight
+from panel.judging.preflight import refuse_unpriced, refuse_without_logprobs
+from panel.plan.bound_models import BoundModel
+from panel.plan.manifest import manifest_of
+from panel.plan.panel_plan import PanelPlan
+from panel.runs.folder import RunFolder, refuse_another
+from panel.runs.judge_units import judge_units
+from panel.runs.kept_texts import KeptTexts
+from panel.runs.output import RunOutput
+from panel.runs.provenance import start_of
+from panel.runs.run import Run
+from panel.runs.spending import earlier_spending, spending_kept
+
+if TYPE_CHECKING:
+    from panel.statistics.core.table import Ratings
+
+OnJudgment = Callable[[Judgment], None]
+
+
+class ScoreOptions(TypedDict, total=False):
+    """How a batch is scored, where it is not as usual; see `Panel.ascore`."""
+
+    out: str | Path | RunOutput | None
+    caps: Caps
+    humans: Ratings | None
+    on_judgment: OnJudgment | None
+
+
+async def score(
+    plan: PanelPlan,
+    responses: Iterable[Response],
+    *,
+    out: str | Path | RunOutput | None = None,
+    caps: Caps = NO_CAPS,
+    humans: Ratings | None = None,
+    on_judgment: OnJudgment | None = None,
+    peers: ShowPeers | None = None,
+) -> Run:
+    """Have every judge of a plan read every response; see `Panel.ascore`.
+
+    `peers` changes what judges that deliberate are shown of each other; an audit puts attacks
+    there.
+    """
+    batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
+    mode.check(batch)
+    run = Run.of(plan, batch)
+    if humans is not None:
+        _compare_with(humans, run, plan)
+    output = None if out is None else RunOutput.of(out)
+    manifest, texts = manifest_of(plan), KeptTexts.of_batch(batch)
+    async with prepared(plan, caps, output, manifest, texts) as caller:
+        folder = None
+        if output is not None:
+            own = [responses.name] if isinstance(responses, ResponseFile) else []
+            start = start_of([*own, *output.inputs], plan.models)
+            folder = RunFolder(output, manifest, texts, start)
+
+        def take(judgment: Judgment) -> None:
+            run.add(judgment)
+            if folder is not None:
+                folder.add(judgment)
+            if on_judgment is not None:
+                on_judgment(judgment)
+
+        started = time.monotonic()
+        run.tally = caller.tally
+
+        def finish(stopped: bool) -> None:
+            run.elapsed_s = time.monotonic() - started
+            if folder is not None:
+                folder.finish(run, batch)
+                run.folder = folder.path
+
+        with written_at_the_end(caller, folder, finish):
+            verdicts = _verdicts(plan, mode, mode.units(batch), caller, take, peers)
+            async with aclosing(verdicts):
+                async for verdict in verdicts:
+                    run.conclude(verdict)
+                    if folder is not None:
+                        folder.flush()
+    return run
+
+
+async def stream(
+    plan: PanelPlan,
+    responses: Iterable[Response] | AsyncIterable[Response],
+    *,
+    caps: Caps = NO_CAPS,
+    on_judgment: OnJudgment | None = None,
+) -> AsyncGenerator[Verdict, None]:
+    """Verdicts as they come, for a batch that need not fit into memory; see `Panel.astream`."""
+    mode = mode_of(plan)
+    units = mode.streamed_units(identified(response) async for response in as_async(responses))
+    async with prepared(plan, caps) as caller:
+        take = on_judgment or (lambda _: None)
+        async with aclosing(_verdicts(plan, mode, units, caller, take)) as verdicts:
+            async for verdict in verdicts:
+                yield verdict
+
+
+def estimate(plan: PanelPlan, responses: Iterable[Response]) -> list[CostEstimate]:
+    """What scoring would take, model by model, the cache counted in; see `Panel.estimate`."""
+    batch = Batch(responses, one_prompt_each=True)
+    with predicted_calls() as predicted:
+        return mode_of(plan).estimate(batch, predicted)
+
+
+@contextmanager
+def predicted_calls() -> Iterator[PredictedCalls]:
+    """What the cache will answer, for estimates."""
+    with closing(open_reply_store()) as cache:
+        yield PredictedCalls(cache)
+
+
+@asynccontextmanager
+async def prepared(
+    plan: PanelPlan,
+    caps: Caps,
+    output: RunOutput | None = None,
+    manifest: Mapping[str, Any] | None = None,
+    texts: KeptTexts | None = None,
+    more: Mapping[str, BoundModel] | None = None,
+) -> AsyncIterator[Caller]:
+    """The way to a plan's models, and to `more` under other names, once nothing speaks against
+    the run that `manifest` and `texts` describe.
+
+    Raises:
+        ConfigurationError: a model cannot be asked in the way it is to be, or has no known price
+            where `caps` are in dollars.
+        RunFolderError: `output` holds another run, or cannot be written.
+        RunStopped: a model did not answer whether it gives log-probabilities.
+    """
+    models = {model.id: model for model in plan.models} | dict(more or {})
+    refuse_unpriced(list(models.values()), caps)
+    if output is not None and manifest is not None and texts is not None:
+        refuse_another(output, manifest, texts)
+    async with open_caller(models, caps, plan.concurrency, plan.patience) as caller:
+        if output is not None:
+            # The probe counts, too; what is said here is read again behind the folder's lock.
+            caller.budget.go_on_from(earlier_spending(output))
+        await refuse_without_logprobs(plan.models, caller)
+        yield caller
+
+
+class WrittenFolder(Protocol):
+    """A run's folder, open for writing."""
+
+    path: Path
+
+    def require_whole(self) -> None:
+        """See that the run has all results that the folder holds."""
+
+
+@contextmanager
+def written_at_the_end(
+    caller: Caller, folder: WrittenFolder | None, finish: Callable[[bool], None]
+) -> Iterator[None]:
+    """Keep count of what is spent for a folder while a run goes on, and have what there is
+    written once it ends, however it ends: `finish` is told whether it was stopped.
+
+    Raises:
+        RunStopped: the run could not go on. Or it lacks results that the folder holds, which is
+            left as it was.
+    """
+    try:
+        stopped = True
+        try:
+            with spending_kept(caller, folder.path if folder else None):
+                yield
+            stopped = False
+        finally:
+            finish(stopped)
+    except (Abort, OSError) as error:
+        raise RunStopped(str(error)) from error
+    if folder is not None:
+        folder.require_whole()
+
+
+def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
+    """Give a run human ratings, if they can be compared: found out before anything is spent."""
+    if not plan.output_rubric.numeric:
+        raise ConfigurationError(
+            "human ratings are compared with numeric ratings, and the rubric "
+            f"{plan.rubric.id!r} has only categories; leave out the human ratings"
+        )
+    run.humans = humans
+    run.deliberation()
+
+
+def _verdicts(
+    plan: PanelPlan,
+    mode: Mode,
+    units: AsyncIterator[tuple[Response, ...]],
+    caller: Caller,
+    on_judgment: OnJudgment,
+    peers: ShowPeers | None = None,
+) -> AsyncGenerator[Verdict, None]:
+    texts: dict[str, Response] = {}
+    context = graph_context(plan, texts, caller, on_judgment, peers)
+    return judge_units(units, mode, context, texts, responses_in_flight(plan))

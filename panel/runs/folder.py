@@ -1,0 +1,285 @@
+"""A run's folder: run.json, responses.jsonl, judgments.jsonl, verdicts.csv and summary.json.
+
+run.json and responses.jsonl are written before anything is read, judgments.jsonl grows while
+the panel reads, and the others are written at the end: each under another name first, so that
+it is whole at any moment. A run into a folder that holds the same one, or its beginning, goes
+on with it; any other is refused, unless it is to replace what is there.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from graphs import Judgment, Verdict
+from panel.errors import RunFolderError, RunStopped
+from panel.io.batch import Batch
+from panel.io.csv_cells import cell_of, csv_of
+from panel.io.documents import as_json
+from panel.io.private_files import make_private_folder, replace_file
+from panel.runs.growing_file import AppendedFile
+from panel.runs.judgment_lines import line_of
+from panel.runs.kept_texts import PROMPTS, RESPONSES, KeptTexts
+from panel.runs.output import RunOutput
+from panel.runs.run import Run, share_name
+
+_IDENTITY = (
+    "personas", "rubric", "models", "layout", "replicates", "deliberation", "seed", "sweep",
+)  # fmt: skip
+_RESULTS = ("scored", "abstained")
+_WRITTEN = (
+    "verdicts.csv", "summary.json", "report.html", RESPONSES, PROMPTS, "injection.json",
+    "framings.jsonl", "deltas.csv", "spent.json",
+    *(f"{name}.{kind}" for name in ("heatmap", "scorecard") for kind in ("png", "svg")),
+)  # fmt: skip
+"""What runs of all kinds write besides run.json and judgments.jsonl, and one that is
+overwritten leaves."""
+
+
+class RunFolder:
+    """One run's folder, open for writing.
+
+    `manifest` is what makes the run what it is, `texts` what it reads, and `start` what is to
+    be told of this start of it.
+
+    Raises:
+        RunFolderError: the folder holds another run, is being written by one, or cannot be
+            written.
+        InputError: a response's metadata cannot be written.
+    """
+
+    def __init__(
+        self,
+        output: RunOutput,
+        manifest: Mapping[str, Any],
+        texts: KeptTexts,
+        start: Mapping[str, Any],
+    ) -> None:
+        path = self.path = output.folder
+        with _writing(path):
+            refuse_another(output, manifest, texts)
+            make_private_folder(path)
+            self._judgments = AppendedFile(
+                path / "judgments.jsonl", _result, fresh=output.overwrite
+            )
+            try:
+                self._begin(output, manifest, texts, start)
+            except BaseException:
+                self._judgments.close()
+                raise
+
+    def _begin(
+        self,
+        output: RunOutput,
+        manifest: Mapping[str, Any],
+        texts: KeptTexts,
+        start: Mapping[str, Any],
+    ) -> None:
+        """Write what is known before anything is read."""
+        starts = [start]
+        if output.overwrite:
+            for name in _WRITTEN:
+                (self.path / name).unlink(missing_ok=True)
+        elif kept := _kept(self.path):
+            starts = [*kept.get("starts", ()), start]
+        about = {"texts": texts.document(), "starts": starts}
+        replace_file(self.path / "run.json", _pretty({**manifest, **about}))
+        texts.write(self.path, texts=output.texts)
+
+    def add(self, judgment: Judgment) -> None:
+        """Append a judgment."""
+        self._judgments.add(line_of(judgment))
+
+    def flush(self) -> None:
+        """Hand what was appended to the operating system."""
+        self._judgments.flush()
+
+    def finish(self, run: Run, batch: Batch, *, lacking: int = 0) -> bool:
+        """Close judgments.jsonl, and write the verdicts and the summary.
+
+        Gives whether that was done: a run that lacks judgments or, as `lacking` counts, other
+        results that the folder holds leaves it as it was.
+        """
+        self._lacking = lacking + self._judgments.close()
+        if self._lacking:
+            return False
+        replace_file(self.path / "verdicts.csv", _verdicts(run, batch))
+        replace_file(self.path / "summary.json", _pretty(run.summary()))
+        return True
+
+    def require_whole(self) -> None:
+        """Called once a run has come to its end.
+
+        Raises:
+            RunStopped: it lacks results that the folder holds.
+        """
+        if self._lacking:
+            raise RunStopped(
+                f"{self.path} contains {self._lacking:,} results that this run did not reach "
+                "(their replies are not in the cache in use, and the models could not be called "
+                "or a cap was reached), so the folder was not changed. The same command "
+                "continues the run; --overwrite replaces the earlier run"
+            )
+
+
+def _result(line: Mapping[str, Any]) -> Hashable | None:
+    """Which judgment a line of judgments.jsonl is, None where it has no result."""
+    if line["status"] not in _RESULTS:
+        return None
+    return (line["prompt_id"], line["id"], line["judge"])
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Says of a folder what keeps it from being written.
+
+    Raises:
+        RunFolderError: something does.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} cannot be written: {error.strerror}; check that it is a folder and its "
+            "permissions, or choose another --out"
+        ) from None
+
+
+def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTexts) -> None:
+    """See that a folder is free for this run, holds it already or is to be overwritten.
+
+    Raises:
+        RunFolderError: it holds another run, or something else, or cannot be written.
+    """
+    path = output.folder
+    with _writing(path):
+        kept = _kept(path)
+        _refuse_unwritable(path)
+        if kept is None:
+            # What a kill left of our own writing begins with a dot.
+            there = path.iterdir() if path.exists() else ()
+            others = [entry.name for entry in there if entry.name[0] != "."]
+            if others:
+                raise RunFolderError(
+                    f"{path} is not the folder of a run, and not empty (it contains "
+                    f"{others[0]}); choose another --out"
+                )
+        elif not output.overwrite:
+            changed = [key for key in _IDENTITY if kept.get(key) != manifest.get(key)]
+            if changed:
+                raise RunFolderError(
+                    f"{path} contains another run (it differs in: {', '.join(changed)}); choose "
+                    "another --out, or replace the earlier run with --overwrite"
+                )
+            texts.refuse_others(path)
+
+
+def _kept(path: Path) -> dict[str, Any] | None:
+    """The run.json of a folder, None where there is none.
+
+    Raises:
+        RunFolderError: there is one, and it is not ours.
+        OSError: it cannot be read.
+    """
+    try:
+        kept = orjson.loads((path / "run.json").read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        kept = None
+    if not isinstance(kept, dict) or "models" not in kept or "rubric" not in kept:
+        raise RunFolderError(
+            f"{path}/run.json is not that of a run; choose another --out, or remove it"
+        )
+    return kept
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """Raise for a folder, or the place for one, that cannot be written: known before a call."""
+    place = Path(os.path.realpath(path))
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise NotADirectoryError(20, "Not a directory", str(place))
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise PermissionError(13, "Permission denied", str(place))
+
+
+def _verdicts(run: Run, batch: Batch) -> bytes:
+    """verdicts.csv: one response a line, in the order of the input."""
+    own = ["prompt_id", "id", "system", "composite", "rank", "n_judges"]
+    for name in run.dimensions:
+        if categories := run.categories.get(name):
+            own += [f"{name}_majority", *(share_name(name, each) for each in categories)]
+        else:
+            own += [f"{name}_mean", f"{name}_sd"]
+        own.append(f"{name}_n")
+    own += ["abstain_share", "words"]
+    if run.reliability:
+        own.append("n_unreliable")
+    header = [*own]
+    for name in map(cell_of, batch.metadata):
+        # A metadata column never takes the place of one of ours, nor of another.
+        while name in header:
+            name = f"metadata_{name}"
+        header.append(name)
+    ranks = {
+        (verdict.prompt_id, verdict.id): rank
+        for ranking in run.prompt_rankings().values()
+        for rank, verdict in ranking
+    }
+    verdicts = {(verdict.prompt_id, verdict.id): verdict for verdict in run.verdicts}
+
+    def rows() -> Iterator[list[Any]]:
+        yield header
+        for response in batch:
+            key = (str(response.prompt_id), response.id)
+            if key in verdicts:
+                metadata = [response.metadata.get(name, "") for name in batch.metadata]
+                words = len(response.text.split())
+                yield _row(verdicts[key], ranks[key], words, run, metadata)
+
+    return csv_of(rows())
+
+
+def _row(
+    verdict: Verdict,
+    rank: int | None,
+    words: int,
+    run: Run,
+    metadata: list[Any],
+) -> list[Any]:
+    row: list[Any] = [cell_of(name) for name in (verdict.prompt_id, verdict.id, verdict.system)]
+    row.append(_cell(verdict.composite))
+    row += ["" if rank is None else rank, verdict.n_judges]
+    for name in run.dimensions:
+        if name in run.categories:
+            labels = verdict.labels[name]
+            row += [cell_of(labels.majority or ""), *map(_cell, labels.shares.values()), labels.n]
+        else:
+            summary = verdict.dimensions[name]
+            row += [_cell(summary.mean), _cell(summary.sd), summary.n]
+    row += [_cell(verdict.abstain_share), words]
+    if run.reliability:
+        row.append(verdict.n_unreliable)
+    for value in metadata:
+        if isinstance(value, str):
+            row.append(cell_of(value))
+        else:
+            plain = isinstance(value, int | float) and not isinstance(value, bool)
+            row.append(value if plain else "" if value is None else as_json(value).decode())
+    return row
+
+
+def _cell(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.6f}"
+
+
+def _pretty(document: dict[str, Any]) -> bytes:
+    return as_json(document, orjson.OPT_INDENT_2) + b"\n"

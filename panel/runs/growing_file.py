@@ -1,0 +1,148 @@
+"""A file of JSON lines that grows while a run goes on, and never loses what it held.
+
+A run that goes on from another one begins its lines anew: what was done before comes back from
+the cache. They gather in a hidden file beside the old one, and take its place as soon as they
+have every result that it has. So the file is whole at any moment, and a run that cannot bring
+those results back (its cache is gone, say) takes none away.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from panel.errors import RunFolderError
+from panel.io.documents import as_json
+from panel.io.private_files import open_private
+from panel.secrets import SECRETS
+
+try:
+    import fcntl
+except ImportError:  # Windows has none: there two runs must be kept apart by hand
+    fcntl = None  # type: ignore[assignment]
+
+_GATHERED_BYTES = 1 << 16
+
+KeyOf = Callable[[Mapping[str, Any]], Hashable | None]
+
+
+class AppendedFile:
+    """A file, open for adding lines; locked against other runs until it is closed.
+
+    Args:
+        path: of the file, which may be there.
+        key_of: what a line holds the result of; None where it is none that must be kept.
+        fresh: whether what the file holds is to go.
+
+    Raises:
+        RunFolderError: another run is writing to it.
+        OSError: it cannot be written.
+    """
+
+    def __init__(self, path: Path, key_of: KeyOf, *, fresh: bool) -> None:
+        self._path, self._key_of = path, key_of
+        # Not emptied before it is sure that nobody else is writing it.
+        self._held = open_private(path, "ab", buffered=False)
+        _lock(self._held, path.parent)
+        self._missing = set() if fresh else _results(path, key_of)
+        self._new: Path | None = None
+        if self._missing:
+            self._new = path.with_name(f".{path.name}.new")
+            self._file = open_private(self._new, "wb", buffered=False)
+            # It is locked too by the time that it takes the other's name.
+            _lock(self._file, path.parent)
+        else:
+            self._file = self._held
+            self._file.truncate(0)
+        # Only whole lines are written, so that a kill leaves no half of one.
+        self._lines = bytearray()
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Append a line; it is in the file after the next flush at the latest."""
+        self._lines += SECRETS.scrub_bytes(as_json(line)) + b"\n"
+        if len(self._lines) >= _GATHERED_BYTES:
+            self.flush()
+        if self._missing:
+            key = self._key_of(line)
+            if key is not None:
+                self._missing.discard(hash(key))
+            # An open file cannot be renamed everywhere.
+            if not self._missing and fcntl is not None:
+                self._take_place()
+
+    def flush(self) -> None:
+        """Hand what was appended to the operating system.
+
+        Raises:
+            OSError: it cannot be written; no part of a line is.
+        """
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            rest = memoryview(bytes(self._lines))
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError:
+            self._file.truncate(end)
+            raise
+        self._lines.clear()
+
+    def close(self) -> int:
+        """Close the file; gives how many results it held that were not added again. If there are
+        any, it is what it was before.
+
+        Raises:
+            OSError: the last lines cannot be written.
+        """
+        try:
+            self.flush()
+        finally:
+            self._file.close()
+            self._held.close()
+        if self._new is not None:
+            if self._missing:
+                self._new.unlink()
+            else:
+                self._new.replace(self._path)
+        return len(self._missing)
+
+    def _take_place(self) -> None:
+        if self._new is not None:
+            self.flush()
+            self._new.replace(self._path)
+            self._new = None
+
+
+def _results(path: Path, key_of: KeyOf) -> set[int]:
+    """The results that a file has, by their keys' hashes: a run may have millions."""
+    found = set()
+    with path.open("rb") as lines:
+        for text in lines:
+            try:
+                key = key_of(orjson.loads(text))
+            except (ValueError, LookupError, TypeError, AttributeError):
+                # A kill has torn it.
+                continue
+            if key is not None:
+                found.add(hash(key))
+    return found
+
+
+def _lock(file: IO[bytes], folder: Path) -> None:
+    """Keep a file for this run while it is open; that ends with the process, however it ends.
+
+    Raises:
+        RunFolderError: another process, or another run of this one, writes there.
+    """
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise RunFolderError(
+            f"another run is writing to {folder}; wait for it, or choose another --out"
+        ) from None

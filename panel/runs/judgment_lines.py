@@ -1,0 +1,185 @@
+"""Judgments as lines of judgments.jsonl: written, read back, gone through and looked up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import orjson
+
+from graphs import Judge, Judgment
+from panel.errors import Fault, InputError
+from panel.io.wording import unreadable
+from rubrics import Status, Usage
+
+_STATUSES = frozenset(get_args(Status))
+_COUNTS = ("input", "cached", "output", "written")
+
+
+def line_of(judgment: Judgment) -> dict[str, Any]:
+    """A judgment as a line of judgments.jsonl."""
+    judge = judgment.judge
+    return {
+        "prompt_id": judgment.prompt_id,
+        "id": judgment.id,
+        "system": judgment.system,
+        "judge": judge.id,
+        "persona": judge.persona,
+        "model": judge.model,
+        "elicitation": judge.elicitation,
+        "replicate": judge.replicate,
+        "round": judgment.round,
+        "status": judgment.status,
+        "scores": dict(judgment.scores),
+        "labels": dict(judgment.labels),
+        "abstained": judgment.abstained,
+        "rationale": judgment.rationale,
+        "raw": judgment.raw,
+        "off_scale": dict(judgment.off_scale),
+        "usage": usage_document(judgment.usage),
+        "latency_s": round(judgment.latency_s, 6),
+        "cached": judgment.cached,
+        "changed_because": judgment.changed_because,
+        "kept": judgment.kept,
+        "unexplained": judgment.unexplained,
+        "error": judgment.error,
+        "compared": dict(judgment.compared),
+    }
+
+
+def usage_document(usage: Usage) -> dict[str, int]:
+    """Tokens as JSON has them; `cached` and `written` are parts of `input`."""
+    return {name: getattr(usage, name) for name in _COUNTS}
+
+
+def usage_in(document: Mapping[str, Any]) -> Usage:
+    """Tokens as `usage_document` gives them.
+
+    Raises:
+        ValueError, LookupError, TypeError: it is something else.
+    """
+    counts = [document[name] for name in _COUNTS]
+    if not all(isinstance(count, int) and count >= 0 for count in counts):
+        raise ValueError("usage")
+    return Usage(*counts)
+
+
+def judgment_in(line: Mapping[str, Any]) -> Judgment:
+    """The judgment of a line as `line_of` gives it.
+
+    Raises:
+        ValueError, LookupError, TypeError, AttributeError: it is something else; says the field
+            where one is wrong.
+    """
+    texts = ("prompt_id", "id", "system", "persona", "model", "elicitation", "raw")
+    for name in texts:
+        _require(isinstance(line[name], str), name)
+    for name in ("rationale", "changed_because", "unexplained", "error"):
+        _require(line[name] is None or isinstance(line[name], str), name)
+    for name in ("round", "replicate"):
+        _require(isinstance(line[name], int) and line[name] >= 1, name)
+    _require(line["status"] in _STATUSES, "status")
+    _require(line["kept"] is None or line["kept"] in _STATUSES, "kept")
+    _require(line["abstained"] in (None, True, False), "abstained")
+    for name in ("scores", "off_scale"):
+        _require(all(_is_number(value) for value in line[name].values()), name)
+    for name in ("labels", "compared"):
+        _require(all(isinstance(value, str) for value in line[name].values()), name)
+    _require(_is_number(line["latency_s"]), "latency_s")
+    return Judgment(
+        prompt_id=line["prompt_id"],
+        id=line["id"],
+        system=line["system"],
+        judge=Judge(line["persona"], line["model"], line["elicitation"], line["replicate"]),
+        status=line["status"],
+        round=line["round"],
+        scores=line["scores"],
+        abstained=line["abstained"],
+        rationale=line["rationale"],
+        raw=line["raw"],
+        off_scale=line["off_scale"],
+        usage=usage_in(line["usage"]),
+        latency_s=line["latency_s"],
+        cached=bool(line["cached"]),
+        error=line["error"],
+        labels=line["labels"],
+        changed_because=line["changed_because"],
+        kept=line["kept"],
+        unexplained=line["unexplained"],
+        compared=line["compared"],
+    )
+
+
+def _require(right: bool, field: str) -> None:
+    if not right:
+        raise ValueError(field)
+
+
+def _is_number(value: Any) -> bool:
+    # A score that JSON could not hold was written as null.
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+class JudgmentFile:
+    """The judgments of a run's folder, of all rounds, in the order in which they were made.
+
+    Each is read from the file when it is come to: a run's raw texts need not fit into memory.
+    `of` looks up those of one response. A last line that is not whole, as a kill may leave, is
+    left out.
+
+    Raises:
+        InputError: when gone through or looked up, the file cannot be read, or a line is none
+            that a run writes; says which.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._offsets: dict[tuple[str, str], list[tuple[int, int]]] | None = None
+
+    def __iter__(self) -> Iterator[Judgment]:
+        for _, number, text in self._lines():
+            yield self._judgment(number, text)
+
+    def of(self, prompt_id: str, response_id: str) -> list[Judgment]:
+        """All judgments of one response, none where there is none."""
+        if self._offsets is None:
+            self._offsets = {}
+            for offset, number, text in self._lines():
+                judgment = self._judgment(number, text)
+                place = (judgment.prompt_id, judgment.id)
+                self._offsets.setdefault(place, []).append((offset, number))
+        found = []
+        with self.path.open("rb") as file:
+            for offset, number in self._offsets.get((prompt_id, response_id), ()):
+                file.seek(offset)
+                found.append(self._judgment(number, file.readline()))
+        return found
+
+    def _lines(self) -> Iterator[tuple[int, int, bytes]]:
+        """Each whole line: where it begins, its number from 1, its text."""
+        offset = 0
+        try:
+            with self.path.open("rb") as file:
+                for number, text in enumerate(file, start=1):
+                    if text.endswith(b"\n"):
+                        yield offset, number, text
+                    offset += len(text)
+        except OSError:
+            fault = Fault(str(self.path), unreadable(self.path), "the judgments of a run")
+            raise InputError([fault]) from None
+
+    def _judgment(self, number: int, text: bytes) -> Judgment:
+        try:
+            return judgment_in(orjson.loads(text))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            known = isinstance(error, ValueError | LookupError) and error.args
+            field = (
+                str(error.args[0])
+                if known and not isinstance(error, orjson.JSONDecodeError)
+                else None
+            )
+            found, expected = "no judgment that a run writes", "a line of judgments.jsonl"
+            fault = Fault(str(self.path), found, expected, number, field)
+            raise InputError([fault]) from None

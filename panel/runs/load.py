@@ -1,0 +1,227 @@
+"""A run's folder read back as the run that wrote it."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from pydantic import ValidationError
+
+from graphs import Judge, Verdict
+from graphs.aggregate import aggregate
+from graphs.framing import BASELINE
+from panel.calls.budget import Spending
+from panel.calls.caller import CallCounts, Estimated
+from panel.errors import Fault, InputError
+from panel.io.batch import Item, title_of
+from panel.io.csv_cells import text_of
+from panel.io.wording import shown, unreadable
+from panel.models.catalogue import Price
+from panel.runs.collected import judgment_of_row
+from panel.runs.judgment_lines import JudgmentFile, usage_in
+from panel.runs.kept_responses import kept_lines
+from panel.runs.kept_texts import PROMPTS, RESPONSES
+from panel.runs.run import Run
+from rubrics import Rubric, Status, Usage
+
+_OTHER = (ValueError, LookupError, TypeError, AttributeError, ValidationError)
+
+
+def load_run(folder: str | Path) -> Run:
+    """Read a run's folder, or that of a sweep or an audit, back as the run that wrote it.
+
+    Ratings, statuses, verdicts, rankings and what was spent are those of the run, also where it
+    was stopped. Judgments with their texts are read when they are asked for (`Run.judgments`),
+    and so are the responses (`Run.responses`). People's ratings are not in the folder: set
+    `humans` to compare a deliberation with them.
+
+    A run that was killed has the judgments that it had written, the verdicts of responses that
+    every judge has judged, and no record of its calls.
+
+    Raises:
+        InputError: it is no run's folder, or a file in it is none that a run writes; names the
+            file, the line and what was found.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        found = "a file" if path.is_file() else unreadable(path)
+        raise InputError([Fault(str(folder), found, "a run's folder, as `score --out` writes it")])
+    document = _document(path / "run.json", "that of a run")
+    try:
+        rubric = Rubric.model_validate(document["output_rubric"] or document["rubric"])
+        judges = _judges(document)
+        prices = {name: price and Price(**price) for name, price in document["prices"].items()}
+        deliberating, seed = document["deliberation"] is not None, int(document["seed"])
+        sweep = document.get("sweep")
+    except _OTHER:
+        raise _not_ours(path / "run.json") from None
+    judgments = JudgmentFile(path / "judgments.jsonl")
+    if sweep is None:
+        items, titles = _items(kept_lines(path / RESPONSES))
+    else:
+        items, titles = _swept(path, sweep, judgments)
+    run = Run(items, titles, judges, rubric, prices=prices, seed=seed, deliberating=deliberating)
+    _fill(run, judgments, path / "verdicts.csv")
+    if (path / "summary.json").is_file():
+        _restore_calls(run, path / "summary.json")
+    run.folder = path
+    return run
+
+
+def _document(path: Path, expected: str) -> dict[str, Any]:
+    try:
+        document = orjson.loads(path.read_bytes())
+    except OSError:
+        raise InputError([Fault(str(path), unreadable(path), expected)]) from None
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise InputError([Fault(str(path), "no JSON object", expected)])
+    return document
+
+
+def _not_ours(path: Path) -> InputError:
+    return InputError([Fault(str(path), "none that this version writes", "that of a run")])
+
+
+def _judges(document: Mapping[str, Any]) -> list[Judge]:
+    """In the panel's order; see `PanelPlan.judges`."""
+    return [
+        Judge(persona["id"], model["id"], model["elicitation"], replicate)
+        for model in document["models"]
+        for persona in document["personas"]
+        for replicate in range(1, document["replicates"] + 1)
+    ]
+
+
+def _items(
+    lines: Iterable[tuple[int, int, Mapping[str, Any]]],
+) -> tuple[list[Item], dict[str, str]]:
+    """Which responses there are, and the beginnings of their prompts."""
+    items, titles = [], {}
+    for _, _, line in lines:
+        prompt_id = line["prompt_id"]
+        items.append(Item(prompt_id, line["id"], line["system"]))
+        if prompt_id not in titles:
+            titles[prompt_id] = _title(line)
+    return items, titles
+
+
+def _title(line: Mapping[str, Any]) -> str:
+    prompt = line.get("prompt")
+    return title_of(prompt) if isinstance(prompt, str) else str(line["prompt_id"])
+
+
+def _swept(
+    folder: Path, sweep: Mapping[str, Any], judgments: JudgmentFile
+) -> tuple[list[Item], dict[str, str]]:
+    """The answers that were judged, in the order of prompts, systems and conditions."""
+    judged = {(judgment.prompt_id, judgment.id): judgment.system for judgment in judgments}
+    lines = {(one["prompt_id"], one["id"]): one for _, _, one in kept_lines(folder / RESPONSES)}
+    own = (folder / PROMPTS).is_file()
+    prompts: dict[str, int] = {}
+    for _, _, line in kept_lines(folder / (PROMPTS if own else RESPONSES)):
+        if own or line.get("condition") == BASELINE:
+            prompts.setdefault(line["prompt_id"], len(prompts))
+    try:
+        systems = {name: place for place, name in enumerate(sweep["systems"])}
+        conditions = {name: place for place, name in enumerate((BASELINE, *sweep["conditions"]))}
+
+        def place(key: tuple[str, str]) -> tuple[int, int, int]:
+            line = lines[key]
+            of_prompt = prompts.get(key[0], len(prompts))
+            return of_prompt, systems[line["system"]], conditions[line["condition"]]
+
+        ordered = sorted(judged, key=place)
+    except _OTHER:
+        raise _not_ours(folder / RESPONSES) from None
+    titles: dict[str, str] = {}
+    for key in ordered:
+        titles.setdefault(key[0], _title(lines[key]))
+    return [Item(*key, judged[key]) for key in ordered], titles
+
+
+def _fill(run: Run, judgments: JudgmentFile, verdicts: Path) -> None:
+    """Enter the judgments, and the verdicts that they came to."""
+    rows = {item[:2]: row for row, item in enumerate(run.items)}
+    columns = {judge: column for column, judge in enumerate(run.judges)}
+    # Whether a judge said that a response abstains: no rating, and not said: -1.
+    abstained = np.full((len(rows), len(columns)), -1, dtype=np.int8)
+    for number, judgment in enumerate(judgments, start=1):
+        try:
+            run.add(judgment)
+            place = rows[judgment.prompt_id, judgment.id], columns[judgment.judge]
+        except _OTHER as error:
+            found = f"{shown(str(error))}, which is not in the run"
+            raise InputError(
+                [Fault(str(judgments.path), found, "a response, judge and label of it", number)]
+            ) from None
+        abstained[place] = -1 if judgment.abstained is None else judgment.abstained
+    known = _concluded(verdicts)
+    statuses, whole = run.statuses, run.whole
+    for row, item in enumerate(run.items):
+        if whole[row] if known is None else item[:2] in known:
+            run.conclude(_verdict(run, row, statuses[row], abstained[row].tolist()))
+
+
+def _verdict(run: Run, row: int, statuses: Sequence[Status], abstained: Sequence[int]) -> Verdict:
+    return aggregate(
+        [
+            judgment_of_row(
+                run.items[row],
+                judge,
+                run.ratings[row, column].tolist(),
+                run.rubric,
+                status=statuses[column],
+                abstained=None if abstained[column] < 0 else bool(abstained[column]),
+            )
+            for column, judge in enumerate(run.judges)
+        ],
+        run.rubric,
+    )
+
+
+def _concluded(path: Path) -> set[tuple[str, str]] | None:
+    """The responses that have verdicts by verdicts.csv; None where there is no such file."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return {(text_of(row["prompt_id"]), text_of(row["id"])) for row in csv.DictReader(file)}
+    except FileNotFoundError:
+        return None
+    except (OSError, *_OTHER, csv.Error):
+        raise _not_ours(path) from None
+
+
+def _restore_calls(run: Run, path: Path) -> None:
+    """Give a run what summary.json says of its calls."""
+    summary = _document(path, "that of a run")
+    judging = {judge.model for judge in run.judges}
+    try:
+        calls = summary["calls"]
+        run.tally = CallCounts(
+            made=calls["made"],
+            cached=calls["cached"],
+            spent=_usages(calls["usage"]),
+            estimated=Estimated(calls["estimated"]["calls"], _usages(calls["estimated"]["usage"])),
+            odd=dict(calls["odd_usage"]),
+            faults=Counter(calls["faults"]),
+            before=Spending(
+                calls["earlier_runs"]["calls"], _usages(calls["earlier_runs"]["usage"])
+            ),
+        )
+        run.elapsed_s = float(summary["elapsed_s"])
+        # Of models that do not judge, as a sweep's targets, no judgment tells it.
+        run.usage |= {
+            name: usage for name, usage in _usages(summary["usage"]).items() if name not in judging
+        }
+    except _OTHER:
+        raise _not_ours(path) from None
+
+
+def _usages(document: Mapping[str, Any]) -> dict[str, Usage]:
+    return {name: usage_in(usage) for name, usage in document.items()}

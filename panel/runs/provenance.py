@@ -1,0 +1,102 @@
+"""When, from what and with what a run was started: an entry of `starts` in run.json."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from hashlib import file_digest
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from panel.models.providers import load_provider, provider_names
+from panel.plan.bound_models import BoundModel
+from panel.secrets import scrub
+
+_PACKAGES = (
+    "persona-panel", "langgraph", "langchain-core", "numpy", "scipy", "pydantic",
+)  # fmt: skip
+_MASK = "[secret]"
+_SECRET_NAME = re.compile(r"(?:^|[\W_])(?:api_?)?(?:key|token|secret|password)$", re.IGNORECASE)
+_SHORTEST_SECRET = 8
+"""Shorter values of such variables are switches and numbers of bits."""
+
+
+def start_of(inputs: Iterable[str | Path], models: Iterable[BoundModel]) -> dict[str, Any]:
+    """A start, now, of a run of these files by these models."""
+    return {
+        "at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "command": command_line(sys.argv),
+        "inputs": [_described(name) for name in dict.fromkeys(map(str, inputs))],
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "versions": _versions(models),
+    }
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """A command as a shell takes it, with the program's name alone and without secrets.
+
+    A secret is what a variable holds that is called a key, token, secret or password, what
+    stands behind an option of such a name, and a password in an address.
+    """
+    told = [Path(arguments[0]).name] if arguments else []
+    named = False
+    for argument in arguments[1:]:
+        name, equals, _ = argument.partition("=")
+        if named:
+            told.append(_MASK)
+        elif equals and _SECRET_NAME.search(name):
+            told.append(f"{name}={_MASK}")
+        else:
+            told.append(argument)
+        named = not named and argument.startswith("-") and bool(_SECRET_NAME.search(argument))
+    return shlex.join(map(_scrubbed, told))
+
+
+def _scrubbed(text: str) -> str:
+    """A text without passwords in addresses, and what variables hold that are called as secrets
+    are."""
+    text = re.sub(r"(\w://[^\s/:@]*):[^\s/@]+@", rf"\1:{_MASK}@", text)
+    secrets = [
+        value
+        for name, value in os.environ.items()
+        if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
+    ]
+    return scrub(text, secrets)
+
+
+def _described(name: str) -> dict[str, Any]:
+    """An input by its name, and a file with its digest; a stream is read once, and not here."""
+    digest = size = None
+    try:
+        with Path(name).open("rb") as file:
+            digest, size = file_digest(file, "sha256").hexdigest(), file.tell()
+    except OSError:
+        pass
+    return {"name": _scrubbed(name), "sha256": digest, "bytes": size}
+
+
+def _versions(models: Iterable[BoundModel]) -> dict[str, str]:
+    """The versions of what computes, and of what reaches the models."""
+    names = dict.fromkeys(_PACKAGES)
+    for model in models:
+        provider = model.config.provider
+        if provider in provider_names():
+            names |= dict.fromkeys(load_provider(provider).packages)
+        else:
+            # A chat model of the user's own: its module says where it is from.
+            kind = str(model.client.parameters.get("provider", ""))
+            names[kind.partition(".")[0].replace("_", "-")] = None
+    found = {}
+    for name in filter(None, names):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,281 @@
+"""What a run has brought: ratings with the reason of every gap, verdicts, rankings.
+
+Filled judgment by judgment while the panel judges, or from a folder (`panel.runs.load`); holds no
+texts. Files are written from it by `panel.runs.folder`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphs import Judge, Judgment, Response, Verdict
+from panel.calls.budget import Spending
+from panel.calls.caller import CallCounts
+from panel.errors import RunFolderError
+from panel.io.batch import Batch, Item
+from panel.io.documents import number
+from panel.models.catalogue import Price, cost
+from panel.plan.panel_plan import PanelPlan
+from panel.runs.collected import CollectedRatings
+from panel.runs.judgment_lines import JudgmentFile, usage_document
+from panel.runs.kept_responses import kept_responses
+from panel.statistics.core.ranking import SystemRank, competition_ranks, rank_systems
+from rubrics import Rubric, Usage
+
+if TYPE_CHECKING:
+    from panel.runs.deliberation import DeliberationReport
+    from panel.statistics.core.table import Ratings
+
+
+class Run(CollectedRatings):
+    """The outcome of a panel's reading of a batch.
+
+    Attributes:
+        items: which responses there are, in the order of the input, n of them.
+        titles: the beginning of each prompt, by its id; the id itself where no text is known.
+        judges: in the panel's order, j of them.
+        rubric: as the ratings come (`PanelPlan.output_rubric`).
+        dimensions: the rubric's dimension ids, d of them.
+        categories: for each dimension that has them, the names of its categories.
+        ratings: shape (n, j, d), NaN where missing. A category stands there as its place
+            in `categories`, from 0: nominal, to be compared and never averaged.
+        before: the ratings before any deliberation, None where the panel did not deliberate.
+        deliberated: shape (n,), on which responses at least one judge read again.
+        stated: shape (n, j), which judges said what changed their mind.
+        n_kept: how many revisions failed, by how they ended; see `Coverage`.
+        n_unexplained: how many judges could not be asked what changed their mind.
+        humans: people's ratings of the responses, with which a deliberation is compared; they
+            may be set.
+        reliability: which judges the rubric's composite leaves out, None if none.
+        verdicts: in the order of the input.
+        prices: each model's, None where it is not known.
+        usage: the tokens of each model's judgments.
+        tally: how many calls were made, and what they took.
+        folder: where the run was written, if it was.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        titles: Mapping[str, str],
+        judges: Sequence[Judge],
+        rubric: Rubric,
+        *,
+        prices: Mapping[str, Price | None],
+        seed: int,
+        deliberating: bool = False,
+    ) -> None:
+        super().__init__(items, judges, rubric, deliberating=deliberating)
+        self.titles = dict(titles)
+        self.reliability = rubric.composite.reliable_where if rubric.composite else None
+        self.seed = seed
+        self.prices = dict(prices)
+        self.folder: Path | None = None
+        self.tally = CallCounts()
+        self.elapsed_s = 0.0
+        self.humans: Ratings | None = None
+        self._report: tuple[Ratings | None, DeliberationReport] | None = None
+        self._verdicts: list[Verdict | None] = [None] * len(self.items)
+
+    @classmethod
+    def of(
+        cls, plan: PanelPlan, batch: Batch, prices: Mapping[str, Price | None] | None = None
+    ) -> Run:
+        """The run of a plan on a batch, before any judgment."""
+        return cls(
+            batch.items,
+            batch.titles,
+            plan.judges,
+            plan.output_rubric,
+            prices=plan.prices if prices is None else prices,
+            seed=plan.seed,
+            deliberating=plan.deliberation is not None,
+        )
+
+    def add(self, judgment: Judgment) -> None:
+        """Take a judgment in; one of a later round takes the place of the one before."""
+        self._report = None
+        super().add(judgment)
+
+    def judgments(self) -> JudgmentFile:
+        """Every judgment with its rationale and raw text, of all rounds, read from the folder as
+        they are gone through or looked up.
+
+        Raises:
+            RunFolderError: the run was not written.
+        """
+        return JudgmentFile(self._written("judgments") / "judgments.jsonl")
+
+    def responses(self) -> Iterator[Response]:
+        """The responses that were judged, in the order of `items`, read from the folder.
+
+        Raises:
+            RunFolderError: the run was not written, or without its texts (`--no-texts`).
+            InputError: the folder's file cannot be read.
+        """
+        return kept_responses(self._written("responses"), self.items)
+
+    def _written(self, what: str) -> Path:
+        if self.folder is None:
+            raise RunFolderError(
+                f"the {what} are read from the run's folder, and this run was not written to one; "
+                "give out=FOLDER when scoring"
+            )
+        return self.folder
+
+    def deliberation(self) -> DeliberationReport | None:
+        """What deliberation did, to the ratings by number; None where there was none.
+
+        Raises:
+            InputError: `humans` shares no response or no dimension with the run.
+        """
+        if self.before is None:
+            return None
+        # Summary and tables ask for the same, and with people's ratings it takes seconds.
+        if self._report is None or self._report[0] is not self.humans:
+            # Where nobody deliberates, its statistics need not be loaded.
+            from panel.runs.deliberation import deliberation_of
+
+            self._report = self.humans, deliberation_of(self, self.seed, self.humans)
+        return self._report[1]
+
+    def conclude(self, verdict: Verdict) -> None:
+        """Take a response's verdict in."""
+        self._verdicts[self._row[verdict.prompt_id, verdict.id]] = verdict
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """The verdicts there are, in the order of the input."""
+        return [verdict for verdict in self._verdicts if verdict is not None]
+
+    def _calls(self) -> dict[str, Any]:
+        """What the calls came to, and what earlier runs into the same folder spent."""
+        tally = self.tally
+        estimated = Spending(tally.estimated.calls, tally.estimated.usage)
+        return {
+            "made": tally.made,
+            "cached": tally.cached,
+            "usd": self._cost(tally.spent),
+            "usage": _usages(tally.spent),
+            "estimated": self._spending(estimated),
+            "earlier_runs": self._spending(tally.before),
+            "odd_usage": dict(sorted(tally.odd.items())),
+            "faults": dict(sorted(tally.faults.items())),
+        }
+
+    def _spending(self, spent: Spending) -> dict[str, Any]:
+        return {
+            "calls": spent.calls,
+            "tokens": spent.tokens,
+            "usd": self._cost(spent.usage),
+            "usage": _usages(spent.usage),
+        }
+
+    def _cost(self, used: Mapping[str, Usage]) -> float | None:
+        """What this usage by model costs; None where a price is not known."""
+        costs = [cost(self.prices.get(model), usage) for model, usage in used.items()]
+        known = [usd for usd in costs if usd is not None]
+        return _dollars(math.fsum(known)) if len(known) == len(costs) else None
+
+    def ranking(self) -> list[SystemRank]:
+        """The systems, best first, with 95 % intervals over prompts.
+
+        Among an entry's dimensions is each category's share of the judges, under
+        `dimension:category`.
+        """
+        verdicts = self.verdicts
+        values = [
+            {name: summary.mean for name, summary in verdict.dimensions.items()}
+            | {
+                share_name(name, label): share
+                for name, summary in verdict.labels.items()
+                for label, share in summary.shares.items()
+            }
+            for verdict in verdicts
+        ]
+        names = list(values[0]) if values else []
+        return rank_systems(
+            [verdict.system for verdict in verdicts],
+            [verdict.prompt_id for verdict in verdicts],
+            np.array([verdict.composite for verdict in verdicts]),
+            np.array([list(each.values()) for each in values]).reshape(len(values), len(names)),
+            names,
+            seed=self.seed,
+        )
+
+    def prompt_rankings(self) -> dict[str, list[tuple[int | None, Verdict]]]:
+        """For each prompt its responses with their ranks, best first, the unranked last."""
+        by_prompt: dict[str, list[Verdict]] = {}
+        for verdict in self.verdicts:
+            by_prompt.setdefault(verdict.prompt_id, []).append(verdict)
+        rankings = {}
+        for prompt_id, verdicts in by_prompt.items():
+            ranks = competition_ranks(np.array([verdict.composite for verdict in verdicts]))
+            pairs = [
+                (None if math.isnan(rank) else int(rank), verdict)
+                for rank, verdict in zip(ranks, verdicts, strict=True)
+            ]
+            rankings[prompt_id] = sorted(pairs, key=lambda pair: (pair[0] is None, pair[0] or 0))
+        return rankings
+
+    def summary(self) -> dict[str, Any]:
+        """What summary.json holds."""
+        coverage, report = self.coverage, self.deliberation()
+        return {
+            "ranking": [_entry(entry) for entry in self.ranking()],
+            "coverage": {
+                "expected": coverage.expected,
+                "scored": coverage.scored,
+                "abstained": coverage.abstained,
+                "missing": coverage.missing,
+                "partial": coverage.partial,
+                "kept": coverage.kept,
+                "unexplained": coverage.unexplained,
+            },
+            "reasons": [
+                {"status": status, "error": error, "n": n} for status, error, n in self.reasons
+            ],
+            "calls": self._calls(),
+            "usage": {
+                model: usage_document(usage) | {"usd": _dollars(cost(self.prices[model], usage))}
+                for model, usage in sorted(self.usage.items())
+            },
+            **({} if report is None else {"deliberation": report.summary()}),
+            "seed": self.seed,
+            "version": version("persona-panel"),
+            "elapsed_s": round(self.elapsed_s, 3),
+        }
+
+
+def share_name(dimension: str, category: str) -> str:
+    """What the share of a category is called in tables; no dimension's id has a colon."""
+    return f"{dimension}:{category}"
+
+
+def _usages(used: Mapping[str, Usage]) -> dict[str, dict[str, int]]:
+    return {model: usage_document(usage) for model, usage in sorted(used.items())}
+
+
+def _dollars(usd: float | None) -> float | None:
+    """Null in JSON where a price is not known, which is not to say that it is nothing."""
+    return None if usd is None else round(usd, 6)
+
+
+def _entry(entry: SystemRank) -> dict[str, Any]:
+    return {
+        "system": entry.system,
+        "composite": number(entry.composite),
+        "ci_low": number(entry.ci_low),
+        "ci_high": number(entry.ci_high),
+        "rank": entry.rank,
+        "rank_low": entry.rank_low,
+        "rank_high": entry.rank_high,
+        "n_prompts": entry.n_prompts,
+        "dimensions": {name: number(mean) for name, mean in entry.dimensions.items()},
+    }

@@ -1,0 +1,183 @@
+"""The mean over pairs of raters of what two raters have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from panel.statistics.agreement.kappa import resampled_cohen_kappa
+from panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Resampled,
+    as_ratings,
+    divide,
+    items_by_label,
+    mean_of,
+    unit_weights,
+)
+from panel.statistics.core.options import check_choice
+from panel.statistics.core.prompts import OverPrompts, over_prompts
+from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.humans.correlation import resampled_correlation
+
+PairStatistic = Literal[
+    "tau_b",
+    "spearman",
+    "pearson",
+    "cohen_kappa_none",
+    "cohen_kappa_linear",
+    "cohen_kappa_quadratic",
+]
+
+CELLS_AT_ONCE = 2_000_000
+"""Differences between items that `tau_b_matrix` holds at a time: 16 MB an array."""
+
+_PAIR: dict[PairStatistic, Callable[[Array, Array], Resampled]] = {
+    "tau_b": lambda x, y: resampled_correlation(x, y, "tau_b"),
+    "spearman": lambda x, y: resampled_correlation(x, y, "spearman"),
+    "pearson": lambda x, y: resampled_correlation(x, y, "pearson"),
+    "cohen_kappa_none": lambda x, y: resampled_cohen_kappa(x, y, "none"),
+    "cohen_kappa_linear": lambda x, y: resampled_cohen_kappa(x, y, "linear"),
+    "cohen_kappa_quadratic": lambda x, y: resampled_cohen_kappa(x, y, "quadratic"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pairwise:
+    """Every pair counts alike, whatever the number of items shared. A pair with a constant
+    rater has no value (NaN) and does not enter `mean`; `n_undefined` counts those."""
+
+    mean: Statistic
+    pairs: IntArray
+    values: Array
+    n_undefined: int
+
+
+def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 2) -> Pairwise:
+    """A statistic of each pair of raters, and the mean over pairs.
+
+    How to read it: 1 where every two raters agree in full, 0 no agreement beyond chance; −1 is
+    possible for two raters only, as of three or more not all pairs can be opposed. A mean near 0
+    may come from groups of raters who agree among themselves and not with each other: look at
+    `values`.
+
+    Args:
+        ratings: `(items, raters)`, NaN where missing.
+        statistic: a correlation, or Cohen's κ by its weights.
+        min_shared: pairs who share fewer items are left out; at least 2.
+
+    Returns:
+        The pairs as columns `(pairs, 2)` and their values `(pairs,)`.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, an unknown statistic, or
+            `min_shared` below 2.
+
+    >>> found = pairwise([[1, 1, 3], [2, 2, 2], [3, 3, 1]], "tau_b")
+    >>> found.values.round(3).tolist()
+    [1.0, -1.0, -1.0]
+    >>> round(found.mean.value, 3)
+    -0.333
+    """
+    array = as_ratings(ratings)
+    pairs = np.array(list(_pairs(array, statistic, min_shared)), dtype=np.intp).reshape(-1, 2)
+    if statistic == "tau_b":
+        values = tau_b_matrix(array)[pairs[:, 0], pairs[:, 1]]
+    else:
+        weights = unit_weights(len(array))
+        values = np.array(
+            [_PAIR[statistic](array[:, a], array[:, b])(weights)[0] for a, b in pairs]
+        )
+    defined = ~np.isnan(values)
+    raters = np.unique(pairs[defined])
+    rated = ~np.isnan(array)
+    n_items = int((rated[:, raters].sum(axis=1) >= 2).sum())
+    if defined.any():
+        mean = Statistic(float(values[defined].mean()), n_items, len(raters))
+    else:
+        mean = Statistic.undefined(_why_undefined(rated, len(pairs)))
+    return Pairwise(mean, pairs, values, int((~defined).sum()))
+
+
+def pairwise_by_prompt(
+    ratings: ArrayLike, prompts: Labels, statistic: PairStatistic
+) -> OverPrompts:
+    """The mean over pairs inside each prompt, and its mean over prompts.
+
+    Args and errors as for `pairwise`, and one prompt label an item.
+
+    >>> ratings = [[1, 1], [2, 2], [5, 6], [6, 5]]
+    >>> pairwise_by_prompt(ratings, "aabb", "tau_b").mean.value
+    0.0
+    """
+    array = as_ratings(ratings)
+    return over_prompts(
+        [
+            (name, pairwise(array[items], statistic).mean)
+            for name, items in items_by_label(prompts, len(array))
+        ]
+    )
+
+
+def resampled_pairwise(
+    ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 2
+) -> Resampled:
+    """The mean over pairs as a function of resampling weights; as for `pairwise`.
+
+    Which pairs share enough items is settled by the data; a pair that a resample leaves
+    undefined does not enter that resample's mean.
+    """
+    array = as_ratings(ratings)
+    pairs = _pairs(array, statistic, min_shared)
+    return mean_of([_PAIR[statistic](array[:, a], array[:, b]) for a, b in pairs])
+
+
+def tau_b_matrix(ratings: ArrayLike) -> Array:
+    """τ_b of every two raters over the items that both rated: `(raters, raters)`.
+
+    NaN where a pair shares no two items or one of them is constant on those.
+
+    Each rater becomes the signs of all differences between items, zero where a rating is
+    missing; products of those matrices count the agreements, and the pairs of items that
+    a rater tells apart among those that the other rated.
+
+    >>> tau_b_matrix([[1, 3], [2, 2], [3, 1]]).round(3).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    array = as_ratings(ratings)
+    n_items, n_raters = array.shape
+    agreement = np.zeros((n_raters, n_raters))
+    untied = np.zeros((n_raters, n_raters))
+    rows = max(1, CELLS_AT_ONCE // max(1, array.size))
+    for start in range(0, n_items, rows):
+        differences = array[start : start + rows, None, :] - array[None, :, :]
+        flat = differences.reshape(-1, n_raters)
+        rated = (~np.isnan(flat)).astype(np.float64)
+        signs = np.sign(np.nan_to_num(flat))
+        agreement += signs.T @ signs
+        untied += np.abs(signs).T @ rated
+    return divide(agreement, np.sqrt(untied) * np.sqrt(untied.T))
+
+
+def _pairs(array: Array, statistic: str, min_shared: int) -> Iterator[tuple[int, int]]:
+    check_choice("statistic", statistic, PairStatistic)
+    if min_shared < 2:
+        raise ValueError(f"a pair needs at least 2 shared items, found {min_shared}")
+    rated = (~np.isnan(array)).astype(np.intp)
+    enough = rated.T @ rated >= min_shared
+    return ((a, b) for a, b in combinations(range(array.shape[1]), 2) if enough[a, b])
+
+
+def _why_undefined(rated: Array, n_pairs: int) -> Reason:
+    if rated.any(axis=0).sum() < 2:
+        return Reason.FEW_RATERS
+    if n_pairs:
+        return Reason.CONSTANT_RATER
+    return Reason.NO_PAIRS if (rated.sum(axis=1) >= 2).any() else Reason.NO_SHARED_ITEMS

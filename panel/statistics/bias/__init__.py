@@ -1,0 +1,1 @@
+"""What sways scores besides the responses?"""

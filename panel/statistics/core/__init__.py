@@ -1,0 +1,1 @@
+"""Arrays, ratings, results and rows that every statistic shares."""

@@ -1,0 +1,226 @@
+"""Which statistics a command shows: a registry that a new statistic joins by itself.
+
+A statistic is one function, in one file of the registry's folder or in another package that
+names its module under the entry points `persona_panel.statistics`. Whatever is registered is
+among the rows of Python and `--json`, and in the terminal's tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pkgutil import iter_modules
+from typing import Generic, Literal, Protocol, TypeVar, get_args
+from warnings import warn
+
+from panel.statistics.core.arrays import Labels
+from panel.statistics.core.options import AnalysisOptions, MeasurementLevel, check_choice
+from panel.statistics.core.results import Result, rows_of
+from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.core.table import Row
+
+ENTRY_POINTS = "persona_panel.statistics"
+
+ANY_LEVEL: tuple[MeasurementLevel, ...] = get_args(MeasurementLevel)
+ORDERED: tuple[MeasurementLevel, ...] = ("ordinal", "interval", "ratio")
+"""The levels of all ratings but categories."""
+
+LAST = 1000
+"""The order of a statistic that asks for none: behind those of this package."""
+
+Need = Literal["prompts", "sources", "same_scale"]
+"""What ratings may lack: prompts, sources of items, one scale for panel and humans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table in the terminal. Statistics with equal tables stand in one.
+
+    Attributes:
+        title: its heading.
+        columns: what has a column of its own: each `statistic`; each `by_value` of one
+            statistic; each statistic of each `group`, with a line for each `by_value`; or each
+            `dimension` of one statistic, with a line for each `by_value`. `none`: no table but
+            a sentence for each dimension.
+        all_raters_only: whether groups of raters are left out, where there are several.
+    """
+
+    title: str
+    columns: Literal["statistic", "by_value", "group", "dimension", "none"] = "statistic"
+    all_raters_only: bool = False
+
+
+class Block(Protocol):
+    """What every block of ratings says of itself; the rest is the registry's own."""
+
+    @property
+    def clusters(self) -> Labels:
+        """A label an item: what is resampled."""
+
+    @property
+    def options(self) -> AnalysisOptions: ...
+
+    @property
+    def level(self) -> MeasurementLevel:
+        """At which the block's ratings are measured."""
+
+    @property
+    def has(self) -> Collection[str]: ...
+
+    @property
+    def side(self) -> str:
+        """Whose figures are computed: the `panel`'s, or the `humans'` in its place."""
+
+    @property
+    def over_dimensions(self) -> bool:
+        """Whether the block is of all dimensions together, not of one."""
+
+
+BlockT = TypeVar("BlockT", bound=Block)
+_Function = Callable[[BlockT], Iterable[Result]]
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredStatistic(Generic[BlockT]):
+    """A statistic with what a command has to know to show it; see `Registry.register`."""
+
+    name: str
+    heading: str
+    function: Callable[[BlockT], Iterable[Result]]
+    table: Table
+    levels: Collection[MeasurementLevel]
+    needs: Collection[str]
+    side: str
+    over_dimensions: bool
+    show_note: bool
+    order: int
+
+    def applies(self, block: BlockT) -> bool:
+        """Whether the block is measured as this statistic wants it, and has what it needs."""
+        return (
+            block.level in self.levels
+            and set(self.needs) <= set(block.has)
+            and self.side in (block.side, "both")
+            and self.over_dimensions == block.over_dimensions
+        )
+
+
+class Registry(Generic[BlockT]):
+    """The statistics of one command, in the order in which it shows them."""
+
+    def __init__(self, folder: str, table: Table) -> None:
+        """
+        Args:
+            folder: a package whose modules register statistics when they are imported.
+            table: where those stand that name no table.
+        """
+        self._folder = folder
+        self._table = table
+        self._found: dict[str, RegisteredStatistic[BlockT]] = {}
+
+    def register(
+        self,
+        name: str,
+        heading: str,
+        *,
+        table: Table | None = None,
+        levels: Collection[MeasurementLevel] = ORDERED,
+        needs: Collection[str] = (),
+        side: Literal["panel", "humans", "both"] = "panel",
+        over_dimensions: bool = False,
+        show_note: bool = False,
+        order: int = LAST,
+    ) -> Callable[[_Function[BlockT]], _Function[BlockT]]:
+        """A decorator for the function that computes a statistic from a block of ratings.
+
+        Args:
+            name: of its rows; lower case, words joined by underscores.
+            heading: of its column in the terminal; a line break parts it.
+            table: where it stands.
+            levels: of measurement that it suits; at others it is not computed.
+            needs: what the ratings must have for it to be computed.
+            side: `correlate` only: whether it is of the panel, of the humans in its place, or
+                of both.
+            over_dimensions: `correlate` only: whether it takes all dimensions together.
+            show_note: whether its notes are printed below the table.
+            order: of rows and columns, smallest first, then by name. This package's are below
+                1000.
+
+        Raises:
+            ValueError: another statistic has the name, or there is no such level or need.
+        """
+
+        for need in needs:
+            check_choice("what a statistic needs", need, Need)
+        for level in levels:
+            check_choice("level", level, MeasurementLevel)
+
+        def joined(function: _Function[BlockT]) -> _Function[BlockT]:
+            known = self._found.get(name)
+            if known is not None:
+                where = known.function.__module__
+                raise ValueError(f"the statistic {name!r} is registered already, by {where}")
+            self._found[name] = RegisteredStatistic(
+                name,
+                heading,
+                function,
+                table or self._table,
+                tuple(levels),
+                tuple(needs),
+                side,
+                over_dimensions,
+                show_note,
+                order,
+            )
+            return function
+
+        return joined
+
+    def __iter__(self) -> Iterator[RegisteredStatistic[BlockT]]:
+        """Every statistic, by its order, then by its name."""
+        _import_modules(self._folder)
+        _import_entry_points()
+        return iter(sorted(self._found.values(), key=lambda one: (one.order, one.name)))
+
+    def rows(self, block: BlockT, group: str, dimension: str) -> list[Row]:
+        """The rows of every statistic that applies to a block.
+
+        A statistic that raises an error is undefined, and its note has the error; the others
+        stand.
+        """
+        rows: list[Row] = []
+        for one in self:
+            if not one.applies(block):
+                continue
+            try:
+                rows += rows_of(
+                    one.name, one.function(block), group, dimension, block.clusters, block.options
+                )
+            except Exception as error:  # another package's statistic must not end the command
+                failed = Result(
+                    Statistic.undefined(Reason.ERROR), note=f"{type(error).__name__}: {error}"
+                )
+                rows += rows_of(one.name, [failed], group, dimension, block.clusters, block.options)
+        return rows
+
+
+@cache
+def _import_modules(folder: str) -> None:
+    for module in iter_modules(import_module(folder).__path__, f"{folder}."):
+        import_module(module.name)
+
+
+@cache
+def _import_entry_points() -> None:
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            point.load()
+        except Exception as error:  # the statistics of other packages are still there
+            warn(
+                f"the statistics of {point.value} (entry point {point.name!r}) cannot be loaded: "
+                f"{type(error).__name__}: {error}",
+                stacklevel=2,
+            )

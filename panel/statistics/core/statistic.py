@@ -1,0 +1,69 @@
+"""A statistic's value, or the named reason why it has none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isnan, nan
+
+
+class Reason(StrEnum):
+    """Why a statistic is undefined. Undefined is undefined: never 0, 1 or a warning."""
+
+    FEW_RATERS = "fewer than two raters"
+    FEW_ITEMS = "fewer than two items"
+    FEW_PROMPTS = "no prompt has a defined value"
+    FEW_CLUSTERS = "fewer than two clusters to resample"
+    FEW_SOURCES = "fewer than two sources"
+    NO_RATINGS = "no ratings"
+    NO_SHARED_ITEMS = "no shared items"
+    NO_COMPLETE_RATERS = "fewer than two raters rated every item"
+    NO_PAIRS = "no pair of raters shares enough items"
+    NO_COMPARISONS = "no pair of items that the reference tells apart"
+    ONE_VALUE = "one-value domain"
+    CONSTANT_RATER = "constant rater"
+    NO_ERROR_TERM = "too few ratings to tell items, raters and error apart"
+    NO_VARIANCE = "no variance"
+    NOT_POSITIVE = "the variances do not add up to a positive total"
+    ALL_RESAMPLES_UNDEFINED = "every resample is undefined"
+    RESAMPLES_CONSTANT = "every resample gave the same value"
+    OUTSIDE_RESAMPLES = "the estimate lies outside its resamples"
+    NOT_REACHED = "no subset reaches the threshold"
+    ONE_LEVEL = "one level only"
+    SPARSE = "a judge rated fewer than half of the items"
+    NO_LENGTHS = "the lengths of the responses are not known"
+    NO_BOTH_ORDERS = "no comparison in both orders"
+    NO_OWN_FAMILY = "no response is known to be by the judges' own family"
+    NO_OTHER_AUTHORS = "no response is known to be by another family"
+    NO_OTHER_JUDGES = "no judge is known to be of another family"
+    NOT_DELIBERATED = "no response was deliberated"
+    NO_MOVES = "no moves"
+    NO_DIRECTION = "no move with peers on one side of it"
+    NO_DIFFERENCE = "no move where the two had differed"
+    OTHER_SCALE = "not on the same scale"
+    FEW_TO_TELL = "too few prompts were deliberated"
+    ERROR = "its computation failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One statistic over one set of ratings.
+
+    `value` is NaN exactly when `reason` says why. `n_items` and `n_raters` count what
+    entered the value, not what was handed in.
+    """
+
+    value: float
+    n_items: int
+    n_raters: int
+    p_value: float = nan
+    reason: Reason | None = None
+
+    def __post_init__(self) -> None:
+        if isnan(self.value) != (self.reason is not None):
+            raise ValueError("an estimate has either a value or a reason for having none")
+
+    @classmethod
+    def undefined(cls, reason: Reason, *, n_items: int = 0, n_raters: int = 0) -> Statistic:
+        """The estimate that has no value, and why."""
+        return cls(nan, n_items, n_raters, reason=reason)

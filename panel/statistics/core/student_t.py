@@ -1,0 +1,113 @@
+"""The mean of few values against a bound: Student's interval, its tests, and how many would do.
+
+Sources: Student's t over the means of few groups, valid however their spreads differ, is
+Ibragimov and Müller (2010), "t-statistic based correlation and heterogeneity robust inference",
+section 2. Rounding to steps of h adds h²/12 to a variance: Sheppard (1898). The power of a t test
+is that of the noncentral t distribution: Owen (1965), "The power of Student's t-test".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from panel.statistics.core.arrays import as_scores
+
+MOST = 10_000
+"""Above so many values `values_needed` says nothing."""
+POWER = 0.8
+"""How often `values_needed` values are enough."""
+_NONE = 1e-9
+_NORMAL_FROM = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOfFew:
+    """The mean of n values and their standard deviation (n − 1), both in the values' unit.
+
+    >>> few = MeanOfFew.of([1.0, 2.0, 3.0])
+    >>> few.mean, few.sd, round(few.p_value(0.0), 3)
+    (2.0, 1.0, 0.074)
+    """
+
+    mean: float
+    sd: float
+    n: int
+
+    @classmethod
+    def of(cls, values: ArrayLike, *, least_sd: float = 0.0) -> MeanOfFew:
+        """Of `(n,)` values, NaN left out, two at least.
+
+        `least_sd` is the standard deviation that rounding alone leaves: values that are equal
+        because they were rounded must not count as known without error.
+
+        Raises:
+            ValueError: fewer than two values, or an infinite one.
+        """
+        there = as_scores(values)
+        there = there[~np.isnan(there)]
+        if len(there) < 2:
+            raise ValueError(f"a spread takes two values, found {len(there)}")
+        sd = max(float(there.std(ddof=1)), least_sd)
+        # A spread that is only the rounding of a sum is none.
+        return cls(float(there.mean()), sd if sd > _NONE else 0.0, len(there))
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return self.sd / math.sqrt(self.n)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Where the mean of all such values lies, but for a share `level` of intervals."""
+        reach = self.error * float(special.stdtrit(self.n - 1, 1 - level / 2))
+        return self.mean - reach, self.mean + reach
+
+    def p_value(self, null: float) -> float:
+        """Two-sided, of the mean being `null`. Below a level exactly where that level's interval
+        leaves `null` out."""
+        away = abs(self.mean - null)
+        if away < _NONE:
+            return 1.0
+        if not self.sd:
+            return 0.0
+        return 2 * float(special.stdtr(self.n - 1, -away / self.error))
+
+
+def values_needed(mean: float, sd: float, bound: float, level: float) -> int | None:
+    """How many values would put `bound` outside of the interval of their mean.
+
+    The smallest n whose interval at `level` leaves out the bound with a probability of `POWER`,
+    if their mean is `mean` and their spread `sd`, as observed. None where it is more than `MOST`.
+
+    >>> values_needed(0.0, 1.0, 0.5, 0.05)
+    34
+    """
+    effect = abs(mean - bound) / sd if sd else math.inf
+    if not effect:
+        return None
+    # As many as if the spread were known; a few more, as it is not.
+    fewest = (special.ndtri(1 - level / 2) + special.ndtri(POWER)) / effect
+    if fewest**2 > MOST:
+        return None
+    n = max(2, math.ceil(fewest**2))
+    while _power(effect, n, level) < POWER:
+        n += 1
+    return n if n <= MOST else None
+
+
+def _power(effect: float, n: int, level: float) -> float:
+    """The probability that a two-sided test finds an effect in its own direction."""
+    if math.isinf(effect):
+        return 1.0
+    shift = effect * math.sqrt(n)
+    if n > _NORMAL_FROM:
+        return float(special.ndtr(shift - special.ndtri(1 - level / 2)))
+    critical = float(special.stdtrit(n - 1, 1 - level / 2))
+    # Far out the noncentral t loses its digits, and nothing is in doubt there.
+    if shift - critical > 30:
+        return 1.0
+    return 1 - float(special.nctdtr(n - 1, shift, critical))

@@ -1,0 +1,144 @@
+"""Ratings with their names, and a result as a row."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from math import nan
+
+import numpy as np
+
+from panel.statistics.core.arrays import Array
+from panel.statistics.core.statistic import Reason
+
+ALL = "all"
+"""The group of all raters, and the dimension of a statistic over all dimensions."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
+    """Who gave which score to what, on which dimension.
+
+    Attributes:
+        scores: `(items, raters, dimensions)`, NaN where there is no rating.
+        items, raters, dimensions: their names, each only once.
+        groups: one a rater: human, expert, a model.
+        prompts, sources: one an item, None where there are none.
+        lower_is_better: whether scores are ranks, 1 the best.
+        personas: who speaks, one a rater, None where raters are no personas.
+        categories: the dimensions whose scores are codes of categories, which say nothing but
+            which category it is.
+    """
+
+    scores: Array
+    items: tuple[str, ...]
+    raters: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    groups: tuple[str, ...]
+    prompts: tuple[str, ...] | None = None
+    sources: tuple[str, ...] | None = None
+    lower_is_better: bool = False
+    personas: tuple[str, ...] | None = None
+    categories: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        shape = (len(self.items), len(self.raters), len(self.dimensions))
+        if self.scores.shape != shape:
+            raise ValueError(f"scores have the shape {self.scores.shape}, their names {shape}")
+        if np.isinf(self.scores).any():
+            raise ValueError("a score is infinite")
+        for kind in ("items", "raters", "dimensions"):
+            names = getattr(self, kind)
+            if len(set(names)) < len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                raise ValueError(f"{twice!r} is twice among the {kind}")
+        lengths = {
+            "groups": shape[1],
+            "personas": shape[1],
+            "prompts": shape[0],
+            "sources": shape[0],
+        }
+        for kind, length in lengths.items():
+            labels = getattr(self, kind)
+            if labels is not None and len(labels) != length:
+                raise ValueError(f"{len(labels)} {kind} for {length}")
+
+    @property
+    def sign(self) -> int:
+        """What the scores are to be multiplied by so that higher is better."""
+        return -1 if self.lower_is_better else 1
+
+    def numeric(self) -> Ratings:
+        """These ratings without the dimensions that are rated by categories."""
+        if not self.categories:
+            return self
+        kept = [d for d, name in enumerate(self.dimensions) if name not in self.categories]
+        return replace(
+            self,
+            scores=self.scores[:, :, kept],
+            dimensions=tuple(self.dimensions[d] for d in kept),
+            categories=frozenset(),
+        )
+
+    def composite(self) -> Ratings:
+        """These ratings on one dimension, `all`: each rater's mean over the dimensions that are
+        numbers, NaN where one of them is missing."""
+        means = self.numeric().scores.mean(axis=2, keepdims=True)
+        return replace(self, scores=means, dimensions=(ALL,), categories=frozenset())
+
+    def raters_by_group(self) -> dict[str, list[int]]:
+        """The columns of each group in order of appearance, and of all where there are several.
+
+        Raises:
+            ValueError: one of several groups is called `all`.
+        """
+        columns: dict[str, list[int]] = defaultdict(list)
+        for column, group in enumerate(self.groups):
+            columns[group].append(column)
+        if len(columns) > 1:
+            if ALL in columns:
+                raise ValueError(
+                    f"one of several groups is called {ALL!r}, the name of all raters together"
+                )
+            columns[ALL] = list(range(len(self.raters)))
+        return dict(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One statistic of one group of raters on one dimension.
+
+    Attributes:
+        statistic: its name.
+        group: whose it is: a group of raters, `all` of them, or in comparisons `humans`.
+        dimension: a dimension, or `all` where it is of no single one.
+        by, by_value: what the row is broken down by, and which one it is: `source` and
+            `GPT-4`, `judge left out` and a judge's name, `number of judges` and `4`. Both are
+            None for what is not broken down.
+        value: NaN exactly when `reason` says why.
+        ci_low, ci_high: the confidence interval, NaN where there is none; `ci_reason` says why
+            one could not be computed.
+        p_value: adjusted by Holm for `n_tests` tests, over what `adjusted_over` names, or as
+            it is where that is None. NaN where nothing was tested.
+        p_raw: the p-value before that.
+        n_items, n_raters: how many entered.
+        note: further facts for people to read. Nothing that a program needs is here alone.
+    """
+
+    statistic: str
+    group: str
+    dimension: str
+    by: str | None = None
+    by_value: str | None = None
+    value: float = nan
+    ci_low: float = nan
+    ci_high: float = nan
+    ci_reason: Reason | None = None
+    p_value: float = nan
+    p_raw: float = nan
+    n_tests: int = 0
+    adjusted_over: str | None = None
+    n_items: int = 0
+    n_raters: int = 0
+    reason: Reason | None = None
+    note: str = ""

@@ -1,0 +1,1 @@
+"""What did deliberation change?"""

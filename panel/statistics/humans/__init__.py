@@ -1,0 +1,1 @@
+"""Does the panel agree with people?"""

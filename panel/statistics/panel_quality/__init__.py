@@ -1,0 +1,1 @@
+"""How reliable is the panel, and which of its judges does it need?"""

@@ -1,0 +1,1 @@
+"""The statistics that `agree`, `correlate` and panel quality show: one file each."""

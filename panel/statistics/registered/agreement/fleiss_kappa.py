@@ -1,0 +1,15 @@
+"""Fleiss' κ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from panel.statistics.agree import AgreementBlock, agreement_statistics
+from panel.statistics.agreement.kappa import fleiss_kappa, resampled_fleiss_kappa
+from panel.statistics.core.registry import ANY_LEVEL
+from panel.statistics.core.results import Result
+
+
+@agreement_statistics.register("fleiss_kappa", "Fleiss κ", levels=ANY_LEVEL, order=180)
+def kappa(block: AgreementBlock) -> Iterator[Result]:
+    yield Result(fleiss_kappa(block.ratings), resampled_fleiss_kappa(block.ratings))

@@ -1,0 +1,21 @@
+"""Krippendorff's α, at the level of measurement of the ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from panel.statistics.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
+from panel.statistics.core.registry import ANY_LEVEL
+from panel.statistics.core.results import Result
+
+
+@agreement_statistics.register(
+    "krippendorff_alpha", "Krippendorff\nα", table=AGREEMENT, levels=ANY_LEVEL, order=10
+)
+def alpha(block: AgreementBlock) -> Iterator[Result]:
+    yield Result(
+        krippendorff_alpha(block.ratings, block.level),
+        resampled_alpha(block.ratings, block.level),
+        block.level,
+    )

@@ -1,0 +1,68 @@
+"""Means over pairs of raters: rank correlations and Cohen's κ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from panel.statistics.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from panel.statistics.agreement.pairwise import (
+    PairStatistic,
+    pairwise,
+    pairwise_by_prompt,
+    resampled_pairwise,
+)
+from panel.statistics.core.registry import ANY_LEVEL
+from panel.statistics.core.results import Result
+
+
+@agreement_statistics.register("mean_tau_b", "mean\nτ_b", table=AGREEMENT, order=30)
+def tau_b(block: AgreementBlock) -> Iterator[Result]:
+    yield _over_pairs(block, "tau_b")
+
+
+@agreement_statistics.register(
+    "mean_tau_b_within_prompts", "mean τ_b,\nwithin prompts", needs=("prompts",), order=120
+)
+def tau_b_within_prompts(block: AgreementBlock) -> Iterator[Result]:
+    yield from _within_prompts(block, "tau_b")
+
+
+@agreement_statistics.register("mean_spearman", "mean\nSpearman ρ", order=130)
+def spearman(block: AgreementBlock) -> Iterator[Result]:
+    yield _over_pairs(block, "spearman")
+
+
+@agreement_statistics.register(
+    "mean_spearman_within_prompts", "mean ρ,\nwithin prompts", needs=("prompts",), order=140
+)
+def spearman_within_prompts(block: AgreementBlock) -> Iterator[Result]:
+    yield from _within_prompts(block, "spearman")
+
+
+@agreement_statistics.register("cohen_kappa_none", "Cohen κ", levels=ANY_LEVEL, order=150)
+def unweighted_kappa(block: AgreementBlock) -> Iterator[Result]:
+    yield _over_pairs(block, "cohen_kappa_none")
+
+
+@agreement_statistics.register("cohen_kappa_linear", "Cohen κ,\nlinear weights", order=160)
+def linear_kappa(block: AgreementBlock) -> Iterator[Result]:
+    yield _over_pairs(block, "cohen_kappa_linear")
+
+
+@agreement_statistics.register("cohen_kappa_quadratic", "Cohen κ,\nquadratic weights", order=170)
+def quadratic_kappa(block: AgreementBlock) -> Iterator[Result]:
+    yield _over_pairs(block, "cohen_kappa_quadratic")
+
+
+def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> Result:
+    found = pairwise(block.ratings, statistic)
+    note = f"{len(found.pairs)} pairs of raters"
+    if found.n_undefined:
+        note += f", {found.n_undefined} with a constant rater left out"
+    return Result(found.mean, resampled_pairwise(block.ratings, statistic), note)
+
+
+def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator[Result]:
+    if block.prompts is not None:
+        inside = pairwise_by_prompt(block.ratings, block.prompts, statistic)
+        yield block.over_prompts(inside)

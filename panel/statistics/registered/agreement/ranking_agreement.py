@@ -1,0 +1,25 @@
+"""How often two raters give the same ranking, and the same first place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from panel.statistics.agree import AgreementBlock, agreement_statistics
+from panel.statistics.agreement.perfect_agreement import RankingAgreement, ranking_agreement
+from panel.statistics.core.results import Result
+
+
+@agreement_statistics.register("full_ranking_agreement", "same\nranking", order=210)
+def same_ranking(block: AgreementBlock) -> Iterator[Result]:
+    yield block.over_prompts(_ranking_agreement(block).full)
+
+
+@agreement_statistics.register("top_ranking_agreement", "same\nfirst place", order=220)
+def same_first_place(block: AgreementBlock) -> Iterator[Result]:
+    yield block.over_prompts(_ranking_agreement(block).top)
+
+
+@lru_cache(maxsize=1)  # both statistics come from one comparison of all pairs of raters
+def _ranking_agreement(block: AgreementBlock) -> RankingAgreement:
+    return ranking_agreement(block.sign * block.ratings, block.prompts)

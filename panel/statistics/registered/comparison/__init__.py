@@ -1,0 +1,1 @@
+"""A panel compared with humans: what `correlate` shows."""

@@ -1,0 +1,56 @@
+"""How far Krippendorff's α of the humans changes as judges join them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from panel.statistics.core.registry import ANY_LEVEL, Table
+from panel.statistics.core.results import Result
+from panel.statistics.core.statistic import Statistic
+from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.added_raters import added_raters
+
+
+@comparison_statistics.register(
+    "alpha_added",
+    "change of α",
+    table=Table("Change of the humans' Krippendorff α as judges are added", columns="by_value"),
+    levels=ANY_LEVEL,
+    needs=("same_scale",),
+    order=610,
+)
+def change_of_alpha(block: ComparisonBlock) -> Iterator[Result]:
+    """The first 1, 2, … judges join, in the panel's order."""
+    options = block.options
+    found = added_raters(
+        block.humans,
+        block.judges,
+        options.level,
+        block.clusters,
+        confidence=options.confidence,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
+    )
+    alone = found.alphas[0]
+    for place, alpha in enumerate(found.alphas[1:]):
+        reason = alone.reason or alpha.reason
+        statistic = (
+            Statistic.undefined(reason, n_items=alpha.n_items, n_raters=alpha.n_raters)
+            if reason
+            else replace(
+                alpha, value=float(found.change[place]), p_value=float(found.p_holm[place])
+            )
+        )
+        yield Result(
+            statistic,
+            note=""
+            if reason
+            else f"α {alone.value:.4g} of the humans, {alpha.value:.4g} with judges",
+            by="judges added",
+            by_value=f"{place + 1}",
+            ci=(float(found.low[place]), float(found.high[place])),
+            p_raw=float(found.p_value[place]),
+            n_tests=len(found.change),
+            adjusted_over="judges added",
+        )

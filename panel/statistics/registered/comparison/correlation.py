@@ -1,0 +1,86 @@
+"""Correlations of the panel's mean with the humans', over all items and within prompts.
+
+Beside each stands what humans achieve: the mean correlation of one with the mean of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from panel.statistics.core.prompts import over_prompts
+from panel.statistics.core.registry import Table
+from panel.statistics.core.results import Result, mean_over_prompts
+from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.ceiling import (
+    human_ceiling,
+    human_ceiling_by_prompt,
+    resampled_human_ceiling,
+)
+from panel.statistics.humans.correlation import (
+    CorrelationKind,
+    resampled_correlation,
+    within_prompts,
+)
+from panel.statistics.resampling.permutation import correlation_test
+
+OVER_ALL_ITEMS = Table(
+    "Correlation with the mean human rating, over all items; humans: each with the others' mean"
+)
+WITHIN_PROMPTS = Table(
+    "Correlation with the mean human rating, within prompts; humans: each with the others' mean"
+)
+
+
+def _register(kind: CorrelationKind, heading: str, order: int) -> None:
+    @comparison_statistics.register(kind, heading, table=OVER_ALL_ITEMS, order=order)
+    def panel(block: ComparisonBlock) -> Iterator[Result]:
+        found = correlation_test(
+            block.panel_mean,
+            block.target,
+            kind,
+            block.prompts,
+            n_permutations=block.options.n_permutations,
+            seed=block.options.seed,
+        )
+        resampled = resampled_correlation(block.panel_mean, block.target, kind)
+        yield Result(block.of_both(found), resampled)
+
+    @comparison_statistics.register(
+        f"human_ceiling_{kind}", heading, table=OVER_ALL_ITEMS, side="humans", order=order
+    )
+    def humans(block: ComparisonBlock) -> Iterator[Result]:
+        found = human_ceiling(block.compared, kind)
+        note = f"{found.n_undefined} constant raters left out" if found.n_undefined else ""
+        yield Result(found.mean, resampled_human_ceiling(block.compared, kind), note)
+
+    @comparison_statistics.register(
+        f"{kind}_within_prompts",
+        heading,
+        table=WITHIN_PROMPTS,
+        needs=("prompts",),
+        order=order + 100,
+    )
+    def panel_within_prompts(block: ComparisonBlock) -> Iterator[Result]:
+        prompts = block.prompts or []
+        found = over_prompts(within_prompts(block.panel_mean, block.target, prompts, kind))
+        result = mean_over_prompts(found, prompts)
+        yield replace(result, statistic=block.of_both(result.statistic))
+
+    @comparison_statistics.register(
+        f"human_ceiling_{kind}_within_prompts",
+        heading,
+        table=WITHIN_PROMPTS,
+        needs=("prompts",),
+        side="humans",
+        order=order + 100,
+    )
+    def humans_within_prompts(block: ComparisonBlock) -> Iterator[Result]:
+        prompts = block.prompts or []
+        yield mean_over_prompts(human_ceiling_by_prompt(block.compared, prompts, kind), prompts)
+
+
+_register("tau_b", "τ_b", 10)
+_register("tau_c", "τ_c", 20)
+_register("spearman", "Spearman ρ", 30)
+_register("pearson", "Pearson r", 40)

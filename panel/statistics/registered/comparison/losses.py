@@ -1,0 +1,83 @@
+"""Losses against the humans' mean, averaged over prompts: smaller is better."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from panel.statistics.core.arrays import Array, row_means
+from panel.statistics.core.prompts import resampled_over_prompts
+from panel.statistics.core.registry import Table
+from panel.statistics.core.results import Result
+from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.losses import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
+
+LOSSES = Table("Losses against the mean human rating, averaged over prompts")
+
+
+@comparison_statistics.register(
+    "pairwise_error",
+    "pairwise\nranking error",
+    table=LOSSES,
+    needs=("prompts",),
+    show_note=True,
+    order=310,
+)
+def ranking_error(block: ComparisonBlock) -> Iterator[Result]:
+    yield _pairwise_error(block, weighted=False)
+
+
+@comparison_statistics.register(
+    "weighted_pairwise_error",
+    "weighted pairwise\nranking error",
+    table=LOSSES,
+    needs=("prompts",),
+    show_note=True,
+    order=320,
+)
+def weighted_ranking_error(block: ComparisonBlock) -> Iterator[Result]:
+    yield _pairwise_error(block, weighted=True)
+
+
+@comparison_statistics.register(
+    "custom_loss",
+    "custom loss",
+    table=LOSSES,
+    needs=("prompts",),
+    over_dimensions=True,
+    show_note=True,
+    order=330,
+)
+def custom(block: ComparisonBlock) -> Iterator[Result]:
+    """Where all its dimensions are there, in [0, 1]."""
+    if block.prompts is None or not set(CUSTOM_DIMENSIONS) <= set(block.by_dimension):
+        return
+    ours, theirs = (
+        [block.by_dimension[name][side] for name in CUSTOM_DIMENSIONS] for side in (0, 1)
+    )
+    if any(((ratings < 0) | (ratings > 1)).any() for ratings in (*ours, *theirs)):
+        return
+    found = custom_loss(_means(theirs), _means(ours), block.prompts)
+    n_raters = sum(int(np.any(~np.isnan(side), axis=(0, 1)).sum()) for side in (ours, theirs))
+    result = _loss(found, block.prompts)
+    yield replace(result, statistic=replace(result.statistic, n_raters=n_raters))
+
+
+def _pairwise_error(block: ComparisonBlock, *, weighted: bool) -> Result:
+    prompts = block.prompts or []
+    found = pairwise_error(block.target, block.panel_mean, prompts, weighted=weighted)
+    result = _loss(found, prompts)
+    return replace(result, statistic=block.of_both(result.statistic))
+
+
+def _means(ratings: list[Array]) -> Array:
+    """The mean rater on each dimension `(items, dimensions)`."""
+    return np.stack([row_means(one) for one in ratings], axis=1)
+
+
+def _loss(found: Loss, prompts: list[Hashable]) -> Result:
+    note = f"smaller is better, {found.baseline:.3g} at random, {found.n_terms} terms"
+    resampled = resampled_over_prompts(found.by_position, prompts)
+    return Result(found.by_position.mean, resampled, note)

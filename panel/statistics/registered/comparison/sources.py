@@ -1,0 +1,120 @@
+"""Each source's mean, win rate and share of first places, as the panel and as humans rate them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from functools import lru_cache
+from math import nan
+
+import numpy as np
+
+from panel.statistics.core.arrays import Array, Resampled, row_means
+from panel.statistics.core.registry import Table
+from panel.statistics.core.results import Result
+from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.preferences import Preferences, preferences, resampled_preferences
+from panel.statistics.humans.sources import source_means
+from panel.statistics.resampling.bootstrap import resampled_mean
+
+BY_SOURCE = Table("By source", columns="group")
+
+
+@comparison_statistics.register(
+    "source_pearson",
+    "Pearson r",
+    table=Table("Correlation of the means by source, the panel's with the humans'"),
+    needs=("sources",),
+    order=540,
+)
+def correlation_over_sources(block: ComparisonBlock) -> Iterator[Result]:
+    found = source_means(block.panel_mean, block.humans, block.sources or [])
+    yield Result(block.of_both(found.pearson), note="items are sources")
+
+
+@comparison_statistics.register(
+    "source_mean", "mean", table=BY_SOURCE, needs=("sources",), side="both", order=510
+)
+def mean(block: ComparisonBlock) -> Iterator[Result]:
+    sign = block.judges_sign if block.side == "panel" else block.humans_sign
+    means = sign * row_means(_ratings(block))
+    for source in _preferences(block).sources:
+        own = _own(block, source, means)
+        rated = own[~np.isnan(own)]
+        value = float(rated.mean()) if len(rated) else nan
+        yield _of_source(block, source, value, resampled_mean(own), "")
+
+
+@comparison_statistics.register(
+    "win_rate", "win rate", table=BY_SOURCE, needs=("sources",), side="both", order=520
+)
+def win_rate(block: ComparisonBlock) -> Iterator[Result]:
+    found, resampled = _preferences(block), _resampled(block)
+    for place, source in enumerate(found.sources):
+        yield _of_source(
+            block,
+            source,
+            float(found.win_rate[place]),
+            resampled[source][0] if resampled else None,
+            f"{found.n_comparisons[place]} comparisons",
+        )
+
+
+@comparison_statistics.register(
+    "first_place",
+    "share of\nfirst places",
+    table=BY_SOURCE,
+    needs=("sources",),
+    side="both",
+    order=530,
+)
+def first_place(block: ComparisonBlock) -> Iterator[Result]:
+    found, resampled = _preferences(block), _resampled(block)
+    for place, source in enumerate(found.sources):
+        yield _of_source(
+            block,
+            source,
+            float(found.first_place[place]),
+            resampled[source][1] if resampled else None,
+            f"{found.n_rankings[place]} rankings",
+        )
+
+
+def _ratings(block: ComparisonBlock) -> Array:
+    """The humans' ratings, or the panel's mean as one rater's `(items, raters)`."""
+    return block.humans if block.side == "humans" else block.panel_mean[:, None]
+
+
+@lru_cache(maxsize=1)  # the same comparisons give wins and first places
+def _preferences(block: ComparisonBlock) -> Preferences:
+    return preferences(_ratings(block), block.sources or [], block.prompts)
+
+
+def _resampled(block: ComparisonBlock) -> dict[Hashable, tuple[Resampled, Resampled]]:
+    if block.prompts is None:
+        return {}
+    return resampled_preferences(_ratings(block), block.sources or [], block.prompts)
+
+
+def _own(block: ComparisonBlock, source: Hashable, values: Array) -> Array:
+    """The values of a source's items, NaN for the others."""
+    mine = np.array([label == source for label in block.sources or ()])
+    return np.where(mine, values, np.nan)
+
+
+def _of_source(
+    block: ComparisonBlock,
+    source: Hashable,
+    value: float,
+    resampled: Resampled | None,
+    note: str,
+) -> Result:
+    ratings = _ratings(block)
+    n_items = int(np.sum(~np.isnan(_own(block, source, row_means(ratings)))))
+    n_raters = int(np.sum(~np.isnan(ratings).all(axis=0)))
+    if np.isnan(value):
+        reason = Reason.NO_RATINGS if n_items == 0 else Reason.FEW_SOURCES
+        found = Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+    else:
+        found = Statistic(value, n_items, n_raters)
+    return Result(found, resampled, note, by="source", by_value=str(source))

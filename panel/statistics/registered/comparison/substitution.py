@@ -1,0 +1,99 @@
+"""Weighted κ of humans with the panel in one human's place, and of the humans themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from panel.statistics.core.arrays import Array
+from panel.statistics.core.registry import Table
+from panel.statistics.core.results import Result
+from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.substitution import (
+    Substitution,
+    resampled_substitution,
+    substitution,
+)
+
+SUBSTITUTION = Table(
+    "Quadratically weighted κ of pairs of humans, one of them replaced by the panel; "
+    "humans: neither replaced"
+)
+WITH_ZEROS = "pairs with a constant\nrater counted as 0"
+WITHOUT = "pairs with a constant\nrater left out"
+
+
+@comparison_statistics.register(
+    "substituted_kappa",
+    WITH_ZEROS,
+    table=SUBSTITUTION,
+    needs=("same_scale",),
+    show_note=True,
+    order=210,
+)
+def panel(block: ComparisonBlock) -> Iterator[Result]:
+    yield _kappa(block, zeros=True)
+
+
+@comparison_statistics.register(
+    "human_kappa",
+    WITH_ZEROS,
+    table=SUBSTITUTION,
+    needs=("same_scale",),
+    side="humans",
+    show_note=True,
+    order=210,
+)
+def humans(block: ComparisonBlock) -> Iterator[Result]:
+    yield _kappa(block, zeros=True)
+
+
+@comparison_statistics.register(
+    "substituted_kappa_without_constant",
+    WITHOUT,
+    table=SUBSTITUTION,
+    needs=("same_scale",),
+    order=220,
+)
+def panel_without_constant(block: ComparisonBlock) -> Iterator[Result]:
+    yield _kappa(block, zeros=False)
+
+
+@comparison_statistics.register(
+    "human_kappa_without_constant",
+    WITHOUT,
+    table=SUBSTITUTION,
+    needs=("same_scale",),
+    side="humans",
+    order=220,
+)
+def humans_without_constant(block: ComparisonBlock) -> Iterator[Result]:
+    yield _kappa(block, zeros=False)
+
+
+def _kappa(block: ComparisonBlock, *, zeros: bool) -> Result:
+    of_panel = block.side == "panel"
+    both = _substitution(block)
+    found = both.panel if of_panel else both.humans
+    note = f"{found.n_pairs} pairs, {found.n_constant} with a constant rater"
+    if found.n_missing:
+        note += f", {found.n_missing} that the panel did not rate"
+    resampled = resampled_substitution(
+        block.humans, _stand_in(block), min_shared=block.options.min_shared, zeros=zeros
+    )[of_panel]
+    statistic = found.with_zeros if zeros else found.without
+    return Result(
+        block.of_both(statistic) if of_panel else statistic,
+        resampled,
+        note,
+    )
+
+
+@lru_cache(maxsize=1)  # κ with and without the zeros come from the same pairs
+def _substitution(block: ComparisonBlock) -> Substitution:
+    return substitution(block.humans, _stand_in(block), min_shared=block.options.min_shared)
+
+
+def _stand_in(block: ComparisonBlock) -> Array:
+    """Whose ratings take a human's place; on the humans' side nobody's are looked at."""
+    return block.panel_mean if block.side == "panel" else block.target

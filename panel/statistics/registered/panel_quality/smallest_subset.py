@@ -1,0 +1,39 @@
+"""The fewest judges whose mean ranks as the full panel's does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from panel.statistics.core.registry import Table
+from panel.statistics.core.results import Result
+from panel.statistics.core.statistic import Reason
+from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quality_statistics
+from panel.statistics.panel_quality.subset import smallest_subset
+
+
+@panel_quality_statistics.register(
+    "smallest_subset",
+    "judges",
+    table=Table(
+        "Smallest subset reproducing the full panel's ranking",
+        columns="none",
+        all_raters_only=True,
+    ),
+    order=40,
+)
+def that_keeps_the_ranking(block: PanelBlock) -> Iterator[Result]:
+    """How many judges, and by `judge` who they are: the place at which each was chosen."""
+    if block.sparse:
+        yield Result(block.undefined(Reason.SPARSE))
+        return
+    found = smallest_subset(block.sign * block.ratings, block.prompts, seed=block.options.seed)
+    if found.reason:
+        yield Result(block.undefined(found.reason))
+        return
+    note = (
+        f"τ_b {found.tau:.3f} with the full panel on held-out items, {found.cost_saved:.0%} of "
+        "the cost saved if judges cost alike"
+    )
+    yield Result(block.counted(float(len(found.judges))), note=note)
+    for place, judge in enumerate(found.judges):
+        yield Result(block.counted(place + 1.0), by="judge", by_value=block.judges[judge])

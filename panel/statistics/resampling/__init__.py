@@ -1,0 +1,1 @@
+"""Bootstrap intervals and permutation tests."""

@@ -1,0 +1,1 @@
+"""The graphs as LangGraph's development server opens them."""

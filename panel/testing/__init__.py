@@ -1,0 +1,80 @@
+"""For the tests of whoever uses or extends persona-panel: models with a script, and checks.
+
+`ScriptedModel` takes the place of a model in a `Panel`, without a key, a network or a cost:
+
+>>> from panel import Panel, Response
+>>> from panel.testing import ScriptedModel
+>>> essay = Response(id="a", prompt="Should rents be capped?", text="Yes: …", system="me")
+>>> model = ScriptedModel('{"quality": 4}')
+>>> run = Panel("disciplinary", model, "debate-speech", elicitation="dimensions").score([essay])
+>>> run.coverage.missing
+{'unparsed': 5}
+
+`serving` starts a local server that speaks OpenAI's chat completions, for tests that want the
+whole way over HTTP, with faults:
+
+>>> from panel import ModelConfig
+>>> from panel.testing import in_turn, ok, serving, status
+>>> with serving(in_turn(status(503), ok())) as server:
+...     model = ModelConfig(model="openai:stub", base_url=server.base_url)
+...     run = Panel("disciplinary", model).score([essay])
+...     len(server.calls), run.coverage.missing
+(6, {})
+
+The `check_` functions are for authors of extensions: each raises an `AssertionError` that says in
+a sentence what an extension does not do as the others do. None needs pytest.
+"""
+
+from panel.testing.conformance import (
+    check_elicitation,
+    check_framings,
+    check_persona_set,
+    check_provider,
+    check_reply_store,
+    check_stopping_rule,
+)
+from panel.testing.model import ScriptedModel
+from panel.testing.server import (
+    MODEL,
+    Answer,
+    Call,
+    Script,
+    ScriptedServer,
+    always,
+    default_text,
+    in_turn,
+    ok,
+    raw,
+    reset,
+    serving,
+    stall,
+    status,
+    truncated,
+)
+from panel.testing.store import MemoryReplyStore
+
+__all__ = [
+    "MODEL",
+    "Answer",
+    "Call",
+    "MemoryReplyStore",
+    "Script",
+    "ScriptedModel",
+    "ScriptedServer",
+    "always",
+    "check_elicitation",
+    "check_framings",
+    "check_persona_set",
+    "check_provider",
+    "check_reply_store",
+    "check_stopping_rule",
+    "default_text",
+    "in_turn",
+    "ok",
+    "raw",
+    "reset",
+    "serving",
+    "stall",
+    "status",
+    "truncated",
+]

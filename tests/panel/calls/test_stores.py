@@ -1,0 +1,95 @@
+"""Stores of replies that another distribution brings along, chosen by $PERSONA_PANEL_CACHE."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from panel import ConfigurationError, Panel, Response
+from panel.calls.budget import NO_CAPS, Budget
+from panel.calls.cache import ENVIRONMENT_VARIABLE, open_reply_store, page_of
+from panel.calls.caller import Caller
+from panel.calls.endpoint import Endpoint
+from panel.calls.rate_limiter import RateLimiter
+from panel.testing import MemoryReplyStore, ScriptedModel, serving
+from rubrics import ModelRequest
+from tests.helpers.command import COMMAND
+from tests.helpers.distributions import installed
+
+STORE = """
+import os, pickle
+from panel.testing import MemoryReplyStore
+
+
+def open_store(location):
+    return Store(location.removeprefix("others://"))
+
+
+class Store(MemoryReplyStore):
+    def __init__(self, path):
+        self.location = self.path = path
+        replies = pickle.load(open(path, "rb")) if os.path.exists(path) else {}
+        self.replies = replies
+        super().__init__(replies)
+
+    def close(self):
+        pickle.dump(self.replies, open(self.path, "wb"))
+"""
+
+
+def test_a_store_of_another_distribution_keeps_a_run_s_replies(tmp_path: Path) -> None:
+    """A second run calls nothing: the store named in the variable had all replies."""
+    installed(tmp_path / "site", "reply_stores", "others = others_store", "others_store", STORE)
+    (tmp_path / "essays.csv").write_text("id,prompt,text,system\na,Why?,Because.,s\n")
+    path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
+    with serving() as server:
+        environment = os.environ | {
+            "PYTHONPATH": path.rstrip(os.pathsep),
+            "OPENAI_BASE_URL": server.base_url,
+            ENVIRONMENT_VARIABLE: f"others://{tmp_path / 'kept'}",
+        }
+        for _ in range(2):
+            done = subprocess.run(
+                [COMMAND, "score", "essays.csv", "--model", "openai:stub"],
+                capture_output=True,
+                text=True,
+                cwd=tmp_path,
+                env=environment,
+                timeout=120,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+        assert len(server.calls) == 10
+    assert (tmp_path / "kept").exists()
+    assert not (tmp_path / "cache").exists()
+
+
+def test_an_unknown_store_is_refused_with_those_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before any call; what is no address is a folder."""
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "nowhere://there")
+    model = ScriptedModel()
+    essay = Response(id="a", prompt="Why?", text="Because.", system="s")
+    with pytest.raises(ConfigurationError, match=r"no store of replies is called 'nowhere'.*disk"):
+        Panel("disciplinary", model).score([essay])
+    assert model.requests == []
+
+
+def test_a_folder_may_be_an_address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """disk:// before a folder is that folder."""
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, f"disk://{tmp_path / 'here'}")
+    store = open_reply_store()
+    assert store.location == str(tmp_path / "here")
+    store.close()
+
+
+async def test_a_caller_is_content_with_any_store() -> None:
+    """Replies kept in memory are served like those on disk."""
+    model = ScriptedModel("4")
+    caller = Caller({"m": Endpoint(model, RateLimiter(1))}, MemoryReplyStore(), Budget(NO_CAPS, {}))
+    request, page = ModelRequest("", ("Rate it.",)), page_of(model.parameters, "essay")
+    replies = [await caller.ask("m", request, page) for _ in range(2)]
+    assert [(reply.text, reply.cached) for reply in replies] == [("4", False), ("4", True)]
+    assert len(model.requests) == 1

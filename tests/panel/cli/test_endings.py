@@ -1,0 +1,386 @@
+"""How a command ends where its surroundings do: streams that take nothing more, signals."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from panel.testing import Answer, ScriptedServer, ok, serving
+from tests.helpers.command import COMMAND
+
+FULL = Path("/dev/full")
+DIMENSIONS = (
+    "conceptual_clarity", "evidential_grounding", "contextual_relevance", "pluralistic_engagement",
+    "argumentative_soundness",
+)  # fmt: skip
+N = 12
+SYSTEMS = ("čapek", "Größe")
+
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")
+needs_signals = pytest.mark.skipif(
+    not hasattr(signal, "SIGHUP"), reason="this system has no such signals"
+)
+
+
+def answer(number: int, payload: Mapping[str, Any]) -> Answer:
+    """Ratings, or critical questions where they are asked for."""
+    text = json.dumps(payload["messages"], ensure_ascii=False)
+    if '"questions"' in text or "critical question" in text.lower():
+        asked = [f"Is it so, naïvely? {number}", f"Why “so”? {number}", f"Since when … {number}?"]
+        return ok(json.dumps({"questions": asked, "critical_questions": asked}))
+    return ok(json.dumps(dict.fromkeys(DIMENSIONS, 3 + number % 5) | {"abstained": False}))
+
+
+def lines(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+class Desk:
+    """A folder with the inputs of every command, a panel of five judges, and a cache."""
+
+    def __init__(self, folder: Path, server: ScriptedServer) -> None:
+        self.folder, self.server = folder, server
+        prompts = [f"Größe {i // 2}?" for i in range(N)]
+        rows = [
+            {"prompt_id": f"p{i // 2}", "id": f"r{i}", "prompt": prompts[i], "response": f"ä {i}",
+             "system": SYSTEMS[i % 2]}
+            for i in range(N)
+        ]  # fmt: skip
+        (folder / "batch.jsonl").write_text(lines(rows), "utf-8")
+        framed = [
+            {"prompt_id": row["prompt_id"], "prompt": row["prompt"], "system": "čapek",
+             "condition": ("baseline", "emotion_agree")[i % 2], "response": row["response"]}
+            for i, row in enumerate(rows)
+        ]  # fmt: skip
+        (folder / "framed.jsonl").write_text(lines(framed), "utf-8")
+        said = [{"id": f"i{i}", "intervention": f"Çe qui est dit {i}."} for i in range(N)]
+        (folder / "said.jsonl").write_text(lines(said), "utf-8")
+        references = [
+            {"prompt_id": f"p{i // 2}", "id": f"q{i}", "prompt": prompts[i], "response": f"ä {i}?",
+             "system": "people", "label": ("useful", "invalid")[i % 2]}
+            for i in range(N)
+        ]  # fmt: skip
+        (folder / "references.jsonl").write_text(lines(references), "utf-8")
+        with (folder / "human.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["item", "rater", "score", "prompt", "source"])
+            for rater in ("Zoë", "Ålund", "Çelik"):
+                for i, row in enumerate(rows):
+                    score = (i + len(rater)) % 5
+                    writer.writerow(
+                        [f"{row['prompt_id']}/r{i}", rater, score, row["prompt_id"], row["system"]]
+                    )
+        (folder / "panel.yaml").write_text(
+            "personas: disciplinary\nmodels:\n"
+            f"  - {{model: 'openai:stub', base_url: '{server.base_url}', concurrency: 4}}\n"
+        )
+        self.env = os.environ | {
+            "PERSONA_PANEL_CACHE": str(folder / "cache"),
+            "OPENAI_BASE_URL": server.base_url,
+            "COLUMNS": "160",
+        }
+
+    def command(self, *arguments: str) -> list[str]:
+        return [COMMAND, *arguments]
+
+    def run(
+        self, *arguments: str, redirected: str = "", **env: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        """The command as a shell starts it with these redirections."""
+        return subprocess.run(
+            ["bash", "-c", f'"$@" {redirected}', "bash", *self.command(*arguments)],
+            cwd=self.folder, env=self.env | env, capture_output=True, timeout=120, check=False,
+        )  # fmt: skip
+
+    def summary(self, out: str = "run") -> dict[str, Any]:
+        summary: dict[str, Any] = json.loads((self.folder / out / "summary.json").read_bytes())
+        return summary
+
+    def verdicts(self, out: str = "run") -> list[dict[str, str]]:
+        with (self.folder / out / "verdicts.csv").open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+
+PANEL = ("--panel", "panel.yaml", "--out", "run")
+RUNS = {
+    "score": ("score", "batch.jsonl", *PANEL),
+    "sweep": ("sweep", "--responses", "framed.jsonl", *PANEL),
+    "audit": ("audit", "injection", "batch.jsonl", "--limit", "6", "--family", "threat", *PANEL),
+}
+QUESTIONS = ("questions", "said.jsonl", "--model", "openai:stub")
+EVERY_RUN = pytest.mark.parametrize("run", RUNS.values(), ids=list(RUNS))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with serving(answer) as server:
+        yield Desk(tmp_path, server)
+
+
+# Characters
+
+
+def test_an_encoding_that_lacks_characters_ends_no_command(desk: Desk) -> None:
+    """Every command does what it does in UTF-8, with a question mark for what cannot be written,
+    and no traceback."""
+    for arguments, statuses in {
+        RUNS["score"]: (0,),
+        (*RUNS["score"], "--dry-run"): (0,),
+        (*RUNS["sweep"][:-1], "sweep"): (0,),
+        (*RUNS["audit"][:-1], "audit"): (0, 1),
+        ("correlate", "run", "--human", "human.csv"): (0,),
+        ("agree", "human.csv"): (0,),
+        ("audit", "bias", "run"): (0,),
+        ("match", "batch.jsonl", "references.jsonl", "--by", "chrf"): (0,),
+        ("personas", "perspectives"): (0,),
+        ("rubrics", "argument-quality"): (0,),
+        ("framings", "scrub"): (0,),
+        ("models",): (0,),
+        ("score", "--help"): (0,),
+        ("score", "Größe☃.jsonl"): (2,),
+    }.items():
+        done = desk.run(*arguments, PYTHONIOENCODING="ascii")
+        assert done.returncode in statuses, (arguments, done.stderr.decode())
+        assert b"Traceback" not in done.stderr, arguments
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_what_is_for_programs_is_utf_8(desk: Desk, encoding: str) -> None:
+    """JSON and JSONL on standard output are UTF-8 and whole, where tables are in the encoding that
+    a terminal has."""
+    tables = desk.run(*RUNS["score"], PYTHONIOENCODING=encoding)
+    assert tables.returncode == 0
+    tables.stdout.decode(encoding)
+    summary = desk.run(*RUNS["score"], "--json", PYTHONIOENCODING=encoding)
+    assert json.loads(summary.stdout) == desk.summary()
+    assert {entry["system"] for entry in desk.summary()["ranking"]} == set(SYSTEMS)
+    asked = desk.run(*QUESTIONS, PYTHONIOENCODING=encoding)
+    assert "“so”" in asked.stdout.decode("utf-8")
+    rows = desk.run("agree", "run", "--json", PYTHONIOENCODING=encoding)
+    assert json.loads(rows.stdout)
+
+
+# Streams that take nothing more
+
+
+@needs_full
+@pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-", "2> >(:)"])
+@EVERY_RUN
+def test_a_lost_standard_error_costs_nothing(
+    desk: Desk, run: Sequence[str], redirected: str
+) -> None:
+    """With a full, a closed and a broken standard error a run is written whole, its tables are
+    printed, and its exit status is its own."""
+    done = desk.run(*run, redirected=redirected)
+    assert done.returncode in (0, 1) if "audit" in run else done.returncode == 0
+    assert b"The run is in run" in done.stdout
+    coverage = desk.summary()["coverage"]
+    assert coverage["scored"] == coverage["expected"] > 0
+    assert len(desk.verdicts()) == coverage["expected"] / 5
+
+
+@needs_full
+@pytest.mark.parametrize(
+    ("redirected", "status"), [(">/dev/full", 3), (">&-", 0), ("> >(:)", 0), ("| head -1", 0)]
+)
+def test_a_lost_standard_output_costs_no_file(desk: Desk, redirected: str, status: int) -> None:
+    """A run is written whole; a full standard output is told, by exit status 3 as well, and one
+    that nobody reads is not missed."""
+    whole = f"{redirected}; exit ${{PIPESTATUS[0]}}" if "|" in redirected else redirected
+    done = desk.run(*RUNS["score"], redirected=whole)
+    assert done.returncode == status, done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    told = b"Standard output could not be written: No space left on device." in done.stderr
+    assert told == (status == 3)
+    assert desk.summary()["coverage"]["scored"] == 5 * N
+    assert len(desk.verdicts()) == N
+
+
+@needs_full
+def test_all_streams_lost(desk: Desk) -> None:
+    """Without any stream that works a run is written all the same; a run that lacks judgments
+    ends with 1, whatever else could not be said."""
+    done = desk.run(*RUNS["score"], redirected="<&- >&- 2>&-")
+    assert done.returncode == 0
+    assert len(desk.verdicts()) == N
+    capped = desk.run(
+        *RUNS["score"][:-1], "capped", "--max-calls", "1", redirected=">/dev/full 2>/dev/full",
+        PERSONA_PANEL_CACHE=str(desk.folder / "another"),
+    )  # fmt: skip
+    assert capped.returncode == 1
+    assert desk.summary("capped")["coverage"]["scored"] == 1
+
+
+def test_a_closed_standard_input_is_bad_input(desk: Desk) -> None:
+    """`score - <&-` says what is missing and what to give instead, and exits 2."""
+    done = desk.run("score", "-", *PANEL, redirected="<&-")
+    assert done.returncode == 2
+    assert b"a standard input that is closed" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert not desk.server.calls
+
+
+def test_a_stream_that_cannot_be_read_is_bad_input(desk: Desk) -> None:
+    """Standard input that is open for writing only is told, and exits 2."""
+    done = desk.run("score", "-", *PANEL, redirected="0>out")
+    assert done.returncode == 2
+    assert b"cannot be read" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+# Signals
+
+
+SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"]
+
+
+@contextmanager
+def opened(
+    command: Sequence[str], desk: Desk, **settings: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is gone at the end of the block."""
+    # A shell's background job ignores Ctrl-C, and so would what it starts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(
+        command, cwd=desk.folder, env=desk.env, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+        **settings,
+    )  # fmt: skip
+    signal.signal(signal.SIGINT, before)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def started(
+    desk: Desk, run: Sequence[str], prepare: str = "", **settings: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The command in a process of its own, once it has made some calls."""
+    command = desk.command(*run)
+    if prepare:
+        command = ["bash", "-c", f'{prepare}; exec "$@"', "bash", *command]
+    with opened(command, desk, **settings) as process:
+        while len(desk.server.calls) < 8 and process.poll() is None:
+            time.sleep(0.01)
+        yield process
+
+
+@pytest.fixture
+def slow_desk(tmp_path: Path) -> Iterator[Desk]:
+    with serving(answer, latency_s=0.1) as server:
+        yield Desk(tmp_path, server)
+
+
+@needs_signals
+@pytest.mark.parametrize("name", SIGNALS)
+@EVERY_RUN
+def test_a_signal_ends_a_run_with_its_files(slow_desk: Desk, run: Sequence[str], name: str) -> None:
+    """Stopped by Ctrl-C, SIGTERM or SIGHUP, a run writes summary and verdicts of what is done,
+    says how to go on, and exits with 128 and the signal's number; the same command goes on."""
+    with started(slow_desk, run) as process:
+        process.send_signal(getattr(signal, name))
+        _, told = process.communicate(timeout=20)
+        assert process.returncode == 128 + getattr(signal, name), told.decode()
+        assert b"The same command continues the run" in told
+        assert (b"Interrupted" if name == "SIGINT" else f"Ended by {name}".encode()) in told
+        coverage = slow_desk.summary()["coverage"]
+        judged = (slow_desk.folder / "run" / "judgments.jsonl").read_text("utf-8").splitlines()
+        assert 0 < coverage["scored"] == len(judged) < coverage["expected"] or "sweep" in run
+        assert (slow_desk.folder / "run" / "verdicts.csv").exists()
+        made = len(slow_desk.server.calls)
+        again = slow_desk.run(*run)
+        assert again.returncode in (0, 1) if "audit" in run else again.returncode == 0
+        expected = slow_desk.summary()["coverage"]["expected"]
+        assert slow_desk.summary()["coverage"]["scored"] == expected
+        # Those in flight, four at most, are asked again.
+        assert made < len(slow_desk.server.calls) <= expected + 4
+
+
+@needs_signals
+def test_a_background_job_heeds_sigterm(slow_desk: Desk) -> None:
+    """A process that was started to ignore Ctrl-C and SIGHUP goes on ignoring them, and SIGTERM
+    ends it with its files."""
+    with started(slow_desk, RUNS["score"], prepare="trap '' INT HUP") as process:
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGHUP)
+        seen = len(slow_desk.server.calls)
+        while len(slow_desk.server.calls) < seen + 8 and process.poll() is None:
+            time.sleep(0.01)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=20)
+        assert process.returncode == 143, told.decode()
+        assert 0 < slow_desk.summary()["coverage"]["scored"] < 5 * N
+
+
+@needs_signals
+def test_a_signal_to_process_and_group_is_one(slow_desk: Desk) -> None:
+    """`timeout` sends its signal twice at once: the run's files are written all the same."""
+    with started(slow_desk, RUNS["score"], start_new_session=True) as process:
+        process.send_signal(signal.SIGTERM)
+        os.killpg(process.pid, signal.SIGTERM)
+        # Another number: of two that are alike the system may drop one.
+        process.send_signal(signal.SIGHUP)
+        _, told = process.communicate(timeout=20)
+        assert process.returncode in (129, 143), told.decode()
+        assert 0 < slow_desk.summary()["coverage"]["scored"] < 5 * N
+
+
+@needs_signals
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_second_signal_ends_at_once(slow_desk: Desk, name: str) -> None:
+    """A run whose ending does not come to its end (a file that cannot be opened, here) is ended
+    by the next signal."""
+    with started(slow_desk, RUNS["score"]) as process:
+        # Where the verdicts are written first: nobody reads it, so that opening it waits.
+        os.mkfifo(slow_desk.folder / "run" / f".verdicts.csv.{process.pid}")
+        process.send_signal(signal.SIGTERM)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=1.5)
+        process.send_signal(getattr(signal, name))
+        process.communicate(timeout=5)
+        assert process.returncode == 128 + getattr(signal, name)
+
+
+@needs_signals
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_signal_ends_questions(slow_desk: Desk, name: str) -> None:
+    """Questions that came are kept in the cache, no half of a file is left, and the same command
+    asks for the rest."""
+    with started(slow_desk, (*QUESTIONS, "--out", "asked.jsonl")) as process:
+        process.send_signal(getattr(signal, name))
+        _, told = process.communicate(timeout=20)
+        assert process.returncode == 128 + getattr(signal, name), told.decode()
+        assert b"the same command continues the run" in told
+        assert not (slow_desk.folder / "asked.jsonl").exists()
+        assert slow_desk.run(*QUESTIONS, "--out", "asked.jsonl").returncode == 0
+        asked = (slow_desk.folder / "asked.jsonl").read_text("utf-8").splitlines()
+        assert len(asked) == 3 * N
+
+
+@needs_signals
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_signal_before_the_run(desk: Desk, name: str) -> None:
+    """While inputs are still being read no model was called, and that is said."""
+    with opened(desk.command("score", "-", *PANEL), desk, stdin=subprocess.PIPE) as process:
+        # Reading has begun once more lines than a pipe holds are gone.
+        assert process.stdin is not None
+        process.stdin.write((desk.folder / "batch.jsonl").read_bytes() + b"\n" * 300_000)
+        process.stdin.flush()
+        process.send_signal(getattr(signal, name))
+        told = process.communicate(timeout=20)[1]
+        assert process.returncode == 128 + getattr(signal, name), told.decode()
+        assert b"no model was called" in told
+        assert not desk.server.calls

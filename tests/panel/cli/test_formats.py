@@ -1,0 +1,86 @@
+"""The format of a printed result: by name, of ours or of another distribution."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from panel.testing import serving
+
+Command = Callable[..., CompletedProcess[str]]
+
+PANEL = ("--personas", "disciplinary", "--model", "openai:stub", "--rubric", "debate-speech")
+
+
+@pytest.fixture
+def batch(tmp_path: Path) -> Path:
+    rows = [
+        {"id": f"r{n}", "prompt": "Why?", "response": f"Because {n}.", "system": "alder"}
+        for n in range(2)
+    ]
+    path = tmp_path / "batch.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+@pytest.fixture
+def others(tmp_path: Path) -> str:
+    """A folder with another distribution, which brings the format `count`; on the import path."""
+    folder = tmp_path / "others"
+    info = folder / "others-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[persona_panel.renderers]\ncount = others_count\n")
+    (folder / "others_count.py").write_text(
+        "def render_run(run, labels, to):\n"
+        "    print(f'{len(run.items)} responses, {len(labels)} labels', file=to)\n"
+        "def render_cost_estimates(estimates, to):\n"
+        "    print(f'{len(estimates)} models', file=to)\n"
+    )
+    return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def test_the_format_of_another_distribution_prints_results(
+    command: Command, batch: Path, others: str
+) -> None:
+    """One that is installed is offered by name, and prints an estimate and a run."""
+    with serving() as server:
+        surroundings = {"OPENAI_BASE_URL": server.base_url, "PYTHONPATH": others}
+        arguments = ("score", batch, *PANEL, "--format", "count")
+        foreseen = command(*arguments, "--dry-run", **surroundings)
+        done = command(*arguments, **surroundings)
+    assert (foreseen.returncode, foreseen.stdout) == (0, "1 models\n")
+    assert (done.returncode, done.stdout) == (0, "2 responses, 1 labels\n")
+
+
+def test_json_is_a_format(command: Command, batch: Path, tmp_path: Path) -> None:
+    """`--json` and `--format json` print what summary.json holds, and no table."""
+    with serving() as server:
+        arguments = ("score", batch, *PANEL, "--out", "run")
+        for option in (["--json"], ["--format", "json"]):
+            done = command(*arguments, *option, OPENAI_BASE_URL=server.base_url)
+            assert done.returncode == 0
+            assert done.stdout == (tmp_path / "run" / "summary.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--format", "papyrus"], "'papyrus' is not one of 'json', 'terminal'"),
+        (["--json", "--format", "terminal"], "--json and --format terminal exclude each other"),
+    ],
+)
+def test_an_unknown_or_contradicted_format_is_refused(
+    command: Command, batch: Path, options: list[str], says: str
+) -> None:
+    """A format that is not there, and two at once, end with exit status 2 before any call."""
+    with serving() as server:
+        done = command("score", batch, *PANEL, *options, OPENAI_BASE_URL=server.base_url)
+        assert not server.calls
+    assert done.returncode == 2
+    assert says in " ".join(done.stderr.split())

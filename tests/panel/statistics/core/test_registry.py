@@ -1,0 +1,246 @@
+"""What a new statistic needs to be shown, and what a wrong one does to the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import replace
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from panel.statistics import (
+    AgreementBlock,
+    AnalysisOptions,
+    PanelBlock,
+    Reason,
+    Result,
+    Statistic,
+    Table,
+    agree,
+    agreement_statistics,
+    comparison_statistics,
+    correlate,
+    panel_quality,
+    panel_quality_statistics,
+)
+from panel.statistics.core.registry import Registry
+from tests.helpers.rating_tables import HUMANS, PANEL, QUICK
+
+SPAN = '''
+"""The widest difference between two raters' ratings of an item."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from panel.statistics import (
+    AgreementBlock, ComparisonBlock, PanelBlock, Result, Statistic, agreement_statistics,
+    comparison_statistics, panel_quality_statistics,
+)
+
+
+@agreement_statistics.register("widest_difference", "widest\\ndifference")
+def widest(block: AgreementBlock) -> Iterator[Result]:
+    yield Result(Statistic(float(np.nanmax(np.ptp(block.ratings, axis=1))), *block.ratings.shape))
+
+
+@agreement_statistics.register("raters_mean", "rater's mean")
+def of_raters(block: AgreementBlock) -> Iterator[Result]:
+    for place, ratings in enumerate(block.ratings.T):
+        mean = Statistic(float(np.nanmean(ratings)), len(ratings), 1)
+        yield Result(mean, by="rater", by_value=f"number {place}")
+
+
+@comparison_statistics.register("mean_difference", "mean\\ndifference", side="both")
+def difference(block: ComparisonBlock) -> Iterator[Result]:
+    mean = block.panel_mean if block.side == "panel" else block.target
+    yield Result(Statistic(float(np.nanmean(mean - block.target)), len(mean), 2))
+
+
+@panel_quality_statistics.register("highest_score", "highest\\nscore")
+def highest(block: PanelBlock) -> Iterator[Result]:
+    yield Result(block.counted(float(np.nanmax(block.ratings))))
+'''
+RUN = "from panel._launch import main; main()"
+
+
+def run(tmp_path: Path, code: str, *arguments: str, **env: str) -> str:
+    """What the command prints in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=tmp_path,
+        env=os.environ | {"COLUMNS": "200"} | env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def installed(tmp_path: Path, module: str, source: str) -> Mapping[str, str]:
+    """A package with one module that is an entry point, as an installer would leave it."""
+    site = tmp_path / "site"
+    (site / f"{module}-1.0.dist-info").mkdir(parents=True)
+    (site / f"{module}.py").write_text(source)
+    info = site / f"{module}-1.0.dist-info"
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[persona_panel.statistics]\n{module} = {module}\n")
+    return {"PYTHONPATH": f"{site}:{Path(__file__).parents[4]}"}
+
+
+@pytest.fixture
+def ratings(tmp_path: Path) -> Path:
+    """Two files of ratings of the same items, without gaps."""
+    for name, seed in (("in.csv", 2), ("human.csv", 3)):
+        scores = np.random.default_rng(seed).integers(1, 6, size=(12, 3)).tolist()
+        lines = [
+            f"i{item},r{rater},{score},p{item // 4}"
+            for item, row in enumerate(scores)
+            for rater, score in enumerate(row)
+        ]
+        (tmp_path / name).write_text("\n".join(["item,rater,score,prompt", *lines]) + "\n")
+    return tmp_path
+
+
+def test_a_statistic_is_one_file_in_a_folder(ratings: Path) -> None:
+    """A file put beside the others is all that it takes to be among the rows and in the tables."""
+    folder = ratings / "more"
+    folder.mkdir()
+    (folder / "widest.py").write_text(SPAN)
+    package = "panel.statistics.registered.agreement"
+    code = f"import {package} as folder; folder.__path__.append('more'); {RUN}"
+    rows = json.loads(run(ratings, code, "agree", "in.csv", "--json"))
+    (row,) = (row for row in rows if row["statistic"] == "widest_difference")
+    assert row["value"] >= 1
+    table = run(ratings, code, "agree", "in.csv")
+    assert "widest" in table
+    assert "number 2" in table
+
+
+def test_a_statistic_of_another_package(ratings: Path) -> None:
+    """A package that names its module as an entry point adds to every command, and to each of
+    its tables; ours come first."""
+    env = installed(ratings, "wide", SPAN)
+    printed = run(ratings, RUN, "agree", "in.csv", "--json", **env)
+    rows = json.loads(printed)
+    names = list(dict.fromkeys(row["statistic"] for row in rows))
+    assert names.index("widest_difference") > names.index("top_ranking_agreement")
+    assert names[-1] == "highest_score"
+    by_rater = [row["by_value"] for row in rows if row["statistic"] == "raters_mean"]
+    assert by_rater == ["number 0", "number 1", "number 2"]
+    table = run(ratings, RUN, "agree", "in.csv", **env)
+    for heading in ("widest", "rater's mean", "Further figures of panel quality", "highest"):
+        assert heading in table
+    compared = run(ratings, RUN, "correlate", "in.csv", "--human", "human.csv", **env)
+    assert "Further comparisons with the humans" in compared
+    rows = json.loads(
+        run(ratings, RUN, "correlate", "in.csv", "--human", "human.csv", "--json", **env)
+    )
+    groups = [row["group"] for row in rows if row["statistic"] == "mean_difference"]
+    assert groups == ["humans", "all"]
+
+
+def test_a_package_that_cannot_be_loaded(ratings: Path) -> None:
+    """Another package's fault is said, with its name, and the statistics of this one stand."""
+    env = installed(ratings, "broken", "import no_such_module\n")
+    printed = run(ratings, RUN, "agree", "in.csv", **env)
+    assert "broken" in printed
+    assert "No module named 'no_such_module'" in printed
+    assert "Krippendorff" in printed
+
+
+def test_a_statistic_that_fails_does_so_alone() -> None:
+    """It is undefined, with its error in the note; what comes after it stands."""
+    registry: Registry[AgreementBlock] = Registry("panel.statistics.registered", Table("Some"))
+
+    @registry.register("faulty", "faulty", order=1)
+    def divides_by_zero(block: AgreementBlock) -> Iterator[Result]:
+        yield Result(Statistic(1.0, 1, 1))
+        yield Result(Statistic(1 / (block.sign - 1), 1, 1), by="half", by_value="second")
+
+    @registry.register("faulty_interval", "faulty", order=2)
+    def cannot_be_resampled(block: AgreementBlock) -> Iterator[Result]:
+        yield Result(Statistic(1.0, 1, 1), lambda weights: weights[:, 99])
+
+    @registry.register("sound", "sound", order=3)
+    def sound(block: AgreementBlock) -> Iterator[Result]:
+        yield Result(Statistic(2.0, 3, 4))
+
+    block = AgreementBlock(np.ones((3, 2)), 1, None, [0, 1, 2], "ordinal", QUICK)
+    first, second, last = registry.rows(block, "all", "all")
+    assert isnan(first.value)
+    assert (first.reason, first.note) == (Reason.ERROR, "ZeroDivisionError: division by zero")
+    assert second.reason is Reason.ERROR
+    assert "IndexError" in second.note
+    assert (last.statistic, last.value, last.n_items, last.n_raters) == ("sound", 2.0, 3, 4)
+
+
+@pytest.mark.parametrize("prompts", [None, ["p", "p", "q"]])
+def test_what_a_statistic_needs(prompts: list[Hashable] | None) -> None:
+    """A statistic that needs prompts is computed where there are prompts, and nowhere else."""
+    registry: Registry[PanelBlock] = Registry("panel.statistics.registered", Table("Some"))
+
+    @registry.register("of_prompts", "of prompts", needs=("prompts",))
+    def of_prompts(block: PanelBlock) -> Iterator[Result]:
+        yield Result(block.counted(float(len(set(block.prompts or ())))))
+
+    block = PanelBlock(np.ones((3, 2)), 1, ("a", "b"), {}, prompts, [0, 1, 2], QUICK)
+    assert [row.value for row in registry.rows(block, "all", "all")] == ([2.0] if prompts else [])
+
+
+def test_what_cannot_be_registered() -> None:
+    """A name that is taken, a level or a need that there is not are refused, each named."""
+    with pytest.raises(ValueError, match="'icc2' is registered already, by "):
+        _ = [*agreement_statistics]
+        agreement_statistics.register("icc2", "again")(lambda block: [])
+    with pytest.raises(ValueError, match="prompts, sources, same_scale, found 'prompt'"):
+        agreement_statistics.register("new", "new", needs=("prompt",))
+    with pytest.raises(ValueError, match="found 'metric'"):
+        agreement_statistics.register("new", "new", levels=("metric",))  # type: ignore[arg-type]
+
+
+def test_at_the_nominal_level_only_what_suits_it() -> None:
+    """Ratings that are categories have no means, ranks or distances, in any of the results."""
+    nominal = replace(QUICK, level="nominal")
+    assert {row.statistic for row in agree(HUMANS, nominal)} == {
+        "krippendorff_alpha", "cohen_kappa_none", "fleiss_kappa", "perfect_agreement",
+    }  # fmt: skip
+    assert {row.statistic for row in panel_quality(HUMANS, nominal)} == {"alpha_without"}
+    assert {row.statistic for row in correlate(PANEL, HUMANS, nominal)} == {"alpha_added"}
+
+
+def test_every_statistic_can_be_shown() -> None:
+    """Names are once in a registry, headings have words, and orders leave room for others."""
+    for registry in (agreement_statistics, comparison_statistics, panel_quality_statistics):
+        found = [*registry]
+        assert found
+        assert [one.order for one in found] == sorted(one.order for one in found)
+        for one in found:
+            assert one.heading.strip()
+            assert isinstance(one.table, Table)
+            assert one.order < 1000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"level": "metric"}, "level is one of nominal, ordinal, interval, ratio, found 'metric'"),
+        ({"target": "mean"}, "target is one of score, rank, found 'mean'"),
+        ({"method": "normal"}, "method is one of bca, percentile"),
+        ({"confidence": 95}, "between 0 and 1, found 95"),
+        ({"n_resamples": 0}, "at least one resample"),
+        ({"n_permutations": -1}, "found -1"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(change: dict[str, object], message: str) -> None:
+    """Each is named where the options are made, before anything is computed."""
+    with pytest.raises(ValueError, match=message):
+        AnalysisOptions(**change)  # type: ignore[arg-type]

@@ -1,0 +1,157 @@
+"""Panel quality as rows: each figure is what a plain calculation gives."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+import krippendorff
+import numpy as np
+import pytest
+
+from panel.statistics import (
+    AnalysisOptions,
+    Ratings,
+    Reason,
+    Row,
+    correlate,
+    icc,
+    krippendorff_alpha,
+    panel_quality,
+    smallest_subset,
+)
+
+QUICK = AnalysisOptions(n_resamples=60, n_permutations=39, min_shared=5)
+
+
+def made_up(n_raters: int = 6, seed: int = 0, **names: object) -> Ratings:
+    """Ratings 1-7 of 20 items of 5 prompts on one dimension."""
+    rng = np.random.default_rng(seed)
+    quality = np.random.default_rng(99).normal(size=(20, 1, 1))
+    scores = np.clip(np.round(4 + 1.5 * quality + rng.normal(size=(20, n_raters, 1))), 1, 7)
+    given: dict[str, object] = {
+        "items": tuple(f"i{n}" for n in range(20)),
+        "raters": tuple(f"r{n}" for n in range(n_raters)),
+        "dimensions": ("all",),
+        "groups": ("all",) * n_raters,
+        "prompts": tuple(f"p{n // 4}" for n in range(20)),
+    }
+    return Ratings(scores, **(given | names))  # type: ignore[arg-type]
+
+
+def by_name(rows: list[Row]) -> dict[tuple[str, str, str | None, str | None], Row]:
+    found = {(row.statistic, row.group, row.by, row.by_value): row for row in rows}
+    assert len(found) == len(rows)
+    assert not [row for row in rows if row.reason is Reason.ERROR]
+    return found
+
+
+PANEL = made_up()
+ROWS = by_name(panel_quality(PANEL, QUICK))
+SCORES = PANEL.scores[:, :, 0]
+
+
+def test_reliability_of_more_and_fewer_judges() -> None:
+    """With r = ICC(2,1), n judges have n r / (1 + (n - 1) r), and all six ICC(2,k)."""
+    r = icc(SCORES, "icc2").value
+    for n in (1, 2, 4, 12):
+        row = ROWS["reliability", "all", "judges", f"{n}"]
+        assert row.value == pytest.approx(n * r / (1 + (n - 1) * r))
+        assert row.ci_low < row.value < row.ci_high
+    of_six = ROWS["reliability", "all", "judges", "6"].value
+    assert of_six == pytest.approx(icc(SCORES, "icc2k").value)
+
+
+def test_shares_of_variance_are_those_of_mean_squares() -> None:
+    """Two-way analysis of variance by hand: items and raters crossed, the rest residual."""
+    n, k = SCORES.shape
+    grand = SCORES.mean()
+    of_items = k * np.sum((SCORES.mean(axis=1) - grand) ** 2) / (n - 1)
+    of_raters = n * np.sum((SCORES.mean(axis=0) - grand) ** 2) / (k - 1)
+    rest = SCORES - SCORES.mean(axis=1, keepdims=True) - SCORES.mean(axis=0) + grand
+    error = np.sum(rest**2) / ((n - 1) * (k - 1))
+    variances = [max(v, 0) for v in ((of_items - error) / k, (of_raters - error) / n, error)]
+    for name, variance in zip(("item", "rater", "residual"), variances, strict=True):
+        share = ROWS["variance_share", "all", "component", name].value
+        assert share == pytest.approx(variance / sum(variances))
+
+
+def test_variance_of_a_run_is_split_by_persona_and_model() -> None:
+    """Judges are personas through models; a shift of one model is the model's variance."""
+    run = made_up(personas=("a", "b", "c") * 2, groups=("m",) * 3 + ("n",) * 3)
+    run.scores[:, 3:] += 5
+    rows = by_name(panel_quality(run, QUICK))
+    assert rows["variance_share", "all", "component", "model"].value > 0.5
+    assert rows["variance_share", "all", "component", "persona"].value < 0.1
+    # Inside one model there is no second to compare it with.
+    alone = rows["variance_share", "m", "component", "model"]
+    assert isnan(alone.value)
+    assert alone.reason is Reason.ONE_LEVEL
+
+
+def test_alpha_without_each_judge() -> None:
+    """Each row is the krippendorff package's α of the others; that of nobody left out is α."""
+    whole = ROWS["alpha_without", "all", "judge left out", None]
+    assert whole.value == krippendorff_alpha(SCORES).value
+    for place in range(6):
+        rest = np.delete(SCORES, place, axis=1)
+        row = ROWS["alpha_without", "all", "judge left out", f"r{place}"]
+        expected = krippendorff.alpha(rest.T, level_of_measurement="ordinal")
+        assert row.value == pytest.approx(expected, abs=1e-12)
+        change = expected - krippendorff_alpha(SCORES).value
+        assert row.note == f"ordinal, changed by {change:+.4f}"
+        assert row.n_raters == 5
+
+
+def test_the_fewest_judges() -> None:
+    """The row is smallest_subset's answer, its note says what they save; further rows name the
+    judges, in the order in which they are chosen."""
+    found = smallest_subset(SCORES, PANEL.prompts)
+    row = ROWS["smallest_subset", "all", None, None]
+    assert row.value == len(found.judges)
+    assert f"{found.cost_saved:.0%} of the cost saved" in row.note
+    chosen = [
+        (one.by_value, one.value)
+        for one in ROWS.values()
+        if one.statistic == "smallest_subset" and one.by == "judge"
+    ]
+    assert chosen == [(f"r{judge}", place + 1) for place, judge in enumerate(found.judges)]
+
+
+def test_raters_who_share_too_little_are_not_chosen_from() -> None:
+    """Where each rated a part of the items only, nobody can stand for the others."""
+    sparse = made_up()
+    for place in range(6):
+        sparse.scores[np.arange(20) % 6 != place, place] = nan
+    rows = by_name(panel_quality(sparse, QUICK))
+    row = rows["smallest_subset", "all", None, None]
+    assert isnan(row.value)
+    assert row.reason is Reason.SPARSE
+    assert not any(key[0] == "alpha_without" for key in rows)
+
+
+def test_what_judges_add_to_the_humans_alpha() -> None:
+    """alpha_added is the krippendorff package's α with the first n judges, less that without;
+    on items that two humans rated."""
+    humans, judges = made_up(4, seed=3), made_up(3, seed=5, raters=("j0", "j1", "j2"))
+    rows = by_name([row for row in correlate(judges, humans, QUICK) if "added" in row.statistic])
+    alone = krippendorff.alpha(humans.scores[:, :, 0].T, level_of_measurement="ordinal")
+    for n in (1, 2, 3):
+        both = np.hstack([humans.scores[:, :, 0], judges.scores[:, :n, 0]])
+        expected = krippendorff.alpha(both.T, level_of_measurement="ordinal") - alone
+        row = rows["alpha_added", "all", "judges added", f"{n}"]
+        assert row.value == pytest.approx(expected, abs=1e-12)
+        assert row.ci_low <= row.value <= row.ci_high
+        assert 0 < row.p_value <= 1
+        assert row.n_raters == 4 + n
+
+
+@pytest.mark.parametrize(("n_missing", "reason"), [(10, None), (11, Reason.SPARSE)])
+def test_judges_who_rated_half_of_the_items_are_chosen_from(
+    n_missing: int, reason: Reason | None
+) -> None:
+    """A judge who rated 10 of 20 items can stand for others, one who rated 9 cannot."""
+    gaps = made_up()
+    gaps.scores[:n_missing, 2] = nan
+    rows = by_name(panel_quality(gaps, QUICK))
+    assert rows["smallest_subset", "all", None, None].reason is reason
+    assert any(key[0] == "alpha_without" for key in rows) == (reason is None)

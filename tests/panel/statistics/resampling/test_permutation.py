@@ -1,0 +1,79 @@
+"""Permutation p-values against full enumeration, and Holm's correction."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from math import nan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+
+from panel.statistics import Reason, correlation, correlation_test, holm, permutation_p_value
+from panel.statistics.humans.correlation import CorrelationKind
+
+
+def test_p_value_counts_the_data_as_a_shuffle() -> None:
+    """No p-value is zero, and a tail is counted with its ties.
+
+    Of 1, 2, 3, 4 two are at least 3, so p = (1 + 2) / (1 + 4); three are at most 3, so
+    p = 4/5; two-sided twice the smaller, at most 1.
+    """
+    assert permutation_p_value(3, [1, 2, 3, 4], "greater") == pytest.approx(3 / 5)
+    assert permutation_p_value(3, [1, 2, 3, 4], "less") == pytest.approx(4 / 5)
+    assert permutation_p_value(3, [1, 2, 3, 4]) == 1
+    assert permutation_p_value(9, [1, 2, 3, 4]) == pytest.approx(2 / 5)
+    assert permutation_p_value(0.1 + 0.2, [0.3], "greater") == 1
+
+
+@pytest.mark.parametrize("kind", ["tau_b", "tau_c", "spearman", "pearson"])
+def test_correlation_test_equals_enumeration(kind: CorrelationKind) -> None:
+    """Random shuffles approach the p-value of all 120 orders of five scores."""
+    x, y = np.array([1, 2, 3, 5, 8.0]), np.array([1, 3, 2, 4, 9.0])
+    values = np.array([correlation(x, order, kind).value for order in permutations(y)])
+    found = correlation(x, y, kind).value
+    tails = (np.mean(values >= found - 1e-12), np.mean(values <= found + 1e-12))
+    ours = correlation_test(x, y, kind, n_permutations=9999)
+    assert ours.p_value == pytest.approx(2 * min(tails), abs=0.01)
+    assert ours.value == found
+
+
+def test_shuffling_stays_inside_prompts() -> None:
+    """A correlation that only says that one prompt is harder is not significant within prompts."""
+    rng = np.random.default_rng(0)
+    prompts = np.repeat([0, 1], 30)
+    x, y = rng.normal(size=60) + 5 * prompts, rng.normal(size=60) + 5 * prompts
+    assert correlation_test(x, y, "tau_b", n_permutations=499).p_value < 0.01
+    assert correlation_test(x, y, "tau_b", prompts.tolist(), n_permutations=499).p_value > 0.05
+
+
+def test_gaps_are_left_out_before_shuffling() -> None:
+    """Items that one side lacks change neither value nor p-value."""
+    x, y = [1, nan, 2, 3, 4, 6], [2, 5, 1, 4, 3, nan]
+    prompts = list("aabbba")
+    ours = correlation_test(x, y, "spearman", prompts)
+    theirs = correlation_test([1, 2, 3, 4], [2, 1, 4, 3], "spearman", list("abbb"))
+    assert ours == theirs
+
+
+def test_undefined_stays_undefined() -> None:
+    """What has no value has no p-value."""
+    assert correlation_test([1, 1], [1, 2], "tau_b").reason is Reason.CONSTANT_RATER
+
+
+@settings(max_examples=15, deadline=None)  # statsmodels takes 70 ms a call
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_equals_statsmodels(p_values: list[float]) -> None:
+    """Adjusted p-values are those of statsmodels.stats.multitest."""
+    expected = multipletests(p_values, method="holm")[1]
+    assert holm(p_values) == pytest.approx(expected)
+
+
+def test_holm_passes_over_what_was_not_tested() -> None:
+    """A missing p-value stays missing and does not make the others stricter."""
+    assert holm([0.01, nan, 0.04]) == pytest.approx([0.02, nan, 0.04], nan_ok=True)
+    assert holm([]).tolist() == []
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        holm([0.5, 1.5])

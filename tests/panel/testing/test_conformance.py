@@ -1,0 +1,183 @@
+"""The checks for extensions' authors: all of ours pass, and each fault is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import personas
+import rubrics
+from graphs.stopping_rules import load_stopping_rule, stopping_rule_names
+from panel import ModelConfig, Rubric, load_definition
+from panel.calls.stores.disk import open_store
+from panel.models.providers import Availability, load_provider
+from panel.sweep.library import shipped_framings
+from panel.testing import (
+    MemoryReplyStore,
+    ScriptedModel,
+    check_elicitation,
+    check_framings,
+    check_persona_set,
+    check_provider,
+    check_reply_store,
+    check_stopping_rule,
+    serving,
+)
+from rubrics import ModelResponse, elicitation_names, is_comparative, load_elicitation
+
+
+def shipped(name: str) -> Rubric:
+    return load_definition(rubrics.shipped()[name], Rubric)
+
+
+def refusal(check: Callable[..., None], *arguments: Any) -> str:
+    with pytest.raises(AssertionError) as caught:
+        check(*arguments)
+    return str(caught.value)
+
+
+# Ours
+
+
+@pytest.mark.parametrize("name", [n for n in elicitation_names() if not is_comparative(n)])
+def test_elicitations_of_ours_conform(name: str) -> None:
+    """Each leads its dialogue to an end, whatever it is answered."""
+    check_elicitation(load_elicitation(name), shipped("scrub"))
+
+
+@pytest.mark.parametrize("name", stopping_rule_names())
+def test_stopping_rules_of_ours_conform(name: str) -> None:
+    """Each answers True or False."""
+    check_stopping_rule(load_stopping_rule(name))
+
+
+def test_libraries_of_ours_conform() -> None:
+    """Every framing set and persona set that ships."""
+    for name in shipped_framings():
+        check_framings(name)
+    for path in personas.shipped().values():
+        check_persona_set(path)
+
+
+def test_a_provider_of_ours_conforms() -> None:
+    """The native one, over HTTP."""
+    with serving() as server:
+        config = ModelConfig(model="openai:stub", base_url=server.base_url)
+        check_provider(load_provider("openai"), config)
+        assert len(server.calls) == 1
+
+
+def test_stores_of_ours_conform(tmp_path: Path) -> None:
+    """On disk and in memory."""
+    check_reply_store(lambda: open_store(str(tmp_path)))
+    replies: dict[tuple[str, bytes], ModelResponse] = {}
+    check_reply_store(lambda: MemoryReplyStore(replies))
+
+
+# Faults
+
+
+class Unmarked(MemoryReplyStore):
+    def get(self, page: str, key: bytes) -> ModelResponse | None:
+        found = super().get(page, key)
+        return found and replace(found, cached=False)
+
+
+class Unforgetting(MemoryReplyStore):
+    def forget(self, page: str, keys: Any) -> None:
+        pass
+
+
+class OnePage(MemoryReplyStore):
+    def get(self, page: str, key: bytes) -> ModelResponse | None:
+        return super().get("a" * 64, key)
+
+
+@pytest.mark.parametrize("kind", [Unmarked, Unforgetting, OnePage])
+def test_a_store_that_serves_something_else_is_named(kind: type[MemoryReplyStore]) -> None:
+    """What was found and expected is said."""
+    replies: dict[tuple[str, bytes], ModelResponse] = {}
+    assert "found" in refusal(check_reply_store, lambda: kind(replies))
+
+
+def test_a_store_that_loses_all_when_closed_is_named() -> None:
+    """The next one must serve what the first has kept."""
+    assert "by the next store" in refusal(check_reply_store, MemoryReplyStore)
+
+
+def provider(**changes: Any) -> Any:
+    def client(config: ModelConfig, keep_prefix: bool) -> ScriptedModel:
+        return ScriptedModel("1", model=config.name)
+
+    parts: dict[str, Any] = {
+        "packages": ("acme",),
+        "availability": lambda: [Availability("acme:NAME", True, "there")],
+        "client": client,
+    }
+    return SimpleNamespace(**parts | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"packages": "acme"}, "packages is a sequence"),
+        ({"availability": list}, "says nothing of any model"),
+        ({"availability": lambda: [("other:NAME", True, "there")]}, "begin with acme:"),
+        ({"client": lambda config, keep_prefix: object()}, "returns a ModelClient, found object"),
+        (
+            {"client": lambda config, keep_prefix: ScriptedModel(lambda request: "1")},
+            "two clients of one config",
+        ),
+    ],
+)
+def test_what_a_provider_lacks_is_named(changes: dict[str, Any], said: str) -> None:
+    """One sentence for each fault; without one it passes."""
+    check_provider(provider(), ModelConfig(model="acme:m"))
+    assert said in refusal(check_provider, provider(**changes), ModelConfig(model="acme:m"))
+
+
+def test_an_elicitation_that_fails_is_named() -> None:
+    """One that announces no call, and one that rates what it does not announce."""
+    own = load_elicitation("dimensions")
+    parts = {name: getattr(own, name) for name in dir(own)}
+    liar = SimpleNamespace(**parts | {"calls": lambda rubric, apart: rubrics.Calls.just(0, 1)})
+    assert "from 1 on" in refusal(check_elicitation, liar, shipped("scrub"))
+    other = SimpleNamespace(**parts | {"output_rubric": lambda rubric: shipped("debate-speech")})
+    assert "output_rubric() does not have" in refusal(check_elicitation, other, shipped("scrub"))
+
+
+def test_a_stopping_rule_that_fails_is_named() -> None:
+    """It answers by True or False and keeps its hands off the judgments."""
+
+    class Rule:
+        """Stops when all is said."""
+
+        def should_stop(self, judgments: list[Any], rubric: Rubric) -> Any:
+            return len(judgments)
+
+    class Clearing(Rule):
+        """Stops at once."""
+
+        def should_stop(self, judgments: list[Any], rubric: Rubric) -> Any:
+            judgments.clear()
+            return True
+
+    assert "True or False" in refusal(check_stopping_rule, Rule())
+    assert "changes the judgments" in refusal(check_stopping_rule, Clearing())
+
+
+def test_a_persona_set_with_two_alike_is_named(tmp_path: Path) -> None:
+    """Two personas with one description are one."""
+    lines = "\n".join(
+        f"  - {{id: {name}, label: {name}, axis: x, description: You sail.}}" for name in "ab"
+    )
+    (tmp_path / "set.yaml").write_text(f"id: set\nlabel: Set\npersonas:\n{lines}\n")
+    assert "one description" in refusal(check_persona_set, tmp_path / "set.yaml")
+    (tmp_path / "set.yaml").write_text("id: set\n")
+    assert "not valid" in refusal(check_persona_set, tmp_path / "set.yaml")
+    assert "not valid" in refusal(check_framings, tmp_path / "set.yaml")

@@ -1,0 +1,71 @@
+"""Elicitations and stopping rules that another distribution brings along."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphs.stopping_rules import load_stopping_rule, stopping_rule_names
+from rubrics import elicitation_names, load_elicitation
+from tests.helpers.distributions import installed
+
+
+def output_of(code: str, folder: Path) -> str:
+    path = os.pathsep.join([str(folder), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-800:]
+    return done.stdout
+
+
+def test_a_stopping_rule_of_another_distribution_ends_a_deliberation(tmp_path: Path) -> None:
+    """A rule is found by its entry point, named in a panel's deliberation, and asked."""
+    source = "def should_stop(judgments, rubric):\n    return len(judgments) > 2\n"
+    installed(tmp_path, "stopping_rules", "third = others_third", "others_third", source)
+    code = (
+        "from graphs import Judge, Judgment\n"
+        "from graphs.deliberation import Deliberation, should_continue\n"
+        "from panel.io.definitions import load_definition\n"
+        "import rubrics\n"
+        "rules = Deliberation(rounds=3, stop_when='third')\n"
+        "rubric = load_definition(rubrics.shipped()['debate-speech'], rubrics.Rubric)\n"
+        "said = [Judgment('p', 'r', 's', Judge(n, 'm', 'dimensions'), 'scored', round=1,\n"
+        "                 scores={rubric.dimensions[0].id: 2.0}) for n in 'abc']\n"
+        "print([should_continue(said[:n], rules, rubric) for n in (2, 3)])\n"
+    )
+    assert output_of(code, tmp_path) == "[True, False]\n"
+
+
+def test_an_elicitation_of_another_distribution_is_listed_and_loaded(tmp_path: Path) -> None:
+    """An entry point is an elicitation like ours; it cannot take the place of one of ours."""
+    installed(
+        tmp_path,
+        "elicitations",
+        "socratic = others_socratic\njustified = others_socratic",
+        "others_socratic",
+        "NEEDS_LOGPROBS = False\n",
+    )
+    code = (
+        "from rubrics import elicitation_names, load_elicitation\n"
+        "print('socratic' in elicitation_names(), load_elicitation('socratic').__name__,\n"
+        "      load_elicitation('justified').__name__)"
+    )
+    assert output_of(code, tmp_path) == "True others_socratic rubrics.elicitations.justified\n"
+
+
+def test_what_is_not_there_is_a_key_error() -> None:
+    """A name that nobody has is a KeyError, and not among the names."""
+    assert "nonsense" not in (*elicitation_names(), *stopping_rule_names())
+    with pytest.raises(KeyError):
+        load_elicitation("nonsense")
+    with pytest.raises(KeyError):
+        load_stopping_rule("nonsense")

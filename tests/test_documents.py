@@ -1,0 +1,101 @@
+"""What the README and docs/ have a reader type, typed; what they show, compared."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+import panel
+from panel.cli.main import command
+from panel.testing import serving
+from tests.documents import (
+    PAGES,
+    ROOT,
+    Block,
+    alike,
+    blocks_of,
+    current,
+    scripted,
+    walked,
+    why_not,
+)
+
+SKIPPED = [
+    block
+    for page in PAGES
+    for block in blocks_of(page)
+    if block.language == "sh" and (block.needs_a_key or block.installs)
+]
+
+
+def names(pages: list[Path]) -> list[str]:
+    return [str(page.relative_to(ROOT)) for page in pages]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_a_page_can_be_walked_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+    """Every block of a page runs, one after the other in one folder, and prints what is shown."""
+    if (reason := why_not(page)) is not None:
+        pytest.skip(reason)
+    with serving(scripted) as server:
+        for block, printed in walked(page, tmp_path / "page", server.base_url):
+            if "output" in block.marks and not block.is_left_out:
+                now = current(block.text, printed)
+                pairs = zip(block.text.splitlines(), now.splitlines(), strict=True)
+                other = [pair for pair in pairs if not alike(*pair)]
+                assert not other, f"{block.place}: `python -m tests.documents` writes it\n{other}"
+
+
+@pytest.mark.parametrize("block", SKIPPED, ids=[block.place for block in SKIPPED])
+def test_a_command_that_is_not_run_is_a_command(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What needs a key or installs packages is named among the skipped tests, and its options are
+    ones that the command has."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    for line in block.text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["persona-panel"]:
+            parse(words[1:])
+    reason = "needs a key" if block.needs_a_key else "it installs packages"
+    pytest.skip(f"{block.text.splitlines()[0][:60]}: {reason}")
+
+
+def parse(words: list[str]) -> None:
+    """Read a command line as click does, without running the command."""
+    context = command.make_context("persona-panel", words)
+    here: click.Command = command
+    while isinstance(here, click.Group):
+        name, found, rest = here.resolve_command(context, [*context._protected_args, *context.args])
+        assert found is not None, name
+        here, context = found, found.make_context(name, rest, parent=context)
+
+
+def test_an_output_that_is_not_printed_is_a_fault() -> None:
+    """Other words differ, and numbers further off than a twentieth; widths do not."""
+    assert alike("  cedar   4.07  ───", "  cedar 4.05 ─────────")
+    assert not alike("cedar 4.07", "cedar 5.07")
+    assert not alike("cedar 4.07", "birch 4.07")
+    with pytest.raises(AssertionError, match="not printed"):
+        current("a\n…\nc\n", "a\nb\n")
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    """The page on Python describes each name that `panel` has, and no other."""
+    text = (ROOT / "docs/reference/python.md").read_text("utf-8")
+    described = re.findall(r"^::: panel\.(\w+)$", text, re.M)
+    assert sorted(described) == sorted([*panel.__all__, "testing"])
+
+
+def test_the_readme_is_one_page() -> None:
+    """The README has at most 150 lines, and the two commands that a reader begins with."""
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 150
+    for mark in ("<!-- first command -->", "<!-- test command -->"):
+        assert lines[lines.index(mark) + 1] == "```sh"

@@ -1,0 +1,36 @@
+"""One word, one meaning: names of classes and types over the whole package."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("panel", "graphs", "rubrics", "personas")
+
+
+def names_of_types(path: Path) -> set[str]:
+    """The classes of a module, and the type aliases and other names written as types are."""
+    tree = ast.parse(path.read_text("utf-8"))
+    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+        for target in targets:
+            name = target.id if isinstance(target, ast.Name) else ""
+            if name[:1].isupper() and not name.isupper():
+                names.add(name)
+    return names
+
+
+def test_no_type_has_another_ones_name() -> None:
+    """Every class and type alias has a name of its own, so that a reader who has met one is not
+    misled by another."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for name in names_of_types(path):
+                found[name].append(str(path.relative_to(ROOT)))
+    assert len(found) > 100
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
