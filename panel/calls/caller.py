@@ -201,7 +201,11 @@ class Caller:
             return not endpoint.down and (charged >= ATTEMPTS or late)
 
         async def sleep(seconds: float) -> None:
-            await _sleep(endpoint, seconds)
+            due = time.monotonic() + seconds
+            await _sleep(endpoint.unavailable, seconds)
+            if endpoint.down and last.retry_after is not None:
+                with waiting_for_a_server():
+                    await _sleep(endpoint.died, due - time.monotonic())
 
         retrying = AsyncRetrying(
             sleep=sleep,
@@ -239,7 +243,8 @@ class Caller:
                 async with endpoint.probing:
                     if not endpoint.down:
                         continue
-                    await _sleep(endpoint, endpoint.until_next_probe_s(time.monotonic()))
+                    seconds = endpoint.until_next_probe_s(time.monotonic())
+                    await _sleep(endpoint.died, seconds)
                     _require_alive(model, endpoint)
                     reply = await self._call_within_limits(
                         model, endpoint, request, entry, probing=True
@@ -380,10 +385,10 @@ class Caller:
         )
 
 
-async def _sleep(endpoint: Endpoint, seconds: float) -> None:
-    """So long, or until the model is given up."""
+async def _sleep(until: asyncio.Event, seconds: float) -> None:
+    """So long, or until the event is set."""
     with suppress(TimeoutError):
-        await asyncio.wait_for(endpoint.died.wait(), seconds)
+        await asyncio.wait_for(until.wait(), seconds)
 
 
 def _unrecorded(error: OSError) -> Abort:

@@ -43,7 +43,8 @@ class Endpoint:
     patience_s: float = PATIENCE_S
     dead: str | None = None
     died: asyncio.Event = field(default_factory=asyncio.Event)
-    down: bool = False
+    unavailable: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set for as long as it is `down`, and for good once it is dead."""
     probing: asyncio.Lock = field(default_factory=asyncio.Lock)
     lost_in_a_row: int = 0
     answered: bool = False
@@ -51,15 +52,22 @@ class Endpoint:
     _asked_to_wait_s: float = field(default=0.0, init=False)
     _probes: int = field(default=0, init=False)
 
+    @property
+    def down(self) -> bool:
+        """Whether nothing but faults has come for a while, and it is not given up."""
+        return self.dead is None and self.unavailable.is_set()
+
     def give_up(self, why: str) -> None:
         """Ask this model no more; whoever waits to try again learns of it at once."""
         self.dead = self.dead or why
         self.died.set()
+        self.unavailable.set()
 
     def heard(self) -> None:
         """The server is there, whatever it said."""
         self._silent_since = None
-        self.down = False
+        if self.dead is None:
+            self.unavailable.clear()
 
     def faulted(self, error: CallError, began: float, now: float) -> None:
         """A call that began at `began` met a fault."""
@@ -77,7 +85,7 @@ class Endpoint:
             never = "has not answered" if self.answered else "never answered"
             self.give_up(f"it {never} in {silence:.0f} s; last error: {error}")
         elif silence > _SILENCE_S and not self.down:
-            self.down = True
+            self.unavailable.set()
             logger.warning(
                 "%s; retrying for up to %.0f s while the other models continue",
                 error,

@@ -18,6 +18,7 @@ from panel.calls import endpoint as lines
 from panel.calls.budget import NO_CAPS, Budget
 from panel.calls.caller import Caller
 from panel.calls.endpoint import Endpoint
+from panel.calls.in_flight import InFlightLimit
 from panel.calls.rate_limiter import RateLimiter
 from panel.calls.stores.disk import DiskReplyStore
 from panel.models.openai_compatible import OpenAICompatible
@@ -215,3 +216,33 @@ async def test_a_retry_after_that_is_longer_than_the_patience_is_kept(tmp_path: 
             reply = await asyncio.wait_for(outcome(caller, 1), 20)
     assert isinstance(reply, ModelResponse)
     assert reply == replace(reply, text="8")
+
+
+@pytest.mark.parametrize("asked_to_wait", [False, True])
+async def test_a_long_wait_does_not_hold_up_other_work(
+    asked_to_wait: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call that was waiting to be repeated when its server went away counts from then on as one
+    that waits for the server, so that its response's place is lent; a wait that the provider
+    asked for is kept all the same."""
+    script = in_turn(ok("7"), status(503, retry_after=600.0 if asked_to_wait else None))
+    limit = InFlightLimit(1)
+    with serving(script) as server:
+        async with calling(server.port, tmp_path, patience_s=1000) as (caller, endpoint):
+
+            async def work() -> None:
+                async with limit.slot():
+                    await outcome(caller, 1)
+
+            await outcome(caller, 0)
+            with monkeypatch.context() as long:
+                for name in ("_FIRST_WAIT_S", "_LONGEST_WAIT_S"):
+                    long.setattr(module, name, 600.0)
+                first = asyncio.create_task(work())
+                while len(server.calls) < 2:  # noqa: ASYNC110 (the server's state)
+                    await asyncio.sleep(0.005)
+            endpoint.unavailable.set()
+            await asyncio.wait_for(limit.enter(), 5)
+            await asyncio.sleep(0.3)
+            assert (len(server.calls) == 2) == asked_to_wait
+            first.cancel()
