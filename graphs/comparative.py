@@ -118,7 +118,7 @@ async def compare(job: CompareInput, runtime: Runtime[GraphContext]) -> dict[str
         for judgment in judgments:
             context.on_judgment(judgment)
         # What was said has been told; the state is for what is counted.
-        return [replace(judgment, raw="", compared={}) for judgment in judgments]
+        return [replace(judgment, raw="", comparisons={}) for judgment in judgments]
 
     judgments = await compared(first)
     for more in await asyncio.gather(*(compared(judge) for judge in others)):
@@ -211,7 +211,7 @@ def _judgment(
         latency_s=math.fsum(latency for _, latency in parts),
         cached=all(held.cached for _, held in own),
         error=error,
-        compared={
+        comparisons={
             responses[other].id: outcome(places, i, other)
             for order, places in placed
             if places is not None and i in order

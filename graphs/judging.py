@@ -73,12 +73,12 @@ class GraphContext:
     judges: Sequence[Judge]
     responses: Mapping[str, Response]
     ask: Callable[[Judge, Response, ModelRequest], Awaitable[ModelResponse]]
-    """Answers an ask about a response. Raises Unanswered where there is no reply to be had."""
+    """Answers a request about a response. Raises Unanswered where there is no reply to be had."""
     exclusive: Callable[[Judge, Response], AbstractAsyncContextManager[object]]
     """Held while a judge speaks: a model that keeps what it has read hears one judge of a
     response out before the next."""
     forget: Callable[[Judge, Response, Sequence[ModelRequest]], None]
-    """Told which asks led to no result, so that their replies are not served again."""
+    """Told which requests led to no result, so that their replies are not served again."""
     on_judgment: Callable[[Judgment], None]
     """Told of each judgment as it is made, raw text and all. What it raises ends the run."""
     layout: Layout = "shared-prefix"
@@ -193,7 +193,8 @@ async def revise_one(
     """One judge's reading after it has seen the others'; a judge that changes a rating is asked
     what changed its mind.
 
-    Raises as `judge_one` does. A revision that fails leaves the earlier ratings, and `kept`.
+    Raises as `judge_one` does. A revision that fails leaves the earlier ratings, and sets
+    `revision_failed`.
     """
     before, rubric = latest_judgments(said)[judge], context.output_rubric
     rules = context.deliberation or Deliberation(rounds=1)
@@ -214,7 +215,7 @@ async def revise_one(
             scores=before.scores,
             labels=before.labels,
             abstained=before.abstained,
-            kept=after.status,
+            revision_failed=after.status,
         )
     if not has_changed(before, after, rubric):
         return after
@@ -223,7 +224,7 @@ async def revise_one(
     return replace(
         after,
         changed_because=why.rationale,
-        unexplained=None if why.status == "scored" else f"{why.status}: {why.error}",
+        reason_missing=None if why.status == "scored" else f"{why.status}: {why.error}",
         usage=after.usage + why.usage,
         latency_s=after.latency_s + why.latency_s,
         cached=after.cached and why.cached,
@@ -285,22 +286,25 @@ async def run_dialogue(
     Never raises but for cancellation and `Abort`.
     """
     usage, latency, cached = Usage(), 0.0, True
-    asks: list[ModelRequest] = []
+    requests: list[ModelRequest] = []
     reading = ParsedJudgment("failed")
     try:
-        ask = next(dialogue)
+        request = next(dialogue)
         while True:
-            reply = await context.ask(judge, response, ask)
-            asks.append(ask)
+            reply = await context.ask(judge, response, request)
+            requests.append(request)
             usage, latency = usage + reply.usage, latency + reply.latency_s
             cached = cached and reply.cached
-            ask = dialogue.send(reply)
+            request = dialogue.send(reply)
     except StopIteration as done:
         reading = done.value
     except Unanswered as error:
         # What was answered before is the beginning of an exchange that can still end well.
         return DialogueResult(
-            ParsedJudgment(error.status, error=str(error)), usage, latency, cached and bool(asks)
+            ParsedJudgment(error.status, error=str(error)),
+            usage,
+            latency,
+            cached and bool(requests),
         )
     except Abort:
         raise
@@ -309,9 +313,9 @@ async def run_dialogue(
         reading = ParsedJudgment("failed", error=f"{type(error).__name__}: {error}")
     finally:
         dialogue.close()
-    if asks and reading.status not in ("scored", "abstained"):
-        context.forget(judge, response, asks)
-    return DialogueResult(reading, usage, latency, cached and bool(asks))
+    if requests and reading.status not in ("scored", "abstained"):
+        context.forget(judge, response, requests)
+    return DialogueResult(reading, usage, latency, cached and bool(requests))
 
 
 def question_of(

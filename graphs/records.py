@@ -67,11 +67,11 @@ class Judgment:
     a dimension that was left unrated.
 
     In a later round than the first, `changed_because` is what the judge says changed its mind,
-    None where it changed nothing or names nothing. `kept` is set where a revision failed, to how
-    it ended; the ratings are then those of the round before. `unexplained` is why a judge that
-    changed a rating could not be asked what changed its mind.
+    None where it changed nothing or names nothing. `revision_failed` is set where a revision
+    failed, to how it ended; the ratings are then those of the round before. `reason_missing` is
+    why a judge that changed a rating could not be asked what changed its mind.
 
-    Of a judge that compares, `compared` says with which other responses, by id, this one was
+    Of a judge that compares, `comparisons` says with which other responses, by id, this one was
     compared where it stood first, and which of the two was preferred: `first`, `second`, `tie`.
     """
 
@@ -92,9 +92,9 @@ class Judgment:
     error: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     changed_because: str | None = None
-    kept: Status | None = None
-    unexplained: str | None = None
-    compared: Mapping[str, str] = field(default_factory=dict)
+    revision_failed: Status | None = None
+    reason_missing: str | None = None
+    comparisons: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

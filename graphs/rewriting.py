@@ -52,7 +52,7 @@ class Step:
     """One call that the dialogue wants made, and to whom."""
 
     role: Role
-    ask: ModelRequest
+    request: ModelRequest
 
 
 @dataclass(slots=True)
@@ -84,11 +84,11 @@ def rewriting(prompt: Prompt, framings: Framings, rewriter: str, checker: str) -
         return work.done
     kept = {v.condition: v.text for v in work.done.variants if v.used and v.text is not None}
     again = ModelRequest(
-        system=first.ask.system,
-        blocks=first.ask.blocks,
+        system=first.request.system,
+        blocks=first.request.blocks,
         exchange=((reply.text, _correction(failed)),),
-        schema=first.ask.schema,
-        max_tokens=first.ask.max_tokens,
+        schema=first.request.schema,
+        max_tokens=first.request.max_tokens,
     )
     yield from work.attempt(Step("rewriter", again), 2, kept)
     work.give_back()
@@ -118,7 +118,7 @@ class _Work:
                 self.done.unusable += steps
 
     def attempt(self, step: Step, number: int, kept: Mapping[str, str]) -> _Sub:
-        """Have it rewritten and checked; `kept` are the variants that need no other.
+        """Have it rewritten and checked; `revision_failed` are the variants that need no other.
 
         Returns the rewriter's reply, None where there was none.
         """

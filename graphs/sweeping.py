@@ -85,11 +85,11 @@ class SweepContext:
     variants: MutableMapping[tuple[str, str], str]
     responses: MutableMapping[str, Response]
     say: Callable[[str, str, Prompt, ModelRequest], Awaitable[ModelResponse]]
-    """Has a model, in a part (`rewriter`, `checker`, `target`), answer an ask about a prompt.
+    """Has a model, in a part (`rewriter`, `checker`, `target`), answer a request about a prompt.
     Raises Unanswered where there is no reply to be had."""
     forget: Callable[[str, str, Prompt, Sequence[ModelRequest]], None]
-    """Told which asks led to no result, so that their replies are not served again."""
-    desk: AbstractAsyncContextManager[object]
+    """Told which requests led to no result, so that their replies are not served again."""
+    text_slot: AbstractAsyncContextManager[object]
     """Held while a response is judged."""
 
 
@@ -156,8 +156,8 @@ async def rewrite(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str
     models = context.rewriters[prompt.id]
     work = await _rewritten(prompt, models, context)
     for role in ("rewriter", "checker"):
-        if asks := [step.ask for step in work.unusable if step.role == role]:
-            context.forget(role, models[role], prompt, asks)
+        if requests := [step.request for step in work.unusable if step.role == role]:
+            context.forget(role, models[role], prompt, requests)
     for variant in work.variants:
         runtime.stream_writer(variant)
         if variant.used and variant.text is not None:
@@ -181,7 +181,7 @@ async def _rewritten(
         while True:
             reply: ModelResponse | str
             try:
-                reply = await context.say(step.role, models[step.role], prompt, step.ask)
+                reply = await context.say(step.role, models[step.role], prompt, step.request)
                 answered.append(step)
             except Unanswered as error:
                 reply = f"{error.status}: {error}"
@@ -252,9 +252,9 @@ def response_of(prompt_id: str, system: str, condition: str, asked: str, text: s
 async def _answer(
     prompt: Prompt, system: str, condition: str, asked: str, context: SweepContext
 ) -> TargetAnswer:
-    ask = question_for(asked, context.words)
+    request = question_for(asked, context.words)
     try:
-        reply = await context.say("target", system, prompt, ask)
+        reply = await context.say("target", system, prompt, request)
     except Unanswered as error:
         return TargetAnswer(
             prompt.id, system, condition, asked, None, status=error.status, error=str(error)
@@ -267,7 +267,7 @@ async def _answer(
         return TargetAnswer(prompt.id, system, condition, asked, None, status="failed", error=why)
     text = said_in(reply)
     if text is None:
-        context.forget("target", system, prompt, [ask])
+        context.forget("target", system, prompt, [request])
         withheld = reply.text.strip() or (reply.refusal or "").strip()
         why = "the provider's filter withheld it" if withheld else "it is empty"
         return TargetAnswer(prompt.id, system, condition, asked, None, status="refused", error=why)
@@ -298,7 +298,7 @@ def _judgings(keys: Collection[str]) -> str | list[Send]:
 async def judge(job: Judging, runtime: Runtime[SweepContext]) -> dict[str, Any]:
     """The whole panel on one response. It is told neither the condition nor the system."""
     context = runtime.context
-    async with context.desk:
+    async with context.text_slot:
         graph = judging_graph(deliberating=context.judging.deliberation is not None)
         done = await graph.ainvoke(
             cast(Any, {"response": job["response"]}), context=context.judging

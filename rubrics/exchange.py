@@ -17,17 +17,17 @@ Read = Callable[[ModelResponse], ParsedJudgment]
 """Reads a reply that `unusable` lets pass; raises Unreadable with what is wrong."""
 
 
-def ask_twice(ask: ModelRequest, read: Read, wanted: str) -> Dialogue:
+def ask_twice(request: ModelRequest, read: Read, wanted: str) -> Dialogue:
     """Ask; where the answer cannot be read, say why and ask for `wanted` once more.
 
     A reading that is still `unparsed` after that keeps its text.
     """
-    reply = yield ask
+    reply = yield request
     first = _reading(reply, read)
     if first.status != "unparsed":
         return first
     told = correction(str(first.error), wanted)
-    reply = yield replace(ask, exchange=((reply.text, told),))
+    reply = yield replace(request, exchange=((reply.text, told),))
     return _reading(reply, read)
 
 

@@ -68,11 +68,11 @@ def one_number(question: Question, task: str, dimension: Dimension) -> Dialogue:
         score = read_number(reply.text, dimension)
         return ParsedJudgment("scored", scores={dimension.id: score}, raw=reply.text)
 
-    ask = ModelRequest(
+    request = ModelRequest(
         system=SYSTEM,
         blocks=(*opening(question, task), "Now give your judgment: the number, nothing else."),
     )
-    return (yield from ask_twice(ask, read, "Give the number, and nothing else."))
+    return (yield from ask_twice(request, read, "Give the number, and nothing else."))
 
 
 def _own(rubric: Rubric) -> Dimension | None:

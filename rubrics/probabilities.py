@@ -208,7 +208,7 @@ def text_of(positions: Sequence[Position]) -> str:
 
 
 def weights_within(
-    ask: ModelRequest, positions: Sequence[Position], start: int, answers: Sequence[str]
+    request: ModelRequest, positions: Sequence[Position], start: int, answers: Sequence[str]
 ) -> Generator[ModelRequest, ModelResponse, Weights]:
     """Weigh the answers by how probably each had stood where one stands in a JSON object.
 
@@ -217,7 +217,7 @@ def weights_within(
     it is negligible, or the model does not go on from there, it is left off the scale.
 
     Args:
-        ask: what `positions` answer.
+        request: what `positions` answer.
         start: of the answer, in characters of `text_of(positions)`.
         answers: in small letters.
 
@@ -230,7 +230,7 @@ def weights_within(
         raise NoAnswer("the reply ends before this answer")
     before = ends[place - 1] if place else 0
     text = text_of(positions)
-    going_on = replace(ask, prefill=text[:start], max_tokens=1)
+    going_on = replace(request, prefill=text[:start], max_tokens=1)
     mass = yield from _masses_within(
         going_on, positions[place:], text[before:start].lstrip(), answers
     )
@@ -238,7 +238,7 @@ def weights_within(
 
 
 def _masses_within(
-    ask: ModelRequest,
+    request: ModelRequest,
     shown: Sequence[Position],
     lead: str,
     answers: Sequence[str],
@@ -260,7 +260,7 @@ def _masses_within(
         tails = tuple(answer[len(piece) :] for answer in answers if answer.startswith(piece))
         after: Mapping[str, float]
         if piece == wrote and len(shown) > 1:
-            after = yield from _masses_within(ask, shown[1:], "", tails, written + piece)
+            after = yield from _masses_within(request, shown[1:], "", tails, written + piece)
         elif len(tails) == 1:
             after = {tails[0]: 1.0}
         elif "" in tails and any(piece + tail in in_one_token for tail in tails):
@@ -269,10 +269,10 @@ def _masses_within(
         elif p < _NEGLIGIBLE * seen:
             continue
         else:
-            reply = yield replace(ask, prefill=ask.prefill + written + piece)
+            reply = yield replace(request, prefill=request.prefill + written + piece)
             if not reply.logprobs or reply.refusal is not None:
                 continue
-            after = yield from _masses_within(ask, reply.logprobs, "", tails, written + piece)
+            after = yield from _masses_within(request, reply.logprobs, "", tails, written + piece)
         for tail, share in after.items():
             mass[piece + tail] += p * share
     return mass

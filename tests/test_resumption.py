@@ -106,7 +106,7 @@ def test_no_comparison_is_asked_for_again_after_a_kill(tmp_path: Path) -> None:
         assert desk.run() == 0
         judgments = desk.judgments()
         assert len(judgments) == JUDGMENTS
-        assert sum(len(judgment["compared"]) for judgment in judgments) == comparisons
+        assert sum(len(judgment["comparisons"]) for judgment in judgments) == comparisons
         # A stall of 0.3 s is an answer, too.
         answered = server.kinds["well"] + server.kinds["stall"]
         assert comparisons <= answered <= comparisons + 2 * CONCURRENCY

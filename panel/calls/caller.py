@@ -91,7 +91,7 @@ class Caller:
         self.budget = budget
         # Jitter needs no secrecy, and a seed keeps a run's schedule repeatable.
         self._random = random.Random(seed)
-        self.tally = CallCounts()
+        self.counts = CallCounts()
         self._could_not_keep: Exception | None = None
         self._under_way: dict[_Entry, asyncio.Event] = {}
         self._parameters: dict[str, Mapping[str, Any]] = {}
@@ -99,7 +99,7 @@ class Caller:
         self.page = lru_cache(_PAGES_IN_MEMORY)(self._page)
         self._turns: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 
-    async def ask(
+    async def complete(
         self, model: str, request: ModelRequest, page: str, replicate: int = 1
     ) -> ModelResponse:
         """A reply to a request, from the cache or from the model.
@@ -115,7 +115,7 @@ class Caller:
         entry = _Entry(page, key_of(request, replicate))
         while True:
             if (kept := self._cache.get(*entry)) is not None:
-                self.tally.cached += 1
+                self.counts.cached += 1
                 return kept
             if (under_way := self._under_way.get(entry)) is None:
                 break
@@ -318,7 +318,7 @@ class Caller:
         reserved: Usage | None,
     ) -> ModelResponse:
         """One attempt, counted; `tokens` are estimated, `reserved` is what was set aside for it."""
-        self.tally.made += 1
+        self.counts.made += 1
         began = time.monotonic()
         # What the call took, as far as is said; None where nothing is: it may have been all.
         said: Usage | None = None
@@ -327,13 +327,13 @@ class Caller:
             said = reply.usage if reply.usage != NOTHING else None
         except TimeoutError as late:
             endpoint.limiter.pushed_back(began)
-            self.tally.faults["timeout"] += 1
+            self.counts.faults["timeout"] += 1
             error = CallError(str(late) or "no answer in time", kind="transient")
             endpoint.faulted(error, began, time.monotonic())
             raise error from None
         except CallError as error:
             said = error.used
-            self.tally.faults[_fault_name(error)] += 1
+            self.counts.faults[_fault_name(error)] += 1
             if error.no_descriptor:
                 endpoint.limiter.no_descriptor(began)
                 raise
@@ -357,14 +357,14 @@ class Caller:
         return reply
 
     def _note(self, model: str, used: Usage, *, is_estimate: bool) -> None:
-        tally = self.tally
-        tally.spent[model] = tally.spent.get(model, NOTHING) + used
+        counts = self.counts
+        counts.spent[model] = counts.spent.get(model, NOTHING) + used
         if is_estimate:
-            estimated = tally.estimated
+            estimated = counts.estimated
             estimated.calls += 1
             estimated.usage[model] = estimated.usage.get(model, NOTHING) + used
         if used.odd is not None:
-            tally.odd.setdefault(model, used.odd)
+            counts.odd.setdefault(model, used.odd)
 
     def _hold_back(self, endpoint: Endpoint, error: CallError, began: float) -> None:
         """Hold back where the provider asks for it, and as long as it has said."""

@@ -15,7 +15,9 @@ from panel.io.wording import shown
 from rubrics.comparison import Outcome
 
 _TEXTS = ("prompt_id", "id", "judge")
-_FIELDS = Fields(tuple((name, (name,)) for name in (*_TEXTS, "compared")), frozenset({"compared"}))
+_FIELDS = Fields(
+    tuple((name, (name,)) for name in (*_TEXTS, "comparisons")), frozenset({"comparisons"})
+)
 _OUTCOMES = get_args(Outcome)
 
 
@@ -38,10 +40,10 @@ def read_comparisons(path: Path) -> list[Compared]:
     report = Report(str(path))
     found = []
     for record in read_records(path, _FIELDS, report):
-        said = record.cells.get("compared") or {}
+        said = record.cells.get("comparisons") or {}
         if not (isinstance(said, Mapping) and all(one in _OUTCOMES for one in said.values())):
             expected = f"for other responses {', '.join(_OUTCOMES)}"
-            report.add(shown(said), expected, line=record.line, field="compared")
+            report.add(shown(said), expected, line=record.line, field="comparisons")
             continue
         if not said:
             continue

@@ -72,7 +72,7 @@ class Comparative:
         """What each judge is asked about responses to one prompt."""
         for model in self.plan.models:
             for task in _tasks_of(self.plan, model.id, responses):
-                yield model.ask_about(task)
+                yield model.request_for(task)
 
     async def judge(self, keys: Sequence[str], context: GraphContext) -> list[Verdict]:
         """The verdicts on the responses to a prompt, in the order of their ids."""
@@ -140,7 +140,7 @@ def _refuse_too_long_together(plan: PanelPlan, batch: Batch) -> None:
                 bound.comparison_tasks(plan.rubric, persona, judge, responses, plan.seed),
                 key=_length,
             )
-            needed = estimated_tokens(bound.ask_about(longest))
+            needed = estimated_tokens(bound.request_for(longest))
             if needed > window:
                 named = ", ".join(sorted(response.id for response in longest.responses))
                 faults.append(
@@ -179,7 +179,7 @@ def _estimates(plan: PanelPlan, batch: Batch, predicted: PredictedCalls) -> list
                     continue
                 missing_of |= {response.id for response in task.responses}
                 tokens = elicitation.tokens(len(task.responses))
-                part.add_asks(missing.ask, Calls.just(1, tokens))
+                part.add_requests(missing.request, Calls.just(1, tokens))
             part.judgments += len(missing_of)
     for part in parts.values():
         part.of = len(batch) * sum(judge.model == part.bound.id for judge in plan.judges)

@@ -100,7 +100,7 @@ class PredictedCalls:
         return self._cache.get(page, key)
 
     def is_new(self, page: str, key: bytes) -> bool:
-        """Whether an ask that the cache does not answer comes for the first time."""
+        """Whether a request that the cache does not answer comes for the first time."""
         asked = hash((page, key))
         if asked in self._asked:
             return False
@@ -135,10 +135,10 @@ class ModelEstimate:
         )
         self.usage += usage
 
-    def add_asks(self, ask: ModelRequest, calls: Calls) -> None:
+    def add_requests(self, request: ModelRequest, calls: Calls) -> None:
         """Take in calls as long as `ask`."""
         number = calls.reckoned
-        self.add(calls, Usage(input=number * self.tokens(ask), output=number * calls.tokens))
+        self.add(calls, Usage(input=number * self.tokens(request), output=number * calls.tokens))
 
     def add_probe(self, predicted: PredictedCalls) -> None:
         """Take in the call that finds out whether the model gives log-probabilities."""
@@ -148,20 +148,20 @@ class ModelEstimate:
             and predicted.reply(page, key) is None
             and predicted.is_new(page, key)
         ):
-            self.add_asks(PROBE, Calls.just(1, 1))
+            self.add_requests(PROBE, Calls.just(1, 1))
 
     def next_response(self) -> None:
         """What judges of a response share is counted once, and not remembered for longer."""
         self._counted.clear()
 
-    def tokens(self, ask: ModelRequest) -> int:
-        """How many tokens an ask sends."""
+    def tokens(self, request: ModelRequest) -> int:
+        """How many tokens a request sends."""
         return sum(
             self.count(text)
             for text in (
-                ask.system,
-                *ask.blocks,
-                *(text for exclusive in ask.exchange for text in exclusive),
+                request.system,
+                *request.blocks,
+                *(text for exclusive in request.exchange for text in exclusive),
             )
         )
 
@@ -188,15 +188,15 @@ class ModelEstimate:
 
 @dataclass(frozen=True, slots=True)
 class MissingReply:
-    """The first ask of a dialogue that the cache does not answer, and how many it does before."""
+    """The first request of a dialogue that the cache does not answer; how many it does before."""
 
-    ask: ModelRequest
+    request: ModelRequest
     page: str
     key: bytes
     after: int
 
     def left_of(self, calls: Calls) -> Calls:
-        """What is still to be called for of so many, this ask at least."""
+        """What is still to be called for of so many, this request at least."""
         fewest, most, reckoned = (max(1, n - self.after) for n in calls[:3])
         return Calls(fewest, most, reckoned, calls.tokens)
 
@@ -215,21 +215,21 @@ class CachedReplies:
         """Pages of a response are worked out once for all its judges."""
         self._pages.clear()
 
-    async def ask(self, judge: Judge, response: Response, ask: ModelRequest) -> ModelResponse:
-        """What `Means.ask` is for a run."""
+    async def ask(self, judge: Judge, response: Response, request: ModelRequest) -> ModelResponse:
+        """What `GraphContext.ask` is for a run."""
         place = (judge.model, response.id)
         if place not in self._pages:
             subject = (response.prompt, response.text, response.context)
             self._pages[place] = page_of(self._parameters[judge.model], *subject)
-        page, key = self._pages[place], key_of(ask, judge.replicate)
+        page, key = self._pages[place], key_of(request, judge.replicate)
         if (reply := self._predicted.reply(page, key)) is not None:
             self._answered += 1
             return reply
-        self.missing = MissingReply(ask, page, key, self._answered)
+        self.missing = MissingReply(request, page, key, self._answered)
         raise Unanswered("skipped", "the cache does not have it")
 
     def of(self, held: Coroutine[Any, Any, T]) -> tuple[T, MissingReply | None]:
-        """What a dialogue comes to whose asks go to `ask`, and where it ended for want of a
+        """What a dialogue comes to whose requests go to `ask`, and where it ended for want of a
         reply."""
         self._answered, self.missing = 0, None
         try:
@@ -247,6 +247,6 @@ def context_from(cached: CachedReplies, plan: PanelPlan) -> GraphContext:
         ask=cached.ask,
         exclusive=lambda judge, response: nullcontext(),
         # Nothing is taken from the cache, whatever its replies lead to.
-        forget=lambda judge, response, asks: None,
+        forget=lambda judge, response, requests: None,
         on_judgment=lambda judgment: None,
     )

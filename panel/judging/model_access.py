@@ -115,7 +115,7 @@ def graph_context(
     """What the graphs need. `texts` may grow while they run."""
 
     async def ask(judge: Judge, response: Response, request: ModelRequest) -> ModelResponse:
-        return await caller.ask(judge.model, request, page(judge, response), judge.replicate)
+        return await caller.complete(judge.model, request, page(judge, response), judge.replicate)
 
     def forget(judge: Judge, response: Response, requests: Sequence[ModelRequest]) -> None:
         caller.forget(requests, page(judge, response), judge.replicate)

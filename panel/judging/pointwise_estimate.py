@@ -63,7 +63,7 @@ class PointwiseEstimator:
                 whole = False
                 if self._predicted.is_new(missing.page, missing.key):
                     part.judgments += 1
-                    part.add_asks(missing.ask, missing.left_of(self._calls[judge.model]))
+                    part.add_requests(missing.request, missing.left_of(self._calls[judge.model]))
         if rules is None:
             return
         while whole and should_continue(said, rules, context.output_rubric):
@@ -84,10 +84,10 @@ class PointwiseEstimator:
         if not self._predicted.is_new(missing.page, missing.key):
             return
         part = self._parts[judge.model]
-        if judgment.unexplained is not None:
-            part.add_asks(missing.ask, Calls.just(1, REASON_TOKENS))
+        if judgment.reason_missing is not None:
+            part.add_requests(missing.request, Calls.just(1, REASON_TOKENS))
         else:
-            part.add_asks(missing.ask, _revising(missing.left_of(self._calls[judge.model])))
+            part.add_requests(missing.request, _revising(missing.left_of(self._calls[judge.model])))
 
     def _unknown_rounds(
         self, response: Response, said: Sequence[Judgment], rules: Deliberation
@@ -108,7 +108,7 @@ class PointwiseEstimator:
         for_sure = last == 1 and rules.stop_when is None and rules.spread_above is None
         for judge in judges:
             part, calls = self._parts[judge.model], _revising(self._calls[judge.model])
-            ask = self._first_ask(judge, response)
+            request = self._first_request(judge, response)
             shown = (len(judges) - 1) * part.count(_reading_of(self._context.rubric))
             rounds = Calls(
                 calls.fewest if for_sure else 0,
@@ -118,14 +118,14 @@ class PointwiseEstimator:
             )
             number = rounds.reckoned
             used = Usage(
-                input=number * (part.tokens(ask) + shown),
+                input=number * (part.tokens(request) + shown),
                 output=left * ((calls.reckoned - 1) * calls.tokens + REASON_TOKENS),
             )
             part.add(rounds, used)
 
-    def _first_ask(self, judge: Judge, response: Response) -> ModelRequest:
+    def _first_request(self, judge: Judge, response: Response) -> ModelRequest:
         persona = self._context.personas[judge.persona]
-        return self._parts[judge.model].bound.first_ask(self._context.rubric, persona, response)
+        return self._parts[judge.model].bound.first_request(self._context.rubric, persona, response)
 
 
 def _revising(calls: Calls) -> Calls:

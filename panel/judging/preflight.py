@@ -52,7 +52,7 @@ async def refuse_without_logprobs(models: Sequence[BoundModel], caller: Caller) 
     for n_calls, model in enumerate(filter(is_probed, models), start=1):
         page = caller.page(model.id, PROBE_PAGE)
         try:
-            reply = await caller.ask(model.id, PROBE, page)
+            reply = await caller.complete(model.id, PROBE, page)
         except Unanswered as error:
             raise RunStopped(
                 f"{model.id}: the elicitation {model.elicitation!r} needs log-probabilities, and "

@@ -89,7 +89,7 @@ class BoundModel:
             return self.capabilities.deterministic_logprobs
         return self.capabilities.deterministic_text
 
-    def first_ask(self, rubric: Rubric, persona: Persona, response: Response) -> ModelRequest:
+    def first_request(self, rubric: Rubric, persona: Persona, response: Response) -> ModelRequest:
         """What a judge of this model is asked first."""
         question = question_of(
             rubric,
@@ -111,7 +111,7 @@ class BoundModel:
         """What a judge of this model, one that compares, is asked about responses."""
         return comparison_tasks(rubric, persona, judge, responses, self.layout, seed)
 
-    def ask_about(self, task: ComparisonTask) -> ModelRequest:
+    def request_for(self, task: ComparisonTask) -> ModelRequest:
         """What a judge is asked first about them."""
         return next(load_comparing(self.elicitation).dialogue(task.comparison))
 

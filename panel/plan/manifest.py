@@ -50,7 +50,7 @@ def _wording_of(model: BoundModel, plan: PanelPlan) -> str:
         two = [sample, sample.model_copy(update={"id": "other"})]
         judge = next(judge for judge in plan.judges if judge.model == model.id)
         tasks = model.comparison_tasks(rubric, persona, judge, two, plan.seed)
-        request = model.ask_about(next(tasks))
+        request = model.request_for(next(tasks))
     else:
-        request = model.first_ask(rubric, persona, sample)
+        request = model.first_request(rubric, persona, sample)
     return key_of(request, 1).hex()[:16]

@@ -51,8 +51,8 @@ def asking_questions(intervention: str) -> Generator[ModelRequest, ModelResponse
         f"{N_QUESTIONS} questions as texts, and with nothing else."
     )
     texts = {"type": "array", "items": {"type": "string"}}
-    ask = ModelRequest(_SYSTEM, (task,), schema=_object_of("questions", texts))
-    return (yield from _read_by(_questions_in, ask))
+    request = ModelRequest(_SYSTEM, (task,), schema=_object_of("questions", texts))
+    return (yield from _read_by(_questions_in, request))
 
 
 def asking_which(
@@ -80,8 +80,10 @@ def asking_which(
         "of the list asks for that."
     )
     kind = {"type": ["integer", "null"], "enum": [*range(1, len(references) + 1), None]}
-    ask = ModelRequest(_SYSTEM, (task, own), schema=_object_of("reference", kind), max_tokens=256)
-    return (yield from _read_by(lambda text: _place_in(text, len(references)), ask))
+    request = ModelRequest(
+        _SYSTEM, (task, own), schema=_object_of("reference", kind), max_tokens=256
+    )
+    return (yield from _read_by(lambda text: _place_in(text, len(references)), request))
 
 
 def _object_of(key: str, kind: dict[str, Any]) -> dict[str, Any]:
@@ -94,19 +96,19 @@ def _object_of(key: str, kind: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_by(
-    read: Callable[[str], T], ask: ModelRequest
+    read: Callable[[str], T], request: ModelRequest
 ) -> Generator[ModelRequest, ModelResponse, T]:
-    reply = yield ask
+    reply = yield request
     try:
         return read(_said(reply))
     except Unreadable as error:
         told = correction(str(error), "Give the JSON object again.")
     reply = yield ModelRequest(
-        ask.system,
-        ask.blocks,
+        request.system,
+        request.blocks,
         exchange=((reply.text, told),),
-        schema=ask.schema,
-        max_tokens=ask.max_tokens,
+        schema=request.schema,
+        max_tokens=request.max_tokens,
     )
     return read(_said(reply))
 

@@ -79,13 +79,13 @@ def estimate_answers(
             part.of += 1
             part.next_response()
             with suppress(StopIteration, Unreadable):
-                ask = next(dialogue)
-                page = page_of(parameters, *ask.blocks[:1])
-                while (reply := predicted.reply(page, key_of(ask, 1))) is not None:
-                    ask = dialogue.send(reply)
-                if predicted.is_new(page, key_of(ask, 1)):
+                request = next(dialogue)
+                page = page_of(parameters, *request.blocks[:1])
+                while (reply := predicted.reply(page, key_of(request, 1))) is not None:
+                    request = dialogue.send(reply)
+                if predicted.is_new(page, key_of(request, 1)):
                     part.judgments += 1
-                    part.add_asks(ask, Calls.just(1, tokens))
+                    part.add_requests(request, Calls.just(1, tokens))
             dialogue.close()
     return part.estimate()
 
@@ -98,16 +98,16 @@ def _bound(model: ModelConfig) -> BoundModel:
 async def _hold(
     caller: Caller, model: str, dialogue: Generator[ModelRequest, ModelResponse, T]
 ) -> QuestionReply[T]:
-    asks: list[ModelRequest] = []
+    requests: list[ModelRequest] = []
     page = ""
     try:
-        ask = next(dialogue)
+        request = next(dialogue)
         # What the dialogues about one text begin with; their replies are kept side by side.
-        page = caller.page(model, *ask.blocks[:1])
+        page = caller.page(model, *request.blocks[:1])
         while True:
-            reply = await caller.ask(model, ask, page)
-            asks.append(ask)
-            ask = dialogue.send(reply)
+            reply = await caller.complete(model, request, page)
+            requests.append(request)
+            request = dialogue.send(reply)
     except StopIteration as done:
         return QuestionReply(done.value)
     except Unanswered as error:
@@ -116,7 +116,7 @@ async def _hold(
         raise
     # One odd answer must not bring down the other dialogues, whatever is in it.
     except Exception as error:
-        caller.forget(asks, page)
+        caller.forget(requests, page)
         unreadable = isinstance(error, Unreadable)
         why = f"unparsed: {error}" if unreadable else f"failed: {type(error).__name__}: {error}"
         return QuestionReply(None, why)

@@ -26,8 +26,8 @@ class Coverage:
 
     `expected` is `scored` + `abstained` + the sum of `missing`, which counts by reason.
     An abstention is an answer, though no rating. `partial` of those that scored rest on
-    fewer comparisons than were asked for. `kept` counts by reason the revisions that failed
-    in a deliberation, and left the judgment before; `unexplained`, judges that changed a
+    fewer comparisons than were asked for. `revisions_failed` counts by reason the revisions that
+    failed in a deliberation, and left the judgment before; `reasons_missing`, judges that changed a
     rating and could not be asked why.
     """
 
@@ -36,13 +36,13 @@ class Coverage:
     abstained: int
     missing: dict[str, int]
     partial: int = 0
-    kept: dict[str, int] = field(default_factory=dict)
-    unexplained: int = 0
+    revisions_failed: dict[str, int] = field(default_factory=dict)
+    reasons_missing: int = 0
 
     @property
     def complete(self) -> bool:
         """Whether every judgment is there, whole, and so is every revision."""
-        return not (self.missing or self.partial or self.kept or self.unexplained)
+        return not (self.missing or self.partial or self.revisions_failed or self.reasons_missing)
 
 
 class CollectedRatings:
@@ -62,8 +62,8 @@ class CollectedRatings:
         self.before = self.ratings.copy() if deliberating else None
         self.deliberated = np.zeros(len(self.items), dtype=bool)
         self.stated = np.zeros(shape if deliberating else (0, 0), dtype=bool)
-        self.n_kept: Counter[str] = Counter()
-        self.n_unexplained = 0
+        self.n_revisions_failed: Counter[str] = Counter()
+        self.n_reasons_missing = 0
         self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
         self._reasons: Counter[tuple[str, str]] = Counter()
         self._row = {(item.prompt_id, item.id): i for i, item in enumerate(self.items)}
@@ -80,12 +80,14 @@ class CollectedRatings:
         else:
             self.ratings[i, j] = math.nan
         if judgment.error is not None:
-            self._reasons[judgment.kept or judgment.status, judgment.error] += 1
+            self._reasons[judgment.revision_failed or judgment.status, judgment.error] += 1
         if judgment.round > 1:
-            self.deliberated[i] |= judgment.kept is None
-            self.n_unexplained += judgment.unexplained is not None
+            self.deliberated[i] |= judgment.revision_failed is None
+            self.n_reasons_missing += judgment.reason_missing is not None
             self.stated[i, j] |= judgment.changed_because is not None
-            self.n_kept.update([judgment.kept] if judgment.kept else [])
+            self.n_revisions_failed.update(
+                [judgment.revision_failed] if judgment.revision_failed else []
+            )
         elif self.before is not None:
             self.before[i, j] = self.ratings[i, j]
         model = judgment.judge.model
@@ -129,9 +131,9 @@ class CollectedRatings:
         scored, abstained = counts.pop("scored", 0), counts.pop("abstained", 0)
         missing = dict(sorted(counts.items()))
         partial = sum(n for (status, _), n in self._reasons.items() if status == "scored")
-        kept = dict(sorted(self.n_kept.items()))
+        failed = dict(sorted(self.n_revisions_failed.items()))
         return Coverage(
-            self._codes.size, scored, abstained, missing, partial, kept, self.n_unexplained
+            self._codes.size, scored, abstained, missing, partial, failed, self.n_reasons_missing
         )
 
     def commonest_reason(self, status: str) -> str | None:

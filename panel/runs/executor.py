@@ -95,7 +95,7 @@ async def score(
                 on_judgment(judgment)
 
         started = time.monotonic()
-        run.tally = caller.tally
+        run.calls = caller.counts
 
         def finish(stopped: bool) -> None:
             run.elapsed_s = time.monotonic() - started

@@ -42,10 +42,10 @@ def line_of(judgment: Judgment) -> dict[str, Any]:
         "latency_s": round(judgment.latency_s, 6),
         "cached": judgment.cached,
         "changed_because": judgment.changed_because,
-        "kept": judgment.kept,
-        "unexplained": judgment.unexplained,
+        "revision_failed": judgment.revision_failed,
+        "reason_missing": judgment.reason_missing,
         "error": judgment.error,
-        "compared": dict(judgment.compared),
+        "comparisons": dict(judgment.comparisons),
     }
 
 
@@ -76,16 +76,18 @@ def judgment_in(line: Mapping[str, Any]) -> Judgment:
     texts = ("prompt_id", "id", "system", "persona", "model", "elicitation", "raw")
     for name in texts:
         _require(isinstance(line[name], str), name)
-    for name in ("rationale", "changed_because", "unexplained", "error"):
+    for name in ("rationale", "changed_because", "reason_missing", "error"):
         _require(line[name] is None or isinstance(line[name], str), name)
     for name in ("round", "replicate"):
         _require(isinstance(line[name], int) and line[name] >= 1, name)
     _require(line["status"] in _STATUSES, "status")
-    _require(line["kept"] is None or line["kept"] in _STATUSES, "kept")
+    _require(
+        line["revision_failed"] is None or line["revision_failed"] in _STATUSES, "revision_failed"
+    )
     _require(line["abstained"] in (None, True, False), "abstained")
     for name in ("scores", "off_scale"):
         _require(all(_is_number(value) for value in line[name].values()), name)
-    for name in ("labels", "compared"):
+    for name in ("labels", "comparisons"):
         _require(all(isinstance(value, str) for value in line[name].values()), name)
     _require(_is_number(line["latency_s"]), "latency_s")
     return Judgment(
@@ -106,9 +108,9 @@ def judgment_in(line: Mapping[str, Any]) -> Judgment:
         error=line["error"],
         labels=line["labels"],
         changed_because=line["changed_because"],
-        kept=line["kept"],
-        unexplained=line["unexplained"],
-        compared=line["compared"],
+        revision_failed=line["revision_failed"],
+        reason_missing=line["reason_missing"],
+        comparisons=line["comparisons"],
     )
 
 

@@ -203,7 +203,7 @@ def _restore_calls(run: Run, path: Path) -> None:
     judging = {judge.model for judge in run.judges}
     try:
         calls = summary["calls"]
-        run.tally = CallCounts(
+        run.calls = CallCounts(
             made=calls["made"],
             cached=calls["cached"],
             spent=_usages(calls["usage"]),

@@ -48,15 +48,15 @@ class Run(CollectedRatings):
         before: the ratings before any deliberation, None where the panel did not deliberate.
         deliberated: shape (n,), on which responses at least one judge read again.
         stated: shape (n, j), which judges said what changed their mind.
-        n_kept: how many revisions failed, by how they ended; see `Coverage`.
-        n_unexplained: how many judges could not be asked what changed their mind.
+        n_revisions_failed: how many revisions failed, by how they ended; see `Coverage`.
+        n_reasons_missing: how many judges could not be asked what changed their mind.
         humans: people's ratings of the responses, with which a deliberation is compared; they
             may be set.
         reliability: which judges the rubric's composite leaves out, None if none.
         verdicts: in the order of the input.
         prices: each model's, None where it is not known.
         usage: the tokens of each model's judgments.
-        tally: how many calls were made, and what they took.
+        calls: how many calls were made, and what they took.
         folder: where the run was written, if it was.
     """
 
@@ -77,7 +77,7 @@ class Run(CollectedRatings):
         self.seed = seed
         self.prices = dict(prices)
         self.folder: Path | None = None
-        self.tally = CallCounts()
+        self.calls = CallCounts()
         self.elapsed_s = 0.0
         self.humans: Ratings | None = None
         self._report: tuple[Ratings | None, DeliberationReport] | None = None
@@ -156,17 +156,17 @@ class Run(CollectedRatings):
 
     def _calls(self) -> dict[str, Any]:
         """What the calls came to, and what earlier runs into the same folder spent."""
-        tally = self.tally
-        estimated = Spending(tally.estimated.calls, tally.estimated.usage)
+        counts = self.calls
+        estimated = Spending(counts.estimated.calls, counts.estimated.usage)
         return {
-            "made": tally.made,
-            "cached": tally.cached,
-            "usd": self._cost(tally.spent),
-            "usage": _usages(tally.spent),
+            "made": counts.made,
+            "cached": counts.cached,
+            "usd": self._cost(counts.spent),
+            "usage": _usages(counts.spent),
             "estimated": self._spending(estimated),
-            "earlier_runs": self._spending(tally.before),
-            "odd_usage": dict(sorted(tally.odd.items())),
-            "faults": dict(sorted(tally.faults.items())),
+            "earlier_runs": self._spending(counts.before),
+            "odd_usage": dict(sorted(counts.odd.items())),
+            "faults": dict(sorted(counts.faults.items())),
         }
 
     def _spending(self, spent: Spending) -> dict[str, Any]:
@@ -235,8 +235,8 @@ class Run(CollectedRatings):
                 "abstained": coverage.abstained,
                 "missing": coverage.missing,
                 "partial": coverage.partial,
-                "kept": coverage.kept,
-                "unexplained": coverage.unexplained,
+                "revisions_failed": coverage.revisions_failed,
+                "reasons_missing": coverage.reasons_missing,
             },
             "reasons": [
                 {"status": status, "error": error, "n": n} for status, error, n in self.reasons

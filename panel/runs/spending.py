@@ -75,7 +75,7 @@ def spending_kept(caller: Caller, folder: Path | None) -> Iterator[None]:
         return
     budget = caller.budget
     budget.go_on_from(spent_in(folder))
-    caller.tally.before = budget.before
+    caller.counts.before = budget.before
     path = folder / _NAME
     try:
         # Not emptied: a kill at this moment must not lose what was spent.

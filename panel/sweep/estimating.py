@@ -89,14 +89,14 @@ def _made(
     part: ModelEstimate,
     page: str,
     key: bytes,
-    ask: ModelRequest,
+    request: ModelRequest,
     said: str,
     predicted: PredictedCalls,
 ) -> None:
     """Count a call that the cache does not answer, and that is answered by so much."""
     if predicted.is_new(page, key):
         part.judgments += 1
-        part.add_asks(ask, Calls.just(1, part.count(said)))
+        part.add_requests(request, Calls.just(1, part.count(said)))
 
 
 def _variants(
@@ -116,12 +116,12 @@ def _variants(
     while True:
         part = rewriters[rewriter if step.role == "rewriter" else checker]
         part.of += 1
-        page, key = page_of(part.bound.client.parameters, prompt.text), key_of(step.ask, 1)
+        page, key = page_of(part.bound.client.parameters, prompt.text), key_of(step.request, 1)
         reply = predicted.reply(page, key)
         if reply is None:
             # A reply as it should be brings the dialogue to its next step.
             reply = ModelResponse(_as_hoped(step, made_up))
-            _made(part, page, key, step.ask, reply.text, predicted)
+            _made(part, page, key, step.request, reply.text, predicted)
         try:
             step = dialogue.send(reply)
         except StopIteration as done:
@@ -143,7 +143,7 @@ def _passing(text: str) -> str:
 def _as_hoped(step: Step, made_up: dict[str, str]) -> str:
     if step.role == "rewriter":
         return orjson.dumps(made_up).decode()
-    return orjson.dumps(dict.fromkeys((step.ask.schema or {})["properties"], True)).decode()
+    return orjson.dumps(dict.fromkeys((step.request.schema or {})["properties"], True)).decode()
 
 
 def _answers(
@@ -159,15 +159,15 @@ def _answers(
     system = part.bound.id
     found = {}
     for condition, text in {BASELINE: prompt.text, **texts}.items():
-        ask = question_for(text, plan.words)
+        request = question_for(text, plan.words)
         part.of += 1
-        page, key = page_of(part.bound.client.parameters, prompt.text), key_of(ask, 1)
+        page, key = page_of(part.bound.client.parameters, prompt.text), key_of(request, 1)
         if (reply := predicted.reply(page, key)) is not None:
             said = said_in(reply)
         else:
             # No answer is another's: judges would be taken to read the two but once.
             said = f"{system} {key.hex()[:8]} " + _WORD * (plan.words or _USUAL_WORDS)
-            _made(part, page, key, ask, said, predicted)
+            _made(part, page, key, request, said, predicted)
         if said is not None:
             seen = prompt.text if plan.judge_sees == "baseline" else text
             found[response_key(prompt.id, system, condition)] = response_of(

@@ -108,14 +108,14 @@ def sweep_context(
 ) -> SweepContext:
     """What the sweeping graph needs. `judging` reads from `gathered.responses`."""
 
-    async def say(role: str, model: str, prompt: Prompt, ask: ModelRequest) -> ModelResponse:
+    async def say(role: str, model: str, prompt: Prompt, request: ModelRequest) -> ModelResponse:
         name = endpoint_name(role, model)
-        reply = await caller.ask(name, ask, caller.page(name, prompt.text))
+        reply = await caller.complete(name, request, caller.page(name, prompt.text))
         gathered.usage[name] = gathered.usage.get(name, Usage()) + reply.usage
         return reply
 
-    def forget(role: str, model: str, prompt: Prompt, asks: Sequence[ModelRequest]) -> None:
-        caller.forget(asks, caller.page(endpoint_name(role, model), prompt.text))
+    def forget(role: str, model: str, prompt: Prompt, requests: Sequence[ModelRequest]) -> None:
+        caller.forget(requests, caller.page(endpoint_name(role, model), prompt.text))
 
     given: dict[str, list[str]] = {}
     if plan.responses is not None:
@@ -128,8 +128,8 @@ def sweep_context(
                 one.prompt_id, one.system, one.condition, seen, one.text
             )
             given[one.prompt_id].append(key)
-    desk: AbstractAsyncContextManager[object]
-    desk = nullcontext() if texts_at_once is None else asyncio.Semaphore(texts_at_once)
+    text_slot: AbstractAsyncContextManager[object]
+    text_slot = nullcontext() if texts_at_once is None else asyncio.Semaphore(texts_at_once)
     return SweepContext(
         judging=judging,
         framings=plan.framings,
@@ -144,7 +144,7 @@ def sweep_context(
         responses=gathered.responses,
         say=say,
         forget=forget,
-        desk=desk,
+        text_slot=text_slot,
     )
 
 
@@ -229,7 +229,7 @@ async def run_sweep(
             judged = Batch(gathered.judged(plan))
             run = Run.of(panel, judged, prices)
             gathered.fill(run)
-            run.tally, run.elapsed_s = caller.tally, time.monotonic() - started
+            run.calls, run.elapsed_s = caller.counts, time.monotonic() - started
             sweep = Sweep(
                 plan,
                 panel.output_rubric,

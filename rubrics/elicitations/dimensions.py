@@ -44,7 +44,7 @@ def dialogue(question: Question) -> Dialogue:
     def read(reply: ModelResponse) -> ParsedJudgment:
         return read_ratings(reply.text, rubric)
 
-    ask = ModelRequest(
+    request = ModelRequest(
         system=SYSTEM,
         blocks=(
             *opening(question, f"{criteria(rubric)}\n\n{form_of(rubric)}"),
@@ -53,4 +53,4 @@ def dialogue(question: Question) -> Dialogue:
         schema=schema_of(rubric),
     )
     wanted = "Give the JSON object again, complete and corrected, and nothing else."
-    return (yield from ask_twice(ask, read, wanted))
+    return (yield from ask_twice(request, read, wanted))

@@ -195,7 +195,7 @@ def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
         last = reply
         return read_ratings(reply.text, rubric)
 
-    ask = ModelRequest(
+    request = ModelRequest(
         system=SYSTEM,
         blocks=(
             *opening(question, f"{criteria(rubric)}\n\n{form_of(rubric)}"),
@@ -206,7 +206,7 @@ def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
         top_logprobs=_TOP,
     )
     reading = yield from ask_twice(
-        ask, read, "Give the JSON object again, complete and corrected, and nothing else."
+        request, read, "Give the JSON object again, complete and corrected, and nothing else."
     )
     if reading.status not in ("scored", "abstained"):
         return reading
@@ -223,7 +223,7 @@ def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
             start = _place(text, dimension.id, value)
             named = _written(dimension)
             answers = (*named, _NULL) if rubric.not_assessable else tuple(named)
-            weights, off = yield from weights_within(ask, last.logprobs, start, answers)
+            weights, off = yield from weights_within(request, last.logprobs, start, answers)
             null = weights.pop(_NULL, 0.0)
             off += null * (1.0 - off)
             # Left unrated where that is more probable than any rating.
@@ -234,7 +234,7 @@ def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
             weighed.rate(dimension, shares, off)
         if rubric.abstention:
             start = _place(text, "abstained", written["abstained"])
-            weights, off = yield from weights_within(ask, last.logprobs, start, _TRUE_FALSE)
+            weights, off = yield from weights_within(request, last.logprobs, start, _TRUE_FALSE)
             weighed.note("abstained", weights, off)
             weighed.abstained = weights["true"] > weights["false"]
     except Unreadable as error:

@@ -65,7 +65,7 @@ def dialogue(question: Question) -> Dialogue:
         reasons = said or reasons
         return replace(read_ratings(answer, rubric), raw=reply.text)
 
-    ask = ModelRequest(
+    request = ModelRequest(
         system=SYSTEM,
         blocks=(
             *opening(question, f"{criteria(rubric)}\n\n{_FORM} Then: {form_of(rubric)}"),
@@ -75,7 +75,7 @@ def dialogue(question: Question) -> Dialogue:
         max_tokens=_MAX_TOKENS,
     )
     wanted = "Give the JSON object alone, complete and corrected; the reasons need no repeating."
-    reading = yield from ask_twice(ask, read, wanted)
+    reading = yield from ask_twice(request, read, wanted)
     return replace(reading, rationale=reasons)
 
 

@@ -68,7 +68,7 @@ def dialogue(comparison: Comparison) -> Dialogue:
         places = dict(zip(labels, _PLACES[read_better(reply.text)], strict=True))
         return ParsedJudgment("scored", scores=places, raw=reply.text)
 
-    ask = ModelRequest(
+    request = ModelRequest(
         system=SYSTEM,
         blocks=(
             *opening(comparison, f"{criteria(comparison.rubric)}\n\n{_TASK}"),
@@ -77,7 +77,7 @@ def dialogue(comparison: Comparison) -> Dialogue:
         schema=_SCHEMA,
     )
     wanted = "Give the JSON object, with first, second or tie, and nothing else."
-    return (yield from ask_twice(ask, read, wanted))
+    return (yield from ask_twice(request, read, wanted))
 
 
 def read_better(text: str) -> str:

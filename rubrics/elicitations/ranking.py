@@ -64,7 +64,7 @@ def dialogue(comparison: Comparison) -> Dialogue:
     def read(reply: ModelResponse) -> ParsedJudgment:
         return ParsedJudgment("scored", scores=read_places(reply.text, labels), raw=reply.text)
 
-    ask = ModelRequest(
+    request = ModelRequest(
         system=SYSTEM,
         blocks=(
             *opening(comparison, task),
@@ -74,7 +74,7 @@ def dialogue(comparison: Comparison) -> Dialogue:
         max_tokens=max(1024, _LONGEST_REPLY + _MOST_A_LABEL * n),
     )
     wanted = "Give the JSON object again, every label once with its place, and nothing else."
-    return (yield from ask_twice(ask, read, wanted))
+    return (yield from ask_twice(request, read, wanted))
 
 
 def read_places(text: str, labels: tuple[str, ...]) -> dict[str, float]:

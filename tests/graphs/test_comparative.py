@@ -139,7 +139,7 @@ async def test_every_judge_judges_every_response(elicitation: str, calls: int) -
         ("r2", 0.5, 4),
         ("r3", 1, 4),
     ]
-    assert all(one.raw == "" and not one.compared for one in panel.kept)
+    assert all(one.raw == "" and not one.comparisons for one in panel.kept)
 
 
 @pytest.mark.parametrize("elicitation", ["ranking", "pairwise"])
@@ -201,12 +201,12 @@ async def test_comparisons_are_told() -> None:
     """Who won is told once for each pair in each order, by the response that stood first."""
     panel = await Panel(judges("pairwise")).run()
     own = panel.of("ann")
-    assert own["r1"].compared == {"r2": "second", "r3": "second"}
-    assert own["r2"].compared == {"r1": "first", "r3": "second"}
-    assert own["r3"].compared == {"r1": "first", "r2": "first"}
+    assert own["r1"].comparisons == {"r2": "second", "r3": "second"}
+    assert own["r2"].comparisons == {"r1": "first", "r3": "second"}
+    assert own["r3"].comparisons == {"r1": "first", "r2": "first"}
     assert own["r2"].raw == '{"r1": "first", "r3": "second"}'
     ranked = (await Panel(judges("ranking")).run()).of("ann")
-    assert sum(len(one.compared) for one in ranked.values()) == 3
+    assert sum(len(one.comparisons) for one in ranked.values()) == 3
     assert len({one.raw for one in ranked.values()}) == 1
 
 
@@ -226,7 +226,7 @@ async def test_what_fails_for_one_pair() -> None:
         "1 of 4 comparisons are missing, the first failed: 503 after 5 attempts"
     )
     assert own["r2"].error is None
-    assert own["r1"].compared == {"r2": "second"}
+    assert own["r1"].comparisons == {"r2": "second"}
 
 
 async def test_what_was_not_asked() -> None:

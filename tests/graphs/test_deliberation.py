@@ -318,8 +318,8 @@ async def test_a_failed_revision_keeps_the_earlier_judgment(fault: str) -> None:
         )
 
     panel = await JudgingPanel(answer, deliberation=Deliberation(rounds=1)).run()
-    kept = [j for j in panel.told if j.kept]
-    assert {(j.judge.persona, j.round, j.status, j.kept) for j in kept} == {
+    kept = [j for j in panel.told if j.revision_failed]
+    assert {(j.judge.persona, j.round, j.status, j.revision_failed) for j in kept} == {
         ("bob", 2, "scored", fault)
     }
     assert {j.scores["clarity"] for j in kept} == {4.0}

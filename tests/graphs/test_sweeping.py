@@ -99,7 +99,7 @@ class World:
     def forget(self, *what: Any) -> None:
         self.forgotten.append(what)
 
-    async def run(self, desk: Any = None) -> None:
+    async def run(self, text_slot: Any = None) -> None:
         @asynccontextmanager
         async def exclusive(judge: Judge, response: Response) -> AsyncIterator[None]:
             yield
@@ -127,7 +127,7 @@ class World:
             responses=self.responses,
             say=self.say,
             forget=self.forget,
-            desk=desk or nullcontext(),
+            text_slot=text_slot or nullcontext(),
         )
         stream = sweeping_graph().astream(
             {"prompt": "p"},  # type: ignore[arg-type]
@@ -262,8 +262,8 @@ async def test_an_abort_ends_the_sweep() -> None:
         await world.run()
 
 
-async def test_the_desk_bounds_what_is_judged_at_once() -> None:
-    """With a desk for one, no two responses are judged at the same time; else they are."""
+async def test_text_slots_bound_what_is_judged_at_once() -> None:
+    """With a text_slot for one, no two responses are judged at the same time; else they are."""
     bounded, free = World(), World()
     await bounded.run(asyncio.Semaphore(1))
     await free.run()

@@ -43,7 +43,7 @@ class CallerAt:
     server: ScriptedServer
 
     async def ask(self, asked: ModelRequest, replicate: int = 1) -> ModelResponse:
-        return await self.caller.ask(MODEL, asked, PAGE, replicate)
+        return await self.caller.complete(MODEL, asked, PAGE, replicate)
 
     async def outcome(self, asked: ModelRequest = ASK) -> Unanswered:
         with pytest.raises(Unanswered) as caught:

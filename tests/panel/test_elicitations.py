@@ -81,7 +81,7 @@ def test_on_a_server(name: str, tmp_path: Path) -> None:
         ["It lends.", "It lends."] if name == "justified" else [None, None]
     )
     # What reads log-probabilities has one more call, which finds out whether there are any.
-    assert run.tally.made == {"expected": 3, "yes-no": 5}.get(name, 2)
+    assert run.calls.made == {"expected": 3, "yes-no": 5}.get(name, 2)
     again = load_ratings(tmp_path / "run")
     assert set(again.dimensions) == set(scores)
     header = (tmp_path / "run" / "verdicts.csv").read_text().splitlines()[0].split(",")
@@ -111,7 +111,7 @@ def test_the_embedded_model_is_asked_apart() -> None:
     panel = Panel(READERS[:1], "local:smollm2-135m", "scrub")
     run = panel.score(RESPONSES, on_judgment=heard.append)
     assert run.judges[0].elicitation == "expected"
-    assert run.tally.made >= 6
+    assert run.calls.made >= 6
     assert set(heard[0].off_scale) == {*run.dimensions, "abstained"}
 
 
@@ -175,7 +175,7 @@ def test_replicates_are_annotators_of_their_own(tmp_path: Path) -> None:
         (told,) = panel.estimate(RESPONSES)
         assert (told.judgments, told.of) == (0, 6)
         again = panel.score(RESPONSES)
-        assert (again.tally.made, again.tally.cached) == (0, 6)
+        assert (again.calls.made, again.calls.cached) == (0, 6)
         assert again.ratings == pytest.approx(run.ratings)
         # A further one is all that is asked for.
         more = Panel(READERS, stub(server, temperature=1), PLAIN, replicates=4)

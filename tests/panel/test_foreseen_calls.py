@@ -279,7 +279,7 @@ def test_the_probe_for_log_probabilities_is_foreseen(tmp_path: Path) -> None:
         [told] = panel.estimate(TEXTS[:2])
         assert (told.judgments, told.calls) == (6, 7)
         run = panel.score(TEXTS[:2])
-        assert run.tally.made == len(server.calls) == 7
+        assert run.calls.made == len(server.calls) == 7
         [told] = panel.estimate(TEXTS)
         assert (told.judgments, told.calls) == (12, 12)
 

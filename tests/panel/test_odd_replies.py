@@ -101,7 +101,7 @@ def test_odd_replies_are_scored_and_written(tmp_path: Path) -> None:
     assert [judgment["status"] for judgment in judgments] == ["scored"] * len(ODD)
     assert run.coverage.complete
     assert summary["coverage"]["scored"] == len(ODD)
-    assert again.tally.cached == len(ODD)
+    assert again.calls.cached == len(ODD)
     assert again.coverage.complete
 
 
@@ -186,7 +186,7 @@ def test_odd_replies_by_way_of_langchain_are_scored(tmp_path: Path) -> None:
     judgments, _ = read_back(tmp_path / "run")
     assert [judgment["status"] for judgment in judgments] == ["scored"] * len(says)
     assert run.coverage.complete
-    assert run.tally.made == len(says)
+    assert run.calls.made == len(says)
     (used,) = run.usage.values()
     assert used.odd == ("input tokens are a number of 10 digits or more; output tokens are -1")
 

@@ -109,7 +109,7 @@ def test_a_server_that_starts_late_holds_nobody_up(tmp_path: Path) -> None:
         run = Panel(READERS, models, RUBRIC).score(RESPONSES, on_judgment=late.hear)
         assert len(late.told) == 4 * len(RESPONSES)
         assert late.statuses() == BOTH
-        assert run.tally.made >= 4 * len(RESPONSES)
+        assert run.calls.made >= 4 * len(RESPONSES)
 
 
 def test_a_server_that_goes_away_holds_nobody_up(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_server_that_is_stopped_and_goes_on(
         run = Panel(READERS, [model], RUBRIC).score(RESPONSES, on_judgment=hear)
     assert {judgment.status for judgment in told} == {"scored"}
     assert len(told) == 2 * len(RESPONSES)
-    assert run.tally.faults["timeout"] > 0
+    assert run.calls.faults["timeout"] > 0
 
 
 def test_a_run_that_is_stopped_and_goes_on(tmp_path: Path) -> None:

@@ -306,7 +306,7 @@ def test_a_folder_belongs_to_its_batch(tmp_path: Path) -> None:
         panel.score(RESPONSES[:2], out=run)
         with pytest.raises(RunFolderError, match="2 not among these"):
             panel.score(RESPONSES[2:], out=str(run))
-        assert panel.score(RESPONSES[::-1], out=RunOutput(run)).tally.made == 4
+        assert panel.score(RESPONSES[::-1], out=RunOutput(run)).calls.made == 4
         panel.score(RESPONSES[:1], out=RunOutput(str(run), overwrite=True, texts=False))
     assert len((run / "judgments.jsonl").read_text().splitlines()) == 2
     assert "Text 0" not in (run / "responses.jsonl").read_text()
@@ -381,7 +381,7 @@ async def test_score_works_inside_a_running_loop() -> None:
         assert panel.score(RESPONSES[:2]).coverage.complete
         run = await panel.ascore(RESPONSES)
     assert run.coverage.complete
-    assert (run.tally.made, run.tally.cached) == (4, 4)
+    assert (run.calls.made, run.calls.cached) == (4, 4)
 
 
 # The same again
@@ -398,7 +398,7 @@ def test_a_second_run_calls_nothing_and_counts_the_same(tmp_path: Path) -> None:
     assert len(np.unique(first.ratings)) > 1
     assert first.verdicts == second.verdicts
     assert first.ranking() == second.ranking()
-    assert (second.tally.made, second.tally.cached) == (0, 8)
+    assert (second.calls.made, second.calls.cached) == (0, 8)
     whole = [(tmp_path / run / "verdicts.csv").read_bytes() for run in ("r1", "r2")]
     assert whole[0] == whole[1]
     told = [json.loads((tmp_path / run / "run.json").read_bytes()) for run in ("r1", "r2")]
@@ -425,7 +425,7 @@ def test_what_is_no_result_is_asked_for_again(answer: Answer) -> None:
         again = plain(server).score(RESPONSES)
         assert len(server.calls) - before == 4
     assert again.coverage.complete
-    assert again.tally.cached == 4
+    assert again.calls.cached == 4
 
 
 def test_another_question_is_another_call() -> None:
@@ -441,7 +441,7 @@ def test_another_question_is_another_call() -> None:
             (Panel([CRITIC], stub(server, temperature=0.5), PLAIN), RESPONSES[:1]),
             (Panel([CRITIC], stub(server), PLAIN), [text]),
         ):
-            assert panel.score(batch).tally.made == 1
+            assert panel.score(batch).calls.made == 1
 
 
 # A stream of verdicts
@@ -613,7 +613,7 @@ def test_expected_weighs_the_scale_by_its_probabilities() -> None:
     assert heard[0].off_scale == pytest.approx({"clarity": 0.25, "depth": 0.25})
     assert run.judges[0].id == "librarian|openai:stub|expected|1"
     # One call for each of two judges, and the probe for log-probabilities.
-    assert run.tally.made == len(server.calls) == 3
+    assert run.calls.made == len(server.calls) == 3
 
 
 # The public names

@@ -94,7 +94,7 @@ def test_an_odd_reply_fails_alone_and_is_asked_for_again(
         calls = len(server.calls)
         again, told = score(server, elicitation, ODD, EVEN)
         assert (told["odd"].status, told["even"].status) == ("scored", "scored")
-        assert again.tally.made == len(server.calls) - calls == 1
+        assert again.calls.made == len(server.calls) - calls == 1
 
 
 def test_a_log_probability_of_null_is_none(tmp_path: Path) -> None:

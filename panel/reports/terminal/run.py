@@ -56,10 +56,10 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
         Text(
             f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "
             f"{coverage.abstained:,} judged as abstentions; "
-            f"{run.tally.made:,} calls made, {run.tally.cached:,} answered from the cache."
+            f"{run.calls.made:,} calls made, {run.calls.cached:,} answered from the cache."
         )
     )
-    spent = sum(run.tally.spent.values(), Usage())
+    spent = sum(run.calls.spent.values(), Usage())
     if spent.cached:
         told = f"{spent.cached:,} of {spent.input:,} input tokens"
         console.print(Text(f"{told} were read from the providers' prompt caches."))
@@ -69,11 +69,11 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
         console.print(
             Text(f"{n:,} judgments missing: {status}" + (f" ({why})" if why else ""), "red")
         )
-    for status, n in coverage.kept.items():
+    for status, n in coverage.revisions_failed.items():
         told = f"{n:,} judgments kept their earlier ratings: the re-rating {_AGAIN[status]}"
         console.print(Text(told, "red"))
-    if coverage.unexplained:
-        told = f"{coverage.unexplained:,} judges changed a rating and gave no reason"
+    if coverage.reasons_missing:
+        told = f"{coverage.reasons_missing:,} judges changed a rating and gave no reason"
         console.print(Text(told, "red"))
     if coverage.partial:
         told = f"{coverage.partial:,} judgments scored on fewer comparisons than planned"
@@ -82,9 +82,9 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
 
 def show_spending(run: Run, console: Console) -> None:
     """What of the spending is not as usual: estimated, reported oddly, or done by earlier runs."""
-    tally = run.tally
-    if estimated := tally.estimated.calls:
-        tokens = Spending(usage=tally.estimated.usage).tokens
+    calls = run.calls
+    if estimated := calls.estimated.calls:
+        tokens = Spending(usage=calls.estimated.usage).tokens
         console.print(
             Text(
                 f"The usage of {estimated:,} calls is unknown (no answer in time, or an answer "
@@ -93,12 +93,12 @@ def show_spending(run: Run, console: Console) -> None:
                 "yellow",
             )
         )
-    for model, odd in sorted(tally.odd.items()):
+    for model, odd in sorted(calls.odd.items()):
         console.print(
             Text(f"{model} reported an impossible usage, the first time: {legible(odd)}.", "yellow")
         )
-    if tally.before.calls:
-        told = f"{tally.before.calls:,} calls with {tally.before.tokens:,} tokens"
+    if calls.before.calls:
+        told = f"{calls.before.calls:,} calls with {calls.before.tokens:,} tokens"
         console.print(Text(f"Earlier runs in this folder made {told}; they count toward the caps."))
 
 

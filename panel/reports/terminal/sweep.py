@@ -186,7 +186,7 @@ def _show_missing(sweep: Sweep, console: Console) -> None:
         Text(
             f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "
             f"{coverage.abstained:,} judged as abstentions; "
-            f"{run.tally.made:,} calls made, {run.tally.cached:,} answered from the cache."
+            f"{run.calls.made:,} calls made, {run.calls.cached:,} answered from the cache."
         )
     )
     show_spending(run, console)

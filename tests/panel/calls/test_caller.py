@@ -69,8 +69,8 @@ async def test_what_may_pass_is_tried_again(fault: Any, tmp_path: Path) -> None:
     async with caller_at(in_turn(fault, ok("7")), tmp_path) as at:
         reply = await at.ask(ASK)
     assert reply.text == "7"
-    assert len(at.server.calls) == at.caller.tally.made == 2
-    assert sum(at.caller.tally.faults.values()) == 1
+    assert len(at.server.calls) == at.caller.counts.made == 2
+    assert sum(at.caller.counts.faults.values()) == 1
 
 
 async def test_retry_after_is_honoured(tmp_path: Path) -> None:
@@ -79,12 +79,12 @@ async def test_retry_after_is_honoured(tmp_path: Path) -> None:
     script = in_turn(status(429, retry_after=0.4), ok("7"))
     async with caller_at(script, tmp_path) as at:
         first = asyncio.create_task(at.ask(ask(1)))
-        await until(lambda: at.caller.tally.faults)
+        await until(lambda: at.caller.counts.faults)
         await asyncio.gather(first, at.ask(ask(2)))
     refused, *others = [call.at for call in at.server.calls]
     assert len(others) == 2
     assert all(0.38 < other - refused < 2 for other in others)
-    assert at.caller.tally.faults == {"HTTP 429": 1}
+    assert at.caller.counts.faults == {"HTTP 429": 1}
 
 
 async def test_attempts_are_capped(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ async def test_attempts_are_capped(tmp_path: Path) -> None:
     assert "scripted 500" in str(error)
     assert "(tried 3 times)" in str(error)
     assert len(at.server.calls) == 3
-    assert at.caller.tally.faults == {"HTTP 500": 3}
+    assert at.caller.counts.faults == {"HTTP 500": 3}
 
 
 async def test_waits_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,8 +151,8 @@ async def test_a_call_that_takes_too_long_is_tried_again(tmp_path: Path) -> None
     """An answer that does not come within the timeout is lost, and the next one counts."""
     async with caller_at(in_turn(stall(3), ok("7")), tmp_path, timeout_s=0.2) as at:
         assert (await at.ask(ASK)).text == "7"
-    assert at.caller.tally.faults == {"timeout": 1}
-    assert at.caller.tally.made == 2
+    assert at.caller.counts.faults == {"timeout": 1}
+    assert at.caller.counts.made == 2
 
 
 async def test_a_call_that_always_takes_too_long_says_how_long(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ async def test_a_bad_key_ends_the_model(tmp_path: Path) -> None:
     assert {error.status for error in later} == {"skipped"}
     assert all("openai:stub is no longer called" in str(error) for error in later)
     assert all("scripted 401" in str(error) for error in later)
-    assert len(at.server.calls) == at.caller.tally.made == 1
+    assert len(at.server.calls) == at.caller.counts.made == 1
 
 
 async def test_a_model_given_up_is_skipped_without_waiting(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ async def test_who_waits_to_try_again_learns_that_the_model_is_gone(
     monkeypatch.setattr(module, "_LONGEST_WAIT_S", 60)
     async with caller_at(in_turn(status(500), status(401)), tmp_path) as at:
         waiting = asyncio.create_task(at.outcome(ask(1)))
-        await until(lambda: at.caller.tally.faults)
+        await until(lambda: at.caller.counts.faults)
         await at.outcome(ask(2))
         assert (await asyncio.wait_for(waiting, 5)).status == "skipped"
     assert len(at.server.calls) == 2
@@ -265,7 +265,7 @@ async def test_a_kept_reply_is_not_asked_again(tmp_path: Path) -> None:
         assert not first.cached
         assert second == replace(first, cached=True)
         assert len(at.server.calls) == 1
-        assert (at.caller.tally.made, at.caller.tally.cached) == (1, 1)
+        assert (at.caller.counts.made, at.caller.counts.cached) == (1, 1)
 
 
 async def test_a_replicate_is_a_call_of_its_own(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ async def test_calls_and_usage_are_counted(tmp_path: Path) -> None:
     async with caller_at(in_turn(status(500), ok("7", usage=spent)), tmp_path) as at:
         await asyncio.gather(*(at.ask(ask(number)) for number in range(4)))
         await at.ask(ask(0))
-    tally = at.caller.tally
+    tally = at.caller.counts
     assert (tally.made, tally.cached) == (len(at.server.calls), 1) == (5, 1)
     assert tally.spent == {MODEL: Usage(input=40, output=8)}
     assert tally.faults == {"HTTP 500": 1}
@@ -397,8 +397,8 @@ async def test_cancellation_leaves_no_slot_taken(caps: Caps, tmp_path: Path) -> 
         async with asyncio.timeout(5):
             assert (await at.ask(ASK)).text == "7"
         # The two that were sent may have been answered: they count as what they may have taken.
-        assert at.caller.tally.estimated.calls == 2
-        assert at.caller.tally.estimated.usage[MODEL].output == 1000
+        assert at.caller.counts.estimated.calls == 2
+        assert at.caller.counts.estimated.usage[MODEL].output == 1000
 
 
 class Broken:
@@ -428,7 +428,7 @@ async def test_an_error_nobody_foresaw_comes_out_as_it_is(tmp_path: Path) -> Non
     caller = Caller({MODEL: line}, cache, Budget(NO_CAPS, {}))
     for _ in range(3):
         with pytest.raises(ZeroDivisionError, match="a bug"):
-            await caller.ask(MODEL, ASK, PAGE)
+            await caller.complete(MODEL, ASK, PAGE)
     cache.close()
     assert broken.asked == 3
     assert has_all_slots(limiter, 1)
@@ -472,11 +472,11 @@ async def test_a_reply_that_cannot_be_kept_is_a_failure_of_its_own(
     cache = DiskReplyStore(tmp_path)
     caller = Caller({MODEL: Endpoint(given, limiter)}, cache, Budget(NO_CAPS, {}))
     with pytest.raises(Unanswered, match="the reply cannot be stored: ") as caught:
-        await caller.ask(MODEL, ASK, PAGE)
+        await caller.complete(MODEL, ASK, PAGE)
     assert caught.value.status == "failed"
     given.given = ModelResponse("7")
     for _ in range(2):
-        assert (await caller.ask(MODEL, ASK, PAGE)).text == "7"
+        assert (await caller.complete(MODEL, ASK, PAGE)).text == "7"
     cache.close()
     assert given.asked == 2
     assert has_all_slots(limiter, 1)
@@ -488,9 +488,9 @@ async def test_a_model_is_the_same_for_a_whole_run(tmp_path: Path) -> None:
     cache = DiskReplyStore(tmp_path)
     caller = Caller({MODEL: Endpoint(given, RateLimiter(1))}, cache, Budget(NO_CAPS, {}))
     for subject in ("a text", "another", "a text", "another"):
-        await caller.ask(MODEL, ASK, caller.page(MODEL, subject))
+        await caller.complete(MODEL, ASK, caller.page(MODEL, subject))
     caller.page.cache_clear()
-    await caller.ask(MODEL, ASK, caller.page(MODEL, "a text"))
+    await caller.complete(MODEL, ASK, caller.page(MODEL, "a text"))
     cache.close()
     assert given.asked == 2
 
@@ -501,7 +501,7 @@ async def test_a_timeout_of_the_model_s_own_is_a_lost_call(tmp_path: Path) -> No
     broken = Broken(TimeoutError())
     caller = Caller({MODEL: Endpoint(broken, RateLimiter(1))}, cache, Budget(NO_CAPS, {}))
     with pytest.raises(Unanswered, match="no answer in time"):
-        await caller.ask(MODEL, ASK, PAGE)
+        await caller.complete(MODEL, ASK, PAGE)
     assert broken.asked == 3
     cache.close()
 
@@ -584,13 +584,13 @@ async def test_no_cap_is_defeated_by_what_a_server_says_it_used(
         outcomes = await asyncio.gather(
             *(at.ask(ask(number)) for number in range(300)), return_exceptions=True
         )
-        spent = at.caller.tally.spent[MODEL]
+        spent = at.caller.counts.spent[MODEL]
     skipped = [one for one in outcomes if isinstance(one, Unanswered)]
     assert {one.status for one in skipped} == {"skipped"}
     assert 0 < len(at.server.calls) == len(outcomes) - len(skipped)
     assert 0 <= spent.cached <= spent.input
     assert 3_000 < spent.input + spent.output <= 5_000
-    assert list(at.caller.tally.odd) == [MODEL]
+    assert list(at.caller.counts.odd) == [MODEL]
 
 
 UNUSABLE = {
@@ -609,7 +609,7 @@ async def test_what_an_unusable_body_reports_is_spent(answer: Answer, tmp_path: 
         for number in range(6):
             await at.outcome(replace(ask(number), max_tokens=100))
     assert len(at.server.calls) == 4
-    assert at.caller.tally.spent[MODEL] == Usage(20_000, 0, 2_000)
+    assert at.caller.counts.spent[MODEL] == Usage(20_000, 0, 2_000)
 
 
 @pytest.mark.parametrize(
@@ -628,9 +628,9 @@ async def test_a_call_of_which_nobody_knows_what_it_took_counts_as_its_estimate(
     assert error.status == "failed"
     n = len(at.server.calls)
     assert n == (3 if caps == NO_CAPS else 2)
-    assert at.caller.tally.estimated.calls == n
-    assert at.caller.tally.estimated.usage == at.caller.tally.spent
-    assert at.caller.tally.spent[MODEL].output == 500 * n
+    assert at.caller.counts.estimated.calls == n
+    assert at.caller.counts.estimated.usage == at.caller.counts.spent
+    assert at.caller.counts.spent[MODEL].output == 500 * n
 
 
 async def test_a_call_that_was_refused_or_never_sent_costs_nothing(tmp_path: Path) -> None:
@@ -641,6 +641,6 @@ async def test_a_call_that_was_refused_or_never_sent_costs_nothing(tmp_path: Pat
         at.line.client = gone
         assert (await at.outcome(ask(2))).status == "failed"
         await gone.aclose()
-    assert at.caller.tally.made > 3
-    assert at.caller.tally.spent == {}
-    assert at.caller.tally.estimated.calls == 0
+    assert at.caller.counts.made > 3
+    assert at.caller.counts.spent == {}
+    assert at.caller.counts.estimated.calls == 0

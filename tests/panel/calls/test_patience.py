@@ -67,7 +67,7 @@ async def calling(
 
 async def outcome(caller: Caller, number: int) -> ModelResponse | Unanswered:
     try:
-        return await caller.ask(MODEL, ask(number), "page")
+        return await caller.complete(MODEL, ask(number), "page")
     except Unanswered as error:
         return error
 

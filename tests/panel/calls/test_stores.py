@@ -90,6 +90,6 @@ async def test_a_caller_is_content_with_any_store() -> None:
     model = ScriptedModel("4")
     caller = Caller({"m": Endpoint(model, RateLimiter(1))}, MemoryReplyStore(), Budget(NO_CAPS, {}))
     request, page = ModelRequest("", ("Rate it.",)), page_of(model.parameters, "essay")
-    replies = [await caller.ask("m", request, page) for _ in range(2)]
+    replies = [await caller.complete("m", request, page) for _ in range(2)]
     assert [(reply.text, reply.cached) for reply in replies] == [("4", False), ("4", True)]
     assert len(model.requests) == 1

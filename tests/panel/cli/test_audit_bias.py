@@ -107,8 +107,8 @@ def test_a_comparison_that_is_none(run: Path, command: Command) -> None:
     """A line whose comparisons cannot be read is named, with what was expected."""
     file = run / "judgments.jsonl"
     lines = file.read_text().splitlines()
-    lines[1] = lines[1].replace('"compared":{}', '"compared":{"r2":"left"}')
-    lines[2] = lines[2].replace('"compared":{}', '"compared":["r2"]')
+    lines[1] = lines[1].replace('"comparisons":{}', '"comparisons":{"r2":"left"}')
+    lines[2] = lines[2].replace('"comparisons":{}', '"comparisons":["r2"]')
     file.write_text("\n".join(lines) + "\n")
     done = command("audit", "bias", "run")
     assert done.returncode == 2

@@ -130,8 +130,8 @@ def test_json_prints_the_summary_and_nothing_else(
         "abstained": 0,
         "missing": {},
         "partial": 0,
-        "kept": {},
-        "unexplained": 0,
+        "revisions_failed": {},
+        "reasons_missing": 0,
     }
     assert {entry["system"] for entry in summary["ranking"]} == {"alder", "birch"}
 

@@ -117,11 +117,11 @@ async def test_a_call_that_can_open_no_connection_is_made_later(tmp_path: Path) 
         caller = Caller({"m": line}, cache, Budget(NO_CAPS, {"m": None}))
         asks = [ModelRequest("", (f"Rate {number}.",)) for number in range(100)]
         with at_most(20):
-            replies = await asyncio.gather(*(caller.ask("m", ask, "page") for ask in asks))
+            replies = await asyncio.gather(*(caller.complete("m", ask, "page") for ask in asks))
         await model.aclose()
         cache.close()
     assert len(replies) == 100
-    assert caller.tally.faults["too many open files"] > 0
+    assert caller.counts.faults["too many open files"] > 0
     assert line.dead is None
 
 
@@ -133,7 +133,7 @@ async def test_a_reply_that_cannot_be_kept_for_want_of_a_descriptor_is_kept_late
         model = OpenAICompatible(model="stub", base_url=url)
         cache = DiskReplyStore(tmp_path)
         caller = Caller({"m": Endpoint(model, RateLimiter(1))}, cache, Budget(NO_CAPS, {"m": None}))
-        await caller.ask("m", ModelRequest("", ("First.",)), "page")
+        await caller.complete("m", ModelRequest("", ("First.",)), "page")
         cache.close()
         cache = DiskReplyStore(tmp_path)
         caller = Caller({"m": Endpoint(model, RateLimiter(1))}, cache, Budget(NO_CAPS, {"m": None}))
@@ -141,7 +141,9 @@ async def test_a_reply_that_cannot_be_kept_for_want_of_a_descriptor_is_kept_late
         os.close(cache._spare)
         cache._spare = None
         with at_most(20), none_left():
-            asking = asyncio.create_task(caller.ask("m", ModelRequest("", ("Second.",)), "page"))
+            asking = asyncio.create_task(
+                caller.complete("m", ModelRequest("", ("Second.",)), "page")
+            )
             await asyncio.sleep(0.3)
             assert not asking.done()
         assert (await asyncio.wait_for(asking, 20)).text == "7"

@@ -85,7 +85,7 @@ def test_pairwise_against_a_known_position_bias(tmp_path: Path) -> None:
     with serving(says_first) as server:
         panel = Panel(READERS, stub(server), PLAIN, elicitation="pairwise")
         run = panel.score(RESPONSES, out=tmp_path / "run", on_judgment=heard.append)
-        assert len(server.calls) == run.tally.made == N_CALLS
+        assert len(server.calls) == run.calls.made == N_CALLS
     assert run.coverage.complete
     # q beats the q below it and loses to the 4 − q above it, but on 3 prompts of 10 each pair
     # is decided by the place, once for either: (0.85 q + 0.15 (4 − q)) / 4 = 0.15 + 0.175 q.
@@ -153,7 +153,7 @@ def test_the_same_seed_the_same_calls(elicitation: str, script: Script) -> None:
         made = len(server.calls)
         again = panel.score(RESPONSES[::-1])
         assert len(server.calls) == made
-        assert again.tally.cached == made
+        assert again.calls.cached == made
         assert again.ratings == pytest.approx(run.ratings[::-1])
         Panel(READERS, stub(server), PLAIN, elicitation=elicitation, seed=1).score(RESPONSES)
         # A lot of 120 orders falls twice alike now and then; pairs are not drawn.
@@ -184,7 +184,7 @@ def test_estimate(elicitation: str, calls: int) -> None:
         assert server.calls == []
         assert (told.judgments, told.of, told.calls) == (100, 100, calls)
         run = panel.score(RESPONSES)
-        spent = run.tally.spent["openai:stub"]
+        spent = run.calls.spent["openai:stub"]
         assert told.input_tokens == pytest.approx(spent.input, rel=0.02)
         (left,) = panel.estimate(RESPONSES)
         assert (left.judgments, left.calls, left.input_tokens) == (0, 0, 0)
@@ -196,8 +196,8 @@ def test_usage_adds_up() -> None:
     with serving(places) as server:
         panel = Panel(READERS, stub(server), PLAIN, elicitation="ranking")
         run = panel.score(RESPONSES, on_judgment=heard.append)
-    assert run.usage == run.tally.spent
-    assert sum((one.usage for one in heard), Usage()) == run.tally.spent["openai:stub"]
+    assert run.usage == run.calls.spent
+    assert sum((one.usage for one in heard), Usage()) == run.calls.spent["openai:stub"]
 
 
 def test_a_cap() -> None:
@@ -371,7 +371,7 @@ def test_on_the_embedded_model(elicitation: str, tmp_path: Path) -> None:
     ]
     panel = Panel(READERS[:1], "local:smollm2-135m", PLAIN, elicitation=elicitation)
     run = panel.score(two, out=tmp_path / "run")
-    assert 1 <= run.tally.made <= 4
+    assert 1 <= run.calls.made <= 4
     for (state,), share in zip(run.statuses, run.ratings[:, 0, 0], strict=True):
         assert state in {"scored", "unparsed", "refused"}
         assert (state == "scored") == bool(0 <= share <= 1)

@@ -64,8 +64,8 @@ def test_a_run_of_the_embedded_model_takes_about_what_was_estimated(elicitation:
     [told] = judges.estimate(essays)
     run = judges.score(essays)
     assert run.coverage.missing == {}
-    spent = run.tally.spent["local:smollm2-135m"]
-    assert told.calls / 2 < run.tally.made <= told.calls
+    spent = run.calls.spent["local:smollm2-135m"]
+    assert told.calls / 2 < run.calls.made <= told.calls
     assert told.output_tokens / 3 < spent.output <= told.output_tokens
     assert spent.input == pytest.approx(told.input_tokens, rel=0.3)
 

@@ -186,8 +186,8 @@ def test_the_summary_counts_what_is_missing_and_says_null(tmp_path: Path) -> Non
         "abstained": 0,
         "missing": {"failed": 1, "refused": 1, "unparsed": 1},
         "partial": 0,
-        "kept": {},
-        "unexplained": 0,
+        "revisions_failed": {},
+        "reasons_missing": 0,
     }
     best, _, worst = summary["ranking"]
     assert {"system", "composite", "ci_low", "ci_high", "rank", "dimensions"} <= set(best)

@@ -111,7 +111,7 @@ def same(run: Run, loaded: Run) -> None:
     assert repr(loaded.verdicts) == repr(run.verdicts)
     assert repr(loaded.ranking()) == repr(run.ranking())
     assert loaded.usage == run.usage
-    assert loaded.tally == run.tally
+    assert loaded.calls == run.calls
     assert loaded.coverage == run.coverage
     assert loaded.summary() == run.summary() | {"elapsed_s": round(run.elapsed_s, 3)}
     assert repr(loaded.deliberation()) == repr(run.deliberation())
@@ -147,8 +147,8 @@ def test_a_loaded_run_is_the_run_that_wrote_it(mode: str, tmp_path: Path) -> Non
     loaded = load_run(tmp_path / "run")
     same(run, loaded)
     assert loaded.titles == run.titles
-    assert [(j.raw, j.rationale, j.scores, j.compared, j.round) for j in loaded.judgments()] == [
-        (j.raw, j.rationale, j.scores, j.compared, j.round) for j in heard
+    assert [(j.raw, j.rationale, j.scores, j.comparisons, j.round) for j in loaded.judgments()] == [
+        (j.raw, j.rationale, j.scores, j.comparisons, j.round) for j in heard
     ]
     one = run.items[2]
     found = loaded.judgments().of(one.prompt_id, one.id)
@@ -183,7 +183,7 @@ def test_a_run_that_was_killed(tmp_path: Path) -> None:
         item.id for item in run.items if item.id != lost["id"]
     ]
     assert sum(one == "skipped" for row in loaded.statuses for one in row) == 1
-    assert loaded.tally.made == 0
+    assert loaded.calls.made == 0
 
 
 def test_without_texts_all_but_the_texts_is_there(tmp_path: Path) -> None:

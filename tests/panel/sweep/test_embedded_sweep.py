@@ -49,5 +49,5 @@ def test_the_embedded_model_answers_and_judges(monkeypatch: pytest.MonkeyPatch) 
     texts = [answer.text for answer in sweep.answers]
     assert len(texts) == 3
     assert all(texts)
-    assert again.run.tally.made == 0
+    assert again.run.calls.made == 0
     np.testing.assert_array_equal(sweep.delta, again.delta)
