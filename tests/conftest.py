@@ -4,6 +4,7 @@ the command, for those that want it."""
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from tests.helpers.command import COMMAND, Command
 # A busy machine is slower than hypothesis expects, and no less right.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+# Under `nohup` commands ignore it, and so would those that tests start.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)
