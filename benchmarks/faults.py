@@ -62,7 +62,8 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run came to. `served_s` is when the server received its last call."""
+    """What one run came to. `served_s` is when the server had received 99 % of its calls: the
+    last few hang on the longest of a thousand chains of random waits, and tell nothing."""
 
     status: int
     wall_s: float
@@ -91,17 +92,17 @@ def _run(folder: Path, url: str, responses: int, with_dead: bool) -> Outcome:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    received, served_s = 0, 0.0
+    received = [(0.0, 0)]
     while process.poll() is None:
-        if (now := calls_received(url)["received"]) > received:
-            received, served_s = now, time.monotonic() - started
+        received.append((time.monotonic() - started, calls_received(url)["received"]))
         time.sleep(0.05)
+    most = 0.99 * received[-1][1]
     with (run / "verdicts.csv").open(newline="") as file:
         verdicts = list(csv.DictReader(file))
     return Outcome(
         status=process.returncode,
         wall_s=time.monotonic() - started,
-        served_s=served_s,
+        served_s=next(seconds for seconds, calls in received if calls >= most),
         kinds=Counter(calls_received(url)["kinds"]),
         judgments=[json.loads(line) for line in (run / "judgments.jsonl").open()],
         verdicts=verdicts,
@@ -157,13 +158,13 @@ def _report(responses: int, three: Outcome, two: Outcome) -> bool:
     print("  " + ", ".join(f"{n} judges: {count}" for n, count in sorted(n_judges.items())))
     bound, how = bound_s(responses, models=3)
     print(f"\nwall {three.wall_s:.1f} s; without the dead model {two.wall_s:.1f} s")
-    print(f"the last call reached the server after {three.served_s:.1f} s; ", end="")
+    print(f"99 % of the calls had reached the server after {three.served_s:.1f} s; ", end="")
     print(f"without the dead model after {two.served_s:.1f} s")
     print(f"bound {bound:,.0f} s:\n  {how}\n")
     scored = Counter((j["prompt_id"], j["id"]) for j in three.judgments if j["status"] == "scored")
     stated = {(v["prompt_id"], v["id"]): int(v["n_judges"]) for v in three.verdicts}
     held_back = three.served_s - two.served_s
-    # Two runs alone differ by as much: it hangs on the longest chain of waits.
+    # The dead model is found to be down only after three seconds.
     allowance = max(5.0, 0.15 * two.served_s)
     checks = {
         "every judgment is there once": len(three.judgments) == responses * 3 * JUDGES

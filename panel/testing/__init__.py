@@ -34,6 +34,7 @@ from panel.testing.conformance import (
     check_stopping_rule,
 )
 from panel.testing.model import ScriptedModel
+from panel.testing.result_checks import check_executor, check_renderer, check_statistic
 from panel.testing.server import (
     MODEL,
     Answer,
@@ -63,10 +64,13 @@ __all__ = [
     "ScriptedServer",
     "always",
     "check_elicitation",
+    "check_executor",
     "check_framings",
     "check_persona_set",
     "check_provider",
+    "check_renderer",
     "check_reply_store",
+    "check_statistic",
     "check_stopping_rule",
     "default_text",
     "in_turn",

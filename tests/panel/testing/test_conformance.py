@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,18 +15,24 @@ import pytest
 import personas
 import rubrics
 from graphs.stopping_rules import load_stopping_rule, stopping_rule_names
-from panel import ModelConfig, Rubric, load_definition
+from panel import ModelConfig, PanelPlan, Response, Rubric, load_definition
 from panel.calls.stores.disk import open_store
 from panel.models.providers import Availability, load_provider
+from panel.reports import load_renderer, renderer_names
+from panel.runs import executor
+from panel.statistics import AgreementBlock, Reason, Result, Statistic, agreement_statistics
 from panel.sweep.library import shipped_framings
 from panel.testing import (
     MemoryReplyStore,
     ScriptedModel,
     check_elicitation,
+    check_executor,
     check_framings,
     check_persona_set,
     check_provider,
+    check_renderer,
     check_reply_store,
+    check_statistic,
     check_stopping_rule,
     serving,
 )
@@ -77,6 +85,28 @@ def test_stores_of_ours_conform(tmp_path: Path) -> None:
     check_reply_store(lambda: open_store(str(tmp_path)))
     replies: dict[tuple[str, bytes], ModelResponse] = {}
     check_reply_store(lambda: MemoryReplyStore(replies))
+
+
+@pytest.mark.parametrize("name", ["perfect_agreement", "tau_c", "smallest_subset"])
+def test_statistics_of_ours_conform(name: str) -> None:
+    """One of each command that shows statistics."""
+    check_statistic(name)
+
+
+@pytest.mark.parametrize("name", renderer_names())
+def test_renderers_of_ours_conform(name: str) -> None:
+    """Each writes every kind of result."""
+    check_renderer(load_renderer(name))
+
+
+def scored(plan: PanelPlan, responses: Sequence[Response], out: Path) -> list[Path]:
+    asyncio.run(executor.score(plan, responses, out=out))
+    return [out]
+
+
+def test_the_executor_of_ours_conforms() -> None:
+    """The one that works in this process."""
+    check_executor(scored)
 
 
 # Faults
@@ -181,3 +211,66 @@ def test_a_persona_set_with_two_alike_is_named(tmp_path: Path) -> None:
     (tmp_path / "set.yaml").write_text("id: set\n")
     assert "not valid" in refusal(check_persona_set, tmp_path / "set.yaml")
     assert "not valid" in refusal(check_framings, tmp_path / "set.yaml")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (lambda block: Statistic(math.nan, 1, 1), "raises an error: ValueError"),
+        (lambda block: Statistic(math.inf, 1, 1), "is infinite"),
+        (lambda block: Statistic(float(block.ratings[0, 0]), 1, 1), "the order of items"),
+        (lambda block: Statistic(1 / 0, 1, 1), "raises an error: ZeroDivisionError"),
+    ],
+)
+def test_a_statistic_that_fails_is_named(
+    value: Callable[[AgreementBlock], Statistic], said: str
+) -> None:
+    """A value without a reason, one that is no number, one that depends on the order of items."""
+
+    def rows(block: AgreementBlock) -> Iterator[Result]:
+        yield Result(value(block))
+
+    agreement_statistics.register("odd", "odd")(rows)
+    try:
+        assert said in refusal(check_statistic, "odd")
+    finally:
+        del agreement_statistics._found["odd"]
+
+
+def test_an_undefined_statistic_conforms() -> None:
+    """What says why it has no value is whole; what nobody registered is not there."""
+
+    def rows(block: AgreementBlock) -> Iterator[Result]:
+        yield Result(Statistic.undefined(Reason.NO_PAIRS))
+
+    agreement_statistics.register("undefined", "undefined")(rows)
+    try:
+        check_statistic("undefined")
+    finally:
+        del agreement_statistics._found["undefined"]
+    assert "no command shows" in refusal(check_statistic, "undefined")
+
+
+def test_a_renderer_that_fails_is_named() -> None:
+    """One that lacks a function, one that writes nothing and one that closes the stream."""
+    own = load_renderer("json")
+    parts = {name: getattr(own, name) for name in dir(own) if name.startswith("render_")}
+    silent = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: None})
+    closing = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: to.close()})
+    del parts["render_sweep"]
+    assert "no render_sweep()" in refusal(check_renderer, SimpleNamespace(**parts))
+    assert "render_run() writes nothing" in refusal(check_renderer, silent)
+    assert "closes the stream" in refusal(check_renderer, closing)
+
+
+def test_an_executor_that_fails_is_named() -> None:
+    """One that leaves a response out, and one whose folders hold a response twice."""
+
+    def short(plan: PanelPlan, responses: Sequence[Response], out: Path) -> list[Path]:
+        return scored(plan, responses[1:], out)
+
+    def double(plan: PanelPlan, responses: Sequence[Response], out: Path) -> list[Path]:
+        return scored(plan, responses, out / "a") + scored(plan, responses, out / "b")
+
+    assert "differ from those of one process" in refusal(check_executor, short)
+    assert "in two folders" in refusal(check_executor, double)

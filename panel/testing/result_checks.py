@@ -1,0 +1,187 @@
+"""Checks for authors of statistics, output formats and executors.
+
+Each raises an `AssertionError` whose message is one sentence, or returns None.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphs import Response
+from panel.panel import Panel
+from panel.plan.panel_plan import PanelPlan
+from panel.reports import Renderer
+from panel.runs.load import load_run
+from panel.runs.run import Run
+from panel.statistics import AnalysisOptions, Ratings, Reason, Row, agree, correlate, panel_quality
+from panel.testing.model import ScriptedModel
+from panel.testing.server import MODEL, serving
+
+_N_ITEMS, _N_RATERS = 12, 4
+_OPTIONS = AnalysisOptions(n_resamples=200, n_permutations=99)
+
+
+def check_statistic(name: str) -> None:
+    """Whether a registered statistic of `agree`, `correlate` or panel quality has rows that are
+    whole: a finite value, or the reason why there is none; an interval that is in order; and
+    the same value in whichever order items come.
+
+    It is tried on ratings of 12 items by 4 raters on one dimension that are complete, have gaps,
+    are all equal, and are of categories.
+    """
+    found = 0
+    for what, ratings in _samples():
+        order = np.random.default_rng(1).permutation(len(ratings.items))
+        rows = _rows_of(name, ratings)
+        found += len(rows)
+        for row in rows:
+            _check_row(row, what)
+        values = Counter(_value(row) for row in rows)
+        again = Counter(_value(row) for row in _rows_of(name, _in_order(ratings, order)))
+        _require(values == again, f"{name} depends on the order of items, where ratings {what}")
+    _require(found > 0, f"no command shows a statistic {name!r}")
+
+
+def _samples() -> Iterator[tuple[str, Ratings]]:
+    draw = np.random.default_rng(0)
+    quality = draw.normal(4, 1.2, (_N_ITEMS, 1, 1))
+    scores = np.clip(np.round(quality + draw.normal(0, 0.8, (_N_ITEMS, _N_RATERS, 1))), 1, 7)
+    gaps = scores.copy()
+    gaps[draw.random(scores.shape) < 0.2] = math.nan
+    complete = Ratings(
+        scores=scores,
+        items=tuple(f"item {n}" for n in range(_N_ITEMS)),
+        raters=tuple(f"rater {n}" for n in range(_N_RATERS)),
+        dimensions=("quality",),
+        groups=("raters",) * _N_RATERS,
+        prompts=tuple(f"prompt {n // 3}" for n in range(_N_ITEMS)),
+        sources=tuple(f"source {n % 3}" for n in range(_N_ITEMS)),
+    )
+    yield "are complete", complete
+    yield "have gaps", replace(complete, scores=gaps)
+    yield "are all equal", replace(complete, scores=np.full_like(scores, 4.0))
+    yield "are of categories", replace(complete, categories=frozenset({"quality"}))
+
+
+def _in_order(ratings: Ratings, order: np.ndarray[Any, Any]) -> Ratings:
+    prompts, sources = ratings.prompts or (), ratings.sources or ()
+    return replace(
+        ratings,
+        scores=ratings.scores[order],
+        items=tuple(ratings.items[n] for n in order),
+        prompts=tuple(prompts[n] for n in order),
+        sources=tuple(sources[n] for n in order),
+    )
+
+
+def _rows_of(name: str, ratings: Ratings) -> list[Row]:
+    rows = agree(ratings, _OPTIONS) + panel_quality(ratings, _OPTIONS)
+    if not ratings.categories:
+        rows += correlate(ratings, replace(ratings, scores=ratings.scores[:, ::-1]), _OPTIONS)
+    return [row for row in rows if row.statistic == name]
+
+
+def _value(row: Row) -> tuple[object, ...]:
+    value = "undefined" if math.isnan(row.value) else round(row.value, 9)
+    return row.group, row.dimension, row.by, row.by_value, value
+
+
+def _check_row(row: Row, what: str) -> None:
+    where = f"{row.statistic}, where ratings {what},"
+    _require(row.reason is not Reason.ERROR, f"{where} raises an error: {row.note}")
+    _require(not math.isinf(row.value), f"{where} is infinite")
+    _require(
+        math.isnan(row.ci_low) == math.isnan(row.ci_high) and not row.ci_low > row.ci_high,
+        f"{where} has the interval {row.ci_low} to {row.ci_high}",
+    )
+
+
+def check_renderer(renderer: Renderer) -> None:
+    """Whether an output format has a function for each kind of result, and writes text to an open
+    stream, which it leaves open, for a run, a cost estimate, agreement and a comparison."""
+    names = [name for name in vars(Renderer) if name.startswith("render_")]
+    for name in names:
+        _require(callable(getattr(renderer, name, None)), f"the renderer has no {name}()")
+    panel = Panel("disciplinary", ScriptedModel(), "debate-speech")
+    responses = _responses()
+    run = panel.score(responses)
+    labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
+    ratings = next(iter(_samples()))[1]
+    rows, compared = agree(ratings, _OPTIONS), correlate(ratings, ratings, _OPTIONS)
+    _written("render_run", lambda to: renderer.render_run(run, labels, to))
+    _written(
+        "render_cost_estimates",
+        lambda to: renderer.render_cost_estimates(panel.estimate(responses), to),
+    )
+    _written(
+        "render_agreement", lambda to: renderer.render_agreement(rows, ratings, "dimension", to)
+    )
+    _written(
+        "render_comparison", lambda to: renderer.render_comparison(compared, ratings, ratings, to)
+    )
+
+
+def _written(name: str, render: Callable[[io.StringIO], None]) -> None:
+    to = io.StringIO()
+    render(to)
+    _require(not to.closed, f"{name}() closes the stream that it is given")
+    _require(bool(to.getvalue().strip()), f"{name}() writes nothing")
+
+
+def check_executor(
+    score: Callable[[PanelPlan, Sequence[Response], Path], Sequence[Path]],
+) -> None:
+    """Whether an executor has a plan's judges read every response once, with the same ratings as
+    in one process, and leaves run folders that `load_run` reads.
+
+    Args:
+        score: has responses judged, and returns the folders that it has written below the path
+            that it is given. It may start other processes: the model that answers is a server
+            on this machine.
+    """
+    from panel.models.config import ModelConfig
+
+    responses = _responses()
+    with tempfile.TemporaryDirectory() as folder, serving() as server:
+        model = ModelConfig(model=f"openai:{MODEL}", base_url=server.base_url)
+        plan = PanelPlan.of("disciplinary", model, "debate-speech")
+        expected = _ratings(Panel.from_plan(plan).score(responses))
+        folders = score(plan, responses, Path(folder) / "run")
+        _require(bool(folders), "the executor returns no folder")
+        runs = [load_run(one) for one in folders]
+        items = Counter(item for run in runs for item in run.items)
+        twice = [item for item, n in items.items() if n > 1]
+        _require(not twice, f"{twice[:1]} is in two folders")
+        found: dict[Any, Any] = {}
+        for run in runs:
+            found |= _ratings(run)
+    _require(found == expected, "the judgments differ from those of one process")
+
+
+def _responses() -> list[Response]:
+    return [
+        Response(id=f"r{n}", prompt=f"Question {n // 2}?", text=f"Answer {n}.", system=f"s{n % 2}")
+        for n in range(6)
+    ]
+
+
+def _ratings(run: Run) -> dict[Any, Any]:
+    return {
+        (item, judge.id): tuple(run.ratings[i, j])
+        for i, item in enumerate(run.items)
+        for j, judge in enumerate(run.judges)
+    }
+
+
+def _require(right: bool, otherwise: str) -> None:
+    if not right:
+        raise AssertionError(otherwise)
