@@ -274,10 +274,16 @@ def tried(
             file=sys.stderr,
             flush=True,
         )
+        if trial.outcome == "survived":
+            print(mutant.diff(), flush=True)
 
     with ThreadPoolExecutor(len(copies)) as pool:
-        for future in [pool.submit(attempt, mutant) for mutant in mutants]:
-            future.result()
+        try:
+            for future in [pool.submit(attempt, mutant) for mutant in mutants]:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # else all of them would be tried
+            raise
     return done
 
 

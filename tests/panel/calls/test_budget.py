@@ -88,6 +88,14 @@ async def test_without_caps_nothing_is_refused() -> None:
         await free.reserve("m", Usage(input=10**9))
 
 
+async def test_without_caps_calls_are_counted_once_they_are_answered() -> None:
+    """Two calls for which nothing was set aside are two calls, and what they took is summed."""
+    free = budget()
+    await free.settle("m", None, Usage(input=10, output=5))
+    await free.settle("m", None, Usage(input=20, output=1))
+    assert free.spending == Spending(2, {"m": Usage(input=30, output=6)})
+
+
 @pytest.mark.parametrize("cap", [float("nan"), float("inf"), -float("inf"), -1, 0, True, "5"])
 @pytest.mark.parametrize("of", ["usd", "calls", "tokens"])
 def test_a_cap_that_is_none_is_refused(of: str, cap: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import resource
@@ -378,6 +379,13 @@ def test_the_order_of_parameters_does_not_change_the_page() -> None:
     """The same settings named in another order are the same call."""
     backwards = dict(reversed(PARAMETERS.items()))
     assert page_of(backwards, "essay") == page_of(PARAMETERS, "essay")
+
+
+def test_replies_of_an_earlier_version_are_found_again() -> None:
+    """The page is a digest of the format's number, the model's settings and the subject, as kept
+    replies have it: made otherwise, all that is in the cache would be paid for again."""
+    kept = b'[2,{"base_url":"http://here/v1","model":"stub","temperature":null},["essay"]]'
+    assert page_of(PARAMETERS, "essay") == hashlib.sha256(kept).hexdigest()
 
 
 def test_the_key_is_the_same_in_another_process() -> None:

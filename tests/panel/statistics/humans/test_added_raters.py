@@ -75,6 +75,14 @@ def test_clusters_and_seed() -> None:
     assert added_raters(humans, models).low == by_item.low
 
 
+def test_one_cluster_has_no_interval() -> None:
+    """Where all items are of one prompt, α changes by as much, and no interval or test is made."""
+    humans, models = raters(1, 3, 1, items=20), raters(0.1, 1, 2, items=20)
+    found = added_raters(humans, models, clusters=["p"] * 20, n_resamples=50)
+    assert found.change == added_raters(humans, models, n_resamples=50).change
+    assert np.isnan([found.low, found.high, found.p_value]).all()
+
+
 def test_undefined() -> None:
     """Humans without an α have no change of it; what does not fit is refused."""
     ours = added_raters([[1.0], [2.0]], [[1.0], [2.0]])
