@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from graphs import Judge, Judgment, Response
 from graphs.deliberation import Deliberation
 from graphs.framing import Condition, Contrast, FramedResponse, Framings, Prompt
+from graphs.sweeping import TargetAnswer
 from rubrics import Usage
 
 CONDITION = Condition(id="rude", label="Rude", instruction="Be rude.")
@@ -42,6 +43,13 @@ def test_a_judgment_without_a_call_took_nothing() -> None:
     assert (judgment.usage, judgment.latency_s, judgment.cached) == (Usage(), 0.0, False)
     assert not (judgment.scores or judgment.labels or judgment.off_scale or judgment.comparisons)
     assert judgment.abstained is judgment.rationale is judgment.changed_because is None
+
+
+def test_a_target_that_was_not_asked_took_nothing() -> None:
+    """A text that was there already has no tokens, no time and no fault to its name."""
+    answer = TargetAnswer("p", "s", "rude", "Why?", "So.", "scored")
+    assert (answer.usage, answer.latency_s, answer.cached) == (Usage(), 0.0, False)
+    assert (answer.cut_off, answer.error) == (False, None)
 
 
 def test_peers_are_anonymous_unless_asked_for_by_name() -> None:
