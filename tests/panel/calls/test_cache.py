@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -249,6 +249,41 @@ def test_a_put_that_does_not_fit_on_the_disk_says_so(tmp_path: Path) -> None:
         with closing(DiskReplyStore(folder)) as again:
             found = [is_kept(again, "page", key) for key in (GOOD, BAD, KEY)]
             assert found == [True, False, True]
+
+
+@contextmanager
+def no_file_can_be_opened() -> Iterator[None]:
+    """This process has as many open files as it may have."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+    held: list[int] = []
+    try:
+        with suppress(OSError):
+            while True:
+                held.append(os.dup(0))
+        yield
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_a_reply_is_kept_each_time_no_file_can_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A descriptor is held back for the journal, and again once that journal is gone: a second
+    lack of them loses nothing either."""
+    monkeypatch.setattr("panel.calls.stores.disk._BATCH_S", 0.01)
+    with closing(DiskReplyStore(tmp_path)) as cache:
+        for key in (GOOD, KEY):
+            with no_file_can_be_opened():
+                cache.put("page", key, REPLY)
+            until(lambda: cache._journal is None and cache._spare is not None)
+            until(lambda: not journals_in(tmp_path))
+            time.sleep(0.05)  # until a descriptor is held back again, just after
+    with closing(DiskReplyStore(tmp_path)) as again:
+        assert is_kept(again, "page", GOOD)
+        assert is_kept(again, "page", KEY)
 
 
 def test_a_database_that_cannot_be_written_is_told_to_who_comes_next(
