@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from rubrics import ModelRequest, ModelResponse, Usage
+import pytest
+
+from rubrics import ModelRequest, ModelResponse, Usage, is_comparative, load_comparing
+from rubrics.elicitations import ranking
 
 
 def test_a_response_of_which_nothing_else_is_known() -> None:
@@ -19,6 +22,16 @@ def test_a_request_asks_once_without_log_probabilities_unless_told() -> None:
     request = ModelRequest("You judge.", ("Rate it.",))
     assert (request.exchange, request.prefill, request.schema) == ((), "", None)
     assert (request.top_logprobs, request.max_tokens) == (0, 1024)
+
+
+def test_what_compares_is_loaded_as_such() -> None:
+    """An elicitation that compares is found by its name; one that judges a response by itself is
+    none of those, and an unknown name is nothing at all."""
+    assert load_comparing("ranking") is ranking
+    assert is_comparative("ranking") and not is_comparative("dimensions")
+    for name in ("dimensions", "unheard-of"):
+        with pytest.raises(KeyError, match=name):
+            load_comparing(name)
 
 
 def test_usage_adds_up() -> None:

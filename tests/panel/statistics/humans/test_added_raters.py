@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from panel.statistics import Reason, added_raters, holm, krippendorff_alpha
+from panel.statistics.resampling.bootstrap import resample_weights
 
 
 def raters(noise: float, n: int, seed: int, items: int = 150) -> np.ndarray:
@@ -63,6 +64,23 @@ def test_items_stay_the_humans_unless_asked() -> None:
     assert [alpha.n_items for alpha in same.alphas] == [100, 100, 100]
     assert [alpha.n_items for alpha in more.alphas] == [100, 100, 150]
     assert more.alphas[2] == krippendorff_alpha(np.hstack([humans, models]))
+
+
+def test_the_p_value_is_that_of_resamples_moved_to_no_change() -> None:
+    """Of the changes of α in resamples, less the change that was observed, the smaller tail beyond
+    the latter is doubled; each α is of the drawn items written out."""
+    humans, models = raters(1, 2, 1, items=12), raters(0.6, 1, 3, items=12)
+    found = added_raters(humans, models, n_resamples=199, seed=5)
+    both = np.hstack([humans, models])
+    changes = []
+    for block in resample_weights(np.arange(12), 12, 199, np.random.default_rng(5)):
+        for times in block.astype(int):
+            drawn = np.repeat(both, times, axis=0)
+            alphas = [krippendorff_alpha(ratings).value for ratings in (drawn[:, :2], drawn)]
+            changes.append(alphas[1] - alphas[0])
+    null = np.array(changes)[~np.isnan(changes)] - found.change[0]
+    above, below = (null >= found.change[0]).sum(), (null <= found.change[0]).sum()
+    assert found.p_value[0] == pytest.approx(2 * (1 + min(above, below)) / (1 + len(null)))
 
 
 def test_clusters_and_seed() -> None:
