@@ -36,6 +36,29 @@ def test_what_was_checked_stays_as_it_was_checked(record: BaseModel) -> None:
         type(record).model_validate({**record.model_dump(), "colour": "red"})
 
 
+@pytest.mark.parametrize(
+    ("record", "field"),
+    [
+        (Response(id="r", prompt="Why?", text="So.", system="s"), "text"),
+        (Response(id="r", prompt="Why?", text="So.", system="s"), "prompt"),
+        (Prompt(id="p", text="So."), "text"),
+        (Condition(id="rude", label="Rude", instruction="So."), "instruction"),
+        (
+            FramedResponse(prompt_id="p", prompt="Why?", condition="c", system="s", text="So."),
+            "text",
+        ),
+    ],
+)
+def test_a_text_is_kept_as_it_is_given_and_none_is_blank(record: BaseModel, field: str) -> None:
+    """A text with blank ends stays so, and one of blanks alone is refused."""
+    given = record.model_dump()
+    assert getattr(record, field) == given[field] in ("So.", "Why?")
+    spaced = type(record).model_validate({**given, field: " So. \n"})
+    assert getattr(spaced, field) == " So. \n"
+    with pytest.raises(ValidationError, match=field):
+        type(record).model_validate({**given, field: " \n"})
+
+
 def test_a_judgment_without_a_call_took_nothing() -> None:
     """What a judgment is not told it has none of: no ratings, no tokens, no time, no reasons."""
     judgment = Judgment("p", "r", "s", Judge("ann", "m", "dimensions"), "skipped")

@@ -81,6 +81,21 @@ async def test_once_reached_a_cap_stays_reached() -> None:
         await capped.reserve("m", Usage(input=1))
 
 
+async def test_who_waits_for_room_learns_at_once_that_a_cap_is_reached() -> None:
+    """A call waits for 90 tokens in flight to come to less; the last call allowed is made, and the
+    next finds the cap of calls reached: that the waiting one learns, though nothing has settled."""
+    capped = budget(calls=2, tokens=100)
+    await capped.reserve("m", Usage(input=90))
+    waiting = asyncio.create_task(capped.reserve("m", Usage(input=50)))
+    await asyncio.sleep(0.01)
+    await capped.reserve("m", Usage(input=5))
+    assert not waiting.done()
+    with pytest.raises(CapReached, match="2 calls"):
+        await capped.reserve("m", Usage(input=1))
+    with pytest.raises(CapReached, match="2 calls"):
+        await asyncio.wait_for(waiting, 1)
+
+
 async def test_without_caps_nothing_is_refused() -> None:
     """No cap, no refusal."""
     free = budget()

@@ -251,6 +251,25 @@ def test_a_put_that_does_not_fit_on_the_disk_says_so(tmp_path: Path) -> None:
             assert found == [True, False, True]
 
 
+def test_one_writer_keeps_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process holds the database, replies under one key wait for one thread, which
+    moves them as they came: the last is the one that is kept."""
+    monkeypatch.setattr("panel.calls.stores.disk._BATCH_S", 0.01)
+    with (
+        closing(DiskReplyStore(tmp_path)) as cache,
+        closing(sqlite3.connect(tmp_path / "cache.db", isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        for text in ("first", "second", "third"):
+            cache.put("page", KEY, replace(REPLY, text=text))
+            time.sleep(0.05)
+        names = [thread.name for thread in threading.enumerate()]
+        assert sum(name.startswith("reply-cache") for name in names) == 1
+        other.execute("ROLLBACK")
+    with closing(DiskReplyStore(tmp_path)) as again:
+        assert getattr(again.get("page", KEY), "text", None) == "third"
+
+
 @contextmanager
 def no_file_can_be_opened() -> Iterator[None]:
     """This process has as many open files as it may have."""
