@@ -94,7 +94,7 @@ def values_needed(mean: float, sd: float, bound: float, level: float) -> int | N
     fewest = (special.ndtri(1 - level / 2) + special.ndtri(POWER)) / effect
     if fewest**2 > MOST:
         return None
-    n = max(2, math.ceil(fewest**2))
+    n: int = max(2, math.ceil(fewest**2))
     while n <= _NORMAL_FROM and _power(effect, n, level) < POWER:
         n += 1
     return n

@@ -27,12 +27,12 @@ async def test_a_slot_is_lent_while_its_calls_only_wait() -> None:
                 assert not await has_room(limit)
                 with waiting_for_a_server():
                     assert await has_room(limit)
-                    await limit.enter()
+                    await asyncio.wait_for(limit.enter(), 1)
             assert not await has_room(limit)
     # The slot that was lent is still in use.
     assert not await has_room(limit)
     limit.leave()
-    await limit.enter()
+    await asyncio.wait_for(limit.enter(), 1)
     assert not await has_room(limit)
 
 
