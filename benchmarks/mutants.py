@@ -6,8 +6,8 @@
 A mutant is one small change: a comparison, an arithmetic or boolean operator, a number, a
 condition, a return value, a statement left out. Each is tried in a copy of the working tree by the
 tests that mirror the changed file, then by the others of its package, the fastest first, until
-one fails. Who survives is printed as the line before and after. Strings are left alone: most are
-wording.
+one fails. Who survives is printed as the line before and after, at once and in the end again.
+Strings are left alone: most are wording.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ def tried(
             flush=True,
         )
         if trial.outcome == "survived":
-            print(mutant.diff(), flush=True)
+            print(mutant.diff(), file=sys.stderr, flush=True)
 
     with ThreadPoolExecutor(len(copies)) as pool:
         try:
