@@ -6,8 +6,8 @@
 A mutant is one small change: a comparison, an arithmetic or boolean operator, a number, a
 condition, a return value, a statement left out. Each is tried in a copy of the working tree by the
 tests that mirror the changed file, then by the others of its package, the fastest first, until
-one fails. Who survives is printed as the line before and after. Strings are left alone: most are
-wording.
+one fails. Who survives is printed as the line before and after, at once and in the end again.
+Strings are left alone: most are wording.
 """
 
 from __future__ import annotations
@@ -274,10 +274,16 @@ def tried(
             file=sys.stderr,
             flush=True,
         )
+        if trial.outcome == "survived":
+            print(mutant.diff(), file=sys.stderr, flush=True)
 
     with ThreadPoolExecutor(len(copies)) as pool:
-        for future in [pool.submit(attempt, mutant) for mutant in mutants]:
-            future.result()
+        try:
+            for future in [pool.submit(attempt, mutant) for mutant in mutants]:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # else all of them would be tried
+            raise
     return done
 
 

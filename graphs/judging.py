@@ -322,9 +322,9 @@ def question_of(
     rubric: Rubric,
     persona: Persona,
     response: Response,
-    layout: Layout = "shared-prefix",
+    layout: Layout,
     *,
-    one_call_per_dimension: bool = False,
+    one_call_per_dimension: bool,
 ) -> Question:
     """What a persona is asked about a response: never who wrote it."""
     return Question(

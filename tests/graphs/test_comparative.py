@@ -55,7 +55,7 @@ def worths(ask: ModelRequest) -> dict[str, int]:
 def fair(ask: ModelRequest) -> ModelResponse:
     """The truth about one ask: the better of two, or the places of all."""
     values = worths(ask)
-    usage = Usage(input=10, cached=4, output=5)
+    usage = Usage(input=10, cached=4, output=5, written=3)
     if "better" in (ask.schema or {})["properties"]:
         text = "first" if values["A"] > values["B"] else "second"
     else:
@@ -148,9 +148,9 @@ async def test_usage_is_counted_once(elicitation: str) -> None:
     panel = await Panel(judges(elicitation)).run()
     total = sum((one.usage for one in panel.told), Usage())
     n = len(panel.asked)
-    assert total == Usage(input=10 * n, cached=4 * n, output=5 * n)
+    assert total == Usage(input=10 * n, cached=4 * n, output=5 * n, written=3 * n)
     assert sum(one.latency_s for one in panel.told) == pytest.approx(0.5 * n)
-    assert all(one.usage.cached <= one.usage.input for one in panel.told)
+    assert all(one.usage.cached + one.usage.written <= one.usage.input for one in panel.told)
     # One of three responses never bears the whole of a call.
     assert max(one.usage.output for one in panel.of("ann").values()) < 5 * n / 4
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from graphs import Judge, Judgment
 from graphs.deliberation import Deliberation, peers_of, should_continue, spread
@@ -119,6 +120,13 @@ def test_it_goes_on_for_so_many_rounds() -> None:
         said += [judgment("a", number, round=number), judgment("b", 9, round=number)]
         verdicts.append(should_continue(said, rules, RUBRIC))
     assert verdicts == [True, True, False]
+
+
+def test_a_rule_that_there_is_not_is_refused() -> None:
+    """An unknown stopping rule is named beside the known ones; none at all is no fault."""
+    with pytest.raises(ValidationError, match="'agreed'; one of settled"):
+        Deliberation(rounds=1, stop_when="agreed")
+    assert Deliberation(rounds=1, stop_when=None).stop_when is None
 
 
 def test_a_judge_alone_has_nobody_to_confer_with() -> None:
@@ -277,6 +285,24 @@ async def test_who_names_nothing_has_no_reason(words: str) -> None:
 
     panel = await JudgingPanel(answer, deliberation=Deliberation(rounds=1)).run()
     assert {j.changed_because for j in panel.told} == {None}
+    assert {j.reason_missing for j in panel.told} == {None}
+
+
+async def test_a_reason_that_cannot_be_had_is_told() -> None:
+    """A judge whose revision is read and that then gives no answer as to why keeps the revision,
+    with the status and error of the missing answer."""
+
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
+        if wants_reason(ask):
+            raise Unanswered("failed", "503 after 5 attempts")
+        return says(2 if peers_in(ask) or judge.persona == "ann" else 8)
+
+    panel = await JudgingPanel(answer, deliberation=Deliberation(rounds=1)).run()
+    moved = [j for j in panel.told if j.round == 2 and j.judge.persona != "ann"]
+    assert [(j.status, j.scores["clarity"], j.changed_because) for j in moved] == [
+        ("scored", 2.0, None)
+    ] * 4
+    assert {j.reason_missing for j in moved} == {"failed: 503 after 5 attempts"}
 
 
 async def test_all_of_one_mind_stop_after_the_first_round() -> None:

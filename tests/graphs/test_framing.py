@@ -63,6 +63,8 @@ def own(change: Callable[[dict[str, Any]], object], folder: Path) -> Path:
         ),
         (lambda d: d.update(conditions=[]), "0 items", "conditions"),
         (lambda d: d.update(colour="red"), "an unknown key", "colour"),
+        (lambda d: d["conditions"][0].update(label="c" * 41), "'ccc", "conditions.0.label"),
+        (lambda d: d["contrasts"][0].update(label="c" * 61), "'ccc", "contrasts.0.label"),
     ],
 )
 def test_a_set_that_does_not_hold_together_is_refused(

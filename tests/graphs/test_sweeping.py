@@ -255,9 +255,10 @@ async def test_given_responses_are_only_judged() -> None:
     assert world.deltas()["s", "calm"] == 0
 
 
-async def test_an_abort_ends_the_sweep() -> None:
+@pytest.mark.parametrize("by", ["rewriter", "checker", "target"])
+async def test_an_abort_ends_the_sweep(by: str) -> None:
     """What must end a run is not taken for a missing answer."""
-    world = World(lost=lambda role, model, text: role == "target", error=Abort)
+    world = World(lost=lambda role, model, text: role == by, error=Abort)
     with pytest.raises(Abort):
         await world.run()
 

@@ -18,6 +18,7 @@ from rubrics import (
     ParsedJudgment,
     Position,
     Question,
+    RealScale,
     Rubric,
     Scale,
     load_elicitation,
@@ -116,8 +117,29 @@ def weights_of(reading: ParsedJudgment) -> dict[str, dict[str, float]]:
 
 
 def test_is_found_by_name() -> None:
-    """The elicitation says that it needs log-probabilities."""
+    """The elicitation says that it needs log-probabilities and gives no reasons, as its readings
+    have none."""
     assert load_elicitation("expected").NEEDS_LOGPROBS
+    assert not load_elicitation("expected").GIVES_REASONS
+    reading, _ = play(ONE_TO_FIVE, at({"4": 1}))
+    assert reading.rationale is None
+
+
+@pytest.mark.parametrize("one_call_per_dimension", [True, False])
+def test_any_number_in_a_range_cannot_be_weighed(one_call_per_dimension: bool) -> None:
+    """Of a real scale there are no values to have probabilities: its rubric is not served, and a
+    dialogue on it ends by saying so."""
+    real = RealScale(min=0, max=1, low="none", high="all")
+    rubric = a_rubric(a_dimension(1, 5).model_copy(update={"scale": real}))
+    assert expected.serves(rubric) is not None
+    question = Question(
+        rubric, "Historian", "You ask when.", "Why?", "So.",
+        one_call_per_dimension=one_call_per_dimension,
+    )  # fmt: skip
+    dialogue = expected.dialogue(question)
+    with pytest.raises(TypeError, match="clarity may be any number in a range"):
+        next(dialogue)
+        dialogue.send(at({'{"clarity": 0.5}': 1}))
 
 
 def test_the_mean_of_one_token_values() -> None:

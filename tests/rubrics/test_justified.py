@@ -85,6 +85,8 @@ def test_ratings_alone_are_asked_for_again_and_the_reasons_kept() -> None:
     [
         f"It is clear. {GOOD} Or rather {GOOD.replace('8', '7')}",
         f"<scratchpad>a</scratchpad><scratchpad>b</scratchpad>{GOOD}",
+        f"<scratchpad>a</scratchpad>b</scratchpad>{GOOD}",
+        f"<scratchpad>a<scratchpad>b</scratchpad>{GOOD}",
         "<scratchpad>It is clear.</scratchpad>",
         "<scratchpad>It is cl",
     ],

@@ -7,9 +7,20 @@ from typing import Any
 
 import pytest
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from rubrics import Rubric, Scale, shipped
+from rubrics import (
+    Abstention,
+    CategoryScale,
+    Composite,
+    Dimension,
+    RealScale,
+    Rubric,
+    Scale,
+    shipped,
+)
+from rubrics.composite import Reliable, Share
+from rubrics.rubric import once_a_rubric
 
 
 def a_scale(**changes: Any) -> dict[str, Any]:
@@ -117,6 +128,8 @@ def test_widest_and_narrowest_scales(low: int, high: int) -> None:
         ({"dimensions": [a_dimension(id="a" * 65)]}, "id"),
         ({"dimensions": [a_dimension(definition="")]}, "definition"),
         ({"dimensions": [a_dimension(weight=2)]}, "weight"),
+        ({"dimensions": [a_dimension(label="a" * 101)]}, "label"),
+        ({"dimensions": [a_dimension(family="a" * 101)]}, "family"),
         ({"id": "Mine"}, "id"),
         ({"id": "../mine"}, "id"),
         ({"question": ""}, "question"),
@@ -130,8 +143,41 @@ def test_bad_rubrics(changes: dict[str, Any], message: str) -> None:
         Rubric.model_validate(a_rubric(**changes))
 
 
-def test_a_rubric_does_not_change() -> None:
-    """A rubric is frozen: judges of one run share it."""
-    rubric = Rubric.model_validate(a_rubric())
+@pytest.mark.parametrize(
+    "record",
+    [
+        Dimension.model_validate(a_dimension()),
+        Abstention(definition="Declining.", guiding_question="Does it decline?"),
+        Rubric.model_validate(a_rubric()),
+        Scale.model_validate(a_scale()),
+        RealScale.model_validate(a_scale()),
+        CategoryScale(values={"a": "A", "b": "B"}),
+        Share(dimension="kind", value="a"),
+        Reliable(dimension="clarity", at_least=2),
+        Composite(mean_of=("clarity",)),
+    ],
+    ids=lambda record: type(record).__name__,
+)
+def test_a_rubric_does_not_change(record: BaseModel) -> None:
+    """A rubric is frozen in all its parts, as judges of one run share it, and none has a field that
+    it does not know."""
+    field = next(iter(type(record).model_fields))
     with pytest.raises(ValidationError, match="frozen"):
-        rubric.label = "Other"  # type: ignore[misc]
+        setattr(record, field, getattr(record, field))
+    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+        type(record).model_validate({**record.model_dump(), "colour": "red"})
+
+
+def test_what_follows_from_a_rubric_is_worked_out_when_it_changes() -> None:
+    """Asked about one rubric twice, then another and the first again, the function is called three
+    times, and each answer is that of the rubric asked about."""
+    mine, other = (Rubric.model_validate(a_rubric(label=label)) for label in ("Mine", "Other"))
+    called: list[str] = []
+
+    @once_a_rubric
+    def loud(rubric: Rubric) -> str:
+        called.append(rubric.label)
+        return rubric.label.upper()
+
+    assert [loud(one) for one in (mine, mine, other, mine)] == ["MINE", "MINE", "OTHER", "MINE"]
+    assert called == ["Mine", "Other", "Mine"]

@@ -34,9 +34,9 @@ def over_prompts(within: Sequence[tuple[object, Statistic]]) -> OverPrompts:
     0.75
     """
     defined = [estimate for _, estimate in within if estimate.reason is None]
-    n_items = sum(estimate.n_items for estimate in defined)
-    n_raters = max((estimate.n_raters for estimate in defined), default=0)
     if defined:
+        n_items = sum(estimate.n_items for estimate in defined)
+        n_raters = max(estimate.n_raters for estimate in defined)
         value = float(np.mean([estimate.value for estimate in defined]))
         mean = Statistic(value, n_items, n_raters)
     else:

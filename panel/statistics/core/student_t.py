@@ -89,14 +89,15 @@ def values_needed(mean: float, sd: float, bound: float, level: float) -> int | N
     effect = abs(mean - bound) / sd if sd else math.inf
     if not effect:
         return None
-    # As many as if the spread were known; a few more, as it is not.
+    # As many as if the spread were known; a few more, as it is not. Above some thousand values
+    # that makes no difference.
     fewest = (special.ndtri(1 - level / 2) + special.ndtri(POWER)) / effect
     if fewest**2 > MOST:
         return None
-    n = max(2, math.ceil(fewest**2))
-    while _power(effect, n, level) < POWER:
+    n: int = max(2, math.ceil(fewest**2))
+    while n <= _NORMAL_FROM and _power(effect, n, level) < POWER:
         n += 1
-    return n if n <= MOST else None
+    return n
 
 
 def _power(effect: float, n: int, level: float) -> float:
@@ -104,8 +105,6 @@ def _power(effect: float, n: int, level: float) -> float:
     if math.isinf(effect):
         return 1.0
     shift = effect * math.sqrt(n)
-    if n > _NORMAL_FROM:
-        return float(special.ndtr(shift - special.ndtri(1 - level / 2)))
     critical = float(special.stdtrit(n - 1, 1 - level / 2))
     # Far out the noncentral t loses its digits, and nothing is in doubt there.
     if shift - critical > 30:

@@ -81,11 +81,34 @@ async def test_once_reached_a_cap_stays_reached() -> None:
         await capped.reserve("m", Usage(input=1))
 
 
+async def test_who_waits_for_room_learns_at_once_that_a_cap_is_reached() -> None:
+    """A call waits for 90 tokens in flight to come to less; the last call allowed is made, and the
+    next finds the cap of calls reached: that the waiting one learns, though nothing has settled."""
+    capped = budget(calls=2, tokens=100)
+    await capped.reserve("m", Usage(input=90))
+    waiting = asyncio.create_task(capped.reserve("m", Usage(input=50)))
+    await asyncio.sleep(0.01)
+    await capped.reserve("m", Usage(input=5))
+    assert not waiting.done()
+    with pytest.raises(CapReached, match="2 calls"):
+        await capped.reserve("m", Usage(input=1))
+    with pytest.raises(CapReached, match="2 calls"):
+        await asyncio.wait_for(waiting, 1)
+
+
 async def test_without_caps_nothing_is_refused() -> None:
     """No cap, no refusal."""
     free = budget()
     for _ in range(100):
         await free.reserve("m", Usage(input=10**9))
+
+
+async def test_without_caps_calls_are_counted_once_they_are_answered() -> None:
+    """Two calls for which nothing was set aside are two calls, and what they took is summed."""
+    free = budget()
+    await free.settle("m", None, Usage(input=10, output=5))
+    await free.settle("m", None, Usage(input=20, output=1))
+    assert free.spending == Spending(2, {"m": Usage(input=30, output=6)})
 
 
 @pytest.mark.parametrize("cap", [float("nan"), float("inf"), -float("inf"), -1, 0, True, "5"])

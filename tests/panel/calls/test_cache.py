@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import resource
@@ -12,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -250,6 +251,60 @@ def test_a_put_that_does_not_fit_on_the_disk_says_so(tmp_path: Path) -> None:
             assert found == [True, False, True]
 
 
+def test_one_writer_keeps_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process holds the database, replies under one key wait for one thread, which
+    moves them as they came: the last is the one that is kept."""
+    monkeypatch.setattr("panel.calls.stores.disk._BATCH_S", 0.01)
+    with (
+        closing(DiskReplyStore(tmp_path)) as cache,
+        closing(sqlite3.connect(tmp_path / "cache.db", isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        for text in ("first", "second", "third"):
+            cache.put("page", KEY, replace(REPLY, text=text))
+            time.sleep(0.05)
+        names = [thread.name for thread in threading.enumerate()]
+        assert sum(name.startswith("reply-cache") for name in names) == 1
+        other.execute("ROLLBACK")
+    with closing(DiskReplyStore(tmp_path)) as again:
+        assert getattr(again.get("page", KEY), "text", None) == "third"
+
+
+@contextmanager
+def no_file_can_be_opened() -> Iterator[None]:
+    """This process has as many open files as it may have."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+    held: list[int] = []
+    try:
+        with suppress(OSError):
+            while True:
+                held.append(os.dup(0))
+        yield
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_a_reply_is_kept_each_time_no_file_can_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A descriptor is held back for the journal, and again once that journal is gone: a second
+    lack of them loses nothing either."""
+    monkeypatch.setattr("panel.calls.stores.disk._BATCH_S", 0.01)
+    with closing(DiskReplyStore(tmp_path)) as cache:
+        for key in (GOOD, KEY):
+            with no_file_can_be_opened():
+                cache.put("page", key, REPLY)
+            until(lambda: cache._journal is None and cache._spare is not None)
+            until(lambda: not journals_in(tmp_path))
+            time.sleep(0.05)  # until a descriptor is held back again, just after
+    with closing(DiskReplyStore(tmp_path)) as again:
+        assert is_kept(again, "page", GOOD)
+        assert is_kept(again, "page", KEY)
+
+
 def test_a_database_that_cannot_be_written_is_told_to_who_comes_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -378,6 +433,13 @@ def test_the_order_of_parameters_does_not_change_the_page() -> None:
     """The same settings named in another order are the same call."""
     backwards = dict(reversed(PARAMETERS.items()))
     assert page_of(backwards, "essay") == page_of(PARAMETERS, "essay")
+
+
+def test_replies_of_an_earlier_version_are_found_again() -> None:
+    """The page is a digest of the format's number, the model's settings and the subject, as kept
+    replies have it: made otherwise, all that is in the cache would be paid for again."""
+    kept = b'[2,{"base_url":"http://here/v1","model":"stub","temperature":null},["essay"]]'
+    assert page_of(PARAMETERS, "essay") == hashlib.sha256(kept).hexdigest()
 
 
 def test_the_key_is_the_same_in_another_process() -> None:

@@ -39,6 +39,7 @@ from rubrics import ModelRequest, ModelResponse, Usage
 from tests.helpers.callers import ASK, MODEL, PAGE, ask, caller_at
 
 JUDGE = Judge(persona="law", model=MODEL, elicitation="dimensions")
+AS_SHIPPED = module.ATTEMPTS
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +97,32 @@ async def test_attempts_are_capped(tmp_path: Path) -> None:
     assert "(tried 3 times)" in str(error)
     assert len(at.server.calls) == 3
     assert at.caller.counts.faults == {"HTTP 500": 3}
+
+
+async def test_a_call_is_tried_six_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless a test says otherwise, that is how often, as the documentation has it."""
+    monkeypatch.setattr(module, "ATTEMPTS", AS_SHIPPED)
+    async with caller_at(always(status(500)), tmp_path) as at:
+        assert "(tried 6 times)" in str(await at.outcome())
+    assert len(at.server.calls) == 6
+
+
+@pytest.mark.parametrize(
+    ("code", "calls"), [(408, 5), (429, 5), (503, 5), (504, 5), (529, 5), (500, 8), (502, 8)]
+)
+async def test_what_says_too_much_makes_fewer_calls(code: int, calls: int, tmp_path: Path) -> None:
+    """After one overload or time-out that the server tells of, 70 % of 8 calls may be in flight;
+    a plain fault of the server's leaves all 8."""
+    limiter = RateLimiter()
+    async with caller_at(in_turn(status(code), *[ok("7")] * 4), tmp_path, limiter=limiter) as at:
+        # Slots in use are taken away as calls end: a few have to.
+        for number in range(4):
+            await at.ask(ask(number))
+        taken = [asyncio.create_task(limiter.enter(0)) for _ in range(9)]
+        await asyncio.sleep(0.01)
+        assert sum(task.done() for task in taken) == calls
+        for task in taken:
+            task.cancel()
 
 
 async def test_waits_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

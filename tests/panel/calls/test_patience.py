@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,9 @@ from panel.calls.endpoint import Endpoint
 from panel.calls.in_flight import InFlightLimit
 from panel.calls.rate_limiter import RateLimiter
 from panel.calls.stores.disk import DiskReplyStore
+from panel.models.client import CallError
 from panel.models.openai_compatible import OpenAICompatible
-from panel.testing import Answer, always, in_turn, ok, reset, serving, stall, status
+from panel.testing import Answer, ScriptedModel, always, in_turn, ok, reset, serving, stall, status
 from rubrics import ModelRequest, ModelResponse
 
 MODEL = "openai:stub"
@@ -246,3 +247,18 @@ async def test_a_long_wait_does_not_hold_up_other_work(
             await asyncio.sleep(0.3)
             assert (len(server.calls) == 2) == asked_to_wait
             first.cancel()
+
+
+async def test_what_this_process_cannot_open_is_no_fault_of_the_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Calls for which no file could be opened are repeated, with fewer in flight; the server is not
+    said to be gone."""
+    lack = CallError("too many open files", kind="transient", no_descriptor=True)
+    endpoint = Endpoint(ScriptedModel([lack] * 5 + ["7"]), RateLimiter(), patience_s=30)
+    with closing(DiskReplyStore(tmp_path)) as cache:
+        caller = Caller({MODEL: endpoint}, cache, Budget(NO_CAPS, {MODEL: None}))
+        assert await outcome(caller, 0) == ModelResponse("7")
+    assert caller.counts.faults == {"too many open files": 5}
+    assert not endpoint.unavailable.is_set()
+    assert caplog.messages == []

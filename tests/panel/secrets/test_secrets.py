@@ -10,11 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from panel.calls.key_masking import without_keys
 from panel.errors import ConfigurationError, Fault, InputError
 from panel.models.client import CallError
 from panel.secrets import SECRETS, Secrets, credentials_in, is_secret, learn_proxies
-from rubrics import ModelResponse, Position
 
 KEY = "canary-4f9e+Zq/0123456789"
 
@@ -123,25 +121,3 @@ def test_no_error_holds_a_key() -> None:
     ):
         assert KEY not in str(error)
         assert "[secret]" in str(error)
-
-
-def test_a_key_in_tokens_is_one_token_without_alternatives() -> None:
-    """Where an answer comes with log-probabilities, the tokens of a key become one mask, and all
-    the others stay; text and tokens say the same still."""
-    SECRETS.learn(KEY)
-    tokens = ["It", " is ", "8", ". ", *(KEY[i : i + 3] for i in range(0, len(KEY), 3)), " end"]
-    reply = ModelResponse(
-        text="".join(tokens),
-        logprobs=tuple(Position(token, ((token, -0.1),)) for token in tokens),
-    )
-    clean = without_keys(reply)
-    assert clean.text == "It is 8. [secret] end"
-    assert "".join(one.token for one in clean.logprobs) == clean.text
-    assert clean.logprobs[2] == Position("8", (("8", -0.1),))
-    assert clean.logprobs[4] == Position("[secret]", ())
-
-
-def test_a_reply_without_keys_is_the_same_reply() -> None:
-    """Nothing is copied where there is nothing to mask."""
-    reply = ModelResponse(text="8", logprobs=(Position("8", (("8", -0.1),)),))
-    assert without_keys(reply) is reply

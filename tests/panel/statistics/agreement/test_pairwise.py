@@ -111,6 +111,14 @@ def test_within_prompts() -> None:
     assert pairwise(ratings, "tau_b").mean.value == pytest.approx(4 / 6)
 
 
+def test_what_enters_is_counted() -> None:
+    """Items that two raters rated enter, also where the third did not; one that a single rater
+    rated does not, nor a rater who is constant."""
+    ratings = np.array([[1, 2, 4], [2, 3, 4], [3, 1, nan], [4, nan, nan]])
+    mean = pairwise(ratings, "tau_b").mean
+    assert (mean.n_items, mean.n_raters) == (3, 2)
+
+
 def test_min_shared_leaves_out_pairs() -> None:
     """A pair with fewer shared items than asked for is neither in the mean nor undefined."""
     ratings = np.array([[1, 1, 3], [2, 2, 2], [3, 4, nan]])

@@ -39,6 +39,15 @@ def test_no_ratings() -> None:
     assert np.isnan(resampled_mode_share(nothing)(np.ones((2, 3)))).all()
 
 
+def test_a_resample_without_a_rating_has_neither() -> None:
+    """Of one item with a single rating, one with 5 and 6 and one that nobody rated: drawn alone,
+    the first has 0 bits, the second 1, and the third none at all."""
+    some = [[4.0, np.nan], [5.0, 6.0], [np.nan, np.nan]]
+    each_alone = np.eye(3)
+    np.testing.assert_array_equal(resampled_score_entropy(some)(each_alone), [0, 1, np.nan])
+    np.testing.assert_array_equal(resampled_mode_share(some)(each_alone), [1, 0.5, np.nan])
+
+
 ratings = arrays(
     float, st.tuples(st.integers(1, 12), st.integers(1, 4)), elements=st.integers(1, 5).map(float)
 )

@@ -196,6 +196,13 @@ def test_what_a_statistic_needs(prompts: list[Hashable] | None) -> None:
     assert [row.value for row in registry.rows(block, "all", "all")] == ([2.0] if prompts else [])
 
 
+def test_a_table_shows_every_group_unless_it_says_otherwise() -> None:
+    """A table of which nothing but the heading is said has a column for each statistic, and
+    figures of each group of raters."""
+    table = Table("Mine")
+    assert (table.columns, table.all_raters_only) == ("statistic", False)
+
+
 def test_what_cannot_be_registered() -> None:
     """A name that is taken, a level or a need that there is not are refused, each named."""
     with pytest.raises(ValueError, match="'icc2' is registered already, by "):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from panel.statistics import Reason, added_raters, holm, krippendorff_alpha
+from panel.statistics.resampling.bootstrap import resample_weights
 
 
 def raters(noise: float, n: int, seed: int, items: int = 150) -> np.ndarray:
@@ -65,6 +66,23 @@ def test_items_stay_the_humans_unless_asked() -> None:
     assert more.alphas[2] == krippendorff_alpha(np.hstack([humans, models]))
 
 
+def test_the_p_value_is_that_of_resamples_moved_to_no_change() -> None:
+    """Of the changes of α in resamples, less the change that was observed, the smaller tail beyond
+    the latter is doubled; each α is of the drawn items written out."""
+    humans, models = raters(1, 2, 1, items=12), raters(0.6, 1, 3, items=12)
+    found = added_raters(humans, models, n_resamples=199, seed=5)
+    both = np.hstack([humans, models])
+    changes = []
+    for block in resample_weights(np.arange(12), 12, 199, np.random.default_rng(5)):
+        for times in block.astype(int):
+            drawn = np.repeat(both, times, axis=0)
+            alphas = [krippendorff_alpha(ratings).value for ratings in (drawn[:, :2], drawn)]
+            changes.append(alphas[1] - alphas[0])
+    null = np.array(changes)[~np.isnan(changes)] - found.change[0]
+    above, below = (null >= found.change[0]).sum(), (null <= found.change[0]).sum()
+    assert found.p_value[0] == pytest.approx(2 * (1 + min(above, below)) / (1 + len(null)))
+
+
 def test_clusters_and_seed() -> None:
     """Resampling is by cluster, and a seed gives the same result again."""
     humans, models = raters(1, 3, 1), raters(0.5, 1, 2)
@@ -73,6 +91,14 @@ def test_clusters_and_seed() -> None:
     by_item, by_cluster = added_raters(humans, models), added_raters(*copies, clusters=clusters)
     assert by_cluster.low == pytest.approx(by_item.low, abs=0.01)
     assert added_raters(humans, models).low == by_item.low
+
+
+def test_one_cluster_has_no_interval() -> None:
+    """Where all items are of one prompt, α changes by as much, and no interval or test is made."""
+    humans, models = raters(1, 3, 1, items=20), raters(0.1, 1, 2, items=20)
+    found = added_raters(humans, models, clusters=["p"] * 20, n_resamples=50)
+    assert found.change == added_raters(humans, models, n_resamples=50).change
+    assert np.isnan([found.low, found.high, found.p_value]).all()
 
 
 def test_undefined() -> None:

@@ -182,6 +182,13 @@ def test_smallest_subset_is_judged_on_held_out_prompts() -> None:
     assert len(ours.judges) == np.flatnonzero(ours.held_out >= 0.5)[0] + 1
 
 
+def test_two_judges_of_one_prompt_lack_prompts_not_judges() -> None:
+    """Two judges are enough to choose from, one prompt is not; one judge is too few on any."""
+    ratings = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]])
+    assert smallest_subset(ratings, ["p"] * 3).reason is Reason.FEW_CLUSTERS
+    assert smallest_subset(ratings[:, :1], ["p", "q", "r"]).reason is Reason.FEW_RATERS
+
+
 def test_smallest_subset_undefined() -> None:
     """One judge, one prompt and an unreachable threshold are named; so is bad input."""
     assert smallest_subset([[1.0], [2.0]]).reason is Reason.FEW_RATERS
