@@ -13,7 +13,7 @@ import pytest
 
 from graphs.deliberation import Deliberation
 from graphs.framing import Prompt
-from graphs.rewriting import rewriting
+from graphs.rewriting import Step, rewriting
 from panel import Dimension, ModelConfig, Panel, Persona, Response, Rubric, Scale
 from panel.questions.asking import asking_questions, asking_which
 from panel.sweep.library import framings_of
@@ -94,7 +94,7 @@ def held(dialogue: Any, first: str) -> int:
     try:
         ask = next(dialogue)
         while True:
-            assert_fenced(getattr(ask, "ask", ask))
+            assert_fenced(ask.request if isinstance(ask, Step) else ask)
             n += 1
             ask = dialogue.send(next(said))
     except StopIteration:

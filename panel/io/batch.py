@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sized
+from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,12 +13,20 @@ import orjson
 from graphs import Response
 from panel.errors import Fault, InputError
 from panel.io.digests import digest_of, prompt_id_of
+from panel.io.wording import shown
 
 T = TypeVar("T")
 
 
 def identified(response: Response) -> Response:
-    """The response with a prompt id: that of its prompt's text where it has none."""
+    """The response with a prompt id: that of its prompt's text where it has none.
+
+    Raises:
+        InputError: it is no `Response`.
+    """
+    if not isinstance(response, Response):
+        expected = "a Response; load_responses(FILE) reads them from a file"
+        raise InputError([Fault("responses", shown(response), expected)])
     if response.prompt_id is not None:
         return response
     return response.model_copy(update={"prompt_id": prompt_id_of(response.prompt)})
@@ -72,6 +81,9 @@ class Batch:
     """
 
     def __init__(self, responses: Iterable[Response], *, one_prompt_each: bool = False) -> None:
+        if isinstance(responses, str | Path):
+            expected = "Responses; load_responses(FILE) reads them from a file"
+            raise InputError([Fault("responses", shown(str(responses)), expected)])
         self._responses = responses if isinstance(responses, Sized) else list(responses)
         self.items: list[Item] = []
         self.titles: dict[str, str] = {}

@@ -16,6 +16,7 @@ import personas as persona_library
 import rubrics as rubric_library
 from graphs import Judge
 from graphs.deliberation import Deliberation
+from panel.errors import ConfigurationError
 from panel.io.definitions import load_definition
 from panel.models.catalogue import Price
 from panel.models.config import ModelConfig
@@ -58,7 +59,7 @@ class PanelPlan:
     Raises:
         ConfigurationError: models rate different dimensions, replicates would repeat
             themselves, or deliberation does not go with how models are asked.
-        ValueError: there are fewer replicates than one.
+        ConfigurationError: there are fewer replicates than one.
     """
 
     personas: tuple[Persona, ...]
@@ -73,7 +74,7 @@ class PanelPlan:
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
-            raise ValueError(f"replicates must be 1 or more, found {self.replicates}")
+            raise ConfigurationError(f"replicates must be 1 or more, found {self.replicates}")
         # Cached from here on; that the models rate alike is checked by it.
         _ = self.output_rubric
         refuse_repeats(self.models, self.replicates)
@@ -126,10 +127,10 @@ class PanelPlan:
                 cannot serve the rubric, models rate different dimensions, replicates would
                 repeat themselves, or deliberation would reveal reasons that nobody gives.
             InputError: a persona set or rubric cannot be read; lists every fault.
-            ValueError: there are fewer replicates than one.
+            ConfigurationError: there are fewer replicates than one.
         """
         if replicates < 1:
-            raise ValueError(f"replicates must be 1 or more, found {replicates}")
+            raise ConfigurationError(f"replicates must be 1 or more, found {replicates}")
         found = resolve_personas(personas)
         asked = resolve_rubric(rubric)
         # A text is a sequence, too, and a model's spec.

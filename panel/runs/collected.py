@@ -64,6 +64,7 @@ class CollectedRatings:
         self.stated = np.zeros(shape if deliberating else (0, 0), dtype=bool)
         self.n_revisions_failed: Counter[str] = Counter()
         self.n_reasons_missing = 0
+        self._off_scale: dict[str, tuple[float, int]] = {}
         self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
         self._reasons: Counter[tuple[str, str]] = Counter()
         self._row = {(item.prompt_id, item.id): i for i, item in enumerate(self.items)}
@@ -91,6 +92,10 @@ class CollectedRatings:
         elif self.before is not None:
             self.before[i, j] = self.ratings[i, j]
         model = judgment.judge.model
+        if judgment.off_scale:
+            total, n = self._off_scale.get(model, (0.0, 0))
+            shares = judgment.off_scale.values()
+            self._off_scale[model] = total + sum(shares) / len(shares), n + 1
         self.usage[model] = self.usage.get(model, Usage()) + judgment.usage
 
     def _rating(self, judgment: Judgment, dimension: str) -> float:
@@ -115,6 +120,12 @@ class CollectedRatings:
     def reasons(self) -> list[tuple[str, str, int]]:
         """Why judgments are missing or odd: status, error, and how many there are."""
         return [(status, error, n) for (status, error), n in sorted(self._reasons.items())]
+
+    @property
+    def off_scale(self) -> dict[str, float]:
+        """By model, the mean share, 0 to 1, of the probability that lay on no value of the scale,
+        of the models whose scores come from probabilities."""
+        return {model: total / n for model, (total, n) in sorted(self._off_scale.items())}
 
     @property
     def statuses(self) -> list[list[Status]]:

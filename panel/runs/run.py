@@ -241,6 +241,7 @@ class Run(CollectedRatings):
             "reasons": [
                 {"status": status, "error": error, "n": n} for status, error, n in self.reasons
             ],
+            "off_scale": {model: round(mean, 4) for model, mean in self.off_scale.items()},
             "calls": self._calls(),
             "usage": {
                 model: usage_document(usage) | {"usd": _dollars(cost(self.prices[model], usage))}

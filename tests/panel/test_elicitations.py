@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from panel import (
     Scale,
     load_ratings,
 )
+from panel.reports import load_renderer
 from panel.testing import Answer, Script, always, ok, serving
 from tests.helpers.embedded import PLAIN, READERS, needs_the_model, stub
 
@@ -207,5 +210,32 @@ def test_replicates_in_a_panel_file(tmp_path: Path) -> None:
     file.write_text(text.format(0))
     with pytest.raises(InputError, match="replicates"):
         Panel.from_file(file)
-    with pytest.raises(ValueError, match="replicates must be 1 or more, found 0"):
+    with pytest.raises(ConfigurationError, match="replicates must be 1 or more, found 0"):
         Panel(replicates=0)
+
+
+@pytest.mark.parametrize(("on_scale", "warned"), [(0.02, True), (0.9, False)])
+def test_probability_off_the_scale_is_told(
+    on_scale: float, warned: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where most of a model's probability lies on no value of the scale, the summary holds how
+    much, and the terminal warns that the scores rest on the rest."""
+    answer = weighed({"yes": on_scale / 2, "no": on_scale / 2, "x": 1 - on_scale})
+    with serving(always(answer)) as server:
+        model = ModelConfig(model="openai:stub", base_url=server.base_url)
+        run = Panel(READERS, model, PLAIN, elicitation="yes-no").score(RESPONSES)
+    assert run.summary()["off_scale"] == {"openai:stub": pytest.approx(1 - on_scale)}
+    labels = {name: name for name in run.dimensions}
+    load_renderer("terminal").render_run(run, labels, sys.stdout)
+    assert ("lay on no value of the scale" in capsys.readouterr().out) == warned
+
+
+@pytest.mark.parametrize("odd", ["essays.csv", Path("essays.csv"), [{"id": "1"}], ["text"]])
+def test_what_is_no_response_is_refused(odd: Any) -> None:
+    """A path or rows of a table are refused with what reads them."""
+    with serving() as server:
+        panel = Panel(READERS, ModelConfig(model="openai:stub", base_url=server.base_url), PLAIN)
+        for use in (panel.score, panel.estimate):
+            with pytest.raises(InputError, match=r"load_responses\(FILE\) reads them from a file"):
+                use(odd)
+        assert server.calls == []

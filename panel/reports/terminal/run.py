@@ -25,6 +25,8 @@ _AGAIN = {
     "unparsed": "could not be parsed",
 }
 _COLUMNS_SHOWN = 7
+_MUCH_OFF_SCALE = 0.5
+"""From which mean share of probability off the scale on a model's scores are warned of."""
 
 
 def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
@@ -75,6 +77,13 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
     if coverage.reasons_missing:
         told = f"{coverage.reasons_missing:,} judges changed a rating and gave no reason"
         console.print(Text(told, "red"))
+    for model, share in run.off_scale.items():
+        if share > _MUCH_OFF_SCALE:
+            told = (
+                f"{legible(model)}: {share:.0%} of the probability of its answers lay on no value "
+                "of the scale (mean over judgments); its scores rest on the rest"
+            )
+            console.print(Text(told, "yellow"))
     if coverage.partial:
         told = f"{coverage.partial:,} judgments scored on fewer comparisons than planned"
         console.print(Text(told, "red"))

@@ -164,5 +164,5 @@ def test_a_plan_that_is_put_together_by_hand_is_checked() -> None:
             plan.models,
             deliberation=Deliberation(rounds=1, reveal="rationales"),
         )
-    with pytest.raises(ValueError, match="found 0"):
+    with pytest.raises(ConfigurationError, match="found 0"):
         PanelPlan(plan.personas, plan.rubric, plan.models, replicates=0)
