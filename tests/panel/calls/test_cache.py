@@ -299,7 +299,7 @@ def test_a_reply_is_kept_each_time_no_file_can_be_opened(
                 cache.put("page", key, REPLY)
             until(lambda: cache._journal is None and cache._spare is not None)
             until(lambda: not journals_in(tmp_path))
-            time.sleep(0.05)  # until a descriptor is held back again, just after
+            until(lambda: cache._spare is not None)
     with closing(DiskReplyStore(tmp_path)) as again:
         assert is_kept(again, "page", GOOD)
         assert is_kept(again, "page", KEY)

@@ -59,3 +59,24 @@ async def test_no_more_is_lent_than_may_wait() -> None:
         await asyncio.gather(*tasks)
         assert begun == 3
     assert await has_room(limit)
+
+
+async def test_a_call_after_the_slot_is_none_of_its() -> None:
+    """Who has given its slot back and then waits for a server has none to lend."""
+    limit = InFlightLimit(1)
+    async with limit.slot():
+        pass
+    await asyncio.wait_for(limit.enter(), 1)
+    with call_under_way(), waiting_for_a_server():
+        assert not await has_room(limit)
+
+
+async def test_a_call_that_is_over_does_not_count() -> None:
+    """After one call was answered, another that is the only one under way and waits lends the
+    slot."""
+    limit = InFlightLimit(1)
+    async with limit.slot():
+        with call_under_way():
+            pass
+        with call_under_way(), waiting_for_a_server():
+            assert await has_room(limit)

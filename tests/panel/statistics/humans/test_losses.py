@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from itertools import combinations
 from math import isnan, nan
 
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
+from scipy.integrate import quad
 
 from panel.statistics import (
     CUSTOM_DIMENSIONS,
@@ -137,6 +140,27 @@ def test_custom_baseline_equals_simulation() -> None:
     expected = custom_loss(human, human, positions)
     assert expected.baseline == pytest.approx(np.mean(losses), abs=4 * np.std(losses) / 4000**0.5)
     assert expected.by_position.mean.value == 0
+
+
+@pytest.mark.parametrize(("strength", "centrality"), [(0, 0.5), (0.5, 0.4), (0.9, 0.8), (1, 1)])
+def test_custom_baseline_equals_numerical_integrals(strength: float, centrality: float) -> None:
+    """Each difference from a uniform rating is integrated over its density, 1, and that of strength
+    × centrality over −ln p, the density of a product of two; the weights are the paper's."""
+    rated = {"overall": 0.3, "single_issue": 0.6, "clarity": 0.7, "correctness": 0.2}
+    rated |= {"dead_weight": 0.9, "strength": strength, "centrality": centrality}
+
+    def mean_difference(c: float, density: Callable[[float], float]) -> float:
+        low, _ = quad(lambda p: (c - p) * density(p), 0, c)
+        high, _ = quad(lambda p: (p - c) * density(p), c, 1)
+        return low + high
+
+    weights = {"overall": 0.5, "correctness": 0.1, "clarity": 0.1}
+    weights |= {"single_issue": 0.05, "dead_weight": 0.05}
+    expected = 0.2 * mean_difference(strength * centrality, lambda p: -math.log(p))
+    for name, weight in weights.items():
+        expected += weight * mean_difference(rated[name], lambda p: 1.0)
+    human = [[rated[name] for name in CUSTOM_DIMENSIONS]]
+    assert custom_loss(human, human, ["a"]).baseline == pytest.approx(expected, abs=1e-7)
 
 
 def test_losses_are_resampled_by_position() -> None:
