@@ -25,10 +25,14 @@ from personas import Persona, PersonaSet
 from rubrics import Layout, Rubric
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from typing import Any, Unpack
+
+    from langgraph.checkpoint.base import BaseCheckpointSaver
 
     from graphs.framing import Prompt
+    from graphs.judging import Builder
     from panel.runs.executor import ScoreOptions
+    from panel.runs.panel_graph import PanelGraph
     from panel.statistics.core.table import Ratings
     from panel.sweep.plan import Models, Options, SweepOptions
     from panel.sweep.result import Sweep
@@ -58,6 +62,7 @@ class Panel:
         concurrency: int | None = None,
         patience: float | None = None,
         seed: int = 0,
+        graph: Builder | None = None,
     ) -> None:
         self.plan = PanelPlan.of(
             personas,
@@ -70,6 +75,7 @@ class Panel:
             concurrency=concurrency,
             patience=patience,
             seed=seed,
+            graph=graph,
         )
 
     @classmethod
@@ -93,6 +99,23 @@ class Panel:
             path, deliberation=deliberation, concurrency=concurrency, patience=patience
         )
         return cls.from_plan(plan)
+
+    def graph(self, checkpointer: BaseCheckpointSaver[Any] | None = None) -> PanelGraph:
+        """The panel as a compiled LangGraph graph: one to run, or a node of another graph.
+
+        State: `response` in; `judgments`, without raw text, and `verdict` out. Of a panel that
+        compares: `responses` to one prompt in; `judgments` and `verdicts` out. Streamed with the
+        mode `custom`, it gives each judgment, whole, as it is made.
+
+        Args:
+            checkpointer: where it keeps its state, so that it can be interrupted and resumed; a
+                node has that of the graph around it. `graphs.CHECKPOINTED` are the types it keeps.
+
+        Raises, once run, as `ascore`; it has no caps.
+        """
+        from panel.runs.panel_graph import panel_graph
+
+        return panel_graph(self.plan, checkpointer)
 
     @property
     def personas(self) -> tuple[Persona, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from graphs import Judgment, Response, Verdict
-from graphs import judging as judging_floor
+from graphs.context import Abort, GraphContext
 from graphs.degradation import Degradation
 from graphs.framing import BASELINE, Prompt, Variant
 from graphs.sweeping import (
@@ -101,7 +101,7 @@ class Gathered:
 
 def sweep_context(
     plan: SweepPlan,
-    judging: judging_floor.GraphContext,
+    judging: GraphContext,
     caller: Caller,
     gathered: Gathered,
     texts_at_once: int | None,
@@ -165,7 +165,7 @@ async def run_prompts(prompts: Sequence[Prompt], context: SweepContext, take: On
         async with asyncio.TaskGroup() as tasks:
             for prompt in prompts:
                 tasks.create_task(one(prompt))
-    except* judging_floor.Abort as group:
+    except* Abort as group:
         raise group.exceptions[0] from None
 
 

@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from graphs import Judge, Judgment, Response, Verdict
+from graphs.context import GraphContext
 from graphs.deliberation import Deliberation
-from graphs.judging import GraphContext, judging_graph
+from graphs.judging import judging_graph
 from personas import Persona
 from rubrics import Abstention, Dimension, ModelRequest, ModelResponse, Rubric, Scale, Usage
 
