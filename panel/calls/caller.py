@@ -155,6 +155,10 @@ class Caller:
             self._parameters[model] = self._endpoints[model].client.parameters
         return page_of(self._parameters[model], *subject)
 
+    def traces_calls(self, model: str) -> bool:
+        """Whether the model's client traces its calls by itself."""
+        return self._endpoints[model].client.capabilities.traces_calls
+
     def exclusive(self, judge: Judge, response: Response) -> AbstractAsyncContextManager[object]:
         """Held while a judge speaks; only a model with one text in memory lets others wait."""
         if not self._endpoints[judge.model].one_judge_at_a_time:

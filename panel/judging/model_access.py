@@ -23,6 +23,7 @@ from panel.calls.cache import open_reply_store
 from panel.calls.caller import Caller
 from panel.calls.endpoint import PATIENCE_S, Endpoint
 from panel.calls.rate_limiter import shared_rate_limiter
+from panel.calls.tracing import traced
 from panel.io.descriptors import left_for_calls, shared_out
 from panel.judging.context import context_of
 from panel.plan.bound_models import BoundModel, texts_at_once
@@ -130,7 +131,9 @@ def graph_context(
     """What the graphs need. `texts` may grow while they run."""
 
     async def ask(judge: Judge, response: Response, request: ModelRequest) -> ModelResponse:
-        return await caller.complete(judge.model, request, page(judge, response), judge.replicate)
+        call = caller.complete(judge.model, request, page(judge, response), judge.replicate)
+        by_itself = caller.traces_calls(judge.model)
+        return await traced(judge.id, judge.model, request, call, traces_calls=by_itself)
 
     def forget(judge: Judge, response: Response, requests: Sequence[ModelRequest]) -> None:
         caller.forget(requests, page(judge, response), judge.replicate)

@@ -25,6 +25,7 @@ from graphs.sweeping import (
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.caller import Caller
 from panel.calls.in_flight import InFlightLimit
+from panel.calls.tracing import traced
 from panel.io.batch import Batch
 from panel.judging.model_access import graph_context
 from panel.plan.bound_models import texts_at_once
@@ -110,7 +111,9 @@ def sweep_context(
 
     async def say(role: str, model: str, prompt: Prompt, request: ModelRequest) -> ModelResponse:
         name = endpoint_name(role, model)
-        reply = await caller.complete(name, request, caller.page(name, prompt.text))
+        call = caller.complete(name, request, caller.page(name, prompt.text))
+        by_itself = caller.traces_calls(name)
+        reply = await traced(name, model, request, call, traces_calls=by_itself)
         gathered.usage[name] = gathered.usage.get(name, Usage()) + reply.usage
         return reply
 
