@@ -1,8 +1,5 @@
-"""The panel, as a user holds it: a plan of who judges by what, and everything done with it.
-
-What a plan is and what is checked when it is made is in `panel.plan`; how it is carried out, in
-`panel.runs` and `panel.sweep`.
-"""
+"""The panel, as a user holds it: a plan (`panel.plan`), and all that is done with it by
+`panel.runs` and `panel.sweep`."""
 
 from __future__ import annotations
 
