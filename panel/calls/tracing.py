@@ -38,17 +38,16 @@ async def traced(
     async with trace(name, kind, inputs={"messages": _messages(request)}, metadata=about) as run:
         reply = await call
         run.metadata["cached"] = reply.cached
+        outputs: dict[str, Any] = {"messages": [{"role": "assistant", "content": reply.text}]}
         # What a kept reply took was paid for by another run.
         if not (traces_calls or reply.cached):
             read, written = reply.usage.input, reply.usage.output
-            run.set(
-                usage_metadata={
-                    "input_tokens": read,
-                    "output_tokens": written,
-                    "total_tokens": read + written,
-                }
-            )
-        run.end(outputs={"messages": [{"role": "assistant", "content": reply.text}]})
+            outputs["usage_metadata"] = {
+                "input_tokens": read,
+                "output_tokens": written,
+                "total_tokens": read + written,
+            }
+        run.end(outputs=outputs)
     return reply
 
 

@@ -59,11 +59,13 @@ trace.set_tracer_provider(provider)
 model = ModelConfig(model="openai:stub", base_url="{url}")
 assert Panel(READERS, model, PLAIN).score([one]).coverage.complete
 get_cached_client().flush()
+PARTS = ("request.model", "usage.input_tokens")
 spans = exporter.get_finished_spans()
 names = {{span.context.span_id: span.name for span in spans}}
 for span in spans:
     above = names[span.parent.span_id] if span.parent else None
-    print(span.name, "under", above, span.attributes.get("gen_ai.request.model"))
+    told = [span.attributes.get(f"gen_ai.{{part}}") for part in PARTS]
+    print(span.name, "under", above, told[0], told[1] is not None)
 """
 )
 """Prints every span with the one above it."""
@@ -164,8 +166,8 @@ def test_calls_are_runs_under_the_graphs() -> None:
         assert "Yes: they rose." in run["inputs"]["messages"][-1]["content"]
         assert json.loads(run["outputs"]["messages"][0]["content"]).keys() == {"clarity", "depth"}
         assert run["extra"]["metadata"]["ls_model_name"] == "stub"
-    cached = [run["extra"]["metadata"] for run in calls if run["extra"]["metadata"]["cached"]]
-    asked = [run["extra"]["metadata"] for run in calls if not run["extra"]["metadata"]["cached"]]
+    cached = [run["outputs"] for run in calls if run["extra"]["metadata"]["cached"]]
+    asked = [run["outputs"] for run in calls if not run["extra"]["metadata"]["cached"]]
     assert len(cached) == len(asked) == 2
     assert all(one["usage_metadata"]["input_tokens"] > 0 for one in asked)
     assert not any("usage_metadata" in one for one in cached)
@@ -203,7 +205,7 @@ def test_calls_are_spans_under_the_graphs() -> None:
     )
     lines = printed.splitlines()
     for persona in ("critic", "librarian"):
-        assert f"{persona}|openai:stub|dimensions|1 under read stub" in lines
-    assert "read under judging None" in lines
-    assert "judging under None None" in lines
+        assert f"{persona}|openai:stub|dimensions|1 under read stub True" in lines
+    assert "read under judging None False" in lines
+    assert "judging under None None False" in lines
     assert runs == []
