@@ -230,8 +230,7 @@ class Panel:
             on_event: called with each variant, answer, judgment and verdict as it is made.
             options: see `panel.sweep.plan.Options`.
 
-        Raises:
-            as `ascore`, and for faults in prompts, framings and options.
+        Raises as `ascore`, and for faults in prompts, framings and options.
         """
         from panel.sweep.running import run_sweep
 
