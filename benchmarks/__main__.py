@@ -23,7 +23,7 @@ from importlib import import_module
 from benchmarks.harness import ROOT, environment
 from benchmarks.report import Figure, Outcome, show_figures, show_rows
 
-MEASURED = ("overhead", "peers", "memory", "layout", "startup")
+MEASURED = ("overhead", "peers", "memory", "layout", "startup", "tracing")
 CHECKED = {"alpha": "alpha_bootstrap", "faults": "faults", "soak": "soak"}
 
 

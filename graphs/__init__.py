@@ -1,8 +1,24 @@
 """Graphs: in which order things happen, as LangGraph state machines over plain records.
 
 Importing this package does not import LangGraph; `graphs.judging` does.
+
+`CHECKPOINTED` are the types that the graphs' states hold besides texts and numbers. A LangGraph
+checkpointer reads back the types that it is told of:
+`JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED)`.
 """
 
+from graphs.degradation import Degradation
 from graphs.records import Judge, Judgment, LabelSummary, Response, Summary, Verdict
+from rubrics import Usage
 
-__all__ = ["Judge", "Judgment", "LabelSummary", "Response", "Summary", "Verdict"]
+CHECKPOINTED = (Degradation, Judge, Judgment, LabelSummary, Response, Summary, Usage, Verdict)
+
+__all__ = [
+    "CHECKPOINTED",
+    "Judge",
+    "Judgment",
+    "LabelSummary",
+    "Response",
+    "Summary",
+    "Verdict",
+]

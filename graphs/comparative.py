@@ -16,15 +16,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, cast
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
+from typing_extensions import TypedDict
 
 from graphs.aggregate import aggregate
-from graphs.judging import DialogueResult, GraphContext, run_dialogue
+from graphs.context import GraphContext
+from graphs.judging import DialogueResult, run_dialogue
 from graphs.records import Judge, Judgment, Response, Verdict
 from personas import Persona
 from rubrics import Comparison, Layout, Rubric, Usage, load_comparing

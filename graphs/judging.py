@@ -6,6 +6,8 @@ Where the panel deliberates, its readings meet in between, and may be sent back:
 
     … read × M ─▶ confer ─ Send, one per model ─▶ read × M ─▶ confer … ─▶ aggregate ─▶ END
 
+`builder` has room for nodes of one's own before the first `read` and before `aggregate`.
+
 Nothing here opens a socket, a file or a cache: the means to look a response up and
 to call a model are handed in as the run's context. The state holds a response's key
 and small values; texts stay in the context, and each whole judgment is told to whoever
@@ -17,18 +19,19 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, cast
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
+from typing_extensions import TypedDict
 
 from graphs.aggregate import aggregate
+from graphs.context import Abort, GraphContext, Unanswered
 from graphs.deliberation import Deliberation, peers_of, should_continue
 from graphs.records import Judge, Judgment, Response, Verdict
 from graphs.revisions import has_changed, latest_judgments, may_revise
@@ -41,91 +44,43 @@ from rubrics import (
     ParsedJudgment,
     Question,
     Rubric,
-    Status,
     Usage,
     load_elicitation,
 )
 from rubrics.peer_feedback import Peer, ask_why, peer_feedback, ratings_in_words
 
 
-class Unanswered(Exception):
-    """A model gave no reply: it `failed`, or was `skipped` and not asked at all."""
-
-    def __init__(self, status: Status, reason: str) -> None:
-        super().__init__(reason)
-        self.status: Status = status
-
-
-class Abort(Exception):
-    """The run cannot go on; unlike all else that befalls a judge, this is not caught."""
-
-
-ShowPeers = Callable[[Response, Sequence[Peer]], Sequence[Peer]]
-"""From a response and the readings of a judge's peers to what the judge is shown of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class GraphContext:
-    """What a graph needs from above: who judges by what, the texts, and a way to ask."""
-
-    rubric: Rubric
-    personas: Mapping[str, Persona]
-    judges: Sequence[Judge]
-    responses: Mapping[str, Response]
-    ask: Callable[[Judge, Response, ModelRequest], Awaitable[ModelResponse]]
-    """Answers a request about a response. Raises Unanswered where there is no reply to be had."""
-    exclusive: Callable[[Judge, Response], AbstractAsyncContextManager[object]]
-    """Held while a judge speaks: a model that keeps what it has read hears one judge of a
-    response out before the next."""
-    forget: Callable[[Judge, Response, Sequence[ModelRequest]], None]
-    """Told which requests led to no result, so that their replies are not served again."""
-    on_judgment: Callable[[Judgment], None]
-    """Told of each judgment as it is made, raw text and all. What it raises ends the run."""
-    layout: Layout = "shared-prefix"
-    one_call_per_dimension: frozenset[str] = frozenset()
-    """Models that are asked for each dimension in a call of its own, where that can be."""
-    deliberation: Deliberation | None = None
-    peers: ShowPeers | None = None
-    """Where judges are to be shown something other than what their peers said; see `ShowPeers`."""
-    seed: int = 0
-    """Of what is drawn by lot: the order of peers, or of responses that are compared."""
-
-    @property
-    def output_rubric(self) -> Rubric:
-        """The rubric as the ratings come. All judges' elicitations rate alike."""
-        return load_elicitation(self.judges[0].elicitation).output_rubric(self.rubric)
-
-    def judges_by_model(self) -> dict[str, list[Judge]]:
-        """The judges that speak through each model, in the panel's order."""
-        by_model: dict[str, list[Judge]] = {}
-        for judge in self.judges:
-            by_model.setdefault(judge.model, []).append(judge)
-        return by_model
-
-
 class JudgingState(TypedDict):
-    """What a graph remembers of one response."""
+    """What a graph remembers of one response.
+
+    The last two are for nodes of one's own: a reason why nobody is to be asked, written before the
+    first `read`, makes every judgment `skipped`; an adjudication, a judgment that decides where
+    judges disagree, makes the verdict by itself.
+    """
 
     response: str
     judgments: Annotated[list[Judgment], operator.add]
     verdict: Verdict
+    skip_reason: NotRequired[str]
+    adjudication: NotRequired[Judgment]
 
 
 class ReadInput(TypedDict):
-    """What one `read` is sent: the response's key, the model that reads it, and what the panel
-    has said of it so far."""
+    """What one `read` is sent: the response's key, the model that reads it, what the panel has said
+    of it so far, and why it is not asked, if it is not."""
 
     response: str
     model: str
     said: list[Judgment]
+    skip_reason: str | None
 
 
 async def fan_out(state: JudgingState, runtime: Runtime[GraphContext]) -> list[Send]:
     """One `read` per model."""
     # Coroutines, these small functions too: LangGraph sends any other to a thread.
-    said = state.get("judgments", [])
+    said, why = state.get("judgments", []), state.get("skip_reason")
     return [
-        Send("read", ReadInput(response=state["response"], model=model, said=said))
+        Send("read", ReadInput(response=state["response"], model=model, said=said, skip_reason=why))
         for model in runtime.context.judges_by_model()
     ]
 
@@ -153,6 +108,8 @@ async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]
     context = runtime.context
     response = context.responses[job["response"]]
     said = job["said"]
+    if (reason := job["skip_reason"]) is not None:
+        context = replace(context, ask=_skipping(reason))
     now = latest_judgments(said)
     judges = [
         judge
@@ -175,6 +132,13 @@ async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]
     judgments = [await judged(judge) for judge in judges[:1]]
     judgments += await asyncio.gather(*(judged(judge) for judge in judges[1:]))
     return {"judgments": judgments}
+
+
+def _skipping(reason: str) -> Callable[..., Awaitable[ModelResponse]]:
+    async def ask(*_: object) -> ModelResponse:
+        raise Unanswered("skipped", reason)
+
+    return ask
 
 
 async def judge_one(judge: Judge, response: Response, context: GraphContext) -> Judgment:
@@ -340,9 +304,50 @@ def question_of(
 
 
 async def conclude(state: JudgingState, runtime: Runtime[GraphContext]) -> dict[str, Any]:
-    """The panel's verdict on the response."""
+    """The panel's verdict on the response, or that of whoever adjudicated."""
     last = list(latest_judgments(state["judgments"]).values())
+    if (adjudication := state.get("adjudication")) is not None:
+        last = [adjudication]
     return {"verdict": aggregate(last, runtime.context.output_rubric)}
+
+
+Builder = StateGraph[JudgingState, GraphContext, JudgingState, JudgingState]
+
+
+def builder(
+    *,
+    deliberating: bool = True,
+    before_read: str | None = None,
+    before_aggregate: str | None = None,
+) -> Builder:
+    """The graph before it is compiled, so that nodes of one's own can be added to it.
+
+    Input is `{"response": key}`, the key of a response in `GraphContext.responses`. A `Panel` takes
+    the graph as `Panel(graph=…)` and fills in the context.
+
+    Args:
+        deliberating: whether it can deliberate, where its context says how.
+        before_read: the name of a node that the caller adds with `add_node`: the graph begins there
+            and goes on to the first `read`.
+        before_aggregate: likewise, a node through which all judgments go before `aggregate`.
+    """
+    graph = StateGraph(JudgingState, context_schema=GraphContext)
+    graph.add_node("read", read)  # type: ignore[call-overload]
+    graph.add_node("aggregate", conclude)
+    if before_read is not None:
+        graph.add_edge(START, before_read)
+    graph.add_conditional_edges(before_read or START, fan_out, ["read"])
+    last = before_aggregate or "aggregate"
+    if deliberating:
+        graph.add_node("confer", confer)
+        graph.add_edge("read", "confer")
+        graph.add_conditional_edges("confer", next_round, {"read": "read", "aggregate": last})
+    else:
+        graph.add_edge("read", last)
+    if before_aggregate is not None:
+        graph.add_edge(before_aggregate, "aggregate")
+    graph.add_edge("aggregate", END)
+    return graph
 
 
 @cache
@@ -351,20 +356,25 @@ def judging_graph(
 ) -> CompiledStateGraph[JudgingState, GraphContext, JudgingState, JudgingState]:
     """The compiled graph; one serves every panel, since a panel comes as context.
 
-    `deliberating`: the one for panels whose means say how they deliberate.
-
-    Input `{"response": key}`, the key of a response in `Means.responses`; output the
-    whole `State`.
+    `deliberating`: the one for panels whose context says how they deliberate.
     """
-    builder = StateGraph(JudgingState, context_schema=GraphContext)
-    builder.add_node("read", read)  # type: ignore[call-overload]
-    builder.add_node("aggregate", conclude)
-    builder.add_conditional_edges(START, fan_out, ["read"])
-    if deliberating:
-        builder.add_node("confer", confer)
-        builder.add_edge("read", "confer")
-        builder.add_conditional_edges("confer", next_round, ["read", "aggregate"])
-    else:
-        builder.add_edge("read", "aggregate")
-    builder.add_edge("aggregate", END)
-    return builder.compile(name="judging")
+    return builder(deliberating=deliberating).compile(name="judging")
+
+
+async def judge_response(key: str, context: GraphContext) -> JudgingState:
+    """What a graph comes to about one response: the context's own graph, or `judging_graph`.
+
+    Raises:
+        Abort: the context's graph waits for an answer to an `interrupt`, or ends without a verdict.
+    """
+    graph = context.graph or judging_graph(context.deliberation is not None)
+    done = await graph.ainvoke(cast(Any, {"response": key}), context=context)
+    if "verdict" not in done:
+        response = context.responses[key]
+        waiting = "__interrupt__" in done
+        raise Abort(
+            f"the panel's graph {'waits for an answer' if waiting else 'ended without a verdict'} "
+            f"about the response {response.id!r} to the prompt {response.prompt_id!r}"
+            + ("; answers can be given to Panel.graph() alone" if waiting else "")
+        )
+    return cast(JudgingState, done)

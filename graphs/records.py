@@ -144,9 +144,9 @@ class Verdict:
     id: str
     system: str
     composite: float
-    dimensions: Mapping[str, Summary]
+    dimensions: dict[str, Summary]
     n_judges: int
     n_asked: int
     abstain_share: float
-    labels: Mapping[str, LabelSummary] = field(default_factory=dict)
+    labels: dict[str, LabelSummary] = field(default_factory=dict)
     n_unreliable: int = 0

@@ -17,18 +17,19 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMap
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, cast
 
 import orjson
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
+from typing_extensions import TypedDict
 
-from graphs import judging
+from graphs.context import Abort, GraphContext, Unanswered
 from graphs.degradation import Degradation, degradation
 from graphs.framing import BASELINE, Framings, Prompt, Variant
-from graphs.judging import Abort, Unanswered, judging_graph
+from graphs.judging import judge_response
 from graphs.records import Judgment, Response
 from graphs.revisions import latest_judgments
 from graphs.rewriting import Rewriting, Role, Step, rewriting
@@ -73,7 +74,7 @@ class SweepContext:
     prompt's responses.
     """
 
-    judging: judging.GraphContext
+    judging: GraphContext
     framings: Framings
     prompts: Mapping[str, Prompt]
     conditions: Sequence[str]
@@ -299,10 +300,7 @@ async def judge(job: Judging, runtime: Runtime[SweepContext]) -> dict[str, Any]:
     """The whole panel on one response. It is told neither the condition nor the system."""
     context = runtime.context
     async with context.text_slot:
-        graph = judging_graph(deliberating=context.judging.deliberation is not None)
-        done = await graph.ainvoke(
-            cast(Any, {"response": job["response"]}), context=context.judging
-        )
+        done = await judge_response(job["response"], context.judging)
     runtime.stream_writer(done["verdict"])
     # Where the panel deliberated, what its judges said last.
     return {"judged": {job["response"]: list(latest_judgments(done["judgments"]).values())}}

@@ -1,8 +1,5 @@
-"""The panel, as a user holds it: a plan of who judges by what, and everything done with it.
-
-What a plan is and what is checked when it is made is in `panel.plan`; how it is carried out, in
-`panel.runs` and `panel.sweep`.
-"""
+"""The panel, as a user holds it: a plan (`panel.plan`), and all that is done with it by
+`panel.runs` and `panel.sweep`."""
 
 from __future__ import annotations
 
@@ -25,10 +22,14 @@ from personas import Persona, PersonaSet
 from rubrics import Layout, Rubric
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from typing import Any, Unpack
+
+    from langgraph.checkpoint.base import BaseCheckpointSaver
 
     from graphs.framing import Prompt
+    from graphs.judging import Builder
     from panel.runs.executor import ScoreOptions
+    from panel.runs.panel_graph import PanelGraph
     from panel.statistics.core.table import Ratings
     from panel.sweep.plan import Models, Options, SweepOptions
     from panel.sweep.result import Sweep
@@ -38,11 +39,8 @@ if TYPE_CHECKING:
 class Panel:
     """Personas × models that judge responses by a rubric.
 
-    The arguments are those of `PanelPlan.of`, and so are the errors.
-
-    Attributes:
-        plan: who judges by what; it can be pickled, and makes the same panel elsewhere
-            (`Panel.from_plan`).
+    The arguments are those of `PanelPlan.of`, and so are the errors. `plan` is who judges by what:
+    it can be pickled, and makes the same panel elsewhere (`Panel.from_plan`).
     """
 
     def __init__(
@@ -58,19 +56,13 @@ class Panel:
         concurrency: int | None = None,
         patience: float | None = None,
         seed: int = 0,
+        graph: Builder | None = None,
     ) -> None:
         self.plan = PanelPlan.of(
-            personas,
-            models,
-            rubric,
-            elicitation=elicitation,
-            layout=layout,
-            replicates=replicates,
-            deliberation=deliberation,
-            concurrency=concurrency,
-            patience=patience,
-            seed=seed,
-        )
+            personas, models, rubric, elicitation=elicitation, layout=layout,
+            replicates=replicates, deliberation=deliberation, concurrency=concurrency,
+            patience=patience, seed=seed, graph=graph,
+        )  # fmt: skip
 
     @classmethod
     def from_plan(cls, plan: PanelPlan) -> Panel:
@@ -89,10 +81,24 @@ class Panel:
         patience: float | None = None,
     ) -> Panel:
         """The panel that a YAML file describes; see `PanelPlan.from_file`."""
-        plan = PanelPlan.from_file(
+        return cls.from_plan(PanelPlan.from_file(
             path, deliberation=deliberation, concurrency=concurrency, patience=patience
-        )
-        return cls.from_plan(plan)
+        ))  # fmt: skip
+
+    def graph(self, checkpointer: BaseCheckpointSaver[Any] | None = None) -> PanelGraph:
+        """The panel as a compiled LangGraph graph: one to run, or a node of another graph.
+
+        It takes a `response` and gives `judgments`, without raw text, and a `verdict`; a panel that
+        compares takes `responses` to one prompt and gives `verdicts`. Its stream of mode `custom`
+        has each judgment, whole, as it is made. It has no caps, and raises as `ascore`.
+
+        Args:
+            checkpointer: where it keeps its state (`graphs.CHECKPOINTED`), so that it can be
+                interrupted and resumed; a node has that of the graph around it.
+        """
+        from panel.runs.panel_graph import panel_graph
+
+        return panel_graph(self.plan, checkpointer)
 
     @property
     def personas(self) -> tuple[Persona, ...]:
@@ -150,27 +156,23 @@ class Panel:
             on_judgment: called with each judgment as it is made.
 
         Raises:
-            InputError: a response is there twice, is too long for a model, or has no other to
-                be compared with; a prompt id stands for two prompts; `humans` shares no
-                response or no dimension with them.
-            ConfigurationError: a model cannot be asked in the way it is to be, or has no
-                known price where `caps` are in dollars.
-            RunFolderError: `out` holds a run of another panel or of responses that are not
-                among these, is being written by one, or cannot be written.
-            RunStopped: the run could not go on; what it has is written. Or it lacks results
-                that `out` holds, which is left as it was.
+            InputError: a response is there twice, is too long for a model, or has no other to be
+                compared with; a prompt id stands for two prompts; `humans` shares no response or
+                no dimension with them.
+            ConfigurationError: a model cannot be asked in the way it is to be, or has no known
+                price where `caps` are in dollars.
+            RunFolderError: `out` holds a run of another panel or of responses that are not among
+                these, is being written by one, or cannot be written.
+            RunStopped: the run could not go on; what it has is written. Or it lacks results that
+                `out` holds, which is left as it was.
         """
         return await executor.score(
             self.plan, responses, out=out, caps=caps, humans=humans, on_judgment=on_judgment
         )
 
     def estimate(self, responses: Iterable[Response]) -> list[CostEstimate]:
-        """What scoring these would take, model by model, the cache counted in; calls nothing.
-
-        Raises:
-            InputError: a response is there twice, or has no other to be compared with; a prompt
-                id stands for two prompts.
-        """
+        """What scoring these would take, model by model, the cache counted in; calls nothing, and
+        knows nothing of nodes in a graph of one's own. Raises InputError as `ascore`."""
         return executor.estimate(self.plan, responses)
 
     def astream(
@@ -182,20 +184,18 @@ class Panel:
     ) -> AsyncGenerator[Verdict, None]:
         """Verdicts as they come, for a batch that need not fit into memory.
 
-        Responses are taken from the iterator only as fast as they are read. They come
-        back in the order in which they are finished. Nothing is remembered of those that are
-        done: an id that comes again, of a response or of another prompt, is read like any other.
+        Responses are taken only as fast as they are read, and come back in the order in which they
+        are finished. Nothing is remembered of those that are done: an id that comes again, of a
+        response or of another prompt, is read like any other.
 
         Args:
-            responses: from any iterator.
             caps: what this stream may spend. Once a cap is reached, what needs a call is `skipped`,
                 and what the cache has goes on to be read.
             on_judgment: called with each judgment as it is made.
 
         Raises:
-            ConfigurationError: a model cannot be asked in the way it is to be, or has no known
-                price where `caps` are in dollars; or the panel compares responses, for which it
-                must know how many a prompt has.
+            ConfigurationError: as `ascore`, or the panel compares responses, for which it must know
+                how many a prompt has.
         """
         return executor.stream(self.plan, responses, caps=caps, on_judgment=on_judgment)
 
@@ -220,19 +220,17 @@ class Panel:
     ) -> Sweep:
         """Find out what pressure does to the quality of targets' answers.
 
-        Each prompt is rewritten into every condition of a framing set, the targets answer
-        it and the variants that pass their checks, and the panel scores every answer.
+        Each prompt is rewritten into every condition of a framing set, the targets answer it and
+        the variants that pass their checks, and the panel scores every answer.
 
         Args:
             prompts: questions as they are asked without pressure.
             targets: whose robustness is measured; models as the panel's.
-            out: a folder to write the sweep to; a `RunOutput` says more of how.
-            caps: what the whole sweep may spend, with what earlier runs into `out` have spent.
+            out, caps: of the whole sweep, as of `ascore`.
             on_event: called with each variant, answer, judgment and verdict as it is made.
             options: see `panel.sweep.plan.Options`.
 
-        Raises:
-            as `ascore`, and for faults in prompts, framings and options.
+        Raises as `ascore`, and for faults in prompts, framings and options.
         """
         from panel.sweep.running import run_sweep
 

@@ -10,7 +10,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from graphs import Judge, Response
-from graphs.judging import Abort, Unanswered
+from graphs.context import Abort, Unanswered
 from panel.calls.budget import NOTHING_SPENT, Budget, CapReached, Spending
 from panel.calls.cache import CannotBeKept, ReplyStore, key_of, page_of
 from panel.calls.endpoint import Endpoint
@@ -81,13 +81,23 @@ class _Entry(NamedTuple):
 
 
 class Caller:
-    """Answers requests for one run."""
+    """Answers requests for one run.
+
+    `read_ahead` has the cache read a page where it can wait for it: what is on it is then at hand.
+    """
 
     def __init__(
-        self, endpoints: Mapping[str, Endpoint], cache: ReplyStore, budget: Budget, *, seed: int = 0
+        self,
+        endpoints: Mapping[str, Endpoint],
+        cache: ReplyStore,
+        budget: Budget,
+        *,
+        seed: int = 0,
+        read_ahead: Callable[[str, bytes], Awaitable[object]] | None = None,
     ) -> None:
         self._endpoints = endpoints
         self._cache = cache
+        self._read_ahead = read_ahead
         self.budget = budget
         # Jitter needs no secrecy, and a seed keeps a run's schedule repeatable.
         self._random = random.Random(seed)
@@ -113,6 +123,8 @@ class Caller:
         """
         endpoint = self._endpoints[model]
         entry = _Entry(page, key_of(request, replicate))
+        if self._read_ahead is not None:
+            await self._read_ahead(*entry)
         while True:
             if (kept := self._cache.get(*entry)) is not None:
                 self.counts.cached += 1
@@ -142,6 +154,10 @@ class Caller:
             # Once a run: an object's own state may change with each call that it makes.
             self._parameters[model] = self._endpoints[model].client.parameters
         return page_of(self._parameters[model], *subject)
+
+    def traces_calls(self, model: str) -> bool:
+        """Whether the model's client traces its calls by itself."""
+        return self._endpoints[model].client.capabilities.traces_calls
 
     def exclusive(self, judge: Judge, response: Response) -> AbstractAsyncContextManager[object]:
         """Held while a judge speaks; only a model with one text in memory lets others wait."""

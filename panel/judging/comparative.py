@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from graphs import Response, Verdict
 from graphs.comparative import ComparisonTask, comparative_graph
-from graphs.judging import GraphContext, run_dialogue
+from graphs.context import GraphContext
+from graphs.judging import run_dialogue
 from panel.calls.caller import estimated_tokens, tokens_in
 from panel.errors import ConfigurationError, Fault, InputError
 from panel.io.batch import Batch, as_async

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphs.judging import GraphContext
+from graphs.context import GraphContext
 from panel.plan.panel_plan import PanelPlan
 
 
@@ -19,5 +19,6 @@ def context_of(plan: PanelPlan, **means: Any) -> GraphContext:
         one_call_per_dimension=plan.one_call_per_dimension,
         personas=plan.personas_by_id,
         judges=plan.judges,
+        graph=None if plan.graph is None else plan.graph.compile(name="judging"),
         **means,
     )

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from graphs import Judge, Response
-from graphs.judging import GraphContext, Unanswered
+from graphs.context import GraphContext, Unanswered
 from panel.calls.cache import ReplyStore, key_of, page_of
 from panel.calls.caller import tokens_in
 from panel.judging.context import context_of

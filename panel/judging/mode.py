@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Protocol
 
 from graphs import Response, Verdict
-from graphs.judging import GraphContext
+from graphs.context import GraphContext
 from panel.io.batch import Batch
 from panel.judging.comparative import Comparative
 from panel.judging.cost_estimate import CostEstimate, PredictedCalls

@@ -10,18 +10,20 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import orjson
 
 from graphs import Judge, Judgment, Response
-from graphs.judging import GraphContext, ShowPeers
+from graphs.context import GraphContext, ShowPeers
 from panel.calls.adaptive_concurrency import MAX_CONCURRENCY
 from panel.calls.budget import Budget, Caps
 from panel.calls.cache import open_reply_store
 from panel.calls.caller import Caller
 from panel.calls.endpoint import PATIENCE_S, Endpoint
 from panel.calls.rate_limiter import shared_rate_limiter
+from panel.calls.tracing import traced
 from panel.io.descriptors import left_for_calls, shared_out
 from panel.judging.context import context_of
 from panel.plan.bound_models import BoundModel, texts_at_once
@@ -41,12 +43,23 @@ async def open_caller(
     caps: Caps,
     concurrency: int | None = None,
     patience_s: float | None = None,
+    *,
+    off_loop: bool = False,
 ) -> AsyncIterator[Caller]:
     """A caller of these models by these names, within the caps.
 
-    `concurrency` and `patience_s` are of models that say nothing of it themselves.
+    `concurrency` and `patience_s` are of models that say nothing of it themselves. `off_loop`: the
+    cache is opened, read and closed in a thread, as a server's loop must not wait for a disk; a
+    run's own loop is faster without.
     """
-    cache = open_reply_store()
+    thread = ThreadPoolExecutor(1, thread_name_prefix="reply-store") if off_loop else None
+
+    async def beside(work: Callable[..., T], *arguments: Any) -> T:
+        if thread is None:
+            return work(*arguments)
+        return await asyncio.get_running_loop().run_in_executor(thread, work, *arguments)
+
+    cache = await beside(open_reply_store)
     loop = asyncio.get_running_loop()
     clients = [(loop, id(model.client)) for model in models.values()]
     _users.update(clients)
@@ -60,6 +73,7 @@ async def open_caller(
             },
             cache,
             budget,
+            read_ahead=None if thread is None else partial(beside, cache.get),
         )
     finally:
         for client, model in zip(clients, models.values(), strict=True):
@@ -68,7 +82,9 @@ async def open_caller(
             if not _users[client]:
                 del _users[client]
                 await model.client.aclose()
-        cache.close()
+        await beside(cache.close)
+        if thread is not None:
+            thread.shutdown(wait=False)
 
 
 def concurrency_of(model: BoundModel, otherwise: int | None) -> int | None:
@@ -115,7 +131,9 @@ def graph_context(
     """What the graphs need. `texts` may grow while they run."""
 
     async def ask(judge: Judge, response: Response, request: ModelRequest) -> ModelResponse:
-        return await caller.complete(judge.model, request, page(judge, response), judge.replicate)
+        call = caller.complete(judge.model, request, page(judge, response), judge.replicate)
+        by_itself = caller.traces_calls(judge.model)
+        return await traced(judge.id, judge.model, request, call, traces_calls=by_itself)
 
     def forget(judge: Judge, response: Response, requests: Sequence[ModelRequest]) -> None:
         caller.forget(requests, page(judge, response), judge.replicate)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 from graphs import Response, Verdict
-from graphs.judging import GraphContext, judging_graph
+from graphs.context import GraphContext
+from graphs.judging import judge_response
 from panel.calls.caller import estimated_tokens, tokens_in
 from panel.errors import Fault, InputError
 from panel.io.batch import Batch, as_async
@@ -80,9 +80,7 @@ class Pointwise:
     async def judge(self, keys: Sequence[str], context: GraphContext) -> list[Verdict]:
         """The verdict on the one response of a unit."""
         [key] = keys
-        graph = judging_graph(self.plan.deliberation is not None)
-        done: Mapping[str, Any] = await graph.ainvoke(cast(Any, {"response": key}), context=context)
-        return [done["verdict"]]
+        return [(await judge_response(key, context))["verdict"]]
 
 
 def _length(response: Response) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphs.judging import Unanswered
+from graphs.context import Unanswered
 from panel.calls.budget import Caps
 from panel.calls.caller import Caller
 from panel.errors import ConfigurationError, RunStopped

@@ -86,6 +86,7 @@ class Capabilities:
         context_window: how many tokens it reads at once; None where the client does not know.
         tiktoken_model: the name under which tiktoken may know the model's tokenizer.
         free: whether a call costs nothing, as of a model in this process.
+        traces_calls: whether its client traces its calls by itself, as LangChain's do.
     """
 
     logprobs: bool | None = None
@@ -98,6 +99,7 @@ class Capabilities:
     context_window: int | None = None
     tiktoken_model: str | None = None
     free: bool = False
+    traces_calls: bool = False
 
 
 @runtime_checkable

@@ -58,8 +58,8 @@ class LangChainClient:
 
     @property
     def capabilities(self) -> Capabilities:
-        """LangChain says nothing of them."""
-        return Capabilities()
+        """LangChain traces calls, and says nothing of the rest."""
+        return Capabilities(traces_calls=True)
 
     @property
     def parameters(self) -> Mapping[str, Any]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from graphs.deliberation import Deliberation
 from panel.errors import ConfigurationError
 from panel.plan.bound_models import BoundModel
 from rubrics import CategoryScale, Rubric, is_comparative, load_elicitation
+
+if TYPE_CHECKING:
+    from graphs.judging import Builder
 
 
 def output_rubric_of(models: Sequence[BoundModel], rubric: Rubric) -> Rubric:
@@ -46,6 +50,21 @@ def _told(rubric: Rubric) -> str:
         else:
             parts.append(f"{names} from {scale.min:g} to {scale.max:g}")
     return " and ".join(parts)
+
+
+def refuse_another_graph(graph: Builder, deliberation: Deliberation | None) -> None:
+    """A graph of one's own begins as `graphs.judging.builder` gives it.
+
+    Raises:
+        ConfigurationError: it lacks a node without which a response is not judged, or the panel
+            deliberates and it cannot.
+    """
+    wanted = ["read", "aggregate"] + (["confer"] if deliberation is not None else [])
+    if missing := [name for name in wanted if name not in getattr(graph, "nodes", ())]:
+        raise ConfigurationError(
+            f"the panel's graph has no node {' and no node '.join(map(repr, missing))}; begin with "
+            "graphs.judging.builder(), add nodes to what it gives, and do not compile it"
+        )
 
 
 def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:

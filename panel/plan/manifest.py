@@ -30,6 +30,8 @@ def manifest_of(plan: PanelPlan) -> dict[str, Any]:
         "replicates": plan.replicates,
         "deliberation": plan.deliberation and plan.deliberation.model_dump(),
         "seed": plan.seed,
+        # Null where responses are judged by the usual graph.
+        "graph": None if plan.graph is None else {"nodes": sorted(plan.graph.nodes)},
         "prompts": {model.id: _wording_of(model, plan) for model in plan.models},
         "prices": prices_document(plan.prices),
         "version": version("persona-panel"),

@@ -7,7 +7,7 @@ pickle no secret, so that it can be sent to another process, where it judges ali
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from panel.models.config import ModelConfig
 from panel.plan.bound_models import BoundModel, bind_models
 from panel.plan.checks import (
     output_rubric_of,
+    refuse_another_graph,
     refuse_if_comparative,
     refuse_missing_rationales,
     refuse_repeats,
@@ -40,6 +41,7 @@ from rubrics import Layout, Rubric, is_comparative
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+    from graphs.judging import Builder
     from panel.models.client import ModelClient
 
 
@@ -55,6 +57,7 @@ class PanelPlan:
         rubric: what judges are asked.
         models: those through which each persona judges, in order.
         concurrency, patience: of models that set none themselves; None, as is usual.
+        graph: by which each response is judged, where it is not the usual one.
 
     Raises:
         ConfigurationError: models rate different dimensions, replicates would repeat
@@ -71,6 +74,7 @@ class PanelPlan:
     concurrency: int | None = None
     patience: float | None = None
     seed: int = 0
+    graph: Builder | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
@@ -81,6 +85,9 @@ class PanelPlan:
         refuse_missing_rationales(self.models, self.deliberation)
         if self.deliberation is not None:
             refuse_if_comparative(self.models, "deliberation")
+        if self.graph is not None:
+            refuse_if_comparative(self.models, "a graph of one's own")
+            refuse_another_graph(self.graph, self.deliberation)
 
     @classmethod
     def of(
@@ -100,6 +107,7 @@ class PanelPlan:
         concurrency: int | None = None,
         patience: float | None = None,
         seed: int = 0,
+        graph: Builder | None = None,
     ) -> PanelPlan:
         """A plan from names, files and objects.
 
@@ -121,11 +129,14 @@ class PanelPlan:
             patience: in seconds, how long a model that brings nothing but faults is tried, for
                 each that says nothing of it itself; two minutes by default.
             seed: of the resampling behind intervals, and of orders that are drawn by lot.
+            graph: the graph by which each response is judged, not compiled: that of
+                `graphs.judging.builder` with nodes of one's own.
 
         Raises:
             ConfigurationError: a model cannot be had (says what is missing), an elicitation
                 cannot serve the rubric, models rate different dimensions, replicates would
-                repeat themselves, or deliberation would reveal reasons that nobody gives.
+                repeat themselves, deliberation would reveal reasons that nobody gives, or the
+                graph cannot judge a response as this panel does.
             InputError: a persona set or rubric cannot be read; lists every fault.
             ConfigurationError: there are fewer replicates than one.
         """
@@ -139,7 +150,16 @@ class PanelPlan:
         )
         bound = bind_models(several, elicitation, layout, len(found) * replicates, asked)
         return cls(
-            found, asked, bound, layout, replicates, deliberation, concurrency, patience, seed
+            found,
+            asked,
+            bound,
+            layout,
+            replicates,
+            deliberation,
+            concurrency,
+            patience,
+            seed,
+            graph,
         )
 
     @classmethod

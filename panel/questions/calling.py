@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from graphs.judging import Abort, Unanswered
+from graphs.context import Abort, Unanswered
 from panel.calls.budget import Caps
 from panel.calls.cache import key_of, open_reply_store, page_of
 from panel.calls.caller import Caller

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from graphs import Judgment, Response, Verdict
-from graphs.judging import Abort, ShowPeers
+from graphs.context import Abort, ShowPeers
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.cache import open_reply_store
 from panel.calls.caller import Caller
@@ -152,9 +152,11 @@ async def prepared(
     manifest: Mapping[str, Any] | None = None,
     texts: KeptTexts | None = None,
     more: Mapping[str, BoundModel] | None = None,
+    *,
+    off_loop: bool = False,
 ) -> AsyncIterator[Caller]:
     """The way to a plan's models, and to `more` under other names, once nothing speaks against
-    the run that `manifest` and `texts` describe.
+    the run that `manifest` and `texts` describe. `off_loop`: see `open_caller`.
 
     Raises:
         ConfigurationError: a model cannot be asked in the way it is to be, or has no known price
@@ -166,7 +168,8 @@ async def prepared(
     refuse_unpriced(list(models.values()), caps)
     if output is not None and manifest is not None and texts is not None:
         refuse_another(output, manifest, texts)
-    async with open_caller(models, caps, plan.concurrency, plan.patience) as caller:
+    opened = open_caller(models, caps, plan.concurrency, plan.patience, off_loop=off_loop)
+    async with opened as caller:
         if output is not None:
             # The probe counts, too; what is said here is read again behind the folder's lock.
             caller.budget.go_on_from(earlier_spending(output))

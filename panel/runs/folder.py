@@ -30,7 +30,8 @@ from panel.runs.output import RunOutput
 from panel.runs.run import Run, share_name
 
 _IDENTITY = (
-    "personas", "rubric", "models", "layout", "replicates", "deliberation", "seed", "sweep",
+    "personas", "rubric", "models", "layout", "replicates", "deliberation", "seed", "graph",
+    "sweep",
 )  # fmt: skip
 _RESULTS = ("scored", "abstained")
 _WRITTEN = (

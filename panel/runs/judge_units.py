@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from graphs import Response, Verdict
-from graphs.judging import GraphContext
+from graphs.context import GraphContext
 from panel.calls.in_flight import InFlightLimit
 from panel.judging.mode import Mode
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from graphs import Judgment, Response, Verdict
-from graphs import judging as judging_floor
+from graphs.context import Abort, GraphContext
 from graphs.degradation import Degradation
 from graphs.framing import BASELINE, Prompt, Variant
 from graphs.sweeping import (
@@ -25,6 +25,7 @@ from graphs.sweeping import (
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.caller import Caller
 from panel.calls.in_flight import InFlightLimit
+from panel.calls.tracing import traced
 from panel.io.batch import Batch
 from panel.judging.model_access import graph_context
 from panel.plan.bound_models import texts_at_once
@@ -101,7 +102,7 @@ class Gathered:
 
 def sweep_context(
     plan: SweepPlan,
-    judging: judging_floor.GraphContext,
+    judging: GraphContext,
     caller: Caller,
     gathered: Gathered,
     texts_at_once: int | None,
@@ -110,7 +111,9 @@ def sweep_context(
 
     async def say(role: str, model: str, prompt: Prompt, request: ModelRequest) -> ModelResponse:
         name = endpoint_name(role, model)
-        reply = await caller.complete(name, request, caller.page(name, prompt.text))
+        call = caller.complete(name, request, caller.page(name, prompt.text))
+        by_itself = caller.traces_calls(name)
+        reply = await traced(name, model, request, call, traces_calls=by_itself)
         gathered.usage[name] = gathered.usage.get(name, Usage()) + reply.usage
         return reply
 
@@ -165,7 +168,7 @@ async def run_prompts(prompts: Sequence[Prompt], context: SweepContext, take: On
         async with asyncio.TaskGroup() as tasks:
             for prompt in prompts:
                 tasks.create_task(one(prompt))
-    except* judging_floor.Abort as group:
+    except* Abort as group:
         raise group.exceptions[0] from None
 
 

@@ -30,9 +30,12 @@ needs_embedded = pytest.mark.skipif(
 )
 
 
-def example(name: str, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def example(
+    name: str, folder: Path, *arguments: str | Path, typed: str = ""
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, EXAMPLES / name, *map(str, arguments)],
+        input=typed,
         cwd=folder,
         env=os.environ | {"COLUMNS": "160", "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -139,6 +142,22 @@ def test_robustness_sweep_of_one_prompt(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "scores (1, 1, 4, 5)" in done.stdout
     assert "variants of 5 passed their checks" in done.stdout
+
+
+def test_human_in_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The panel waits where its judges disagree, and the person at the terminal, whose slips are
+    asked for again, decides; where they agree, they do."""
+    answers = "eleven\n11\n" + "7\n" * 20
+    with serving() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        panel = ("--model", "openai:stub", "--above")
+        done = example("human_in_the_loop.py", tmp_path, *panel, "3.5", typed=answers)
+        assert done.returncode == 0, done.stderr
+        waiting = done.stdout.count("points apart, waiting")
+        assert 0 < waiting < 4
+        assert done.stdout.count(" 7.00   decided by a person") == waiting
+        assert done.stdout.count("decided by 5 judges") == 4 - waiting
+        assert len(server.calls) == 20
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: file.name)

@@ -13,7 +13,7 @@ import pytest
 
 from graphs import Judge, Judgment, Response, Verdict
 from graphs.comparative import comparative_graph, comparison_tasks
-from graphs.judging import Abort, GraphContext, Unanswered
+from graphs.context import Abort, GraphContext, Unanswered
 from personas import Persona
 from rubrics import Dimension, ModelRequest, ModelResponse, Rubric, Scale, Usage
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from graphs import Judge, Judgment
+from graphs.context import Unanswered
 from graphs.deliberation import Deliberation, peers_of, should_continue, spread
-from graphs.judging import Unanswered
 from graphs.revisions import has_changed, latest_judgments, step
 from graphs.stopping_rules.settled import should_stop as settled
 from personas import Persona

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from graphs import Judge, Judgment
-from graphs.judging import Abort, Unanswered, judging_graph
+from graphs.context import Abort, Unanswered
+from graphs.judging import judging_graph
 from rubrics import ModelRequest, ModelResponse, Usage
 from tests.helpers.judging import JUDGES, Panel, says
 

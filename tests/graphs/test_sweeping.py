@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from graphs import Judge, Judgment, Response, Verdict
-from graphs import judging as judging_floor
+from graphs.context import Abort, GraphContext, Unanswered
 from graphs.framing import Condition, Contrast, Framings, Prompt, Variant
-from graphs.judging import Abort, Unanswered
 from graphs.sweeping import (
     SweepContext,
     TargetAnswer,
@@ -105,7 +104,7 @@ class World:
             yield
 
         means = SweepContext(
-            judging=judging_floor.GraphContext(
+            judging=GraphContext(
                 rubric=RUBRIC,
                 personas={"ann": PERSONA},
                 judges=[Judge("ann", "judge", "dimensions")],

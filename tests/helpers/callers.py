@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from graphs.judging import Unanswered
+from graphs.context import Unanswered
 from panel.calls.budget import NO_CAPS, Budget, Caps
 from panel.calls.caller import Caller
 from panel.calls.endpoint import Endpoint

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph.graph.state import CompiledStateGraph
 
 from graphs import Judge, Judgment, Response, Verdict
+from graphs.context import GraphContext
 from graphs.deliberation import Deliberation
-from graphs.judging import GraphContext, judging_graph
+from graphs.judging import judge_response
 from personas import Persona
 from rubrics import Abstention, Dimension, ModelRequest, ModelResponse, Rubric, Scale, Usage
 
@@ -93,9 +97,11 @@ class Panel:
         self.told.append(judgment)
         self.events.append(("told", judgment.judge))
 
-    async def run(self) -> Panel:
-        """Judge the response."""
-        means = GraphContext(
+    def context(
+        self, graph: CompiledStateGraph[Any, GraphContext, Any, Any] | None = None
+    ) -> GraphContext:
+        """The context of a graph that judges the response, which has the key `k`."""
+        return GraphContext(
             rubric=RUBRIC,
             personas=PERSONAS,
             judges=self.judges,
@@ -105,9 +111,12 @@ class Panel:
             forget=self._forget,
             on_judgment=self._tell,
             deliberation=self.deliberation,
+            graph=graph,
         )
-        graph = judging_graph(deliberating=self.deliberation is not None)
-        state = await graph.ainvoke({"response": "k"}, context=means)  # type: ignore[arg-type]
+
+    async def run(self) -> Panel:
+        """Judge the response."""
+        state = await judge_response("k", self.context())
         self.kept, self.verdict = state["judgments"], state["verdict"]
         return self
 

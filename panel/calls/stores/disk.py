@@ -178,8 +178,8 @@ class DiskReplyStore:
                 self._writer.submit(self._move, self._journal)
             self._journal.add(change)
             self._waiting.setdefault(change.page, {})[change.key] = change.stored
-        if change.page in self._pages:
-            self._pages[change.page][change.key] = change.stored
+        if (known := self._pages.get(change.page)) is not None:
+            known[change.key] = change.stored
 
     def _move(self, journal: Journal) -> None:
         """In the writer's thread: what the journal holds goes into the database."""
@@ -241,7 +241,9 @@ class DiskReplyStore:
             with self._lock:
                 newer = self._being_written.get(page, {}) | self._waiting.get(page, {})
             stored = dict(record for _, row in self._rows(page) for record in _records(row))
-            self._pages[page] = stored | newer
+            # And what was put meanwhile, where another thread than the loop's reads.
+            with self._lock:
+                self._pages[page] = stored | newer | self._waiting.get(page, {})
             if len(self._pages) > _PAGES_IN_MEMORY:
                 self._pages.popitem(last=False)
         return self._pages[page]

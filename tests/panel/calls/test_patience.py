@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from graphs.judging import Unanswered
+from graphs.context import Unanswered
 from panel.calls import caller as module
 from panel.calls import endpoint as lines
 from panel.calls.budget import NO_CAPS, Budget

@@ -1,0 +1,106 @@
+"""A panel that stops where its judges disagree, and goes on once a person has decided.
+
+    python examples/human_in_the_loop.py [--model MODEL] [--above POINTS]
+
+Judges read four essays. Where their ratings of a dimension have a standard deviation of more than
+POINTS (by default 0.25), the panel's graph waits before it aggregates, and the person at the
+terminal rates the essay in the judges' place. The graph of each essay is a thread of its own in a
+LangGraph checkpointer: this one keeps them in memory, and one on a disk would let the person come
+back tomorrow.
+
+The default model is embedded: no key, no server, some seconds on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.runtime import Runtime
+from langgraph.types import Command, interrupt
+
+from graphs import CHECKPOINTED
+from graphs.context import GraphContext
+from graphs.deliberation import spread
+from graphs.judging import Builder, JudgingState, builder
+from panel import Judge, Judgment, Panel, Response, Verdict, load_responses
+
+RESPONSES = Path(__file__).with_name("responses.jsonl")
+PERSON = Judge("person", "human", "dimensions")
+
+
+def graph_with_a_person(above: float) -> Builder:
+    """The judging graph with a node between the judges' last round and the verdict."""
+
+    async def person(state: JudgingState, runtime: Runtime[GraphContext]) -> dict[str, Any]:
+        said = state["judgments"]
+        apart = spread(said, runtime.context.output_rubric)
+        if apart <= above:
+            return {}
+        # Here the graph stops. What it is resumed with is what `interrupt` returns then.
+        scores = interrupt({"spread": apart})
+        first = said[0]
+        decided = Judgment(first.prompt_id, first.id, first.system, PERSON, "scored", scores=scores)
+        return {"adjudication": decided}
+
+    graph = builder(before_aggregate="person")
+    graph.add_node("person", person)
+    return graph
+
+
+def rated_by_the_person(panel: Panel, response: Response) -> Mapping[str, float]:
+    """What the person at the terminal says of a response, dimension by dimension."""
+    print(f"\n{response.prompt}\n\n{response.text}\n")
+    scores = {}
+    for dimension in panel.output_rubric.numeric:
+        low, high = dimension.scale.min, dimension.scale.max
+        while True:
+            said = input(f"{dimension.label} ({low:g} to {high:g}): ")
+            try:
+                scores[dimension.id] = float(said)
+            except ValueError:
+                continue
+            if low <= scores[dimension.id] <= high:
+                break
+    return scores
+
+
+async def main(model: str, above: float) -> None:
+    panel = Panel("disciplinary", model, "scrub", graph=graph_with_a_person(above))
+    serializer = JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED)
+    graph = panel.graph(InMemorySaver(serde=serializer))
+    verdicts: dict[str, tuple[Verdict, str]] = {}
+    waiting: dict[str, Response] = {}
+    for response in islice(load_responses(RESPONSES), 4):
+        thread = f"{response.prompt_id}/{response.id}"
+        config: Any = {"configurable": {"thread_id": thread}}
+        done = await graph.ainvoke({"response": response}, config)
+        if "__interrupt__" in done:
+            [question] = done["__interrupt__"]
+            print(f"{thread}: the judges are {question.value['spread']:.2f} points apart, waiting")
+            waiting[thread] = response
+        else:
+            print(f"{thread}: the judges agree")
+            verdicts[thread] = done["verdict"], f"{done['verdict'].n_judges} judges"
+    for thread, response in waiting.items():
+        decision = await asyncio.to_thread(rated_by_the_person, panel, response)
+        config = {"configurable": {"thread_id": thread}}
+        done = await graph.ainvoke(Command(resume=decision), config)
+        verdicts[thread] = done["verdict"], "a person"
+    print()
+    for thread, (verdict, who) in sorted(verdicts.items()):
+        print(f"{thread:30} {verdict.composite:5.2f}   decided by {who}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--model", default="local:smollm2-135m", help="provider:name")
+    parser.add_argument("--above", type=float, default=0.25, help="points on the scale")
+    options = parser.parse_args()
+    asyncio.run(main(options.model, options.above))

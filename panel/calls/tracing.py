@@ -1,0 +1,61 @@
+"""The calls that a graph makes, as runs under the graph's own, where somebody traces it.
+
+LangGraph traces a graph and its nodes to LangSmith, or through it to OpenTelemetry, once
+`LANGSMITH_TRACING` is set. The calls of a model that is not LangChain's it does not see: they are
+told here. A run holds the texts of its call, without keys that this process knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, Literal
+
+from langsmith.run_helpers import get_current_run_tree, trace
+
+from panel.secrets import SECRETS
+from rubrics import ModelRequest, ModelResponse
+
+
+async def traced(
+    name: str,
+    model: str,
+    request: ModelRequest,
+    call: Coroutine[Any, Any, ModelResponse],
+    *,
+    traces_calls: bool = False,
+) -> ModelResponse:
+    """The reply that `call` brings, and a run of this name under the current one, if there is any.
+
+    Args:
+        model: `provider:name`.
+        traces_calls: the model's client traces its calls, tokens and all: the run only holds them.
+    """
+    if get_current_run_tree() is None:
+        return await call
+    provider, _, model_name = model.partition(":")
+    about = {"ls_provider": provider, "ls_model_name": model_name}
+    kind: Literal["chain", "llm"] = "chain" if traces_calls else "llm"
+    async with trace(name, kind, inputs={"messages": _messages(request)}, metadata=about) as run:
+        reply = await call
+        run.metadata["cached"] = reply.cached
+        outputs: dict[str, Any] = {"messages": [{"role": "assistant", "content": reply.text}]}
+        # What a kept reply took was paid for by another run.
+        if not (traces_calls or reply.cached):
+            read, written = reply.usage.input, reply.usage.output
+            outputs["usage_metadata"] = {
+                "input_tokens": read,
+                "output_tokens": written,
+                "total_tokens": read + written,
+            }
+        run.end(outputs=outputs)
+    return reply
+
+
+def _messages(request: ModelRequest) -> list[dict[str, str]]:
+    said = [("system", request.system)] if request.system else []
+    said.append(("user", "".join(request.blocks)))
+    for answered, asked in request.exchange:
+        said += [("assistant", answered), ("user", asked)]
+    if request.prefill:
+        said.append(("assistant", request.prefill))
+    return [{"role": role, "content": SECRETS.scrub(content)} for role, content in said]

@@ -1,0 +1,99 @@
+"""The judging graph with nodes of one's own, run with scripted models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langgraph.runtime import Runtime
+
+from graphs import Judge, Judgment
+from graphs.context import Abort, GraphContext
+from graphs.deliberation import Deliberation
+from graphs.judging import Builder, JudgingState, builder, judge_response
+from rubrics import ModelRequest, ModelResponse
+from tests.helpers.judging import JUDGES, Panel, says
+
+
+async def seven(judge: Judge, ask: ModelRequest) -> ModelResponse:
+    return says(7)
+
+
+async def judged(panel: Panel, graph: Builder) -> JudgingState:
+    """What the graph comes to for the panel's judges."""
+    return await judge_response("k", panel.context(graph.compile()))
+
+
+def scored(score: float) -> Judgment:
+    person = Judge("person", "human", "dimensions")
+    return Judgment("p1", "r1", "human", person, "scored", scores={"clarity": score})
+
+
+async def test_a_filter_before_the_first_reading() -> None:
+    """A node before `read` sees the response; its reason why nobody is to be asked is that of every
+    judgment, each told, and no call is made."""
+
+    async def too_short(state: JudgingState, runtime: Runtime[GraphContext]) -> dict[str, Any]:
+        n = len(runtime.context.responses[state["response"]].text.split())
+        return {"skip_reason": f"{n} words"}
+
+    graph = builder(before_read="too_short")
+    graph.add_node("too_short", too_short)
+    panel = Panel(seven)
+    state = await judged(panel, graph)
+    assert panel.asked == []
+    assert {(one.status, one.error) for one in panel.told} == {("skipped", "7 words")}
+    assert len(panel.told) == len(JUDGES)
+    assert (state["verdict"].n_judges, state["verdict"].n_asked) == (0, 6)
+
+
+async def test_a_filter_that_lets_a_response_pass() -> None:
+    """Where a filter gives no reason, judges are asked as without it."""
+
+    async def passes(state: JudgingState) -> dict[str, Any]:
+        return {}
+
+    graph = builder(before_read="passes")
+    graph.add_node("passes", passes)
+    panel = Panel(seven)
+    assert (await judged(panel, graph))["verdict"].n_judges == len(panel.asked) == 6
+
+
+@pytest.mark.parametrize("deliberation", [None, Deliberation(rounds=2)])
+async def test_who_adjudicates_decides(deliberation: Deliberation | None) -> None:
+    """A node before `aggregate` is passed once, with every judgment of the last round; the verdict
+    is its adjudication's, and the judges' own stay in the state."""
+    passed: list[list[Judgment]] = []
+
+    async def person(state: JudgingState) -> dict[str, Any]:
+        passed.append(state["judgments"])
+        return {"adjudication": scored(2)}
+
+    graph = builder(before_aggregate="person")
+    graph.add_node("person", person)
+    state = await judged(Panel(seven, deliberation=deliberation), graph)
+    rounds = 1 + (deliberation.rounds if deliberation else 0)
+    assert [len(said) for said in passed] == [6 * rounds]
+    assert state["verdict"].composite == 2
+    assert state["judgments"] == passed[0]
+
+
+async def test_one_more_judge() -> None:
+    """A judgment that a node adds to the others counts like theirs."""
+
+    async def person(state: JudgingState) -> dict[str, Any]:
+        return {"judgments": [scored(0)]}
+
+    graph = builder(before_aggregate="person", deliberating=False)
+    graph.add_node("person", person)
+    verdict = (await judged(Panel(seven), graph))["verdict"]
+    assert (verdict.n_judges, verdict.composite) == (7, 6)
+
+
+async def test_a_graph_without_a_verdict() -> None:
+    """A graph that ends without a verdict ends the run, and the response is named."""
+    graph = builder(deliberating=False)
+    graph.add_node("nowhere", lambda state: {})
+    graph.edges.discard(("read", "aggregate"))
+    with pytest.raises(Abort, match=r"ended without a verdict about the response 'r1'"):
+        await judged(Panel(seven), graph)
