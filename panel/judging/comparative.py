@@ -10,7 +10,7 @@ from typing import Any, cast
 from graphs import Response, Verdict
 from graphs.comparative import ComparisonTask, comparative_graph
 from graphs.judging import GraphContext, run_dialogue
-from panel.calls.caller import estimated_tokens, tokens_in
+from panel.calls.token_counts import estimated_tokens, tokens_in
 from panel.errors import ConfigurationError, Fault, InputError
 from panel.io.batch import Batch, as_async
 from panel.judging.cost_estimate import (

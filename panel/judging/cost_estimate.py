@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from graphs import Judge, Response
 from graphs.judging import GraphContext, Unanswered
 from panel.calls.cache import ReplyStore, key_of, page_of
-from panel.calls.caller import tokens_in
+from panel.calls.token_counts import tokens_in
 from panel.judging.context import context_of
 from panel.judging.preflight import PROBE, PROBE_PAGE, is_probed
 from panel.models.catalogue import cost

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from graphs import Response, Verdict
 from graphs.judging import GraphContext, judging_graph
-from panel.calls.caller import estimated_tokens, tokens_in
+from panel.calls.token_counts import estimated_tokens, tokens_in
 from panel.errors import Fault, InputError
 from panel.io.batch import Batch, as_async
 from panel.judging.cost_estimate import CostEstimate, PredictedCalls

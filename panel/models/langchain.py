@@ -146,8 +146,12 @@ def _usage(usage: Any) -> Usage:
     if not isinstance(usage, Mapping):
         return odd_usage(usage)
     details = usage.get("input_token_details")
+    thinking = usage.get("output_token_details")
+    reasoning = (thinking.get("reasoning") if isinstance(thinking, Mapping) else None) or 0
     if not isinstance(details, Mapping):
-        return usage_from(usage.get("input_tokens"), details, usage.get("output_tokens"))
+        return usage_from(
+            usage.get("input_tokens"), details, usage.get("output_tokens"), reasoning=reasoning
+        )
     written = [count for name in _WRITTEN if (count := details.get(name))]
     return usage_from(
         usage.get("input_tokens"),
@@ -155,6 +159,7 @@ def _usage(usage: Any) -> Usage:
         usage.get("output_tokens"),
         # Anthropic's may be told in two parts; what is no number is for `usage_from` to name.
         sum(written) if all(isinstance(count, int) for count in written) else written,
+        reasoning,
     )
 
 

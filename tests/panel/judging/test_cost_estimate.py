@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from panel import ModelConfig, Panel, Response
-from panel.calls.caller import tokens_in
+from panel.calls.token_counts import tokens_in
 from panel.models.catalogue import Price
 from panel.testing import ok, serving
 from tests.helpers.embedded import PLAIN, READERS, needs_the_model
