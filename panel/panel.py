@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from graphs.framing import Prompt
+    from panel.plan.overrides import PanelOverrides
     from panel.runs.executor import ScoreOptions
     from panel.statistics.core.table import Ratings
     from panel.sweep.plan import Models, Options, SweepOptions
@@ -84,14 +85,12 @@ class Panel:
         cls,
         path: str | Path,
         *,
-        deliberation: Deliberation | None = None,
         concurrency: int | None = None,
         patience: float | None = None,
+        **overrides: Unpack[PanelOverrides],
     ) -> Panel:
         """The panel that a YAML file describes; see `PanelPlan.from_file`."""
-        plan = PanelPlan.from_file(
-            path, deliberation=deliberation, concurrency=concurrency, patience=patience
-        )
+        plan = PanelPlan.from_file(path, concurrency=concurrency, patience=patience, **overrides)
         return cls.from_plan(plan)
 
     @property

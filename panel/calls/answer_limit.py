@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from panel.calls.token_counts import input_tokens
+from panel.models.reasoning import REASONING_TOKENS
 from rubrics import ModelRequest, ModelResponse
 
-REASONING_TOKENS = 8_192
-"""Room for thinking beside an answer, unless a user says otherwise."""
 _RAISED = 4
 """By how much the room is multiplied where it was not enough."""
 
@@ -48,7 +47,8 @@ class AnswerLimit:
         where the limit cannot be raised."""
         if request.top_logprobs or self.fixed is not None or not self.adjustable:
             return None
-        room = _RAISED * self.reasoning if self.reasoning else REASONING_TOKENS
+        had = asked.max_tokens - request.max_tokens
+        room = _RAISED * had if had > 0 else self.reasoning or REASONING_TOKENS
         again = self._with_room(request, room)
         return again if again.max_tokens > asked.max_tokens else None
 

@@ -86,6 +86,8 @@ class Capabilities:
         context_window: how many tokens it reads at once; None where the client does not know.
         tiktoken_model: the name under which tiktoken may know the model's tokenizer.
         free: whether a call costs nothing, as of a model in this process.
+        adjustable_limit: whether an answer ends where a request's `max_tokens` says, so that one
+            that was cut off can be asked for again with a higher limit.
     """
 
     logprobs: bool | None = None
@@ -98,6 +100,7 @@ class Capabilities:
     context_window: int | None = None
     tiktoken_model: str | None = None
     free: bool = False
+    adjustable_limit: bool = True
 
 
 @runtime_checkable

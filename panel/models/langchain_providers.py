@@ -77,16 +77,18 @@ class LangChainProvider:
     ) -> ModelClient:
         from langchain.chat_models import init_chat_model
 
+        from panel.models.chat_options import refuse_unknown, told_with_options
         from panel.models.langchain import LangChainClient
 
         options: dict[str, Any] = {"temperature": config.temperature, "base_url": config.base_url}
         if config.key_env is not None:
             options["api_key"] = key
         given = {name: value for name, value in options.items() if value is not None}
+        given |= config.options
         try:
             # Retries are the caller's, who counts them.
             chat = init_chat_model(
-                config.name,
+                config.model_name,
                 model_provider=self.name,
                 max_retries=0,
                 timeout=config.timeout,
@@ -96,8 +98,16 @@ class LangChainProvider:
         except Exception as error:
             # Scrubbed before it is shortened: half a key would not be recognised.
             reason = scrub(" ".join(str(error)[:20_000].split()))[:300]
-            raise ConfigurationError(f"{config.model} cannot be used: {reason}") from None
-        return LangChainClient(chat, config.name, timeout_s=config.timeout, keep_prefix=keep_prefix)
+            told = told_with_options(error, self.module, config)
+            raise ConfigurationError(f"{config.model} cannot be used: {reason}{told}") from None
+        refuse_unknown(type(chat), config)
+        return LangChainClient(
+            chat,
+            config.model_name,
+            timeout_s=config.timeout,
+            keep_prefix=keep_prefix,
+            options=config.options,
+        )
 
 
 def _distribution(module: str) -> str:

@@ -49,6 +49,7 @@ from panel.testing.server import (
     serving,
     stall,
     status,
+    thinking,
     truncated,
 )
 from panel.testing.store import MemoryReplyStore
@@ -76,5 +77,6 @@ __all__ = [
     "serving",
     "stall",
     "status",
+    "thinking",
     "truncated",
 ]
