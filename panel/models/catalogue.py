@@ -44,15 +44,17 @@ class ModelFacts(Price):
     """What the table says of a model, its price included.
 
     Attributes:
-        context_window: tokens that it takes at once.
+        context_window: tokens of input that it takes at once.
         reasoning: whether it thinks before it answers: by `default`, where it is `optional` and
             options ask for it, or `never`.
         logprobs: whether it returns log-probabilities; None where that depends on how it is asked.
+        retires: the day on which its provider takes it off, None where none is announced.
     """
 
     context_window: int = Field(gt=0)
     reasoning: Literal["never", "optional", "default"] = "never"
     logprobs: bool | None = None
+    retires: date | None = None
 
 
 class _Table(BaseModel):
