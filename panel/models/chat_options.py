@@ -14,7 +14,7 @@ from panel.models.options import LIMIT_NAMES, checked_options
 
 _LANGCHAINS = frozenset(
     {"name", "cache", "verbose", "callbacks", "tags", "metadata", "custom_get_token_ids"}
-    | {"rate_limiter", "disable_streaming", "output_version", "profile", "client", "async_client"}
+    | {"rate_limiter", "disable_streaming", "output_version", "profile"}
 )
 """Fields of LangChain's own, which no provider is told."""
 
@@ -66,7 +66,7 @@ def _told(unknown: list[str], kind: type[BaseModel], config: ModelConfig) -> str
 
 
 def _is_option(name: str) -> bool:
-    if name in _LANGCHAINS or name.startswith("_"):
+    if name in _LANGCHAINS or name.startswith("_") or name.endswith("client"):
         return False
     try:
         checked_options({name: 1 if name in LIMIT_NAMES else {}}, _FIELDS)

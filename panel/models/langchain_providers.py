@@ -7,6 +7,7 @@ Another distribution may register a `LangChainProvider` of its own by the entry 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -87,13 +88,16 @@ class LangChainProvider:
         given |= config.options
         try:
             # Retries are the caller's, who counts them.
-            chat = init_chat_model(
-                config.model_name,
-                model_provider=self.name,
-                max_retries=0,
-                timeout=config.timeout,
-                **given,
-            )
+            with warnings.catch_warnings():
+                # What is refused below, packages warn of and send in some other place.
+                warnings.filterwarnings("ignore", message=r"(?s).*is not default parameter")
+                chat = init_chat_model(
+                    config.model_name,
+                    model_provider=self.name,
+                    max_retries=0,
+                    timeout=config.timeout,
+                    **given,
+                )
         # Each provider's package refuses in its own way.
         except Exception as error:
             # Scrubbed before it is shortened: half a key would not be recognised.

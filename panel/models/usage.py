@@ -82,7 +82,8 @@ def completion_usage(reported: Any) -> Usage:
     details = reported.get("completion_tokens_details")
     reasoning = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
     output = reported.get("completion_tokens")
-    if unlisted := _left_out(reported.get("total_tokens"), reported.get("prompt_tokens"), output):
+    unlisted = _left_out(reported.get("total_tokens"), reported.get("prompt_tokens"), output)
+    if unlisted and (not reasoning or reasoning == unlisted):
         # xAI's and Gemini's servers leave thinking out of the completion's tokens and bill for it.
         output, reasoning = (output or 0) + unlisted, unlisted
     return usage_from(

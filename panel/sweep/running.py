@@ -110,7 +110,10 @@ def sweep_context(
 
     async def say(role: str, model: str, prompt: Prompt, request: ModelRequest) -> ModelResponse:
         name = endpoint_name(role, model)
-        reply = await caller.complete(name, request, caller.page(name, prompt.text))
+        # An answer that was cut off is judged as it is.
+        reply = await caller.complete(
+            name, request, caller.page(name, prompt.text), cut_is_usable=role == "target"
+        )
         gathered.usage[name] = gathered.usage.get(name, Usage()) + reply.usage
         return reply
 

@@ -89,7 +89,9 @@ def thinking(tokens: int, text: str | None = None) -> Answer:
         limit = next((call.payload[name] for name in names if name in call.payload), None)
         if limit is None or tokens < limit:
             return ok(text, reasoning=tokens).body(call)
-        usage = _usage(call.payload, "", limit) | {"completion_tokens": limit}
+        # All of the limit, and no token of an answer.
+        usage = _usage(call.payload, "", limit - 1)
+        usage["completion_tokens_details"] = {"reasoning_tokens": limit}
         return ok("", finish_reason="length", usage=usage).body(call)
 
     return Answer(body)

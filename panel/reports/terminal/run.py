@@ -22,6 +22,7 @@ _AGAIN = {
     "failed": "failed",
     "skipped": "was skipped",
     "refused": "was refused",
+    "truncated": "was cut off at the token limit",
     "unparsed": "could not be parsed",
 }
 _COLUMNS_SHOWN = 7
@@ -63,6 +64,9 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
     if spent.cached:
         told = f"{spent.cached:,} of {spent.input:,} input tokens"
         console.print(Text(f"{told} were read from the providers' prompt caches."))
+    if spent.reasoning:
+        told = f"{spent.reasoning:,} of {spent.output:,} output tokens"
+        console.print(Text(f"{told} were used for thinking, as far as models report it."))
     show_spending(run, console)
     for status, n in coverage.missing.items():
         why = run.commonest_reason(status)
@@ -72,6 +76,14 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
     for status, n in coverage.revisions_failed.items():
         told = f"{n:,} judgments kept their earlier ratings: the re-rating {_AGAIN[status]}"
         console.print(Text(told, "red"))
+    if "truncated" in coverage.missing or "truncated" in coverage.revisions_failed:
+        console.print(
+            Text(
+                "Truncated answers reached their token limit, also a higher one where caps, "
+                "context window and provider allow it: set reasoning_tokens or the option "
+                "max_tokens of the model."
+            )
+        )
     if coverage.reasons_missing:
         told = f"{coverage.reasons_missing:,} judges changed a rating and gave no reason"
         console.print(Text(told, "red"))
