@@ -47,7 +47,8 @@ class LangChainProvider:
             raise ConfigurationError(
                 f"{config.model} needs {' and '.join(missing)}; get it with: {self.install}"
             )
-        key = find_key(config, self.key_env)
+        # On Vertex, Google's models are reached with the credentials of the machine.
+        key = find_key(config, self.key_env, required=not config.options.get("vertexai"))
         return self._init_chat_model(config, key, keep_prefix)
 
     def availability(self) -> Sequence[Availability]:
