@@ -64,9 +64,6 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
     if spent.cached:
         told = f"{spent.cached:,} of {spent.input:,} input tokens"
         console.print(Text(f"{told} were read from the providers' prompt caches."))
-    if spent.reasoning:
-        told = f"{spent.reasoning:,} of {spent.output:,} output tokens"
-        console.print(Text(f"{told} were used for thinking, as far as models report it."))
     show_spending(run, console)
     for status, n in coverage.missing.items():
         why = run.commonest_reason(status)
@@ -93,8 +90,13 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
 
 
 def show_spending(run: Run, console: Console) -> None:
-    """What of the spending is not as usual: estimated, reported oddly, or done by earlier runs."""
+    """What of the spending is not as usual: for thinking, estimated, reported oddly, or done by
+    earlier runs."""
     calls = run.calls
+    spent = sum(calls.spent.values(), Usage())
+    if spent.reasoning:
+        told = f"{spent.reasoning:,} of {spent.output:,} output tokens"
+        console.print(Text(f"{told} were used for thinking, as far as models report it."))
     if estimated := calls.estimated.calls:
         tokens = Spending(usage=calls.estimated.usage).tokens
         console.print(

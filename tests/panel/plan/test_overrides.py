@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import pickle
@@ -14,6 +15,7 @@ from panel import Panel, Response
 from panel.errors import ConfigurationError, InputError
 from panel.models.config import ModelConfig
 from panel.plan.panel_plan import PanelPlan
+from panel.reports import load_renderer
 from panel.testing import ScriptedServer, always, serving, thinking
 
 BATCH = [Response(id="1", prompt="Why?", text="Because.", system="ash")]
@@ -71,6 +73,10 @@ def test_one_model_twice_is_two_judges_everywhere(tmp_path: Path) -> None:
         ("deep", "openai:gpt-5", {"reasoning_effort": "high"}),
         ("quick", "openai:gpt-5", {"reasoning_effort": "none"}),
     ]
+    shown = io.StringIO()
+    load_renderer("terminal").render_run(run, {name: name for name in run.dimensions}, shown)
+    assert "3,000 of " in shown.getvalue()
+    assert "output tokens were used for thinking" in shown.getvalue()
     summary = json.loads((tmp_path / "run" / "summary.json").read_bytes())
     assert summary["usage"]["deep"]["reasoning"] == 5 * 300
 
