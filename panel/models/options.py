@@ -34,8 +34,8 @@ _SET_BY_A_REQUEST = {
     "stream": "answers are read whole",
     "streaming": "answers are read whole",
     "stream_options": "answers are read whole",
-    "n": "each judge gives one answer; for several, set replicates",
-    "candidate_count": "each judge gives one answer; for several, set replicates",
+    "n": "each judge gives one answer: for several, set replicates",
+    "candidate_count": "each judge gives one answer: for several, set replicates",
     "cache": "answers are kept by the panel",
     "max_retries": "calls are repeated by the panel",
     "response_format": _ELICITATIONS,
@@ -82,7 +82,8 @@ def checked_options(options: Mapping[str, Any], fields: frozenset[str]) -> dict[
     """
     faults = list(_faults(options, fields))
     if faults:
-        raise ValueError("; ".join(faults))
+        # What was found and what is expected, as `panel.io.wording` takes them apart.
+        raise ValueError(f"{', '.join(faults)}; settings of the provider's own")
     return {name: _as_json(value) for name, value in options.items()}
 
 
@@ -151,9 +152,9 @@ def refuse_options(config: HasOptions, takes: Sequence[str] = ()) -> None:
 def _faults(options: Mapping[str, Any], fields: frozenset[str]) -> Iterator[str]:
     for name, value in options.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            yield "an option's name is a word, such as top_p"
+            yield "a name that is no word (such as top_p)"
         elif name in fields:
-            yield f"{name} is no option; set it as a field of the model, beside `options`"
+            yield f"{name} (a field of the model itself: set it beside `options`)"
         elif fault := _fault(name, value, 0):
             yield fault
         elif name == "headers":
@@ -161,22 +162,22 @@ def _faults(options: Mapping[str, Any], fields: frozenset[str]) -> Iterator[str]
         elif name in LIMIT_NAMES and (
             not isinstance(value, int) or isinstance(value, bool) or value < 1
         ):
-            yield f"{name} is a whole number of 1 or more"
+            yield f"{name} (a whole number of 1 or more)"
     if len(limits := [name for name in LIMIT_NAMES if name in options]) > 1:
-        yield f"{' and '.join(limits)} both limit an answer; set one of them"
+        yield f"{' and '.join(limits)} (both limit an answer: set one of them)"
 
 
 def _fault(name: str, value: Any, depth: int) -> str | None:
     """What is wrong with a setting or with one within it; None where nothing is."""
     if (why := _SET_BY_A_REQUEST.get(name.lower())) and depth < 2:
-        return f"{name} cannot be an option: {why}"
+        return f"{name} ({why})"
     if _SECRET_NAME.search(name) and not _TOKENIZERS.match(name):
         return (
-            f"{name} is a secret or names one, and secrets are no options; put it into an "
-            "environment variable, and the variable's name into key_env"
+            f"{name} (a secret, or where one is: put it into an environment variable, and the "
+            "variable's name into key_env)"
         )
     if depth > _DEEPEST:
-        return f"{name} is nested too deeply"
+        return f"{name} (nested too deeply)"
     match value:
         case Mapping():
             inner = ((str(key), one) for key, one in value.items())
@@ -184,27 +185,27 @@ def _fault(name: str, value: Any, depth: int) -> str | None:
             inner = ((name, one) for one in value)
         case str() if _holds_a_secret(value):
             return (
-                f"the value of {name} is not shown, for it holds a key or password; put it into "
-                "an environment variable, and the variable's name into key_env"
+                f"{name} (it holds a key or password, and is not shown: put that into an "
+                "environment variable, and the variable's name into key_env)"
             )
         case float() if not math.isfinite(value):
-            return f"{name} is not a finite number"
+            return f"{name} (not a finite number)"
         case None | bool() | int() | float() | str() | date():
             return None
         case _:
-            return f"{name} is neither a number, text, true, false or null nor a list or mapping"
+            return f"{name} (neither a number, text, true, false or null nor a list or mapping)"
     return next((fault for key, one in inner if (fault := _fault(key, one, depth + 1))), None)
 
 
 def _header_faults(value: Any) -> Iterator[str]:
     if not isinstance(value, Mapping):
-        yield "headers is a mapping from names to texts, such as {X-Title: essays}"
+        yield "headers (a mapping from names to texts, such as {X-Title: essays})"
         return
     for name, said in value.items():
         if not _HEADER_NAME.fullmatch(str(name)) or str(name).lower() in _HEADERS_OF_A_REQUEST:
-            yield f"headers: {name!s:.40} is no header that can be set"
+            yield f"{name!s:.40} (no header that can be set)"
         elif not isinstance(said, str) or not said.isascii() or not said.isprintable():
-            yield f"headers: the value of {name} is not one line of ASCII text"
+            yield f"{name} (a header's value is one line of ASCII text)"
 
 
 def _holds_a_secret(text: str) -> bool:
