@@ -24,13 +24,13 @@ LIMIT_NAMES = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_
 """What providers call the limit of an answer."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
-_ELICITATIONS = "how ratings are asked for is the elicitation's to say"
+_ELICITATIONS = "the elicitation defines how ratings are asked for"
 _SET_BY_A_REQUEST = {
     "model": "name the model itself as `model`",
     "model_name": "name the model itself as `model`",
     "model_id": "name the model itself as `model`",
-    "messages": "what a model is told is the rubric's and the personas' to say",
-    "prompt": "what a model is told is the rubric's and the personas' to say",
+    "messages": "the rubric and the personas define what a model reads",
+    "prompt": "the rubric and the personas define what a model reads",
     "stream": "answers are read whole",
     "streaming": "answers are read whole",
     "stream_options": "answers are read whole",
@@ -152,9 +152,9 @@ def refuse_options(config: HasOptions, takes: Sequence[str] = ()) -> None:
 def _faults(options: Mapping[str, Any], fields: frozenset[str]) -> Iterator[str]:
     for name, value in options.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            yield "a name that is no word (such as top_p)"
+            yield "a name that is not a word like top_p"
         elif name in fields:
-            yield f"{name} (a field of the model itself: set it beside `options`)"
+            yield f"{name} (a field of the model itself: set it next to `options`)"
         elif fault := _fault(name, value, 0):
             yield fault
         elif name == "headers":

@@ -122,11 +122,11 @@ def test_settings_whose_names_sound_like_secrets(name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"messages": []}, "the rubric's and the personas'"),
+        ({"messages": []}, "the rubric and the personas"),
         ({"stream": True}, "read whole"),
-        ({"extra_body": {"tools": []}}, "the elicitation's to say"),
+        ({"extra_body": {"tools": []}}, "the elicitation defines"),
         ({"n": 3}, "replicates"),
-        ({"temperature": 1}, "beside `options`"),
+        ({"temperature": 1}, "next to `options`"),
         ({"max_tokens": 0}, "1 or more"),
         ({"max_tokens": 5, "max_completion_tokens": 6}, "set one of them"),
         ({"top_p": float("nan")}, "finite"),
@@ -134,7 +134,7 @@ def test_settings_whose_names_sound_like_secrets(name: str) -> None:
         ({"headers": {"X-Title": "a\nb"}}, "one line"),
         ({"headers": {"Host": "a"}}, "no header that can be set"),
         ({"headers": "X-Title: a"}, "mapping"),
-        ({"a b": 1}, "no word"),
+        ({"a b": 1}, "not a word"),
     ],
 )
 def test_what_belongs_elsewhere_is_refused_with_a_reason(options: dict[str, Any], why: str) -> None:
