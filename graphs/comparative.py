@@ -232,7 +232,15 @@ def _part(held: DialogueResult, place: int, n: int) -> tuple[Usage, float]:
     usage = held.usage
     cached, written = part(usage.cached), part(usage.written)
     fresh = part(usage.input - usage.cached - usage.written)
-    shared = Usage(cached + written + fresh, cached, part(usage.output), written, usage.odd)
+    reasoning = part(usage.reasoning)
+    shared = Usage(
+        input=cached + written + fresh,
+        cached=cached,
+        output=part(usage.output - usage.reasoning) + reasoning,
+        written=written,
+        odd=usage.odd,
+        reasoning=reasoning,
+    )
     return shared, held.latency_s / n
 
 

@@ -120,7 +120,8 @@ class _Work:
     def attempt(self, step: Step, number: int, kept: Mapping[str, str]) -> _Sub:
         """Have it rewritten and checked; `revision_failed` are the variants that need no other.
 
-        Returns the rewriter's reply, None where there was none.
+        Returns the rewriter's reply, None where there was none, or one that the token limit cut
+        off: asked again, it would be cut off again.
         """
         wanted = [name for name in self._framings.ids if name not in kept]
         reply = yield step
@@ -133,7 +134,7 @@ class _Work:
             self.done.unusable.append(step)
             why = f"the rewriter's answer cannot be used: {error}"
             self._add(number, dict.fromkeys(wanted), {}, {name: [why] for name in wanted})
-            return reply
+            return None if reply.finish_reason == "length" else reply
         texts = {name: said[name] for name in wanted}
         faults = {
             name: _faults_by_rule(

@@ -269,9 +269,10 @@ async def _answer(
     text = said_in(reply)
     if text is None:
         context.forget("target", system, prompt, [request])
-        withheld = reply.text.strip() or (reply.refusal or "").strip()
-        why = "the provider's filter withheld it" if withheld else "it is empty"
-        return TargetAnswer(prompt.id, system, condition, asked, None, status="refused", error=why)
+        status, why = _missing_text(reply)
+        return TargetAnswer(
+            prompt.id, system, condition, asked, None, status, error=why, usage=reply.usage
+        )
     return TargetAnswer(
         prompt.id,
         system,
@@ -284,6 +285,14 @@ async def _answer(
         latency_s=reply.latency_s,
         cached=reply.cached,
     )
+
+
+def _missing_text(reply: ModelResponse) -> tuple[Status, str]:
+    """Why an answer has no text."""
+    if reply.finish_reason == "length":
+        return "truncated", "the token limit was reached before the first word of the answer"
+    withheld = reply.text.strip() or (reply.refusal or "").strip()
+    return "refused", "the provider's filter withheld it" if withheld else "it is empty"
 
 
 def to_judges(state: SweepState) -> str | list[Send]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from graphs.framing import Prompt
     from graphs.judging import Builder
+    from panel.plan.overrides import PanelOverrides
     from panel.runs.executor import ScoreOptions
     from panel.runs.panel_graph import PanelGraph
     from panel.statistics.core.table import Ratings
@@ -76,14 +77,13 @@ class Panel:
         cls,
         path: str | Path,
         *,
-        deliberation: Deliberation | None = None,
         concurrency: int | None = None,
         patience: float | None = None,
+        **overrides: Unpack[PanelOverrides],
     ) -> Panel:
         """The panel that a YAML file describes; see `PanelPlan.from_file`."""
-        return cls.from_plan(PanelPlan.from_file(
-            path, deliberation=deliberation, concurrency=concurrency, patience=patience
-        ))  # fmt: skip
+        plan = PanelPlan.from_file(path, concurrency=concurrency, patience=patience, **overrides)
+        return cls.from_plan(plan)
 
     def graph(self, checkpointer: BaseCheckpointSaver[Any] | None = None) -> PanelGraph:
         """The panel as a compiled LangGraph graph: one to run, or a node of another graph.

@@ -17,9 +17,9 @@ from rubrics.rubric import Rubric
 
 _GROUP = "persona_panel.elicitations"
 
-Status = Literal["scored", "abstained", "refused", "unparsed", "failed", "skipped"]
-"""How a judgment ended. `failed` and `skipped` are the caller's to give: the model
-could not be reached, or was not asked."""
+Status = Literal["scored", "abstained", "refused", "truncated", "unparsed", "failed", "skipped"]
+"""How a judgment ended. `truncated`: the answer reached its token limit. `failed` and `skipped` are
+the caller's to give: the model could not be reached, or was not asked."""
 
 
 Layout = Literal["shared-prefix", "persona-first"]
@@ -94,7 +94,8 @@ class Usage:
     """Tokens of a call as the provider reported them.
 
     `cached` and `written` are parts of `input`: what was read from a prompt cache of the
-    provider's, and what was put into it. `odd` says what the provider reported that cannot
+    provider's, and what was put into it. `reasoning` is the part of `output` that the model
+    used for thinking, as far as it is reported. `odd` says what the provider reported that cannot
     be, and was counted as less; None where nothing was. Of a sum it is the first.
     """
 
@@ -103,6 +104,7 @@ class Usage:
     output: int = 0
     written: int = 0
     odd: str | None = None
+    reasoning: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -111,6 +113,7 @@ class Usage:
             self.output + other.output,
             self.written + other.written,
             self.odd or other.odd,
+            self.reasoning + other.reasoning,
         )
 
 

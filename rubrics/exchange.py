@@ -20,7 +20,8 @@ Read = Callable[[ModelResponse], ParsedJudgment]
 def ask_twice(request: ModelRequest, read: Read, wanted: str) -> Dialogue:
     """Ask; where the answer cannot be read, say why and ask for `wanted` once more.
 
-    A reading that is still `unparsed` after that keeps its text.
+    A reading that is still `unparsed` after that keeps its text. An answer that was cut off is
+    not asked for again: at the same limit it would be cut off again.
     """
     reply = yield request
     first = _reading(reply, read)
@@ -50,7 +51,7 @@ def unusable(reply: ModelResponse) -> ParsedJudgment | None:
         # As texts, whatever a model of a user's own says.
         return ParsedJudgment("refused", raw=raw or str(reply.refusal), error=str(reply.refusal))
     if reply.finish_reason == "length":
-        return ParsedJudgment("unparsed", raw=raw, error="it was cut off at the token limit")
+        return ParsedJudgment("truncated", raw=raw, error="it was cut off at the token limit")
     if not raw.strip():
         return ParsedJudgment("unparsed", raw=raw, error="it is empty")
     return None

@@ -99,3 +99,40 @@ def test_the_readme_is_one_page() -> None:
     assert len(lines) <= 150
     for mark in ("<!-- first command -->", "<!-- test command -->"):
         assert lines[lines.index(mark) + 1] == "```sh"
+
+
+PROVIDERS = {
+    "azure.yaml": ("langchain_openai", "AZURE_OPENAI_API_KEY"),
+    "vertex.yaml": ("langchain_google_genai", None),
+    "openrouter.yaml": ("aiohttp", "OPENROUTER_API_KEY"),
+}
+
+
+@pytest.mark.parametrize("title", PROVIDERS)
+def test_panel_files_of_providers_can_be_had(
+    title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The panel files for Azure, Vertex and OpenRouter make a panel, with nothing but the key that
+    they name; no call is made."""
+    module, variable = PROVIDERS[title]
+    pytest.importorskip("langchain")
+    pytest.importorskip(module)
+    for name in ("AZURE_OPENAI_API_KEY", "OPENROUTER_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    if variable is not None:
+        monkeypatch.setenv(variable, "canary-4f9e-0123456789")
+    [block] = [block for block in blocks_of(ROOT / "docs/how-to/models.md") if block.title == title]
+    (tmp_path / title).write_text(block.text)
+    [model] = panel.Panel.from_file(tmp_path / title).plan.models
+    options = model.config.options
+    assert options
+    assert all(value in str(dict(model.client.parameters)) for value in _words(options))
+
+
+def _words(options: object) -> list[str]:
+    """The texts among options but for those of headers, of which there is a digest."""
+    if isinstance(options, dict):
+        return [word for name, one in options.items() if name != "headers" for word in _words(one)]
+    if isinstance(options, list):
+        return [word for one in options for word in _words(one)]
+    return [options] if isinstance(options, str) else []

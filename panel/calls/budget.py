@@ -173,6 +173,16 @@ class Budget:
         self._write_down()
         return most
 
+    def has_room_for(self, model: str, most: Usage) -> bool:
+        """Whether a further call that comes to this at most passes no cap, whatever the calls in
+        flight come to."""
+        need = self._amount(model, most)
+        return (
+            self.reached is None
+            and self._calls_reached() is None
+            and self._passed(self._in_flight + need) is None
+        )
+
     async def settle(self, model: str, reserved: Usage | None, used: Usage) -> None:
         """Count what a call really came to; `reserved` is None where nothing was.
 
@@ -231,4 +241,5 @@ def _less(usage: Usage, other: Usage) -> Usage:
         usage.cached - other.cached,
         usage.output - other.output,
         usage.written - other.written,
+        reasoning=usage.reasoning - other.reasoning,
     )

@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -21,14 +20,16 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from graphs import Judge, Response
 from graphs.context import Abort, Unanswered
-from panel.calls.budget import NOTHING_SPENT, Budget, CapReached, Spending
+from panel.calls.answer_limit import is_spent_on_thinking
+from panel.calls.budget import Budget, CapReached
 from panel.calls.cache import CannotBeKept, ReplyStore, key_of, page_of
+from panel.calls.call_counts import CallCounts
 from panel.calls.endpoint import Endpoint
 from panel.calls.in_flight import call_under_way, waiting_for_a_server
 from panel.calls.key_masking import without_keys
+from panel.calls.token_counts import counted_usage, estimated_tokens, most_usage
 from panel.io.descriptors import is_lack_of_descriptors
 from panel.models.client import NOTHING, CallError
-from panel.models.usage import sound
 from rubrics import ModelRequest, ModelResponse, Usage
 
 ATTEMPTS = 6
@@ -46,38 +47,25 @@ _PAGES_IN_MEMORY = 64
 _NO_TURN = nullcontext()
 
 
-@dataclass(slots=True)
-class Estimated:
-    """Calls of which nobody knows what they took, such as those that came too late: each counts
-    as the most that it may have taken."""
-
-    calls: int = 0
-    usage: dict[str, Usage] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class CallCounts:
-    """What the calls of one run have come to.
-
-    `spent` is what each model used in the calls made, what is `estimated` included. `odd` has,
-    by model, the first usage reported that cannot be. `before` is what earlier runs into the same
-    folder spent.
-    """
-
-    made: int = 0
-    cached: int = 0
-    spent: dict[str, Usage] = field(default_factory=dict)
-    estimated: Estimated = field(default_factory=Estimated)
-    odd: dict[str, str] = field(default_factory=dict)
-    faults: Counter[str] = field(default_factory=Counter)
-    before: Spending = NOTHING_SPENT
-
-
 class _Entry(NamedTuple):
     """Where a reply is kept."""
 
     page: str
     key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A request on its way to a model, and where the reply is to be kept.
+
+    `before` is the answer that a lower limit cut off; what it took counts with this one's.
+    """
+
+    model: str
+    endpoint: Endpoint
+    request: ModelRequest
+    entry: _Entry
+    before: ModelResponse | None = None
 
 
 class Caller:
@@ -110,11 +98,19 @@ class Caller:
         self._turns: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
 
     async def complete(
-        self, model: str, request: ModelRequest, page: str, replicate: int = 1
+        self,
+        model: str,
+        request: ModelRequest,
+        page: str,
+        replicate: int = 1,
+        *,
+        cut_is_usable: bool = False,
     ) -> ModelResponse:
         """A reply to a request, from the cache or from the model.
 
-        Replies of one `page` (see `page`) are looked up together.
+        Replies of one `page` (see `page`) are looked up together. One that is cut off at its token
+        limit is asked for once more with a higher one, where caps and the model's context allow;
+        not where `cut_is_usable`, unless thinking took all of it.
 
         Raises:
             Unanswered: `failed` with the last fault, and with the cap that forbade another
@@ -136,16 +132,60 @@ class Caller:
         self._under_way[entry] = done = asyncio.Event()
         try:
             with call_under_way():
-                try:
-                    reply = await self._attempt(model, endpoint, request, entry)
-                except CallError as error:
-                    reply = await self._try_again(model, endpoint, request, entry, error)
-                except CapReached as cap:
-                    raise Unanswered("skipped", str(cap)) from None
+                asked = endpoint.answer_limit.applied_to(request)
+                reply = await self._answered(_Call(model, endpoint, asked, entry), request)
+                if is_spent_on_thinking(reply) or (
+                    reply.finish_reason == "length" and not cut_is_usable
+                ):
+                    cut_off = _Call(model, endpoint, asked, entry, reply)
+                    reply = await self._asked_with_more(cut_off, request)
         finally:
             del self._under_way[entry]
             done.set()
         endpoint.lost_in_a_row = 0
+        return reply
+
+    async def _answered(self, call: _Call, plain: ModelRequest) -> ModelResponse:
+        """The reply to a call; `plain` is the same request without room for thinking.
+
+        Raises:
+            Unanswered: there is none.
+        """
+        endpoint = call.endpoint
+        try:
+            try:
+                reply = await self._attempt(call)
+            except CallError as error:
+                has_room = call.request.max_tokens > plain.max_tokens
+                if error.kind != "rejected" or not has_room or endpoint.answer_limit.fixed:
+                    raise
+                # The server's context may be too small for so high a limit.
+                call = replace(call, request=plain)
+                reply = await self._attempt(call)
+                endpoint.answer_limit.withdraw_room()
+        except CallError as error:
+            reply = await self._try_again(call, error)
+        except CapReached as cap:
+            raise Unanswered("skipped", str(cap)) from None
+        endpoint.answer_limit.learn(reply)
+        return reply
+
+    async def _asked_with_more(self, cut_off: _Call, request: ModelRequest) -> ModelResponse:
+        """The reply to a request whose answer was cut off, asked once more with a higher limit;
+        the one that was cut off where there is no other to be had."""
+        model, limit, first = cut_off.model, cut_off.endpoint.answer_limit, cut_off.before
+        assert first is not None  # noqa: S101
+        higher = limit.raised(request, cut_off.request)
+        if higher is None or not self.budget.has_room_for(
+            model, most_usage(higher, estimated_tokens(higher))
+        ):
+            return first
+        try:
+            reply = await self._answered(replace(cut_off, request=higher), higher)
+        except Unanswered:
+            return first
+        if is_spent_on_thinking(first) and reply.finish_reason != "length":
+            limit.learn_room(request, higher)
         return reply
 
     def _page(self, model: str, *subject: str | None) -> str:
@@ -173,10 +213,9 @@ class Caller:
         except Exception as error:
             raise self._unwritable(error) from None
 
-    async def _try_again(
-        self, model: str, endpoint: Endpoint, request: ModelRequest, entry: _Entry, fault: CallError
-    ) -> ModelResponse:
+    async def _try_again(self, call: _Call, fault: CallError) -> ModelResponse:
         """What becomes of a call whose first attempt met `fault`."""
+        endpoint = call.endpoint
         started = time.monotonic()
         last, tries, charged = fault, 0, 0
 
@@ -186,7 +225,7 @@ class Caller:
             try:
                 if tries == 1:
                     raise fault
-                return await self._attempt(model, endpoint, request, entry)
+                return await self._attempt(call)
             except CallError as error:
                 last = error
                 if endpoint.down:
@@ -243,15 +282,14 @@ class Caller:
             raise Unanswered("failed", why) from None
         return reply
 
-    async def _attempt(
-        self, model: str, endpoint: Endpoint, request: ModelRequest, entry: _Entry
-    ) -> ModelResponse:
+    async def _attempt(self, call: _Call) -> ModelResponse:
         """One attempt; while the server is down, once it is this call's turn to try it."""
+        model, endpoint = call.model, call.endpoint
         while True:
             # Before the limits: there is nothing to wait for, and a slow one has a long queue.
             _require_alive(model, endpoint)
             if not endpoint.down:
-                reply = await self._call_within_limits(model, endpoint, request, entry)
+                reply = await self._call_within_limits(call)
                 if reply is not None:
                     return reply
                 continue
@@ -262,22 +300,15 @@ class Caller:
                     seconds = endpoint.until_next_probe_s(time.monotonic())
                     await _sleep(endpoint.died, seconds)
                     _require_alive(model, endpoint)
-                    reply = await self._call_within_limits(
-                        model, endpoint, request, entry, probing=True
-                    )
+                    reply = await self._call_within_limits(call, probing=True)
                     if reply is not None:
                         return reply
 
     async def _call_within_limits(
-        self,
-        model: str,
-        endpoint: Endpoint,
-        request: ModelRequest,
-        entry: _Entry,
-        *,
-        probing: bool = False,
+        self, call: _Call, *, probing: bool = False
     ) -> ModelResponse | None:
         """Past the limits to the model; None where the server went down in the queue for it."""
+        model, endpoint, request = call.model, call.endpoint, call.request
         limited = self.budget.limited
         tokens = estimated_tokens(request) if limited or endpoint.limiter.counts_tokens else 0
         async with endpoint.limiter.slot(tokens):
@@ -287,15 +318,21 @@ class Caller:
             # The run takes a moment to end: nothing is paid for that cannot be kept.
             if self._could_not_keep is not None:
                 raise self._unwritable(self._could_not_keep)
-            reserved = await self._reserved(model, _most(request, tokens)) if limited else None
+            reserved = await self._reserved(model, most_usage(request, tokens)) if limited else None
             reply = await self._send(model, endpoint, request, tokens, reserved)
+            if call.before is not None:
+                reply = replace(
+                    reply,
+                    usage=call.before.usage + reply.usage,
+                    latency_s=call.before.latency_s + reply.latency_s,
+                )
             # On disk before the slot is free: a crash loses no more calls than may be in flight.
             try:
-                self._cache.put(*entry, reply)
+                self._cache.put(*call.entry, reply)
             except CannotBeKept as odd:
                 raise Unanswered("failed", f"the reply cannot be stored: {odd}") from None
             except Exception as error:
-                await self._put_later(endpoint, entry, reply, error)
+                await self._put_later(endpoint, call.entry, reply, error)
             return reply
 
     async def _put_later(
@@ -358,7 +395,7 @@ class Caller:
             raise
         finally:
             # Also of a call that is cancelled: it may have been answered already.
-            used, is_estimate = _counted(request, said, tokens, reserved)
+            used, is_estimate = counted_usage(request, said, tokens, reserved)
             if used != NOTHING:
                 self._note(model, used, is_estimate=is_estimate)
             try:
@@ -418,44 +455,6 @@ def _unrecorded(error: OSError) -> Abort:
 def _require_alive(model: str, endpoint: Endpoint) -> None:
     if endpoint.dead is not None:
         raise Unanswered("skipped", f"{model} is no longer called: {endpoint.dead}")
-
-
-def _most(request: ModelRequest, tokens: int) -> Usage:
-    """What a call of about `tokens` tokens may take: all of its answer's allowance, and its input
-    written to a provider's cache."""
-    read = tokens - request.max_tokens // 2
-    return Usage(input=read, output=request.max_tokens, written=read)
-
-
-def _counted(
-    request: ModelRequest, said: Usage | None, tokens: int, reserved: Usage | None
-) -> tuple[Usage, bool]:
-    """What a call counts as, and whether that is an estimate: where it is not said what it took,
-    it may have taken all."""
-    if said == NOTHING:
-        return NOTHING, False
-    used = sound(said or NOTHING)
-    # No call is without input, and an odd report may have had the output in it.
-    if used.input and (used.output or not used.odd):
-        return used, False
-    most = reserved or _most(request, tokens or estimated_tokens(request))
-    output = used.output or most.output
-    return Usage(used.input or most.input, output=output, written=most.written, odd=used.odd), True
-
-
-def estimated_tokens(request: ModelRequest) -> int:
-    """About how many tokens a call takes, with half of its answer's allowance."""
-    texts = [request.system, *request.blocks, request.prefill]
-    texts += [text for turn in request.exchange for text in turn]
-    return sum(map(tokens_in, texts)) + request.max_tokens // 2
-
-
-def tokens_in(text: str) -> int:
-    """About how many tokens a text has: four ASCII characters to one, or one other."""
-    if text.isascii():
-        return len(text) // 4
-    ascii_only = len(text.encode("ascii", "ignore"))
-    return ascii_only // 4 + len(text) - ascii_only
 
 
 def _fault_name(error: CallError) -> str:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 
+from panel.calls.answer_limit import AnswerLimit
 from panel.calls.rate_limiter import RateLimiter
 from panel.models.client import CallError, ModelClient
 
@@ -41,6 +42,7 @@ class Endpoint:
     one_judge_at_a_time: bool = False
     """Whether the judges of a response must speak one after the other."""
     patience_s: float = PATIENCE_S
+    answer_limit: AnswerLimit = field(default_factory=AnswerLimit)
     dead: str | None = None
     died: asyncio.Event = field(default_factory=asyncio.Event)
     unavailable: asyncio.Event = field(default_factory=asyncio.Event)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from panel.cli.failures import refusals
-from panel.cli.options import caps_of_a_command, dry_run, output_format, patience
+from panel.cli.options import (
+    caps_of_a_command,
+    dry_run,
+    model_options,
+    output_format,
+    patience,
+)
 from panel.cli.signals import run_to_end
 
 if TYPE_CHECKING:
@@ -37,6 +44,7 @@ INCOMPLETE = 1
     "[default: 0.65 for similarity, 0.35 for chrf]",
 )
 @click.option("--model", "spec", metavar="SPEC", help="The model of --by model.")
+@model_options
 @patience
 @dry_run
 @caps_of_a_command
@@ -48,6 +56,7 @@ def match(
     by: str,
     threshold: float | None,
     spec: str | None,
+    model_options: Mapping[str, Any],
     patience: int | None,
     dry_run: bool,
     caps: Caps,
@@ -67,6 +76,10 @@ def match(
         raise click.UsageError(
             "--model and --by model work only together; give both, or leave both out."
         )
+    if by != "model" and model_options:
+        raise click.UsageError(
+            f"--option works only with --by model: --by {by} calls no model; leave it out."
+        )
     if by != "model" and patience is not None:
         raise click.UsageError(
             f"--patience works only with --by model: --by {by} calls no model; leave it out."
@@ -82,7 +95,7 @@ def match(
         )
 
     from panel.io.responses import load_responses
-    from panel.plan.definitions import config_of
+    from panel.plan.definitions import configured
     from panel.questions.match import estimate_by_model, match_by_measure, match_by_model
     from panel.questions.match_report import match_report
     from panel.questions.references import references_of
@@ -90,11 +103,12 @@ def match(
     batch = load_responses(generated)
     known = references_of(load_responses(references), batch, (references, generated))
     if dry_run:
-        estimate = estimate_by_model(batch, known, config_of(spec or ""))
+        estimate = estimate_by_model(batch, known, configured(spec or "", model_options))
         renderer.render_cost_estimates([estimate], sys.stdout)
         return
     if by == "model":
-        model = config_of(spec or "").model_copy(update={"patience": patience})
+        model = configured(spec or "", model_options)
+        model = model.model_copy(update={"patience": patience})
         matches = run_to_end(match_by_model(batch, known, model, caps))
     else:
         measure: Any = by

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 
 import click
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from panel.models.catalogue import known_models, prices_as_of
 from panel.models.embedded_weights import NOTICE
+from panel.models.price_check import OLD, age_of_table, differences, litellm_table, retired
 from panel.models.providers import Availability, load_provider, provider_names
 from panel.reports.terminal.tables import output
 
@@ -31,6 +35,40 @@ def models() -> None:
             "OpenRouter): set base_url in a panel file, or OPENAI_BASE_URL."
         )
     )
+    _show_age(console)
+
+
+def _show_age(console: Console) -> None:
+    """What of the table of prices, windows and abilities is no longer so."""
+    today = date.today()
+    known, as_of = len(known_models()), prices_as_of()
+    console.print(Text(f"\nPrices and context windows of {known} models are as of {as_of}."))
+    if (age := age_of_table(today)) > OLD:
+        told = f"They are {age.days} days old: check them before you rely on a cost in dollars."
+        console.print(Text(told, "yellow"))
+    if gone := retired(today):
+        told = f"Taken off by their providers since: {', '.join(gone)}."
+        console.print(Text(told, "yellow"))
+    published = litellm_table()
+    if published is None:
+        console.print(Text("With litellm installed, they are compared with the table it ships."))
+        return
+    found = differences(published)
+    source = f"the table of LiteLLM {published.version}"
+    if not found:
+        console.print(Text(f"They agree with {source}."))
+        return
+    table = Table("model", "", "here", source, box=SIMPLE_HEAD)
+    for one in found:
+        table.add_row(*map(Text, (one.model, one.what, _said(one.listed), _said(one.published))))
+    console.print(Text(f"{len(found)} entries differ from {source}; a panel file can set them:"))
+    console.print(table)
+
+
+def _said(value: float | str | None) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:,}"
 
 
 def _availability(name: str) -> Iterator[Availability]:

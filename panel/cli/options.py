@@ -122,6 +122,37 @@ def patience(command: Command) -> Command:
     )(command)
 
 
+def model_options(command: Command) -> Command:
+    """The option for settings of models that their provider takes; the command is given them as
+    `model_options`."""
+    return option(
+        "--option",
+        "model_options",
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=_by_name,
+        help="Setting of every --model under its provider's own name for it, such as seed=7, "
+        "reasoning_effort=low or 'thinking={type: disabled}'; VALUE is JSON or YAML; repeatable. "
+        "Secrets are refused: keys belong in environment variables.",
+    )(command)
+
+
+def _by_name(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, Any]:
+    """The options by name."""
+    from panel.models.options import parsed_option
+
+    given: dict[str, Any] = {}
+    for text in value:
+        try:
+            name, said = parsed_option(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+        if name in given:
+            raise click.BadParameter(f"{name} is given twice; leave one of them out")
+        given[name] = said
+    return given
+
+
 class _Dollars(click.FloatRange):
     """A sum of money: click takes nan and inf for numbers, which no sum reaches."""
 

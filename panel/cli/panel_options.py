@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, get_args
@@ -10,14 +11,12 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from graphs.stopping_rules import stopping_rule_names
-from panel.cli.options import Command, option, patience
+from panel.cli.options import Command, model_options, option, patience
 from rubrics import Layout, elicitation_names
 
 if TYPE_CHECKING:
     from graphs.deliberation import Deliberation, Reveal
     from panel.panel import Panel
-
-_REPLACED = "--personas, --rubric, --model, --elicitation, --layout and --replicates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,7 @@ class PanelOptions:
     replicates: int | None
     concurrency: int | None
     patience: int | None
+    model_options: Mapping[str, Any]
 
     @property
     def inputs(self) -> tuple[str | None, str | None, str | None]:
@@ -46,18 +46,26 @@ class PanelOptions:
             PanelError: it cannot be had.
         """
         from panel.panel import Panel
-        from panel.plan.definitions import DEFAULT_MODEL
+        from panel.plan.definitions import DEFAULT_MODEL, configured
 
         if self.panel_file:
             return Panel.from_file(
                 self.panel_file,
+                personas=self.personas,
+                rubric=self.rubric,
+                models=self.models,
+                options=self.model_options,
+                elicitation=self.elicitation,
+                layout=self.layout,
+                replicates=self.replicates,
                 deliberation=deliberation,
                 concurrency=self.concurrency,
                 patience=self.patience,
             )
+        specs = self.models or (DEFAULT_MODEL,)
         return Panel(
             self.personas or "perspectives",
-            self.models or DEFAULT_MODEL,
+            [configured(spec, self.model_options) for spec in specs],
             self.rubric or "scrub",
             elicitation=self.elicitation,
             layout=self.layout or "shared-prefix",
@@ -75,7 +83,7 @@ def panel_options(command: Command) -> Command:
         "--panel",
         "panel_file",
         metavar="PANEL.yaml",
-        help=f"A panel file; it replaces {_REPLACED}.",
+        help="A panel file. Other options override what it says, and the log says so.",
     )
     @option("--personas", metavar="NAME|FILE", help="Personas that judge.  [default: perspectives]")
     @option("--rubric", metavar="NAME|FILE", help="Rubric to score by.  [default: scrub]")
@@ -84,8 +92,10 @@ def panel_options(command: Command) -> Command:
         "models",
         metavar="SPEC",
         multiple=True,
-        help="Model of the judges, provider:name; repeatable.  [default: local:smollm2-135m]",
+        help="Model of the judges, provider:name, or the name of a model in the panel file, "
+        "whose settings it keeps; repeatable.  [default: local:smollm2-135m]",
     )
+    @model_options
     @option(
         "--elicitation",
         metavar="NAME",
@@ -127,12 +137,9 @@ def panel_options(command: Command) -> Command:
         replicates: int | None,
         concurrency: int | None,
         patience: int | None,
+        model_options: Mapping[str, Any],
         **others: Any,
     ) -> Any:
-        if panel_file and (personas or rubric or models or elicitation or layout or replicates):
-            raise click.UsageError(
-                f"--panel {panel_file} defines the whole panel; leave out {_REPLACED}."
-            )
         chosen = PanelOptions(
             panel_file,
             personas,
@@ -143,6 +150,7 @@ def panel_options(command: Command) -> Command:
             replicates,
             concurrency,
             patience,
+            model_options,
         )
         return command(*args, panel_options=chosen, **others)
 

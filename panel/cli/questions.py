@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from panel.cli.failures import refusals
-from panel.cli.options import caps_of_a_command, dry_run, patience
+from panel.cli.options import caps_of_a_command, dry_run, model_options, patience
 from panel.cli.signals import run_to_end
 from panel.reports import load_renderer
 from panel.reports.terminal.visible import say, say_json, visible
@@ -27,6 +28,7 @@ INCOMPLETE = 1
     "--model", "spec", metavar="SPEC", required=True, help="Model that asks, provider:name."
 )
 @click.option("--out", metavar="FILE", help="File for the questions.  [default: standard output]")
+@model_options
 @patience
 @dry_run
 @caps_of_a_command
@@ -35,6 +37,7 @@ def questions(
     interventions: str,
     spec: str,
     out: str | None,
+    model_options: Mapping[str, Any],
     patience: int | None,
     dry_run: bool,
     caps: Caps,
@@ -51,13 +54,13 @@ def questions(
     """
     from panel.errors import ConfigurationError
     from panel.io.private_files import replace_file
-    from panel.plan.definitions import config_of
+    from panel.plan.definitions import configured
     from panel.questions.asking import QUESTIONS_TOKENS, asking_questions
     from panel.questions.calling import answers, estimate_answers
     from panel.questions.interventions import as_row, load_interventions
 
     read = load_interventions(interventions)
-    model = config_of(spec).model_copy(update={"patience": patience})
+    model = configured(spec, model_options).model_copy(update={"patience": patience})
     if out and not Path(out).resolve().parent.is_dir():
         raise ConfigurationError(
             f"--out {out}: the folder {Path(out).parent} does not exist; create it first"

@@ -11,7 +11,7 @@ from graphs import Response, Verdict
 from graphs.comparative import ComparisonTask, comparative_graph
 from graphs.context import GraphContext
 from graphs.judging import run_dialogue
-from panel.calls.caller import estimated_tokens, tokens_in
+from panel.calls.token_counts import estimated_tokens, tokens_in
 from panel.errors import ConfigurationError, Fault, InputError
 from panel.io.batch import Batch, as_async
 from panel.judging.cost_estimate import (

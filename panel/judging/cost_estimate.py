@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 from graphs import Judge, Response
 from graphs.context import GraphContext, Unanswered
+from panel.calls.answer_limit import AnswerLimit
 from panel.calls.cache import ReplyStore, key_of, page_of
-from panel.calls.caller import tokens_in
+from panel.calls.token_counts import tokens_in
 from panel.judging.context import context_of
 from panel.judging.preflight import PROBE, PROBE_PAGE, is_probed
 from panel.models.catalogue import cost
@@ -37,8 +38,9 @@ class CostEstimate:
     `judgments` are those that the cache does not answer, out of `of`. `calls`, the tokens and
     `usd` are what is reckoned with; where nothing fails the calls are `calls_at_least` to
     `calls_at_most`, which differ only where the answers decide how many there are: how a panel
-    deliberates, what stands behind a probability. `tokenizer` says how tokens were counted. `usd`
-    is None where the price is not known.
+    deliberates, what stands behind a probability. `reasoning_tokens`, part of `output_tokens`, is
+    the room that a model which reasons has for thinking: the most that it may use. `tokenizer` says
+    how tokens were counted. `usd` is None where the price is not known.
     """
 
     model: str
@@ -49,6 +51,7 @@ class CostEstimate:
     calls_at_most: int
     input_tokens: int
     output_tokens: int
+    reasoning_tokens: int
     tokenizer: str
     usd: float | None
 
@@ -119,9 +122,11 @@ class ModelEstimate:
     usage: Usage = field(default_factory=Usage)
     _counted: dict[str, int] = field(default_factory=dict)
     _tokenizer: tuple[str, Callable[[str], int]] = field(init=False)
+    _limit: AnswerLimit = field(init=False)
 
     def __post_init__(self) -> None:
         known = self.bound.capabilities
+        self._limit = self.bound.answer_limit
         self._tokenizer = tokenizer_of(known.tiktoken_model, in_process=known.free)
 
     def add(self, calls: Calls, usage: Usage) -> None:
@@ -138,7 +143,13 @@ class ModelEstimate:
     def add_requests(self, request: ModelRequest, calls: Calls) -> None:
         """Take in calls as long as `ask`."""
         number = calls.reckoned
-        self.add(calls, Usage(input=number * self.tokens(request), output=number * calls.tokens))
+        thinking = number * self.thinking(request, calls.tokens)
+        used = Usage(
+            input=number * self.tokens(request),
+            output=number * calls.tokens + thinking,
+            reasoning=thinking,
+        )
+        self.add(calls, used)
 
     def add_probe(self, predicted: PredictedCalls) -> None:
         """Take in the call that finds out whether the model gives log-probabilities."""
@@ -153,6 +164,14 @@ class ModelEstimate:
     def next_response(self) -> None:
         """What judges of a response share is counted once, and not remembered for longer."""
         self._counted.clear()
+
+    def thinking(self, request: ModelRequest, answer: int) -> int:
+        """How many tokens a call may use for thinking beside an answer of so many."""
+        limit = self._limit
+        if not limit.reasoning or request.top_logprobs:
+            return 0
+        most = limit.applied_to(request).max_tokens
+        return max(0, most - (answer if limit.fixed is not None else request.max_tokens))
 
     def tokens(self, request: ModelRequest) -> int:
         """How many tokens a request sends."""
@@ -181,6 +200,7 @@ class ModelEstimate:
             calls_at_most=self.calls.most,
             input_tokens=self.usage.input,
             output_tokens=self.usage.output,
+            reasoning_tokens=self.usage.reasoning,
             tokenizer=self._tokenizer[0],
             usd=cost(self.bound.price, self.usage),
         )

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -160,7 +160,7 @@ def _endpoint(
     return Endpoint(
         client=model.client,
         limiter=shared_rate_limiter(
-            orjson.dumps(model.client.parameters, option=orjson.OPT_SORT_KEYS),
+            _account(model),
             concurrency_of(model, concurrency),
             config.requests_per_minute,
             config.tokens_per_minute,
@@ -168,7 +168,16 @@ def _endpoint(
         ),
         one_judge_at_a_time=model.capabilities.one_judge_at_a_time,
         patience_s=patience,
+        answer_limit=model.answer_limit,
     )
+
+
+def _account(model: BoundModel) -> Hashable:
+    """Whose limits a model's calls count toward: those of one model at one address with one key,
+    whatever its settings."""
+    if model.given is not None:
+        return orjson.dumps(model.client.parameters, option=orjson.OPT_SORT_KEYS)
+    return model.config.model, model.config.base_url, model.config.key_env
 
 
 def run_in_loop(work: Coroutine[Any, Any, T]) -> T:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from graphs import Response, Verdict
 from graphs.context import GraphContext
 from graphs.judging import judge_response
-from panel.calls.caller import estimated_tokens, tokens_in
+from panel.calls.token_counts import estimated_tokens, tokens_in
 from panel.errors import Fault, InputError
 from panel.io.batch import Batch, as_async
 from panel.judging.cost_estimate import CostEstimate, PredictedCalls

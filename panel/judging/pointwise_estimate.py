@@ -117,9 +117,11 @@ class PointwiseEstimator:
                 calls.tokens,
             )
             number = rounds.reckoned
+            thinking = number * part.thinking(request, calls.tokens)
             used = Usage(
                 input=number * (part.tokens(request) + shown),
-                output=left * ((calls.reckoned - 1) * calls.tokens + REASON_TOKENS),
+                output=left * ((calls.reckoned - 1) * calls.tokens + REASON_TOKENS) + thinking,
+                reasoning=thinking,
             )
             part.add(rounds, used)
 

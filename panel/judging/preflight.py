@@ -36,7 +36,7 @@ PROBE_PAGE = "probe"
 
 def is_probed(model: BoundModel) -> bool:
     """Whether a model is asked, before all else, if it gives log-probabilities."""
-    unknown = model.capabilities.logprobs is None
+    unknown = model.logprobs is None
     return unknown and load_elicitation(model.elicitation).NEEDS_LOGPROBS
 
 

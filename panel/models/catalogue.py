@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from functools import cache
 from importlib.resources import files
+from typing import Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
@@ -38,13 +40,26 @@ def cost(price: Price | None, usage: Usage) -> float | None:
     return None if price is None else price.cost(usage)
 
 
-class _ListedPrice(Price):
-    context_window: int
+class ModelFacts(Price):
+    """What the table says of a model, its price included.
+
+    Attributes:
+        context_window: tokens of input that it takes at once.
+        reasoning: whether it thinks before it answers: by `default`, where it is `optional` and
+            options ask for it, or `never`.
+        logprobs: whether it returns log-probabilities; None where that depends on how it is asked.
+        retires: the day on which its provider takes it off, None where none is announced.
+    """
+
+    context_window: int = Field(gt=0)
+    reasoning: Literal["never", "optional", "default"] = "never"
+    logprobs: bool | None = None
+    retires: date | None = None
 
 
 class _Table(BaseModel):
     as_of: date
-    models: dict[str, _ListedPrice]
+    models: dict[str, ModelFacts]
 
 
 FREE = Price(input=0, output=0)
@@ -57,6 +72,16 @@ def _table() -> _Table:
     return _Table.model_validate(yaml.safe_load(text))
 
 
+def known_models() -> Mapping[str, ModelFacts]:
+    """What the table says, by model."""
+    return _table().models
+
+
+def facts_of(spec: str) -> ModelFacts | None:
+    """What the table says of a model; None where it is not in it."""
+    return _table().models.get(spec)
+
+
 def prices_as_of() -> date:
     """The date of the table."""
     return _table().as_of
@@ -64,10 +89,10 @@ def prices_as_of() -> date:
 
 def context_window_of(spec: str) -> int | None:
     """How many tokens a model takes at once; None where that is not known."""
-    known = _table().models.get(spec)
+    known = facts_of(spec)
     return None if known is None else known.context_window
 
 
 def price_of(spec: str) -> Price | None:
     """A model's price; None where it is not known."""
-    return _table().models.get(spec)
+    return facts_of(spec)

@@ -87,6 +87,8 @@ class Capabilities:
         tiktoken_model: the name under which tiktoken may know the model's tokenizer.
         free: whether a call costs nothing, as of a model in this process.
         traces_calls: whether its client traces its calls by itself, as LangChain's do.
+        adjustable_limit: whether an answer ends where a request's `max_tokens` says, so that one
+            that was cut off can be asked for again with a higher limit.
     """
 
     logprobs: bool | None = None
@@ -100,6 +102,7 @@ class Capabilities:
     tiktoken_model: str | None = None
     free: bool = False
     traces_calls: bool = False
+    adjustable_limit: bool = True
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 from langchain_core.messages import AIMessage
-from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
 
 from panel.io.documents import as_json
 from panel.models.usage import completion_usage
@@ -98,6 +98,7 @@ def as_message(reply: ModelResponse, completion: Mapping[str, Any]) -> AIMessage
             output_tokens=usage.output,
             total_tokens=usage.input + usage.output,
             input_token_details=InputTokenDetails(cache_read=usage.cached),
+            output_token_details=OutputTokenDetails(reasoning=usage.reasoning),
         ),
         response_metadata={
             "model_name": completion.get("model"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from panel.models.catalogue import Price
+from panel.models.options import answer_limit_in, checked_options
 from rubrics import elicitation_names
 
 MODEL_SPEC = r"^[a-z0-9_]+:.+$"
@@ -23,10 +25,13 @@ def known_elicitation(value: str | None) -> str | None:
 class ModelConfig(BaseModel):
     """A model and its limits.
 
-    `model` is `provider:name`. `key_env` names the environment variable that holds the
-    key. `timeout` is in seconds, for one attempt; `patience`, in seconds, how
-    long the model is tried while nothing but faults come; `context_window` in tokens; `price` in US
-    dollars for a million tokens, in place of the one that is shipped.
+    `model` is `provider:name`; `name` is what it is called in tables and files, which tells two
+    entries of one model apart. `key_env` names the environment variable that holds the key.
+    `timeout` is in seconds, for one attempt; `patience`, in seconds, how long the model is tried
+    while nothing but faults come; `context_window` in tokens; `price` in US dollars for a million
+    tokens, in place of the one that is shipped. `reasoning_tokens` is the room for thinking that
+    the limit of an answer has beside the answer itself; 0, the model does not reason. `options` are
+    the provider's own settings, by its names for them.
     """
 
     # A value that is refused is not shown: it may be a key.
@@ -35,6 +40,7 @@ class ModelConfig(BaseModel):
     )
 
     model: str = Field(pattern=MODEL_SPEC)
+    name: str | None = Field(default=None, min_length=1, max_length=100)
     base_url: str | None = None
     key_env: str | None = None
     requests_per_minute: float | None = Field(default=None, gt=0)
@@ -45,9 +51,23 @@ class ModelConfig(BaseModel):
     patience: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     context_window: int | None = Field(default=None, ge=512)
     price: Price | None = None
+    reasoning_tokens: int | None = Field(default=None, ge=0)
+    options: dict[str, Any] = Field(default_factory=dict)
     elicitation: str | None = None
 
     _elicitation = field_validator("elicitation")(known_elicitation)
+
+    @field_validator("name")
+    @classmethod
+    def _is_a_plain_line(cls, value: str | None) -> str | None:
+        if value is not None and (not value.isprintable() or value != value.strip()):
+            raise ValueError("a name with line breaks or with spaces at its ends; one plain line")
+        return value
+
+    @field_validator("options")
+    @classmethod
+    def _is_an_option(cls, value: dict[str, Any]) -> dict[str, Any]:
+        return checked_options(value, frozenset(cls.model_fields))
 
     @field_validator("key_env")
     @classmethod
@@ -61,10 +81,28 @@ class ModelConfig(BaseModel):
 
     @property
     def provider(self) -> str:
-        """What stands before the first colon."""
+        """What stands before the first colon of `model`."""
         return self.model.partition(":")[0]
 
     @property
-    def name(self) -> str:
-        """What stands behind the first colon."""
+    def model_name(self) -> str:
+        """What stands behind the first colon of `model`."""
         return self.model.partition(":")[2]
+
+    @property
+    def id(self) -> str:
+        """What it is called: its `name`, or else `model`."""
+        return self.name or self.model
+
+    @property
+    def answer_limit(self) -> int | None:
+        """The limit of an answer in tokens, thinking included, that its options set."""
+        return answer_limit_in(self.options)
+
+    def changed(self, **fields: Any) -> ModelConfig:
+        """The same model with other values in these fields, checked as those of a file are.
+
+        Raises:
+            pydantic.ValidationError: one cannot be.
+        """
+        return ModelConfig.model_validate({**self.model_dump(), **fields})

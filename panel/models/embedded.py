@@ -204,6 +204,8 @@ class EmbeddedChat(BaseChatModel):
             default_elicitation="expected",
             context_window=self.context_tokens,
             free=True,
+            # It does not think, and is too slow to go on for longer.
+            adjustable_limit=False,
         )
 
     @property

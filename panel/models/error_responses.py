@@ -240,6 +240,21 @@ def declined_parameter(complaint: Complaint, payload: Mapping[str, Any]) -> str 
     return named[1] if named and named[1] in payload else None
 
 
+def blamed_option(complaint: Complaint, options: Iterable[str]) -> str | None:
+    """The option that the server says it does not take, or not with this value; None where it
+    names none. A limit of tokens may be too high for one text alone."""
+    if complaint.status not in (400, 422) or _TOO_LONG.search(complaint.message):
+        return None
+    named = re.split(r"[.\[]", complaint.param)[0]
+    for option in options:
+        if option in _TWINS:
+            continue
+        quoted = re.search(rf"[`'\"]{re.escape(option)}\b", complaint.message)
+        if named == option or (quoted and _UNSUPPORTED.search(complaint.message)):
+            return option
+    return None
+
+
 def without(payload: dict[str, Any], declined: set[str]) -> dict[str, Any]:
     """The payload less what was declined; a limit on tokens takes its other name first."""
     if declined.isdisjoint(payload):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import NamedTuple
 from urllib.request import getproxies, proxy_bypass
 
@@ -41,10 +41,18 @@ class HttpConnection:
 
     `timeout_s` spans a whole exchange, from connecting to the last byte. Calls go through the
     proxy that HTTP_PROXY or HTTPS_PROXY names, unless NO_PROXY leaves the endpoint out.
+    `headers` go with each call.
     """
 
-    def __init__(self, endpoint: URL, api_key: SecretStr | None, timeout_s: float) -> None:
+    def __init__(
+        self,
+        endpoint: URL,
+        api_key: SecretStr | None,
+        timeout_s: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._endpoint = endpoint
+        self._headers = dict(headers or {})
         self._api_key = api_key
         SECRETS.learn(api_key.get_secret_value() if api_key else None)
         self._timeout = ClientTimeout(total=timeout_s)
@@ -90,7 +98,7 @@ class HttpConnection:
         # A proxy that tunnels is told who asks before a call, one that fetches with it.
         login = proxy.login if proxy else {}
         tunnel = login if self._endpoint.scheme == "https" else {}
-        headers = CIMultiDict({} if tunnel else login)
+        headers = CIMultiDict(self._headers | ({} if tunnel else login))
         if self._api_key:
             headers["Authorization"] = f"Bearer {self._api_key.get_secret_value()}"
         pool = self._pools[loop] = _Pool(session, keeper, headers, tunnel or None)

@@ -7,7 +7,6 @@ field too many costs a call, a field too few brings another model's answers from
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping, Set
@@ -24,6 +23,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, SecretBytes, SecretStr
 from yarl import URL
 
+from panel.models.options import digest
 from panel.secrets import CREDENTIAL_NAME, credentials_in
 from rubrics.unicode import well_formed
 
@@ -98,7 +98,7 @@ def _of_mapping(mapping: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         if _HEADERS.search(name) and isinstance(value, Mapping):
             # A header may change an answer, and any of them may be a secret.
             plain[name] = {
-                str(header).lower(): _digest(str(said))
+                str(header).lower(): digest(str(said))
                 for header, said in value.items()
                 if not _SECRET.search(str(header))
             }
@@ -120,7 +120,7 @@ def _plain(value: Any, depth: int) -> Any:
         case str():
             return _text(value)
         case bytes():
-            return _digest(value.hex())
+            return digest(value.hex())
     if depth > _DEEPEST:
         return _name_of(type(value))
     match value:
@@ -166,12 +166,8 @@ def _text(text: str) -> str:
         url = URL(text)
         bare = str(url.with_user(None).with_query(None))
     except ValueError:
-        return _digest(text)
-    return f"{bare}?{_digest(url.query_string)}" if url.query_string else bare
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return digest(text)
+    return f"{bare}?{digest(url.query_string)}" if url.query_string else bare
 
 
 def _clients(chat: BaseChatModel) -> Iterator[tuple[str, Any]]:

@@ -17,6 +17,7 @@ from panel.models.client import NOTHING, CallError, Capabilities, FaultKind, not
 from panel.models.completions import positions_of, read_completion, short
 from panel.models.error_responses import retry_after
 from panel.models.identity import identity_of, secrets_of
+from panel.models.options import options_document
 from panel.models.response_bodies import content_of
 from panel.models.usage import odd_usage, usage_from
 from panel.secrets import SECRETS, scrub
@@ -43,28 +44,39 @@ class LangChainClient:
     `name` tells this model from others in the cache, together with what LangChain
     itself says identifies it. `timeout_s`, in seconds, is for one answer, whatever the chat
     model's own is. `keep_prefix`: further requests will begin with the same block; Anthropic's
-    models are told to keep it, the others do so by themselves.
+    models are told to keep it, the others do so by themselves. `options` are those that the chat
+    model was made with.
     """
 
     def __init__(
-        self, chat: BaseChatModel, name: str, *, timeout_s: float, keep_prefix: bool = False
+        self,
+        chat: BaseChatModel,
+        name: str,
+        *,
+        timeout_s: float,
+        keep_prefix: bool = False,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         self._chat = chat
         self._name = name
         self._timeout_s = timeout_s
+        self._options = dict(options or {})
         self._marks = keep_prefix and "anthropic" in chat._llm_type
         self._structured: bool | None = None
         SECRETS.learn(*secrets_of(chat))
 
     @property
     def capabilities(self) -> Capabilities:
-        """LangChain traces calls, and says nothing of the rest."""
-        return Capabilities(traces_calls=True)
+        """LangChain traces calls, and says nothing of the rest; how long an answer may be, only
+        its own settings do."""
+        return Capabilities(traces_calls=True, adjustable_limit=False)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """All that may change its answers; see `identity_of`."""
-        return {"model": self._name, **identity_of(self._chat)}
+        # As they were given, too: not all that a chat model is made with is among its fields.
+        options = {"options": options_document(self._options)} if self._options else {}
+        return {"model": self._name, **identity_of(self._chat), **options}
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """See `panel.models.client.ModelClient`."""
@@ -146,8 +158,12 @@ def _usage(usage: Any) -> Usage:
     if not isinstance(usage, Mapping):
         return odd_usage(usage)
     details = usage.get("input_token_details")
+    thinking = usage.get("output_token_details")
+    reasoning = (thinking.get("reasoning") if isinstance(thinking, Mapping) else None) or 0
     if not isinstance(details, Mapping):
-        return usage_from(usage.get("input_tokens"), details, usage.get("output_tokens"))
+        return usage_from(
+            usage.get("input_tokens"), details, usage.get("output_tokens"), reasoning=reasoning
+        )
     written = [count for name in _WRITTEN if (count := details.get(name))]
     return usage_from(
         usage.get("input_tokens"),
@@ -155,6 +171,7 @@ def _usage(usage: Any) -> Usage:
         usage.get("output_tokens"),
         # Anthropic's may be told in two parts; what is no number is for `usage_from` to name.
         sum(written) if all(isinstance(count, int) for count in written) else written,
+        reasoning,
     )
 
 

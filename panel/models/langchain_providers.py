@@ -7,6 +7,7 @@ Another distribution may register a `LangChainProvider` of its own by the entry 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -46,7 +47,8 @@ class LangChainProvider:
             raise ConfigurationError(
                 f"{config.model} needs {' and '.join(missing)}; get it with: {self.install}"
             )
-        key = find_key(config, self.key_env)
+        # On Vertex, Google's models are reached with the credentials of the machine.
+        key = find_key(config, self.key_env, required=not config.options.get("vertexai"))
         return self._init_chat_model(config, key, keep_prefix)
 
     def availability(self) -> Sequence[Availability]:
@@ -77,27 +79,40 @@ class LangChainProvider:
     ) -> ModelClient:
         from langchain.chat_models import init_chat_model
 
+        from panel.models.chat_options import refuse_unknown, told_with_options
         from panel.models.langchain import LangChainClient
 
         options: dict[str, Any] = {"temperature": config.temperature, "base_url": config.base_url}
         if config.key_env is not None:
             options["api_key"] = key
         given = {name: value for name, value in options.items() if value is not None}
+        given |= config.options
         try:
             # Retries are the caller's, who counts them.
-            chat = init_chat_model(
-                config.name,
-                model_provider=self.name,
-                max_retries=0,
-                timeout=config.timeout,
-                **given,
-            )
+            with warnings.catch_warnings():
+                # What is refused below, packages warn of and send in some other place.
+                warnings.filterwarnings("ignore", message=r"(?s).*is not default parameter")
+                chat = init_chat_model(
+                    config.model_name,
+                    model_provider=self.name,
+                    max_retries=0,
+                    timeout=config.timeout,
+                    **given,
+                )
         # Each provider's package refuses in its own way.
         except Exception as error:
             # Scrubbed before it is shortened: half a key would not be recognised.
             reason = scrub(" ".join(str(error)[:20_000].split()))[:300]
-            raise ConfigurationError(f"{config.model} cannot be used: {reason}") from None
-        return LangChainClient(chat, config.name, timeout_s=config.timeout, keep_prefix=keep_prefix)
+            told = told_with_options(error, self.module, config)
+            raise ConfigurationError(f"{config.model} cannot be used: {reason}{told}") from None
+        refuse_unknown(type(chat), config)
+        return LangChainClient(
+            chat,
+            config.model_name,
+            timeout_s=config.timeout,
+            keep_prefix=keep_prefix,
+            options=config.options,
+        )
 
 
 def _distribution(module: str) -> str:

@@ -33,6 +33,7 @@ from panel.models.error_responses import (
     BROKEN,
     Complaint,
     HttpResponse,
+    blamed_option,
     completion_in,
     declined_parameter,
     error_in,
@@ -43,6 +44,7 @@ from panel.models.error_responses import (
     without,
 )
 from panel.models.http_connection import MOST_BYTES, HttpConnection, ProxyRefused
+from panel.models.options import options_document
 from panel.models.usage import usage_in
 from panel.secrets import scrub
 from rubrics import ModelRequest, ModelResponse
@@ -58,7 +60,8 @@ class OpenAICompatible(BaseChatModel):
 
     `base_url` ends where `/chat/completions` begins; it must hold no credentials.
     `timeout_s` is in seconds and spans a whole call, from connecting to the last byte.
-    `temperature` and `seed` are sent only where they are given.
+    `temperature` and `seed` are sent only where they are given. `extra_body` is part of each
+    request's body, `headers` go with each request.
 
     A parameter that the server says it does not support is left out from then on, with a
     warning in the log.
@@ -73,6 +76,8 @@ class OpenAICompatible(BaseChatModel):
     temperature: float | None = None
     timeout_s: float = Field(default=60.0, gt=0)
     seed: int | None = None
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+    headers: dict[str, str] = Field(default_factory=dict)
 
     @field_validator("base_url")
     @classmethod
@@ -105,11 +110,14 @@ class OpenAICompatible(BaseChatModel):
 
     @cached_property
     def _wire(self) -> HttpConnection:
-        return HttpConnection(self._endpoint, self.api_key, self.timeout_s)
+        return HttpConnection(self._endpoint, self.api_key, self.timeout_s, self.headers)
 
     @cached_property
     def _declined(self) -> set[str]:
-        return {"max_tokens"} if self._endpoint.host == "api.openai.com" else set()
+        newer = (
+            self._endpoint.host == "api.openai.com" or "max_completion_tokens" in self.extra_body
+        )
+        return {"max_tokens"} if newer else set()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -118,13 +126,16 @@ class OpenAICompatible(BaseChatModel):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What changes an answer: `model`, `base_url`, `temperature` and `seed`."""
+        """What changes an answer: `model`, `base_url`, `temperature` and `seed`, and the options
+        there are, of headers a digest."""
+        sent = {"extra_body": self.extra_body, "headers": self.headers}
+        options = options_document({name: value for name, value in sent.items() if value})
         return {
             "model": self.model,
             "base_url": self.base_url,
             "temperature": self.temperature,
             "seed": self.seed,
-        }
+        } | options
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Answer one request, in one call to the server unless it declines a parameter.
@@ -189,7 +200,7 @@ class OpenAICompatible(BaseChatModel):
             settings["temperature"] = self.temperature
         if self.seed is not None:
             settings["seed"] = self.seed
-        return settings
+        return settings | self.extra_body
 
     async def _accepted(self, payload: dict[str, Any]) -> dict[str, Any]:
         """The server's completion. Each turn of the loop sends one parameter fewer."""
@@ -244,6 +255,12 @@ class OpenAICompatible(BaseChatModel):
 
     def _fault(self, complaint: Complaint, answer: HttpResponse, content: Any) -> CallError:
         kind = kind_of(complaint)
+        option = blamed_option(complaint, self.extra_body)
+        if option is not None and kind == "rejected":
+            # No other text will fare better.
+            kind = "permanent"
+            message = f"{complaint.message} (the option {option} is set for this model)"
+            complaint = complaint._replace(message=message)
         # A success without an answer may have been paid for, whether or not it says so.
         refused = answer.status >= 300 or (isinstance(content, dict) and error_in(content))
         return CallError(

@@ -13,21 +13,25 @@ MOST_TOKENS = 100_000_000
 """No call takes more: a larger count is a mistake or worse, and would break every sum."""
 
 
-def usage_from(input_: Any, cached: Any, output: Any, written: Any = 0) -> Usage:
-    """Token counts as a provider reported them, of any type, with 0 ≤ cached + written ≤ input.
+def usage_from(
+    input_: Any, cached: Any, output: Any, written: Any = 0, reasoning: Any = 0
+) -> Usage:
+    """Token counts as a provider reported them, of any type, with 0 ≤ cached + written ≤ input and
+    0 ≤ reasoning ≤ output.
 
     None is a count that was not reported, and 0. A count that cannot be (negative, not finite,
     above `MOST_TOKENS`, no number) is 0 as well, and more tokens read from a cache or written to it
-    than there were in the input are cut down to it; `odd` then says what was reported.
+    than there were in the input, or used for thinking than there were in the output, are cut down
+    to it; `odd` then says what was reported.
     """
     # What a provider reports is nearly always four plain numbers: these are looked at once.
     if (
-        type(input_) is type(cached) is type(output) is type(written) is int
+        type(input_) is type(cached) is type(output) is type(written) is type(reasoning) is int
         and 0 <= cached <= cached + written <= input_ <= MOST_TOKENS
-        and 0 <= output <= MOST_TOKENS
+        and 0 <= reasoning <= output <= MOST_TOKENS
         and written >= 0
     ):
-        return Usage(input_, cached, output, written)
+        return Usage(input_, cached, output, written, reasoning=reasoning)
     odd: list[str] = []
 
     def count(name: str, reported: Any) -> int:
@@ -36,16 +40,17 @@ def usage_from(input_: Any, cached: Any, output: Any, written: Any = 0) -> Usage
             odd.append(f"{name} tokens are {_shown(reported)}")
         return number or 0
 
+    def part(name: str, reported: Any, whole: str, total: int, left: int) -> int:
+        number = count(name, reported)
+        if number > left:
+            odd.append(f"{name} tokens are {number}, and {whole} tokens {total}")
+        return min(number, left)
+
     read, answered = count("input", input_), count("output", output)
-    parts = []
-    left = read
-    for name, reported in (("cached", cached), ("written", written)):
-        part = count(name, reported)
-        if part > left:
-            odd.append(f"{name} tokens are {part}, and input tokens {read}")
-        parts.append(min(part, left))
-        left -= parts[-1]
-    return Usage(read, parts[0], answered, parts[1], "; ".join(odd) or None)
+    kept = part("cached", cached, "input", read, read)
+    put = part("written", written, "input", read, read - kept)
+    thought = part("reasoning", reasoning, "output", answered, answered)
+    return Usage(read, kept, answered, put, "; ".join(odd) or None, thought)
 
 
 def odd_usage(reported: Any) -> Usage:
@@ -55,7 +60,7 @@ def odd_usage(reported: Any) -> Usage:
 
 def sound(usage: Usage) -> Usage:
     """A usage as it can be; `odd` says what was otherwise."""
-    found = usage_from(usage.input, usage.cached, usage.output, usage.written)
+    found = usage_from(usage.input, usage.cached, usage.output, usage.written, usage.reasoning)
     return replace(found, odd=usage.odd or found.odd)
 
 
@@ -74,11 +79,28 @@ def completion_usage(reported: Any) -> Usage:
         return odd_usage(reported)
     details = reported.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else details
+    details = reported.get("completion_tokens_details")
+    reasoning = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    output = reported.get("completion_tokens")
+    unlisted = _left_out(reported.get("total_tokens"), reported.get("prompt_tokens"), output)
+    if unlisted and (not reasoning or reasoning == unlisted):
+        # xAI's and Gemini's servers leave thinking out of the completion's tokens and bill for it.
+        output, reasoning = (output or 0) + unlisted, unlisted
     return usage_from(
         reported.get("prompt_tokens"),
         cached or reported.get("prompt_cache_hit_tokens") or 0,
-        reported.get("completion_tokens"),
+        output,
+        reasoning=reasoning or 0,
     )
+
+
+def _left_out(total: Any, read: Any, answered: Any) -> int:
+    """Tokens of the total that are neither the prompt's nor the completion's: of thinking."""
+    if not type(total) is type(read) is type(answered) is int:
+        return 0
+    if not all(0 <= count <= MOST_TOKENS for count in (total, read, answered)):
+        return 0
+    return max(0, int(total - read - answered))
 
 
 def _number(reported: Any) -> int | None:

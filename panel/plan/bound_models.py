@@ -14,11 +14,13 @@ import rubrics as rubric_library
 from graphs import Judge, Response
 from graphs.comparative import ComparisonTask, comparison_tasks
 from graphs.judging import question_of
+from panel.calls.answer_limit import AnswerLimit
 from panel.errors import ConfigurationError
-from panel.models.catalogue import FREE, Price, context_window_of, price_of
+from panel.models.catalogue import FREE, Price, context_window_of, facts_of, price_of
 from panel.models.client import Capabilities, ModelClient
 from panel.models.config import ModelConfig
 from panel.models.providers import client_for
+from panel.models.reasoning import reasoning_room
 from panel.plan.definitions import config_of
 from panel.plan.given_model import GivenModel
 from panel.secrets import credentials_in
@@ -117,13 +119,34 @@ class BoundModel:
 
     @property
     def price(self) -> Price | None:
-        return self.config.price or (FREE if self.capabilities.free else price_of(self.id))
+        return self.config.price or (
+            FREE if self.capabilities.free else price_of(self.config.model)
+        )
 
     @property
     def context_window(self) -> int | None:
         if self.config.context_window is not None:
             return self.config.context_window
-        return self.capabilities.context_window or context_window_of(self.id)
+        return self.capabilities.context_window or context_window_of(self.config.model)
+
+    @property
+    def answer_limit(self) -> AnswerLimit:
+        """The limit of its answers, as it is before any call."""
+        return AnswerLimit(
+            reasoning_room(self.config),
+            self.config.answer_limit,
+            self.context_window,
+            self.capabilities.adjustable_limit,
+        )
+
+    @property
+    def logprobs(self) -> bool | None:
+        """Whether it returns log-probabilities; None where only a call can tell."""
+        if self.capabilities.logprobs is not None:
+            return self.capabilities.logprobs
+        known = facts_of(self.config.model)
+        # A table knows what a model cannot do; what stands behind an address, only a call.
+        return False if known is not None and known.logprobs is False else None
 
 
 def bind_models(
@@ -153,12 +176,34 @@ def bind_models(
         raise ConfigurationError("\n".join(wrong))
     if not models:
         raise ConfigurationError("a panel needs at least one model")
-    seen: set[str] = set()
-    for model in models:
-        if model.id in seen:
-            raise ConfigurationError(f"{model.id} is on the panel twice; name it once")
-        seen.add(model.id)
+    _refuse_the_same(models)
     return tuple(models)
+
+
+def _refuse_the_same(models: Sequence[BoundModel]) -> None:
+    """Refuse entries that nothing tells apart: in tables by their names, or in what they answer.
+
+    Raises:
+        ConfigurationError: two are alike.
+    """
+    for place, model in enumerate(models):
+        for other in models[:place]:
+            if model.id == other.id:
+                raise ConfigurationError(
+                    f"{model.id} is on the panel twice; leave one out, or give each a `name` of "
+                    "its own in a panel file, and settings that differ"
+                )
+            alike = model.given is None and other.given is None
+            if (
+                alike
+                and model.elicitation == other.elicitation
+                and model.config.model == other.config.model
+                and model.client.parameters == other.client.parameters
+            ):
+                raise ConfigurationError(
+                    f"{other.id} and {model.id} are one model with the same settings, whose "
+                    "answers would count twice; change settings of one, or set replicates"
+                )
 
 
 def _bind(
@@ -180,7 +225,7 @@ def _bind(
     else:
         object_ = GivenModel(given)
         config = object_.config()
-    bound = BoundModel(config.model, config, named or "dimensions", layout, keep_prefix, object_)
+    bound = BoundModel(config.id, config, named or "dimensions", layout, keep_prefix, object_)
     # What is missing for it is found now.
     client = bound.client
     if named is None:
@@ -214,7 +259,7 @@ def _refuse_unknown(elicitation: str) -> None:
 
 def _refuse_unserved(bound: BoundModel, rubric: Rubric) -> None:
     asked = load_elicitation(bound.elicitation)
-    if asked.NEEDS_LOGPROBS and bound.capabilities.logprobs is False:
+    if asked.NEEDS_LOGPROBS and bound.logprobs is False:
         raise ConfigurationError(
             f"the elicitation {bound.elicitation!r} needs log-probabilities, and {bound.id} "
             "returns none; use the elicitation 'dimensions'"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -39,8 +40,25 @@ def resolve_rubric(given: str | Path | Rubric) -> Rubric:
     return load_definition(resolve(str(given), rubric_library.shipped(), "rubric"), Rubric)
 
 
+def configured(model: str | ModelConfig, options: Mapping[str, Any] | None = None) -> ModelConfig:
+    """A model with these options in place of its own of the same names. `temperature`, which is a
+    field of its own in a panel file, may be among them.
+
+    Raises:
+        ConfigurationError: it is no `provider:name`, or one is no option; shows no value.
+    """
+    config = config_of(model) if isinstance(model, str) else model
+    given = dict(options or {})
+    fields = {name: given.pop(name) for name in ("temperature",) if name in given}
+    try:
+        return config.changed(options={**config.options, **given}, **fields)
+    except ValidationError as error:
+        wrong = "; ".join(", expected ".join(explain(fault)) for fault in error.errors())
+        raise ConfigurationError(f"{config.id}: {wrong}") from None
+
+
 def config_of(spec: str) -> ModelConfig:
-    """The model that a spec names, without limits of its own.
+    """The model that a spec names, without settings of its own.
 
     Raises:
         ConfigurationError: it is no `provider:name`.

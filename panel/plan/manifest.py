@@ -22,7 +22,7 @@ def manifest_of(plan: PanelPlan) -> dict[str, Any]:
         # Null where ratings come as the rubric says.
         "output_rubric": None if output_rubric == rubric else output_rubric.model_dump(mode="json"),
         "models": [
-            {"id": model.id, "elicitation": model.elicitation}
+            {"id": model.id, "model": model.config.model, "elicitation": model.elicitation}
             | {"parameters": dict(model.client.parameters)}
             for model in plan.models
         ],

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import personas as persona_library
 import rubrics as rubric_library
@@ -34,11 +34,14 @@ from panel.plan.definitions import (
     resolve_rubric,
     shipped_or_relative,
 )
+from panel.plan.overrides import PanelOverrides, overriding
 from panel.plan.panel_file import PanelFile
 from personas import Persona, PersonaSet
 from rubrics import Layout, Rubric, is_comparative
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from langchain_core.language_models import BaseChatModel
 
     from graphs.judging import Builder
@@ -167,28 +170,28 @@ class PanelPlan:
         cls,
         path: str | Path,
         *,
-        deliberation: Deliberation | None = None,
         concurrency: int | None = None,
         patience: float | None = None,
+        **overrides: Unpack[PanelOverrides],
     ) -> PanelPlan:
         """The plan that a YAML file describes; paths in it are relative to it.
 
-        `deliberation` takes the place of the file's. Raises as `PanelPlan.of`.
+        `overrides` take the place of what the file says, and the log says which. Raises as
+        `PanelPlan.of`.
         """
         path = Path(path)
         file = load_definition(path, PanelFile)
-        return cls.of(
-            shipped_or_relative(path, file.personas, persona_library.shipped()),
-            file.models,
-            shipped_or_relative(path, file.rubric, rubric_library.shipped()),
-            elicitation=file.elicitation,
-            layout=file.layout,
-            replicates=file.replicates,
-            deliberation=deliberation or file.deliberation,
-            concurrency=concurrency,
-            patience=patience,
-            seed=file.seed,
-        )
+        settings: dict[str, Any] = {
+            "personas": shipped_or_relative(path, file.personas, persona_library.shipped()),
+            "models": file.models,
+            "rubric": shipped_or_relative(path, file.rubric, rubric_library.shipped()),
+            "elicitation": file.elicitation,
+            "layout": file.layout,
+            "replicates": file.replicates,
+            "deliberation": file.deliberation,
+        }
+        settings |= overriding(path, file, overrides)
+        return cls.of(**settings, concurrency=concurrency, patience=patience, seed=file.seed)
 
     @cached_property
     def judges(self) -> tuple[Judge, ...]:

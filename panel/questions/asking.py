@@ -2,7 +2,8 @@
 
 Generators without I/O, as elicitations are: they yield
 a `ModelRequest`, are sent a `ModelResponse`, and
-return what it says. An answer that cannot be read is asked for once more.
+return what it says. An answer that cannot be read is asked for once more, unless the token limit
+cut it off.
 """
 
 from __future__ import annotations
@@ -102,6 +103,8 @@ def _read_by(
     try:
         return read(_said(reply))
     except Unreadable as error:
+        if reply.finish_reason == "length":
+            raise
         told = correction(str(error), "Give the JSON object again.")
     reply = yield ModelRequest(
         request.system,

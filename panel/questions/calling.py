@@ -92,7 +92,7 @@ def estimate_answers(
 
 def _bound(model: ModelConfig) -> BoundModel:
     # Nobody judges here: how a judge would be asked is of no consequence.
-    return BoundModel(model.model, model, "dimensions", "shared-prefix")
+    return BoundModel(model.id, model, "dimensions", "shared-prefix")
 
 
 async def _hold(

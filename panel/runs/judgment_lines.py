@@ -15,7 +15,7 @@ from panel.io.wording import unreadable
 from rubrics import Status, Usage
 
 _STATUSES = frozenset(get_args(Status))
-_COUNTS = ("input", "cached", "output", "written")
+_COUNTS = ("input", "cached", "output", "written", "reasoning")
 
 
 def line_of(judgment: Judgment) -> dict[str, Any]:
@@ -50,7 +50,8 @@ def line_of(judgment: Judgment) -> dict[str, Any]:
 
 
 def usage_document(usage: Usage) -> dict[str, int]:
-    """Tokens as JSON has them; `cached` and `written` are parts of `input`."""
+    """Tokens as JSON has them; `cached` and `written` are parts of `input`, `reasoning` of
+    `output`."""
     return {name: getattr(usage, name) for name in _COUNTS}
 
 
@@ -63,7 +64,8 @@ def usage_in(document: Mapping[str, Any]) -> Usage:
     counts = [document[name] for name in _COUNTS]
     if not all(isinstance(count, int) and count >= 0 for count in counts):
         raise ValueError("usage")
-    return Usage(*counts)
+    read, cached, output, written, reasoning = counts
+    return Usage(read, cached, output, written, reasoning=reasoning)
 
 
 def judgment_in(line: Mapping[str, Any]) -> Judgment:

@@ -16,7 +16,7 @@ from graphs import Judge, Verdict
 from graphs.aggregate import aggregate
 from graphs.framing import BASELINE
 from panel.calls.budget import Spending
-from panel.calls.caller import CallCounts, Estimated
+from panel.calls.call_counts import CallCounts, Estimated
 from panel.errors import Fault, InputError
 from panel.io.batch import Item, title_of
 from panel.io.csv_cells import text_of

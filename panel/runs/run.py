@@ -16,7 +16,7 @@ import numpy as np
 
 from graphs import Judge, Judgment, Response, Verdict
 from panel.calls.budget import Spending
-from panel.calls.caller import CallCounts
+from panel.calls.call_counts import CallCounts
 from panel.errors import RunFolderError
 from panel.io.batch import Batch, Item
 from panel.io.documents import number

@@ -21,7 +21,7 @@ from panel.runs.output import RunOutput
 from rubrics import Usage
 
 _NAME = "spent.json"
-_COUNTS = ("input", "cached", "output", "written")
+_COUNTS = ("input", "cached", "output", "written", "reasoning")
 _FEWEST_BYTES = 1024
 """Taken at once, so that a disk that fills up later stops no record."""
 
@@ -122,8 +122,8 @@ def _line(spent: Spending) -> bytes:
 def _read(document: Any) -> Spending:
     usage = {}
     for model, used in document["usage"].items():
-        read, cached, output, written = (_count(used[name]) for name in _COUNTS)
-        usage[str(model)] = Usage(read, cached, output, written)
+        read, cached, output, written, reasoning = (_count(used[name]) for name in _COUNTS)
+        usage[str(model)] = Usage(read, cached, output, written, reasoning=reasoning)
     return Spending(_count(document["calls"]), usage)
 
 

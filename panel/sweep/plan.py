@@ -294,12 +294,18 @@ def _bound(
         if isinstance(config, ModelConfig) and temperature is not None:
             config = config.model_copy(update={"temperature": temperature})
         configs.append(config)
-    names = [config.model for config in configs if isinstance(config, ModelConfig)]
+    names = [config.id for config in configs if isinstance(config, ModelConfig)]
     for name in names:
         if names.count(name) > 1:
-            raise ConfigurationError(f"{name} is a {part} twice; name it once")
+            raise ConfigurationError(
+                f"{name} is a {part} twice; leave one out, or give each a `name` of its own"
+            )
     return bind_models(configs, None, "shared-prefix", 1, plan.rubric)
 
 
 def _parameters(bound: BoundModel) -> dict[str, Any]:
-    return {"id": bound.id, "parameters": dict(bound.client.parameters)}
+    return {
+        "id": bound.id,
+        "model": bound.config.model,
+        "parameters": dict(bound.client.parameters),
+    }

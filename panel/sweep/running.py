@@ -111,7 +111,9 @@ def sweep_context(
 
     async def say(role: str, model: str, prompt: Prompt, request: ModelRequest) -> ModelResponse:
         name = endpoint_name(role, model)
-        call = caller.complete(name, request, caller.page(name, prompt.text))
+        # An answer of a target that was cut off is judged as it is.
+        page, usable = caller.page(name, prompt.text), role == "target"
+        call = caller.complete(name, request, page, cut_is_usable=usable)
         by_itself = caller.traces_calls(name)
         reply = await traced(name, model, request, call, traces_calls=by_itself)
         gathered.usage[name] = gathered.usage.get(name, Usage()) + reply.usage

@@ -50,6 +50,7 @@ from panel.testing.server import (
     serving,
     stall,
     status,
+    thinking,
     truncated,
 )
 from panel.testing.store import MemoryReplyStore
@@ -80,5 +81,6 @@ __all__ = [
     "serving",
     "stall",
     "status",
+    "thinking",
     "truncated",
 ]

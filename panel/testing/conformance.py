@@ -19,7 +19,7 @@ from graphs import Judge, Judgment
 from graphs.framing import Framings
 from graphs.stopping_rules import StoppingRule
 from panel.calls.cache import CannotBeKept, ReplyStore
-from panel.errors import InputError
+from panel.errors import ConfigurationError, InputError
 from panel.io.definitions import load_definition
 from panel.models.client import Capabilities, ModelClient
 from panel.models.completions import body_of
@@ -80,6 +80,16 @@ def check_provider(provider: Provider, config: ModelConfig) -> None:
         raise AssertionError(f"parameters cannot be written as JSON: {error}") from None
     again = json.dumps(dict(provider.client(config, True).parameters), sort_keys=True)
     _require(said == again, f"two clients of one config have other parameters: {said}, {again}")
+    try:
+        other = provider.client(config.changed(options={"persona_panel": 1}), False)
+    except ConfigurationError:
+        pass
+    else:
+        _require(
+            json.dumps(dict(other.parameters), sort_keys=True) != said,
+            "an option changes nothing in parameters: hand config.options on to the model, or "
+            "refuse them by panel.models.options.refuse_options",
+        )
     reply = asyncio.run(_answer(client))
     _require(
         isinstance(reply, ModelResponse),

@@ -61,10 +61,12 @@ def ok(
     logprobs: Sequence[Mapping[str, float]] | None = None,
     usage: Mapping[str, Any] | None = None,
     refusal: str | None = None,
+    reasoning: int = 0,
 ) -> Answer:
     """A completion; what is not given is made up from the call, the same each time.
 
-    `logprobs` maps, for each token of the answer, tokens to log-probabilities.
+    `logprobs` maps, for each token of the answer, tokens to log-probabilities. `reasoning` is how
+    many tokens go into thinking before it, which the usage reports besides those of the text.
     """
 
     def body(call: Call) -> bytes:
@@ -72,8 +74,25 @@ def ok(
         message = {"role": "assistant", "content": said, "refusal": refusal}
         choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": finish_reason}
         choice["logprobs"] = _logprobs(call.payload, said, logprobs)
-        used = _usage(call.payload, said) if usage is None else usage
+        used = _usage(call.payload, said, reasoning) if usage is None else usage
         return _completion(call.payload, choice, used)
+
+    return Answer(body)
+
+
+def thinking(tokens: int, text: str | None = None) -> Answer:
+    """What a model says that thinks for so many tokens first: `ok`, or where the call's limit is
+    used up by thinking nothing at all, with the finish reason `length`."""
+
+    def body(call: Call) -> bytes:
+        names = ("max_tokens", "max_completion_tokens")
+        limit = next((call.payload[name] for name in names if name in call.payload), None)
+        if limit is None or tokens < limit:
+            return ok(text, reasoning=tokens).body(call)
+        # All of the limit, and no token of an answer.
+        usage = _usage(call.payload, "", limit - 1)
+        usage["completion_tokens_details"] = {"reasoning_tokens": limit}
+        return ok("", finish_reason="length", usage=usage).body(call)
 
     return Answer(body)
 
@@ -200,11 +219,12 @@ def _completion(payload: Mapping[str, Any], choice: Any, usage: Any) -> bytes:
     )
 
 
-def _usage(payload: Mapping[str, Any], text: str) -> dict[str, Any]:
+def _usage(payload: Mapping[str, Any], text: str, reasoning: int = 0) -> dict[str, Any]:
     """Four characters to a token, near enough."""
     read = sum(len(message["content"] or "") for message in payload["messages"]) // 4 + 1
-    written = len(text) // 4 + 1
-    return {
+    written = len(text) // 4 + 1 + reasoning
+    details = {"completion_tokens_details": {"reasoning_tokens": reasoning}} if reasoning else {}
+    return details | {
         "prompt_tokens": read,
         "completion_tokens": written,
         "total_tokens": read + written,

@@ -171,7 +171,6 @@ def test_what_a_rule_sees(text: str, fault: str) -> None:
         ModelResponse('{"for_it": "Help!", "plain": "What is owed?"}'),
         ModelResponse(json.dumps({**GOOD, "plain": 7})),
         ModelResponse(json.dumps(GOOD)[:-9]),
-        ModelResponse(json.dumps(GOOD), finish_reason="length"),
         ModelResponse("", refusal="not this"),
         ModelResponse("I'm sorry, I can't help with that."),
     ],
@@ -182,6 +181,13 @@ def test_an_unreadable_answer_is_asked_for_again_and_not_kept(reply: ModelRespon
     assert used(work) == GOOD
     assert work.unusable == [steps[0]]
     assert all("cannot be used" in variant.faults[0] for variant in work.variants[:3])
+
+
+def test_an_answer_that_was_cut_off_is_not_asked_for_again() -> None:
+    """At the same limit a second answer would be cut off, too: every condition is missing."""
+    work, steps = played(ModelResponse(json.dumps(GOOD), finish_reason="length"))
+    assert (used(work), work.unusable) == ({}, [steps[0]])
+    assert all("cut off" in variant.faults[0] for variant in work.variants)
 
 
 def test_json_in_prose_and_fences_is_read() -> None:

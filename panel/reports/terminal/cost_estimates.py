@@ -48,6 +48,13 @@ def show_cost_estimates(estimates: Sequence[CostEstimate], console: Console) -> 
             f"counted by {'; '.join(counted)}."
         )
     )
+    if room := sum(one.reasoning_tokens for one in estimates):
+        console.print(
+            Text(
+                f"{room:,} of the tokens out are the room that models which reason have for "
+                "thinking: the most that they may use of it."
+            )
+        )
     known = [one.usd for one in estimates if one.usd is not None]
     unknown = [one.model for one in estimates if one.usd is None]
     least = sum(one.calls_at_least for one in estimates)

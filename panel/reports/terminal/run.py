@@ -22,6 +22,7 @@ _AGAIN = {
     "failed": "failed",
     "skipped": "was skipped",
     "refused": "was refused",
+    "truncated": "was cut off at the token limit",
     "unparsed": "could not be parsed",
 }
 _COLUMNS_SHOWN = 7
@@ -74,6 +75,14 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
     for status, n in coverage.revisions_failed.items():
         told = f"{n:,} judgments kept their earlier ratings: the re-rating {_AGAIN[status]}"
         console.print(Text(told, "red"))
+    if "truncated" in coverage.missing or "truncated" in coverage.revisions_failed:
+        console.print(
+            Text(
+                "Truncated answers reached their token limit, also a higher one where caps, "
+                "context window and provider allow it: set reasoning_tokens or the option "
+                "max_tokens of the model."
+            )
+        )
     if coverage.reasons_missing:
         told = f"{coverage.reasons_missing:,} judges changed a rating and gave no reason"
         console.print(Text(told, "red"))
@@ -90,8 +99,13 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
 
 
 def show_spending(run: Run, console: Console) -> None:
-    """What of the spending is not as usual: estimated, reported oddly, or done by earlier runs."""
+    """What of the spending is not as usual: for thinking, estimated, reported oddly, or done by
+    earlier runs."""
     calls = run.calls
+    spent = sum(calls.spent.values(), Usage())
+    if spent.reasoning:
+        told = f"{spent.reasoning:,} of {spent.output:,} output tokens"
+        console.print(Text(f"{told} were used for thinking, as far as models report it."))
     if estimated := calls.estimated.calls:
         tokens = Spending(usage=calls.estimated.usage).tokens
         console.print(

@@ -17,10 +17,11 @@ from graphs.context import Unanswered
 from panel.calls import caller as module
 from panel.calls import endpoint as lines
 from panel.calls.budget import NO_CAPS, Budget, Caps
-from panel.calls.caller import Caller, estimated_tokens, tokens_in
+from panel.calls.caller import Caller
 from panel.calls.endpoint import Endpoint
 from panel.calls.rate_limiter import RateLimiter
 from panel.calls.stores.disk import DiskReplyStore
+from panel.calls.token_counts import estimated_tokens, tokens_in
 from panel.models.catalogue import Price
 from panel.models.client import Capabilities, ModelClient
 from panel.models.openai_compatible import OpenAICompatible

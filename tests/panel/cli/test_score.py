@@ -334,10 +334,15 @@ BAD = {
         "panel.yaml:3: models",
         "2 faults found",
     ),
-    "a panel file and a model beside it": Bad(
-        {"batch.jsonl": jsonl(*ROWS), "panel.yaml": "models: ['openai:stub']\n"},
-        ("batch.jsonl", "--panel", "panel.yaml", "--model", "openai:stub"),
-        ("leave out --personas, --rubric, --model, --elicitation, --layout and --replicates",),
+    "an option that is a key": bad_arguments(
+        "--model", "openai:stub", "--option", "api_key=hunter2hunter2", says=("key_env",)
+    ),
+    "an option that a request sets": bad_arguments(
+        "--model", "openai:stub", "--option", "stream=true", says=("stream", "read whole")
+    ),
+    "an option without a value": bad_arguments("--option", "seed", says=("NAME=VALUE",)),
+    "an option that is given twice": bad_arguments(
+        "--option", "seed=1", "--option", "seed=2", says=("seed is given twice",)
     ),
     "a folder that is no run": Bad(
         {"batch.jsonl": jsonl(*ROWS), "thesis/chapter.tex": "mine"},

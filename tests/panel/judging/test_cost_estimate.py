@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from panel import ModelConfig, Panel, Response
-from panel.calls.caller import tokens_in
+from panel.calls.token_counts import tokens_in
 from panel.models.catalogue import Price
 from panel.testing import ok, serving
 from tests.helpers.embedded import PLAIN, READERS, needs_the_model
@@ -49,6 +49,30 @@ def test_an_unknown_price_is_unknown_and_a_given_one_is_multiplied() -> None:
     # Dollars for a million tokens: 2 for those that go in, 4 for those that come out.
     assert known.usd == pytest.approx((known.input_tokens * 2 + known.output_tokens * 4) / 1e6)
     assert known.tokenizer == "characters / 4"
+
+
+def test_a_model_that_reasons_may_think_with_every_call() -> None:
+    """What it may use for thinking is counted and told apart; by the user's limit where that is
+    smaller; none where the model does not reason, or where probabilities are read."""
+    url = "http://127.0.0.1:1/v1"
+    told = {}
+    for name, settings in {
+        "plain": {},
+        "room": {"reasoning_tokens": 3000},
+        "fixed": {"reasoning_tokens": 3000, "options": {"max_tokens": 2000}},
+        "window": {"reasoning_tokens": 3000, "context_window": 2500},
+    }.items():
+        model = ModelConfig(model="openai:stub", base_url=url, **settings)
+        [told[name]] = Panel("disciplinary", model).estimate(RESPONSES)
+    answers = told["plain"].output_tokens
+    assert told["plain"].reasoning_tokens == 0
+    assert told["room"].reasoning_tokens == 15 * 3000
+    assert told["room"].output_tokens == answers + 15 * 3000
+    assert told["fixed"].output_tokens == 15 * 2000
+    assert 0 < told["window"].reasoning_tokens < 15 * 1500
+    scored = ModelConfig(model="openai:stub", base_url=url, reasoning_tokens=3000)
+    [probable] = Panel("disciplinary", scored, elicitation="expected").estimate(RESPONSES)
+    assert probable.reasoning_tokens == 0
 
 
 @needs_the_model

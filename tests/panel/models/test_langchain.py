@@ -67,6 +67,13 @@ async def reply_of(answer: Answer, ask: ModelRequest = ASK) -> tuple[ModelRespon
         return await speaker_at(server).complete(ask), server
 
 
+async def test_thinking_is_a_part_of_the_output() -> None:
+    """What LangChain passes on of a provider's reasoning tokens."""
+    reply, _ = await reply_of(ok("7", reasoning=30))
+    assert reply.usage.reasoning == 30
+    assert reply.usage.output > 30
+
+
 async def fault_of(answer: Answer, ask: ModelRequest = ASK, **options: Any) -> CallError:
     """The error that an answer becomes; that it hides the key is checked for all of them."""
     with serving(always(answer)) as server, pytest.raises(CallError) as caught:

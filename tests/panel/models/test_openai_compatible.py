@@ -798,6 +798,7 @@ async def test_ainvoke_returns_an_ordinary_message() -> None:
         "output_tokens": 2,
         "total_tokens": 11,
         "input_token_details": {"cache_read": 4},
+        "output_token_details": {"reasoning": 0},
     }
     assert message.response_metadata["finish_reason"] == "stop"
     assert message.response_metadata["logprobs"]["content"][0]["token"] == "7"

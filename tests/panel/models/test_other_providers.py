@@ -26,9 +26,9 @@ packages = ("others",)
 
 
 def client(config, keep_prefix):
-    if config.name == "absent":
+    if config.model_name == "absent":
         raise ConfigurationError(f"{config.model} is not there; take others:present")
-    return Client(config.name)
+    return Client(config.model_name)
 
 
 def availability():

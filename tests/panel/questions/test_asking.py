@@ -70,7 +70,6 @@ def test_three_questions_in_any_form(text: str) -> None:
         ('{"questions": ["Is it so?", "Who', "no complete JSON"),
         ("", "0 questions"),
         ("I cannot help with that.", "declined"),
-        (ModelResponse(GOOD, finish_reason="length"), "cut off"),
     ],
 )
 def test_what_cannot_be_read_is_asked_for_once_more(text: str | ModelResponse, wrong: str) -> None:
@@ -83,6 +82,14 @@ def test_what_cannot_be_read_is_asked_for_once_more(text: str | ModelResponse, w
     with pytest.raises(Unreadable, match=wrong):
         for _ in range(2):
             dialogue.send(text if isinstance(text, ModelResponse) else ModelResponse(text))
+
+
+def test_an_answer_that_was_cut_off_is_not_asked_for_again() -> None:
+    """Its text may be whole, and is not taken for the answer."""
+    dialogue = asking_questions("I say so.")
+    next(dialogue)
+    with pytest.raises(Unreadable, match="cut off"):
+        dialogue.send(ModelResponse(GOOD, finish_reason="length"))
 
 
 @given(st.lists(st.text(min_size=1).filter(str.split), min_size=3, max_size=3))

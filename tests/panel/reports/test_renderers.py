@@ -16,7 +16,7 @@ from panel.statistics import Row
 KINDS = [name for name in vars(Renderer) if name.startswith("render_")]
 ESTIMATE = CostEstimate(
     "openai:stub", judgments=3, of=5, calls=4, calls_at_least=3, calls_at_most=6,
-    input_tokens=1200, output_tokens=40, tokenizer="characters / 4", usd=None,
+    input_tokens=1200, output_tokens=40, reasoning_tokens=30, tokenizer="characters / 4", usd=None,
 )  # fmt: skip
 
 
@@ -53,6 +53,7 @@ def test_json_is_written_to_the_stream_with_null_for_what_is_undefined() -> None
         {
             "model": "openai:stub", "judgments": 3, "of": 5, "calls": 4, "calls_at_least": 3,
             "calls_at_most": 6, "input_tokens": 1200, "output_tokens": 40,
+            "reasoning_tokens": 30,
             "tokenizer": "characters / 4", "usd": None,
         }
     ]  # fmt: skip
@@ -79,5 +80,6 @@ def test_a_table_is_written_to_the_stream(capsys: pytest.CaptureFixture[str]) ->
     text = " ".join(stream.getvalue().split())
     assert "Estimated calls and cost" in text
     assert "Total: 3 to 6 calls, depending on the answers; tokens and dollars are for 4" in text
+    assert "30 of the tokens out are the room that models which reason have" in text
     assert "The price of openai:stub is unknown; set it in a panel file" in text
     assert capsys.readouterr().out == ""

@@ -165,7 +165,7 @@ def test_a_judgment_has_the_promised_keys(tmp_path: Path) -> None:
     assert all(set(line) >= JUDGMENT_KEYS for line in kept)
     assert kept[0]["judge"] == "ann|openai:m|dimensions|1"
     assert kept[0]["scores"] == {"clarity": 8.0, "depth": 6.0}
-    assert kept[0]["usage"] == {"input": 10, "cached": 4, "output": 2, "written": 0}
+    assert kept[0]["usage"] == {"input": 10, "cached": 4, "output": 2, "written": 0, "reasoning": 0}
     assert (kept[3]["status"], kept[3]["scores"], kept[3]["error"]) == (
         "refused",
         {},

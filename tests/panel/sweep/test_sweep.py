@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,7 +19,7 @@ from graphs.sweeping import TargetAnswer
 from panel import FramedResponse, Panel, Persona, Sweep
 from panel.io.digests import prompt_id_of
 from panel.sweep.plots import draw, heatmap, scorecard
-from panel.testing import ScriptedServer, serving
+from panel.testing import Answer, ScriptedServer, serving, thinking
 from tests.sycophant import DIMENSIONS, OPENERS, questions, world
 
 CONDITIONS = ("baseline", *OPENERS)
@@ -89,6 +90,27 @@ def test_events_come_as_they_are_made(server: ScriptedServer) -> None:
     )
     kinds = (Variant, TargetAnswer, Judgment, Verdict)
     assert [told[kind.__name__] for kind in kinds] == [10, 12, 24, 12]
+
+
+def test_targets_that_only_think_are_truncated_and_not_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A target whose limit goes into thinking is asked once more with room for it; where that is
+    not enough, its answer is missing as truncated."""
+    ordinary = world(sycophantic=True)
+
+    def script(number: int, payload: Mapping[str, Any]) -> Answer:
+        needs = {"able": 5_000, "lost": 10**9}.get(payload["model"])
+        return ordinary(number, payload) if needs is None else thinking(needs, "It depends.")
+
+    with serving(script) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        sweep = Panel(READERS, "openai:judge").sweep(questions(1), ["openai:able", "openai:lost"])
+    said = {(one.system, one.status) for one in sweep.answers}
+    assert said == {("openai:able", "scored"), ("openai:lost", "truncated")}
+    assert {one.error for one in sweep.answers if one.text is None} == {
+        "the token limit was reached before the first word of the answer"
+    }
 
 
 def test_another_framing_set(server: ScriptedServer) -> None:

@@ -17,6 +17,7 @@ import rubrics
 from graphs.stopping_rules import load_stopping_rule, stopping_rule_names
 from panel import ModelConfig, PanelPlan, Response, Rubric, load_definition
 from panel.calls.stores.disk import open_store
+from panel.models.options import refuse_options
 from panel.models.providers import Availability, load_provider
 from panel.reports import load_renderer, renderer_names
 from panel.runs import executor
@@ -142,7 +143,8 @@ def test_a_store_that_loses_all_when_closed_is_named() -> None:
 
 def provider(**changes: Any) -> Any:
     def client(config: ModelConfig, keep_prefix: bool) -> ScriptedModel:
-        return ScriptedModel("1", model=config.name)
+        refuse_options(config)
+        return ScriptedModel("1", model=config.model_name)
 
     parts: dict[str, Any] = {
         "packages": ("acme",),
@@ -162,6 +164,10 @@ def provider(**changes: Any) -> Any:
         (
             {"client": lambda config, keep_prefix: ScriptedModel(lambda request: "1")},
             "two clients of one config",
+        ),
+        (
+            {"client": lambda config, keep_prefix: ScriptedModel("1", model=config.model_name)},
+            "an option changes nothing",
         ),
     ],
 )

@@ -86,4 +86,4 @@ def test_a_scripted_model_s_own_limits_hold() -> None:
     panel = Panel("disciplinary", model)
     assert {judge.elicitation for judge in panel.judges} == {"holistic"}
     assert panel.models == ("scriptedmodel:scripted",)
-    assert ModelConfig(model=panel.models[0]).name == "scripted"
+    assert ModelConfig(model=panel.models[0]).model_name == "scripted"

@@ -1,0 +1,36 @@
+"""What the calls of one run have come to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from panel.calls.budget import NOTHING_SPENT, Spending
+from rubrics import Usage
+
+
+@dataclass(slots=True)
+class Estimated:
+    """Calls of which nobody knows what they took, such as those that came too late: each counts
+    as the most that it may have taken."""
+
+    calls: int = 0
+    usage: dict[str, Usage] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CallCounts:
+    """What the calls of one run have come to.
+
+    `spent` is what each model used in the calls made, what is `estimated` included. `odd` has,
+    by model, the first usage reported that cannot be. `before` is what earlier runs into the same
+    folder spent.
+    """
+
+    made: int = 0
+    cached: int = 0
+    spent: dict[str, Usage] = field(default_factory=dict)
+    estimated: Estimated = field(default_factory=Estimated)
+    odd: dict[str, str] = field(default_factory=dict)
+    faults: Counter[str] = field(default_factory=Counter)
+    before: Spending = NOTHING_SPENT

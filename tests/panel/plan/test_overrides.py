@@ -1,0 +1,207 @@
+"""Models with names and options, and a panel file together with what overrides it."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from panel import Panel, Response
+from panel.errors import ConfigurationError, InputError
+from panel.models.config import ModelConfig
+from panel.plan.panel_plan import PanelPlan
+from panel.reports import load_renderer
+from panel.testing import ScriptedServer, always, serving, thinking
+
+BATCH = [Response(id="1", prompt="Why?", text="Because.", system="ash")]
+AT = "http://127.0.0.1:9/v1"
+
+
+def entry(name: str | None = None, **settings: Any) -> ModelConfig:
+    return ModelConfig(**{"model": "openai:stub", "base_url": AT, "name": name} | settings)
+
+
+def written(folder: Path, *lines: str) -> Path:
+    path = folder / "panel.yaml"
+    path.write_text("\n".join(["personas: disciplinary", "models:", *lines]))
+    return path
+
+
+TWO = (
+    f"  - {{model: 'openai:stub', name: deep, base_url: '{AT}', options: {{seed: 1, top_p: 0.5}}}}",
+    f"  - {{model: 'openai:stub', name: quick, base_url: '{AT}', elicitation: justified}}",
+)
+
+
+# One model twice
+
+
+def test_one_model_twice_is_two_judges_everywhere(tmp_path: Path) -> None:
+    """In tables, judges' ids, prices and files, each with answers of its own from the cache."""
+
+    def served(server: ScriptedServer, name: str, effort: str) -> ModelConfig:
+        return entry(
+            name,
+            base_url=server.base_url,
+            options={"reasoning_effort": effort},
+            model="openai:gpt-5",
+        )
+
+    with serving(always(thinking(300))) as server:
+        given = [served(server, "deep", "high"), served(server, "quick", "none")]
+        panel = Panel("disciplinary", given)
+        run = panel.score(BATCH, out=tmp_path / "run")
+        calls = len(server.calls)
+        again = panel.score(BATCH)
+        assert len(server.calls) == calls
+    assert panel.models == ("deep", "quick")
+    assert (run.coverage.scored, again.coverage.scored) == (10, 10)
+    assert {judge.model for judge in run.judges} == set(run.usage) == {"deep", "quick"}
+    assert run.prices["quick"] is not None
+    assert run.usage["deep"].reasoning == 5 * 300
+    assert run.judges[0].id.split("|")[1] == "deep"
+    document = json.loads((tmp_path / "run" / "run.json").read_bytes())
+    told = [
+        (one["id"], one["model"], one["parameters"]["extra_body"]) for one in document["models"]
+    ]
+    assert told == [
+        ("deep", "openai:gpt-5", {"reasoning_effort": "high"}),
+        ("quick", "openai:gpt-5", {"reasoning_effort": "none"}),
+    ]
+    shown = io.StringIO()
+    load_renderer("terminal").render_run(run, {name: name for name in run.dimensions}, shown)
+    assert "3,000 of " in shown.getvalue()
+    assert "output tokens were used for thinking" in shown.getvalue()
+    summary = json.loads((tmp_path / "run" / "summary.json").read_bytes())
+    assert summary["usage"]["deep"]["reasoning"] == 5 * 300
+
+
+def test_names_that_are_given_twice() -> None:
+    """Two entries of one name, or of one model without names, are refused with the remedy."""
+    for twice in ([entry("a"), entry("a", temperature=1)], [entry(), entry(temperature=1)]):
+        with pytest.raises(ConfigurationError, match="give each a `name`"):
+            PanelPlan.of(models=twice)
+
+
+def test_one_model_twice_with_the_same_settings() -> None:
+    """Its answers would count twice, whatever it is called; another elicitation asks for others."""
+    with pytest.raises(ConfigurationError, match="a and b are one model with the same settings"):
+        PanelPlan.of(models=[entry("a"), entry("b")])
+    assert PanelPlan.of(models=[entry("a"), entry("b", elicitation="justified")]).judges
+    assert PanelPlan.of(models=[entry("a"), entry("b", options={"seed": 1})]).judges
+
+
+@pytest.mark.parametrize("name", ["", " a", "a\nb", "x" * 101])
+def test_names_that_are_none(name: str) -> None:
+    """A name is one plain line, which tables and files can hold."""
+    with pytest.raises(ValueError, match="name"):
+        entry(name)
+
+
+def test_models_of_one_account_share_their_limits() -> None:
+    """The same model at the same address with the same key has one limiter, whatever the options;
+    at another address it has its own."""
+    import asyncio
+
+    from panel.calls.budget import NO_CAPS
+    from panel.judging.model_access import open_caller
+
+    async def limiters() -> list[int]:
+        given = [entry("a"), entry("b", options={"seed": 1}), entry("c", base_url=f"{AT}/other")]
+        bound = {model.id: model for model in PanelPlan.of(models=given).models}
+        async with open_caller(bound, NO_CAPS) as caller:
+            return [id(endpoint.limiter) for endpoint in caller._endpoints.values()]
+
+    first, second, third = asyncio.run(limiters())
+    assert first == second != third
+
+
+def test_a_plan_with_options_can_be_pickled() -> None:
+    """It judges alike in another process."""
+    plan = PanelPlan.of(models=[entry("a", options={"thinking": {"type": "disabled"}})])
+    assert pickle.loads(pickle.dumps(plan)).models[0].config == plan.models[0].config
+
+
+# A panel file and what overrides it
+
+
+def test_what_is_named_is_overridden_and_the_rest_stays(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An elicitation is for every model, also for one with its own; options are merged; the log
+    names the file and each thing that it no longer says."""
+    path = written(tmp_path, *TWO)
+    with caplog.at_level(logging.WARNING):
+        plan = PanelPlan.from_file(
+            path,
+            elicitation="dimensions",
+            options={"seed": 2},
+            replicates=3,
+            rubric="debate-speech",
+        )
+    deep, quick = plan.models
+    assert (deep.id, deep.config.options) == ("deep", {"seed": 2, "top_p": 0.5})
+    assert (quick.id, quick.config.options) == ("quick", {"seed": 2})
+    assert {model.elicitation for model in plan.models} == {"dimensions"}
+    assert (plan.replicates, plan.rubric.id, len(plan.personas)) == (3, "debate-speech", 5)
+    [line] = [record.getMessage() for record in caplog.records]
+    assert str(path) in line
+    for told in ("elicitation (dimensions)", "options (seed)", "replicates (3)", "rubric ("):
+        assert told in line
+
+
+def test_a_file_alone_is_what_it_says(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is replaced, and nothing is logged."""
+    with caplog.at_level(logging.WARNING):
+        plan = PanelPlan.from_file(written(tmp_path, *TWO), elicitation=None, models=())
+    assert [model.elicitation for model in plan.models] == ["dimensions", "justified"]
+    assert not caplog.records
+
+
+def test_models_by_their_names_in_the_file(tmp_path: Path) -> None:
+    """One of the file's keeps its settings; any other spec is a model without any."""
+    plan = PanelPlan.from_file(written(tmp_path, *TWO), models=["deep"])
+    assert [(model.id, model.config.options) for model in plan.models] == [
+        ("deep", {"seed": 1, "top_p": 0.5})
+    ]
+    with pytest.raises(ConfigurationError, match="write provider:name"):
+        PanelPlan.from_file(written(tmp_path, *TWO), models=["shallow"])
+
+
+def test_a_secret_among_a_file_s_options(tmp_path: Path) -> None:
+    """It is refused with its line and the remedy, and not shown."""
+    path = written(tmp_path, "  - model: openai:stub", "    options: {api_key: hunter2hunter2}")
+    with pytest.raises(InputError) as caught:
+        PanelPlan.from_file(path)
+    assert "key_env" in str(caught.value)
+    assert "panel.yaml:4" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_temperature_among_options_of_a_command() -> None:
+    """A file has a field for it, a command has not."""
+    from panel.plan.definitions import configured
+
+    config = configured("openai:stub", {"temperature": 0.5, "seed": 1})
+    assert (config.temperature, config.options) == (0.5, {"seed": 1})
+
+
+def test_the_command_says_what_it_overrides(command: Any, tmp_path: Path) -> None:
+    """`--panel` with `--model` and `--option`: the panel's own model with another seed, said on
+    standard error."""
+    path = written(tmp_path, *TWO)
+    (tmp_path / "batch.jsonl").write_text(
+        json.dumps({"id": "1", "prompt": "Why?", "response": "So.", "system": "ash"})
+    )
+    done = command(
+        "score", "batch.jsonl", "--panel", path, "--model", "deep", "--option", "seed=2",
+        "--dry-run", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [one["model"] for one in json.loads(done.stdout)] == ["deep"]
+    assert "models (deep), options (seed)" in " ".join(done.stderr.split())
