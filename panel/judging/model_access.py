@@ -7,10 +7,8 @@ import asyncio
 import logging
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
 
 import orjson
 
@@ -28,7 +26,6 @@ from panel.plan.bound_models import BoundModel, texts_at_once
 from panel.plan.panel_plan import PanelPlan
 from rubrics import ModelRequest, ModelResponse
 
-T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _users: Counter[tuple[asyncio.AbstractEventLoop, int]] = Counter()
@@ -151,28 +148,3 @@ def _endpoint(
         one_judge_at_a_time=model.capabilities.one_judge_at_a_time,
         patience_s=patience,
     )
-
-
-def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end, also where a loop runs already."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    # A notebook's loop is already running here: the work gets one of its own, beside it.
-    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
-
-    async def started_here() -> T:
-        task = asyncio.ensure_future(work)
-        started.set_result((asyncio.get_running_loop(), task))
-        return await task
-
-    with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(asyncio.run, started_here())
-        try:
-            return running.result()
-        except KeyboardInterrupt:
-            # Else leaving the block would wait for all that is still to be paid for.
-            loop, task = started.result()
-            loop.call_soon_threadsafe(task.cancel)
-            raise

@@ -6,6 +6,7 @@ Another distribution may register a `LangChainProvider` of its own by the entry 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,13 +28,15 @@ class LangChainProvider:
     """A provider by its name in LangChain's `init_chat_model`.
 
     `module` is its integration package as it is imported, `key_env` the environment variable with
-    its key, `extra` the one of persona-panel's that installs it.
+    its key, `extra` the one of persona-panel's that installs it. `max_retries` is what makes the
+    package try a call once: 0, or 1 where it counts the first attempt.
     """
 
     name: str
     module: str
     key_env: str | None = None
     extra: str | None = None
+    max_retries: int = 0
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -88,8 +91,9 @@ class LangChainProvider:
             chat = init_chat_model(
                 config.name,
                 model_provider=self.name,
-                max_retries=0,
-                timeout=config.timeout,
+                max_retries=self.max_retries,
+                # Some packages take whole seconds only; the client's own limit is exact.
+                timeout=math.ceil(config.timeout),
                 **given,
             )
         # Each provider's package refuses in its own way.
@@ -97,7 +101,9 @@ class LangChainProvider:
             # Scrubbed before it is shortened: half a key would not be recognised.
             reason = scrub(" ".join(str(error)[:20_000].split()))[:300]
             raise ConfigurationError(f"{config.model} cannot be used: {reason}") from None
-        return LangChainClient(chat, config.name, timeout_s=config.timeout, keep_prefix=keep_prefix)
+        return LangChainClient(
+            chat, config.name, timeout_s=config.timeout, keep_prefix=keep_prefix, own=True
+        )
 
 
 def _distribution(module: str) -> str:
@@ -118,8 +124,8 @@ LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
         LangChainProvider("deepseek", "langchain_deepseek", "DEEPSEEK_API_KEY"),
         LangChainProvider("fireworks", "langchain_fireworks", "FIREWORKS_API_KEY"),
         LangChainProvider("google_anthropic_vertex", "langchain_google_vertexai"),
-        LangChainProvider("google_genai", "langchain_google_genai", "GOOGLE_API_KEY", "google"),
-        LangChainProvider("google_vertexai", "langchain_google_vertexai"),
+        LangChainProvider("google_genai", "langchain_google_genai", "GOOGLE_API_KEY", "google", 1),
+        LangChainProvider("google_vertexai", "langchain_google_vertexai", max_retries=1),
         LangChainProvider("groq", "langchain_groq", "GROQ_API_KEY"),
         LangChainProvider("huggingface", "langchain_huggingface"),
         LangChainProvider("ibm", "langchain_ibm", "WATSONX_APIKEY"),

@@ -37,8 +37,10 @@ from panel.models.error_responses import (
     declined_parameter,
     error_in,
     error_of,
+    is_filtered,
     kind_of,
     parsed,
+    refused_by_filter,
     retry_after,
     without,
 )
@@ -204,6 +206,8 @@ class OpenAICompatible(BaseChatModel):
             if completion := completion_in(content, answer.status):
                 return completion
             complaint = error_of(content, answer)
+            if is_filtered(complaint):
+                return refused_by_filter(complaint, content)
             blamed = declined_parameter(complaint, payload)
             if blamed is None:
                 raise self._fault(complaint, answer, content)
