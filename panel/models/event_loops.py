@@ -12,9 +12,11 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import Context
+from inspect import isawaitable
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -48,12 +50,27 @@ def lasting_loop() -> asyncio.AbstractEventLoop:
         return _lasting
 
 
-async def in_lasting_loop(work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns, done in the lasting loop. Cancelled here, it is cancelled there."""
-    loop = lasting_loop()
-    if loop is asyncio.get_running_loop():
-        return await work
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+async def in_lasting_loop(work: Coroutine[Any, Any, T], context: Context) -> T:
+    """What `work` returns, done in the lasting loop. Cancelled here, it is cancelled there.
+
+    Connections that are opened there keep `context` for as long as they live.
+    """
+    doing = context.run(asyncio.run_coroutine_threadsafe, work, lasting_loop())
+    return await asyncio.wrap_future(doing)
+
+
+def close_later(close: Callable[[], Any]) -> None:
+    """Call this in the lasting loop and await what it returns, if that has ever run; from any
+    thread."""
+
+    async def closed() -> None:
+        # There is nobody left who could be told of an error.
+        with suppress(Exception):
+            if isawaitable(closing := close()):
+                await closing
+
+    if _lasting is not None:
+        asyncio.run_coroutine_threadsafe(closed(), _lasting)
 
 
 def is_passing(loop: asyncio.AbstractEventLoop) -> bool:

@@ -6,15 +6,18 @@ import asyncio
 import json
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import Context, copy_context
 from typing import Any, cast
+from weakref import finalize
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables.config import var_child_runnable_config
 
 from panel.models.client import Capabilities, not_too_long
 from panel.models.completions import short
-from panel.models.event_loops import in_lasting_loop, is_passing
+from panel.models.event_loops import close_later, in_lasting_loop, is_passing
 from panel.models.identity import identity_of, secrets_of
 from panel.models.langchain_errors import answer_in, call_error_of
 from panel.models.langchain_logprobs import (
@@ -54,7 +57,8 @@ class LangChainClient:
     itself says identifies it. `timeout_s`, in seconds, is for one answer, whatever the chat
     model's own is. `keep_prefix`: further requests will begin with the same block; Anthropic's
     models are told to keep it, the others do so by themselves. `own`: the chat model was made for
-    this client, and nobody else calls it.
+    this client, and nobody else calls it; `close` then closes its connections, once nothing refers
+    to this client any more.
 
     Its clients belong to the loop in which they first connect. So a chat model of its own is called
     in the lasting loop (`panel.models.event_loops`); a user's, in the user's loop as long as that
@@ -69,6 +73,7 @@ class LangChainClient:
         timeout_s: float,
         keep_prefix: bool = False,
         own: bool = False,
+        close: Callable[[], Any] | None = None,
     ) -> None:
         self._chat = chat
         self._name = name
@@ -76,6 +81,8 @@ class LangChainClient:
         self._marks = keep_prefix and "anthropic" in chat._llm_type
         self._own = own
         self._structured: bool | None = None
+        if close is not None:
+            finalize(self, close_later, close).atexit = False
         SECRETS.learn(*secrets_of(chat))
 
     @property
@@ -96,7 +103,7 @@ class LangChainClient:
             async with timer:
                 answer = self._answer(request)
                 lasting = self._own or is_passing(asyncio.get_running_loop())
-                message = await (in_lasting_loop(answer) if lasting else answer)
+                message = await (in_lasting_loop(answer, _lasting_context()) if lasting else answer)
         # Every provider's package raises its own.
         except Exception as error:
             if timer.expired():
@@ -146,6 +153,15 @@ class LangChainClient:
             return "".join(blocks)
         kept = {"type": "text", "text": blocks[0], "cache_control": {"type": "ephemeral"}}
         return [kept, {"type": "text", "text": "".join(blocks[1:])}]
+
+
+def _lasting_context() -> Context:
+    """The present context without the graph's state, which a connection would keep, and with its
+    callbacks, by which calls are traced."""
+    context = copy_context()
+    callbacks = (var_child_runnable_config.get() or {}).get("callbacks")
+    context.run(var_child_runnable_config.set, {"callbacks": callbacks} if callbacks else None)
+    return context
 
 
 def _as_reply(message: BaseMessage, latency_s: float) -> ModelResponse:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from panel.errors import ConfigurationError
@@ -29,7 +30,9 @@ class LangChainProvider:
 
     `module` is its integration package as it is imported, `key_env` the environment variable with
     its key, `extra` the one of persona-panel's that installs it. `max_retries` is what makes the
-    package try a call once: 0, or 1 where it counts the first attempt.
+    package try a call once: 0, or 1 where it counts the first attempt. `close` is the method of its
+    chat model that closes the connections; None where chat models share them, or a call closes its
+    own.
     """
 
     name: str
@@ -37,6 +40,7 @@ class LangChainProvider:
     key_env: str | None = None
     extra: str | None = None
     max_retries: int = 0
+    close: str | None = None
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -102,7 +106,12 @@ class LangChainProvider:
             reason = scrub(" ".join(str(error)[:20_000].split()))[:300]
             raise ConfigurationError(f"{config.model} cannot be used: {reason}") from None
         return LangChainClient(
-            chat, config.name, timeout_s=config.timeout, keep_prefix=keep_prefix, own=True
+            chat,
+            config.name,
+            timeout_s=config.timeout,
+            keep_prefix=keep_prefix,
+            own=True,
+            close=attrgetter(self.close)(chat) if self.close else None,
         )
 
 
@@ -124,16 +133,22 @@ LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
         LangChainProvider("deepseek", "langchain_deepseek", "DEEPSEEK_API_KEY"),
         LangChainProvider("fireworks", "langchain_fireworks", "FIREWORKS_API_KEY"),
         LangChainProvider("google_anthropic_vertex", "langchain_google_vertexai"),
-        LangChainProvider("google_genai", "langchain_google_genai", "GOOGLE_API_KEY", "google", 1),
+        LangChainProvider(
+            "google_genai", "langchain_google_genai", "GOOGLE_API_KEY", "google", 1, "aclose"
+        ),
         LangChainProvider("google_vertexai", "langchain_google_vertexai", max_retries=1),
-        LangChainProvider("groq", "langchain_groq", "GROQ_API_KEY"),
+        LangChainProvider(
+            "groq", "langchain_groq", "GROQ_API_KEY", close="async_client._client.close"
+        ),
         LangChainProvider("huggingface", "langchain_huggingface"),
         LangChainProvider("ibm", "langchain_ibm", "WATSONX_APIKEY"),
         LangChainProvider("litellm", "langchain_litellm"),
         LangChainProvider("meta", "langchain_meta"),
-        LangChainProvider("mistralai", "langchain_mistralai", "MISTRAL_API_KEY"),
+        LangChainProvider(
+            "mistralai", "langchain_mistralai", "MISTRAL_API_KEY", close="async_client.aclose"
+        ),
         LangChainProvider("nvidia", "langchain_nvidia_ai_endpoints", "NVIDIA_API_KEY"),
-        LangChainProvider("ollama", "langchain_ollama"),
+        LangChainProvider("ollama", "langchain_ollama", close="_async_client.close"),
         LangChainProvider("openrouter", "langchain_openrouter", "OPENROUTER_API_KEY"),
         LangChainProvider("perplexity", "langchain_perplexity", "PPLX_API_KEY"),
         LangChainProvider("together", "langchain_together", "TOGETHER_API_KEY"),
