@@ -18,17 +18,17 @@ from rubrics import ModelRequest, ModelResponse
 from tests.contracts.wire import Payload, Said, Wire, served
 
 SCENARIOS = {
-    "judged": "answer",
-    "refusal": "refusal",
-    "filtered": "filtered prompt",
-    "length": "answer cut off",
+    "judged": "an answer",
+    "refusal": "the model refuses",
+    "filtered": "the prompt is filtered",
+    "length": "the answer reaches its limit",
     "overload": "overloaded",
-    "limit": "429",
+    "limit": "too many requests",
     "key": "wrong key",
     "credit": "no credit",
     "model": "unknown model",
-    "overflow": "text too long",
-    "cached": "cached tokens",
+    "overflow": "text longer than the context",
+    "cached": "tokens from the provider's cache",
     "logprobs": "log-probabilities",
 }
 """What is tried, and how the table calls it."""
@@ -94,7 +94,7 @@ class Measured:
             return "—"
         if scenario == "limit":
             kept = [name for name, one in self.waits.items() if _wait(one) is not None]
-            return f"{self._word('limit')}; waits by {', '.join(kept)}"
+            return f"{self._word('limit')}; {', '.join(kept)}"
         if scenario == "cached":
             came = self.outcomes["cached"][0].came
             return "counted" if isinstance(came, ModelResponse) and came.usage.cached else "lost"
@@ -134,16 +134,18 @@ def measured(wire: Wire) -> Measured:
             came = error
         return Outcome(came, len(server.calls) - before)
 
-    async def both(client: ModelClient) -> tuple[Outcome, Outcome]:
-        return await ask(client, ASK), await ask(client, STRUCTURED)
+    async def both(client: ModelClient, second: ModelRequest) -> tuple[Outcome, Outcome]:
+        return await ask(client, ASK), await ask(client, second)
 
     async def go(client: ModelClient) -> Measured:
         nonlocal answer
-        outcomes = {"judged": await both(client)}
+        outcomes = {"judged": await both(client, STRUCTURED)}
         for name in SCENARIOS:
             if name in wire.other and name != "logprobs":
                 answer = wire.other[name]
-                outcomes[name] = await both(client)
+                # The text with cached tokens is a number, which is no tool's arguments.
+                second = ASK if name == "cached" else STRUCTURED
+                outcomes[name] = await both(client, second)
         waits = {}
         for form, headers in WAITS.items():
             current[0] = replace(wire.other["limit"]({}), headers=headers)

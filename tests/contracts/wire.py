@@ -104,6 +104,8 @@ def served(say: Callable[[int, Payload], Said]) -> Iterator[WireServer]:
         ready.set()
         loop.run_forever()
         loop.run_until_complete(runner.cleanup())
+        # A moment for the connections to close.
+        loop.run_until_complete(asyncio.sleep(0))
         loop.close()
 
     thread = threading.Thread(target=run, daemon=True)

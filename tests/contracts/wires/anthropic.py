@@ -52,7 +52,7 @@ def _error(status: int, kind: str, message: str) -> Callable[[Payload], Said]:
 
 
 WIRE = Wire(
-    spec="anthropic:claude-sonnet-4-5",
+    spec="anthropic:claude-sonnet-4-6",
     packages=("langchain", "langchain_anthropic"),
     env={"ANTHROPIC_API_KEY": KEY},
     schema=_schema,

@@ -35,9 +35,7 @@ WIRE = Wire(
     other=ERRORS
     | {
         "filtered": _filtered,
-        "limit": error(
-            429, "Requests to this deployment have exceeded its rate limit.", code="429"
-        ),
+        "limit": error(429, "Requests to the deployment exceed its rate limit.", code="429"),
         "key": error(
             401, "Access denied due to invalid subscription key or wrong API endpoint.", code="401"
         ),

@@ -18,9 +18,7 @@ WIRE = Wire(
         "overload": error(498, "Flex tier capacity exceeded.", "flex", "capacity_exceeded"),
         "limit": error(429, "Rate limit reached for the model.", "requests", "rate_limit_exceeded"),
         "key": error(401, "Invalid API Key", _REQUEST, "invalid_api_key"),
-        "credit": error(
-            400, "API access blocked: spend limit reached.", _REQUEST, "blocked_api_access"
-        ),
+        "credit": error(400, "API access blocked: spend limit.", _REQUEST, "blocked_api_access"),
         "model": error(
             404,
             "The model `contract` does not exist or you do not have access to it.",

@@ -22,9 +22,7 @@ ERRORS = {
         "invalid_prompt",
     ),
     "length": said('{"sco', "length"),
-    "overload": error(
-        503, "That model is currently overloaded with other requests.", "server_error"
-    ),
+    "overload": error(503, "That model is currently overloaded.", "server_error"),
     "limit": error(429, "Rate limit reached for gpt-4o-mini.", "requests", "rate_limit_exceeded"),
     "key": error(
         401, f"Incorrect API key provided: {KEY}.", "invalid_request_error", "invalid_api_key"
