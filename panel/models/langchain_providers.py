@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from panel.errors import ConfigurationError
 from panel.models.availability import Availability
@@ -21,6 +21,8 @@ from panel.models.keys import find_key
 from panel.secrets import scrub
 
 if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
     from panel.models.client import ModelClient
 
 
@@ -111,8 +113,15 @@ class LangChainProvider:
             timeout_s=config.timeout,
             keep_prefix=keep_prefix,
             own=True,
-            close=attrgetter(self.close)(chat) if self.close else None,
+            close=self._closing(chat),
         )
+
+    def _closing(self, chat: BaseChatModel) -> Callable[[], Any] | None:
+        try:
+            return cast(Callable[[], Any], attrgetter(self.close)(chat)) if self.close else None
+        # Another version of the package: its connections are left to the garbage collector.
+        except AttributeError:
+            return None
 
 
 def _distribution(module: str) -> str:

@@ -26,10 +26,7 @@ from tests.contracts.test_scenarios import each_wire
 from tests.contracts.wire import KEY, Payload, Said, Wire, WireServer, served
 from tests.helpers.judging import PERSONAS, RUBRIC
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:coroutine 'ClientResponse.json':RuntimeWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 BY_NAME = {wire.provider: wire for wire in wires()}
 READERS = [PERSONAS["ann"], PERSONAS["bob"]]

@@ -30,11 +30,8 @@ EXPECTED = {
 WIRES = wires()
 WITHOUT_LOGPROBS = {"anthropic", "bedrock_converse", "mistralai"}
 
-# What the packages say of each other, and of a model's end.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:coroutine 'ClientResponse.json':RuntimeWarning"),
-]
+# The packages' own opinions on each other, and on a model's end.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 each_wire = pytest.mark.parametrize("wire", WIRES, ids=[wire.provider for wire in WIRES])
 
