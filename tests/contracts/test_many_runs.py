@@ -21,14 +21,14 @@ from panel import Judgment, Panel, Response
 from panel.models.event_loops import in_lasting_loop
 from panel.models.langchain import LangChainClient
 from panel.models.providers import client_for
-from tests.contracts.measure import ASK, surroundings, wires
-from tests.contracts.test_scenarios import each_wire
+from tests.contracts.installed import WIRES, each_wire, needed
+from tests.contracts.measure import ASK, surroundings
 from tests.contracts.wire import KEY, Payload, Said, Wire, WireServer, served
 from tests.helpers.judging import PERSONAS, RUBRIC
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
-BY_NAME = {wire.provider: wire for wire in wires()}
+BY_NAME = {wire.provider: wire for wire in WIRES}
 READERS = [PERSONAS["ann"], PERSONAS["bob"]]
 RUNS = 10
 _EACH = 2
@@ -42,12 +42,6 @@ def batch(name: object) -> list[Response]:
         Response(id=f"r{n}", prompt="What?", text=f"Text {name} {n}.", system="s")
         for n in range(_EACH)
     ]
-
-
-def needed(wire: Wire) -> Wire:
-    if wire.missing:
-        pytest.skip(f"{', '.join(wire.missing)} not installed; the extra contracts brings them")
-    return wire
 
 
 def scored(panel: Panel, name: object) -> Counter[str]:

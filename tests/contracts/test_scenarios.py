@@ -10,7 +10,8 @@ import pytest
 from panel import ConfigurationError, Panel
 from panel.models.client import CallError
 from rubrics import ModelResponse, Position, Usage
-from tests.contracts.measure import SECONDS, Measured, measured, surroundings, wires
+from tests.contracts.installed import WIRES, each_wire, needed
+from tests.contracts.measure import SECONDS, Measured, measured, surroundings
 from tests.contracts.table import PAGE, present, table
 from tests.contracts.wire import KEY, Wire
 from tests.helpers.judging import PERSONAS, RUBRIC
@@ -27,19 +28,14 @@ EXPECTED = {
     "overflow": "this text only",
     "cached": "counted",
 }
-WIRES = wires()
 WITHOUT_LOGPROBS = {"anthropic", "bedrock_converse", "mistralai"}
 
 # The packages' own opinions on each other, and on a model's end.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
-each_wire = pytest.mark.parametrize("wire", WIRES, ids=[wire.provider for wire in WIRES])
-
 
 def results_of(wire: Wire) -> Measured:
-    if wire.missing:
-        pytest.skip(f"{', '.join(wire.missing)} not installed; the extra contracts brings them")
-    return measured(wire)
+    return measured(needed(wire))
 
 
 @pytest.mark.parametrize(
