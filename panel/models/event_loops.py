@@ -22,7 +22,7 @@ from weakref import WeakSet
 
 T = TypeVar("T")
 
-_MOST_THREADS = 256
+MOST_THREADS = 256
 """How many calls of packages that block a thread each, such as Amazon's, may be in flight."""
 _UNTIL_STOPPED_S = 2.0
 
@@ -40,7 +40,7 @@ def lasting_loop() -> asyncio.AbstractEventLoop:
     with _starting:
         if _lasting is None:
             _lasting = asyncio.new_event_loop()
-            _lasting.set_default_executor(ThreadPoolExecutor(_MOST_THREADS, "panel-calls"))
+            _lasting.set_default_executor(ThreadPoolExecutor(MOST_THREADS, "panel-calls"))
             # A daemon: the process ends without waiting for a call that hangs.
             thread = threading.Thread(
                 target=_lasting.run_forever, name="panel-event-loop", daemon=True

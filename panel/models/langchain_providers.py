@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from panel.errors import ConfigurationError
 from panel.models.availability import Availability
 from panel.models.config import ModelConfig
+from panel.models.event_loops import MOST_THREADS
 from panel.models.keys import find_key
 from panel.secrets import scrub
 
@@ -91,6 +92,8 @@ class LangChainProvider:
         options: dict[str, Any] = {"temperature": config.temperature, "base_url": config.base_url}
         if config.key_env is not None:
             options["api_key"] = key
+        if self.module == "langchain_aws" and self.name.startswith("bedrock"):
+            options["config"] = _amazon_config()
         given = {name: value for name, value in options.items() if value is not None}
         try:
             # Retries are the caller's, who counts them.
@@ -122,6 +125,14 @@ class LangChainProvider:
         # Another version of the package: its connections are left to the garbage collector.
         except AttributeError:
             return None
+
+
+def _amazon_config() -> Any:
+    """As many connections as calls: with the usual ten, each call beyond opens one of its own and
+    warns of it."""
+    from botocore.config import Config
+
+    return Config(max_pool_connections=MOST_THREADS)
 
 
 def _distribution(module: str) -> str:

@@ -235,3 +235,18 @@ def test_a_late_answer_is_given_up_in_time() -> None:
         with pytest.raises(TimeoutError, match=r"no answer within 0\.2 s"):
             asyncio.run(client.complete(ASK))
         assert time.monotonic() - started < 0.6
+
+
+def test_sixty_calls_at_once_are_sixty_connections(caplog: pytest.LogCaptureFixture) -> None:
+    """Amazon's package keeps a connection for each call in flight, and warns of none."""
+    wire = needed(BY_NAME["bedrock_converse"])
+
+    async def sixty() -> None:
+        await asyncio.gather(*(client.complete(ASK) for _ in range(60)))
+
+    usual = served(lambda number, payload: wire.usual(payload))
+    with usual as server, surroundings(wire, server.url) as config:
+        client = client_for(config)
+        asyncio.run(sixty())
+        assert len(server.calls) == 60
+    assert "pool is full" not in caplog.text
