@@ -230,6 +230,14 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return max(0.0, until - (time.time() if now is None else now))
 
 
+def retry_delay(details: Any) -> float | None:
+    """Seconds from now, as Google's errors say in their details."""
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict) and str(detail.get("@type")).endswith("google.rpc.RetryInfo"):
+            return _number(str(detail.get("retryDelay")).removesuffix("s"))
+    return None
+
+
 def _moment(value: str | None) -> float | None:
     """Seconds since 1970 of a header's date."""
     try:

@@ -8,7 +8,6 @@ headers, LangChain's own classes. Names of classes are the last resort.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,6 +22,7 @@ from panel.models.error_responses import (
     is_filtered,
     kind_of,
     retry_after,
+    retry_delay,
 )
 from panel.models.response_bodies import content_of
 from panel.secrets import scrub
@@ -32,8 +32,6 @@ from rubrics.unicode import well_formed
 _LONGEST_BODY = 1_000_000
 _CODES = ("code", "type", "status", "reason", "Code")
 """Where providers' bodies have the names of an error; `Code` is Amazon's."""
-_RETRY_INFO = "google.rpc.RetryInfo"
-_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
 
 # A class is told by its package and name, so that none has to be imported to be looked for.
 _NOT_CONNECTED = frozenset(
@@ -251,9 +249,8 @@ def _retry_after(error: BaseException) -> float | None:
             if (seconds := retry_after(plain)) is not None:
                 return seconds
     for body in _bodies(error):
-        if str(body.get("@type", "")).endswith(_RETRY_INFO):
-            delay = _SECONDS.fullmatch(str(body.get("retryDelay")))
-            return float(delay[1]) if delay else None
+        if (seconds := retry_delay(body.get("details"))) is not None:
+            return seconds
     return None
 
 

@@ -42,6 +42,7 @@ from panel.models.error_responses import (
     parsed,
     refused_by_filter,
     retry_after,
+    retry_delay,
     without,
 )
 from panel.models.http_connection import MOST_BYTES, HttpConnection, ProxyRefused
@@ -254,7 +255,7 @@ class OpenAICompatible(BaseChatModel):
             self._one_line(f"{self.base_url} answered {answer.status}: {complaint.message}"),
             kind=kind,
             status=complaint.status,
-            retry_after=retry_after(answer.headers) if kind == "transient" else None,
+            retry_after=_wait(answer, content) if kind == "transient" else None,
             used=usage_in(content) or (NOTHING if refused else None),
         )
 
@@ -275,3 +276,10 @@ class OpenAICompatible(BaseChatModel):
         line = " ".join(scrub(visible).split())
         limit = len(self.base_url) + _EXCERPT
         return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _wait(answer: HttpResponse, content: Any) -> float | None:
+    """How long the server asks to wait, in seconds, in its headers or, Google's, in its error."""
+    seconds = retry_after(answer.headers)
+    error = error_in(content) if seconds is None and isinstance(content, dict) else None
+    return retry_delay(error.get("details")) if isinstance(error, dict) else seconds

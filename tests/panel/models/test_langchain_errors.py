@@ -120,7 +120,7 @@ def test_a_context_overflow_is_one_text_s_whatever_its_status() -> None:
             ),
             7.0,
         ),
-        (error(code=429, details={"@type": "google.rpc.RetryInfo", "retryDelay": "soon"}), None),
+        (error(code=429, body={"details": [{"@type": RETRY_INFO, "retryDelay": "soon"}]}), None),
         (error(status_code=401, response=SimpleNamespace(headers={"retry-after": "3"})), None),
     ],
 )
