@@ -11,7 +11,7 @@ from graphs import Judge, Response, Verdict
 from graphs.deliberation import Deliberation
 from panel.calls.budget import NO_CAPS, Caps
 from panel.judging.cost_estimate import CostEstimate
-from panel.judging.model_access import run_in_loop
+from panel.models.event_loops import run_in_loop
 from panel.plan.definitions import DEFAULT_MODEL
 from panel.plan.panel_plan import PanelPlan
 from panel.runs import executor

@@ -27,7 +27,7 @@ from panel.calls.budget import NO_CAPS, Caps
 from panel.errors import RunStopped
 from panel.io.documents import as_json, number
 from panel.io.private_files import replace_file
-from panel.judging.model_access import run_in_loop
+from panel.models.event_loops import run_in_loop
 from panel.runs import executor
 from panel.runs.output import RunOutput
 from panel.runs.run import Run

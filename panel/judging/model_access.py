@@ -7,11 +7,11 @@ import asyncio
 import logging
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
@@ -30,7 +30,6 @@ from panel.plan.bound_models import BoundModel, texts_at_once
 from panel.plan.panel_plan import PanelPlan
 from rubrics import ModelRequest, ModelResponse
 
-T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _users: Counter[tuple[asyncio.AbstractEventLoop, int]] = Counter()
@@ -178,28 +177,3 @@ def _account(model: BoundModel) -> Hashable:
     if model.given is not None:
         return orjson.dumps(model.client.parameters, option=orjson.OPT_SORT_KEYS)
     return model.config.model, model.config.base_url, model.config.key_env
-
-
-def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end, also where a loop runs already."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    # A notebook's loop is already running here: the work gets one of its own, beside it.
-    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
-
-    async def started_here() -> T:
-        task = asyncio.ensure_future(work)
-        started.set_result((asyncio.get_running_loop(), task))
-        return await task
-
-    with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(asyncio.run, started_here())
-        try:
-            return running.result()
-        except KeyboardInterrupt:
-            # Else leaving the block would wait for all that is still to be paid for.
-            loop, task = started.result()
-            loop.call_soon_threadsafe(task.cancel)
-            raise

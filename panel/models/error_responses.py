@@ -67,7 +67,16 @@ _HOPELESS = {
     "account_deactivated",
     "invalid_api_key",
     "model_not_found",
+    # Google's, Anthropic's, Mistral's and Groq's.
+    "API_KEY_INVALID",
+    "billing_error",
+    "invalid_model",
+    "organization_restricted",
+    "blocked_api_access",
 }
+_FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt"}
+"""What OpenAI and Azure call a request that their filter stopped."""
+_BUSY = {"capacity_exceeded"}
 _STATUS_OF = {
     "invalid_request_error": 400,
     "context_length_exceeded": 400,
@@ -86,8 +95,20 @@ _NO_SUCH_MODEL = re.compile(
     r"|\b(unknown|invalid) model\b|not a valid model",
     re.IGNORECASE,
 )
+# What providers that have no code for it say of a key, an account and a model, with a 400 or 429.
+_HOPELESS_WORDS = re.compile(
+    r"api key (is )?(not valid|invalid|expired)"
+    r"|credit balance is too low|credits are depleted"
+    r"|model identifier is invalid|on-demand throughput isn.t supported"
+    r"|user location is not supported",
+    re.IGNORECASE,
+)
 _MODERATED = re.compile(r"\bflagged\b|\bmoderation\b", re.IGNORECASE)
-_TOO_LONG = re.compile(r"context[_ ](length|window)", re.IGNORECASE)
+_FILTERED_WORDS = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"context[_ ](length|window)|maximum number of tokens allowed|(prompt|input) is too long",
+    re.IGNORECASE,
+)
 
 
 def parsed(answer: HttpResponse) -> Any:
@@ -145,12 +166,34 @@ def _fitting_status(status: int, names: Iterable[str]) -> int:
     return BROKEN
 
 
+def is_filtered(complaint: Complaint) -> bool:
+    """Whether the provider's filter stopped a request or its answer: a refusal, and no fault."""
+    return complaint.status in (400, 403) and bool(
+        complaint.names & _FILTERED or _FILTERED_WORDS.search(complaint.message)
+    )
+
+
+def refused_by_filter(complaint: Complaint, content: Any) -> dict[str, Any]:
+    """A completion that says what the filter said."""
+    message = {"role": "assistant", "content": "", "refusal": complaint.message}
+    choice = {"index": 0, "message": message, "finish_reason": "content_filter"}
+    usage = content.get("usage") if isinstance(content, dict) else None
+    return {"choices": [choice], "usage": usage}
+
+
 def kind_of(complaint: Complaint) -> FaultKind:
+    """Whether the same call may succeed later, never, or no call will."""
     status = complaint.status
     if complaint.names & _HOPELESS:
         return "permanent"
-    if status in (408, 409, 425, 429) or status >= 500:
+    if status in (400, 429) and _HOPELESS_WORDS.search(complaint.message):
+        return "permanent"
+    # 424 is Amazon's for a model that failed.
+    if status in (408, 409, 424, 425, 429) or status >= 500 or complaint.names & _BUSY:
         return "transient"
+    # Some of these say that a model's context has no such length, which is no word on the model.
+    if status in (400, 413, 422) and _TOO_LONG.search(complaint.message):
+        return "rejected"
     # OpenRouter's 403 for a text that its moderation flagged says nothing about the next.
     if status == 403 and _MODERATED.search(complaint.message):
         return "rejected"
@@ -185,6 +228,14 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     # By the server's own clock: this machine's may be an hour off.
     now = _moment(headers.get("date"))
     return max(0.0, until - (time.time() if now is None else now))
+
+
+def retry_delay(details: Any) -> float | None:
+    """Seconds from now, as Google's errors say in their details."""
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict) and str(detail.get("@type")).endswith("google.rpc.RetryInfo"):
+            return _number(str(detail.get("retryDelay")).removesuffix("s"))
+    return None
 
 
 def _moment(value: str | None) -> float | None:

@@ -6,20 +6,25 @@ Another distribution may register a `LangChainProvider` of its own by the entry 
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, cast
 
 from panel.errors import ConfigurationError
 from panel.models.availability import Availability
 from panel.models.config import ModelConfig
+from panel.models.event_loops import MOST_THREADS
 from panel.models.keys import find_key
 from panel.secrets import scrub
 
 if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
     from panel.models.client import ModelClient
 
 
@@ -28,13 +33,18 @@ class LangChainProvider:
     """A provider by its name in LangChain's `init_chat_model`.
 
     `module` is its integration package as it is imported, `key_env` the environment variable with
-    its key, `extra` the one of persona-panel's that installs it.
+    its key, `extra` the one of persona-panel's that installs it. `max_retries` is what makes the
+    package try a call once: 0, or 1 where it counts the first attempt. `close` is the method of its
+    chat model that closes the connections; None where chat models share them, or a call closes its
+    own.
     """
 
     name: str
     module: str
     key_env: str | None = None
     extra: str | None = None
+    max_retries: int = 0
+    close: str | None = None
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -85,6 +95,8 @@ class LangChainProvider:
         options: dict[str, Any] = {"temperature": config.temperature, "base_url": config.base_url}
         if config.key_env is not None:
             options["api_key"] = key
+        if self.module == "langchain_aws" and self.name.startswith("bedrock"):
+            options["config"] = _amazon_config()
         given = {name: value for name, value in options.items() if value is not None}
         given |= config.options
         try:
@@ -95,8 +107,9 @@ class LangChainProvider:
                 chat = init_chat_model(
                     config.model_name,
                     model_provider=self.name,
-                    max_retries=0,
-                    timeout=config.timeout,
+                    max_retries=self.max_retries,
+                    # Some packages take whole seconds only; the client's own limit is exact.
+                    timeout=math.ceil(config.timeout),
                     **given,
                 )
         # Each provider's package refuses in its own way.
@@ -112,7 +125,24 @@ class LangChainProvider:
             timeout_s=config.timeout,
             keep_prefix=keep_prefix,
             options=config.options,
+            own=True,
+            close=self._closing(chat),
         )
+
+    def _closing(self, chat: BaseChatModel) -> Callable[[], Any] | None:
+        try:
+            return cast(Callable[[], Any], attrgetter(self.close)(chat)) if self.close else None
+        # Another version of the package: its connections are left to the garbage collector.
+        except AttributeError:
+            return None
+
+
+def _amazon_config() -> Any:
+    """As many connections as calls: with the usual ten, each call beyond opens one of its own and
+    warns of it."""
+    from botocore.config import Config
+
+    return Config(max_pool_connections=MOST_THREADS)
 
 
 def _distribution(module: str) -> str:
@@ -125,24 +155,35 @@ LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
         LangChainProvider("anthropic", "langchain_anthropic", "ANTHROPIC_API_KEY", "anthropic"),
         LangChainProvider("anthropic_bedrock", "langchain_aws"),
         LangChainProvider("azure_ai", "langchain_azure_ai"),
-        LangChainProvider("azure_openai", "langchain_openai", "AZURE_OPENAI_API_KEY"),
+        LangChainProvider(
+            "azure_openai",
+            "langchain_openai",
+            "AZURE_OPENAI_API_KEY",
+            close="root_async_client.close",
+        ),
         LangChainProvider("baseten", "langchain_baseten", "BASETEN_API_KEY"),
-        LangChainProvider("bedrock", "langchain_aws"),
-        LangChainProvider("bedrock_converse", "langchain_aws"),
+        LangChainProvider("bedrock", "langchain_aws", close="client.close"),
+        LangChainProvider("bedrock_converse", "langchain_aws", close="client.close"),
         LangChainProvider("cohere", "langchain_cohere", "COHERE_API_KEY"),
         LangChainProvider("deepseek", "langchain_deepseek", "DEEPSEEK_API_KEY"),
         LangChainProvider("fireworks", "langchain_fireworks", "FIREWORKS_API_KEY"),
         LangChainProvider("google_anthropic_vertex", "langchain_google_vertexai"),
-        LangChainProvider("google_genai", "langchain_google_genai", "GOOGLE_API_KEY", "google"),
-        LangChainProvider("google_vertexai", "langchain_google_vertexai"),
-        LangChainProvider("groq", "langchain_groq", "GROQ_API_KEY"),
+        LangChainProvider(
+            "google_genai", "langchain_google_genai", "GOOGLE_API_KEY", "google", 1, "aclose"
+        ),
+        LangChainProvider("google_vertexai", "langchain_google_vertexai", max_retries=1),
+        LangChainProvider(
+            "groq", "langchain_groq", "GROQ_API_KEY", close="async_client._client.close"
+        ),
         LangChainProvider("huggingface", "langchain_huggingface"),
         LangChainProvider("ibm", "langchain_ibm", "WATSONX_APIKEY"),
         LangChainProvider("litellm", "langchain_litellm"),
         LangChainProvider("meta", "langchain_meta"),
-        LangChainProvider("mistralai", "langchain_mistralai", "MISTRAL_API_KEY"),
+        LangChainProvider(
+            "mistralai", "langchain_mistralai", "MISTRAL_API_KEY", close="async_client.aclose"
+        ),
         LangChainProvider("nvidia", "langchain_nvidia_ai_endpoints", "NVIDIA_API_KEY"),
-        LangChainProvider("ollama", "langchain_ollama"),
+        LangChainProvider("ollama", "langchain_ollama", close="_async_client.close"),
         LangChainProvider("openrouter", "langchain_openrouter", "OPENROUTER_API_KEY"),
         LangChainProvider("perplexity", "langchain_perplexity", "PPLX_API_KEY"),
         LangChainProvider("together", "langchain_together", "TOGETHER_API_KEY"),

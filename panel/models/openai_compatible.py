@@ -38,9 +38,12 @@ from panel.models.error_responses import (
     declined_parameter,
     error_in,
     error_of,
+    is_filtered,
     kind_of,
     parsed,
+    refused_by_filter,
     retry_after,
+    retry_delay,
     without,
 )
 from panel.models.http_connection import MOST_BYTES, HttpConnection, ProxyRefused
@@ -215,6 +218,8 @@ class OpenAICompatible(BaseChatModel):
             if completion := completion_in(content, answer.status):
                 return completion
             complaint = error_of(content, answer)
+            if is_filtered(complaint):
+                return refused_by_filter(complaint, content)
             blamed = declined_parameter(complaint, payload)
             if blamed is None:
                 raise self._fault(complaint, answer, content)
@@ -267,7 +272,7 @@ class OpenAICompatible(BaseChatModel):
             self._one_line(f"{self.base_url} answered {answer.status}: {complaint.message}"),
             kind=kind,
             status=complaint.status,
-            retry_after=retry_after(answer.headers) if kind == "transient" else None,
+            retry_after=_wait(answer, content) if kind == "transient" else None,
             used=usage_in(content) or (NOTHING if refused else None),
         )
 
@@ -288,3 +293,10 @@ class OpenAICompatible(BaseChatModel):
         line = " ".join(scrub(visible).split())
         limit = len(self.base_url) + _EXCERPT
         return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _wait(answer: HttpResponse, content: Any) -> float | None:
+    """How long the server asks to wait, in seconds, in its headers or, Google's, in its error."""
+    seconds = retry_after(answer.headers)
+    error = error_in(content) if seconds is None and isinstance(content, dict) else None
+    return retry_delay(error.get("details")) if isinstance(error, dict) else seconds

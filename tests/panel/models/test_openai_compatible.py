@@ -443,6 +443,27 @@ async def test_the_providers_word_on_when_to_retry(
     assert error.retry_after == seconds
 
 
+async def test_google_says_in_its_error_how_long_to_wait() -> None:
+    """Gemini's OpenAI-compatible address has no header for it; a header would come first."""
+    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "2.5s"}
+    body = {"error": {"code": 429, "message": "Quota exceeded.", "details": [{}, info]}}
+    assert (await fault_of(status(429, body=orjson.dumps([body]).decode()))).retry_after == 2.5
+    assert (await fault_of(status(429, body=body, retry_after=4))).retry_after == 4
+
+
+@pytest.mark.parametrize("code", ["content_filter", "invalid_prompt"])
+async def test_a_request_that_the_filter_stops_is_a_refusal(code: str) -> None:
+    """OpenAI's and Azure's 400 for it says nothing against the server or the other texts."""
+    error = {"message": "It triggers the content policy.", "code": code, "type": "x"}
+    with serving(always(status(400, body={"error": error}))) as server:
+        model = model_at(server)
+        reply = await model.complete(ASK)
+        await model.aclose()
+        assert len(server.calls) == 1
+    assert (reply.refusal, reply.text) == ("It triggers the content policy.", "")
+    assert reply.finish_reason == "content_filter"
+
+
 async def test_a_date_to_retry_after_becomes_seconds_from_now() -> None:
     """Half a minute ahead is half a minute to wait."""
     when = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)

@@ -1,0 +1,124 @@
+"""Event loops: one that lasts as long as the process, and one for each call from code that is not
+asynchronous.
+
+Clients in providers' packages belong to the event loop in which they opened their first
+connection, and fail once it is closed. A script that scores twice, a notebook or a worker has a new
+loop each time; so these clients work in the lasting one, in a thread of its own, whoever asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import Context
+from inspect import isawaitable
+from typing import Any, TypeVar
+from weakref import WeakSet
+
+T = TypeVar("T")
+
+MOST_THREADS = 256
+"""How many calls of packages that block a thread each, such as Amazon's, may be in flight."""
+_UNTIL_STOPPED_S = 2.0
+
+_starting = threading.Lock()
+_lasting: asyncio.AbstractEventLoop | None = None
+_passing: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+
+
+def lasting_loop() -> asyncio.AbstractEventLoop:
+    """The loop that runs for as long as the process, started when it is first needed.
+
+    A process that was forked off has one of its own.
+    """
+    global _lasting
+    with _starting:
+        if _lasting is None:
+            _lasting = asyncio.new_event_loop()
+            _lasting.set_default_executor(ThreadPoolExecutor(MOST_THREADS, "panel-calls"))
+            # A daemon: the process ends without waiting for a call that hangs.
+            thread = threading.Thread(
+                target=_lasting.run_forever, name="panel-event-loop", daemon=True
+            )
+            thread.start()
+            atexit.register(_stop, _lasting, thread)
+        return _lasting
+
+
+async def in_lasting_loop(work: Coroutine[Any, Any, T], context: Context) -> T:
+    """What `work` returns, done in the lasting loop. Cancelled here, it is cancelled there.
+
+    Connections that are opened there keep `context` for as long as they live.
+    """
+    doing = context.run(asyncio.run_coroutine_threadsafe, work, lasting_loop())
+    return await asyncio.wrap_future(doing)
+
+
+def close_later(close: Callable[[], Any]) -> None:
+    """Call this in the lasting loop and await what it returns, if that has ever run; from any
+    thread."""
+
+    async def closed() -> None:
+        # There is nobody left who could be told of an error.
+        with suppress(Exception):
+            if isawaitable(closing := close()):
+                await closing
+
+    if _lasting is not None:
+        asyncio.run_coroutine_threadsafe(closed(), _lasting)
+
+
+def is_passing(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether a loop was made by `run_in_loop` and ends with what it was made for."""
+    return loop in _passing
+
+
+def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run it to its end in a loop of its own, also where a loop runs already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(_in_passing_loop(work))
+    # A notebook's loop is already running here: the work gets one of its own, beside it.
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def started_here() -> T:
+        task = asyncio.ensure_future(_in_passing_loop(work))
+        started.set_result((asyncio.get_running_loop(), task))
+        return await task
+
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(asyncio.run, started_here())
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            # Else leaving the block would wait for all that is still to be paid for.
+            loop, task = started.result()
+            loop.call_soon_threadsafe(task.cancel)
+            raise
+
+
+async def _in_passing_loop(work: Coroutine[Any, Any, T]) -> T:
+    _passing.add(asyncio.get_running_loop())
+    return await work
+
+
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(loop.stop)
+    thread.join(_UNTIL_STOPPED_S)
+
+
+def _forget() -> None:
+    """In a process that was forked off, whose copy of the loop no thread runs."""
+    global _lasting, _starting
+    _lasting, _starting = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
