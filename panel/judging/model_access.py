@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -31,6 +31,8 @@ from panel.plan.panel_plan import PanelPlan
 from rubrics import ModelRequest, ModelResponse
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _users: Counter[tuple[asyncio.AbstractEventLoop, int]] = Counter()
 """How many runs of a loop use a client, by its id: whoever leaves last closes it."""

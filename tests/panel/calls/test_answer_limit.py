@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from panel.calls.answer_limit import AnswerLimit
 from panel.calls.budget import Caps
 from panel.calls.token_counts import input_tokens
 from panel.models.reasoning import REASONING_TOKENS
-from panel.testing import Script, always, in_turn, ok, status, thinking
+from panel.testing import Answer, Script, always, in_turn, ok, status, thinking
 from rubrics import ModelRequest
 from tests.helpers.callers import ASK, MODEL, CallerAt, ask, caller_at
 
@@ -73,6 +75,18 @@ async def test_a_reply_s_reasoning_tokens_tell_that_a_model_reasons(tmp_path: Pa
         await at.ask(ask(1))
         await at.ask(ask(2))
     assert limits(at) == [PLAIN, WITH_ROOM]
+
+
+async def test_a_server_that_reports_no_thinking(tmp_path: Path) -> None:
+    """An answer without text at its limit tells as much; the room that was enough stays."""
+
+    def script(number: int, payload: Mapping[str, Any]) -> Answer:
+        return ok("7") if payload["max_tokens"] > 2000 else ok("", finish_reason="length")
+
+    async with caller_at(script, tmp_path) as at:
+        await at.ask(ask(1))
+        await at.ask(ask(2))
+    assert limits(at) == [PLAIN, WITH_ROOM, WITH_ROOM]
 
 
 async def test_a_limit_is_raised_once(tmp_path: Path) -> None:

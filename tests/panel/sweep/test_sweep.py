@@ -19,7 +19,7 @@ from graphs.sweeping import TargetAnswer
 from panel import FramedResponse, Panel, Persona, Sweep
 from panel.io.digests import prompt_id_of
 from panel.sweep.plots import draw, heatmap, scorecard
-from panel.testing import Answer, ScriptedServer, serving, thinking
+from panel.testing import Answer, ScriptedServer, ok, serving, thinking
 from tests.sycophant import DIMENSIONS, OPENERS, questions, world
 
 CONDITIONS = ("baseline", *OPENERS)
@@ -96,18 +96,30 @@ def test_targets_that_only_think_are_truncated_and_not_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A target whose limit goes into thinking is asked once more with room for it; where that is
-    not enough, its answer is missing as truncated."""
+    not enough, its answer is missing as truncated. One that is cut off in its words is judged as
+    it is, and asked once."""
     ordinary = world(sycophantic=True)
 
     def script(number: int, payload: Mapping[str, Any]) -> Answer:
+        if payload["model"] == "brief":
+            return ok(f"It is case {number}, and", finish_reason="length")
         needs = {"able": 5_000, "lost": 10**9}.get(payload["model"])
         return ordinary(number, payload) if needs is None else thinking(needs, "It depends.")
 
     with serving(script) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        sweep = Panel(READERS, "openai:judge").sweep(questions(1), ["openai:able", "openai:lost"])
+        sweep = Panel(READERS, "openai:judge").sweep(
+            questions(1), ["openai:able", "openai:lost", "openai:brief"]
+        )
+    asked = [call.payload["model"] for call in server.calls]
+    assert asked.count("brief") == len(CONDITIONS)
+    assert {one.cut_off for one in sweep.answers if one.system == "openai:brief"} == {True}
     said = {(one.system, one.status) for one in sweep.answers}
-    assert said == {("openai:able", "scored"), ("openai:lost", "truncated")}
+    assert said == {
+        ("openai:able", "scored"),
+        ("openai:lost", "truncated"),
+        ("openai:brief", "scored"),
+    }
     assert {one.error for one in sweep.answers if one.text is None} == {
         "the token limit was reached before the first word of the answer"
     }
