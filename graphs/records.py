@@ -7,12 +7,13 @@ in `panel`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from personas import NO_PERSONA
 from rubrics import Status, Usage
 
 
@@ -54,9 +55,22 @@ class Judge:
     replicate: int = 1
 
     @property
+    def has_persona(self) -> bool:
+        """Whether it is shown a viewpoint."""
+        return self.persona != NO_PERSONA.id
+
+    @property
     def id(self) -> str:
         """A stable id: the same judge has it in every run."""
         return f"{self.persona}|{self.model}|{self.elicitation}|{self.replicate}"
+
+
+def controls_among(judges: Iterable[Judge]) -> frozenset[Judge]:
+    """The judges without a persona where others have one: those are compared with the panel, and
+    are no part of it. Where nobody has a persona they are the panel."""
+    known = frozenset(judges)
+    without = frozenset(judge for judge in known if not judge.has_persona)
+    return without if without < known else frozenset()
 
 
 @dataclass(frozen=True, slots=True)

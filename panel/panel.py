@@ -58,6 +58,7 @@ class Panel:
         concurrency: int | None = None,
         patience: float | None = None,
         seed: int = 0,
+        plain_judge: bool = False,
     ) -> None:
         self.plan = PanelPlan.of(
             personas,
@@ -70,6 +71,7 @@ class Panel:
             concurrency=concurrency,
             patience=patience,
             seed=seed,
+            plain_judge=plain_judge,
         )
 
     @classmethod
@@ -87,10 +89,15 @@ class Panel:
         deliberation: Deliberation | None = None,
         concurrency: int | None = None,
         patience: float | None = None,
+        plain_judge: bool = False,
     ) -> Panel:
         """The panel that a YAML file describes; see `PanelPlan.from_file`."""
         plan = PanelPlan.from_file(
-            path, deliberation=deliberation, concurrency=concurrency, patience=patience
+            path,
+            deliberation=deliberation,
+            concurrency=concurrency,
+            patience=patience,
+            plain_judge=plain_judge,
         )
         return cls.from_plan(plan)
 

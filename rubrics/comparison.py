@@ -101,7 +101,7 @@ def labels_of(comparison: Comparison) -> tuple[str, ...]:
     return tuple(islice(letters(), len(comparison.texts)))
 
 
-def opening(comparison: Comparison, task: str) -> tuple[str, str]:
+def opening(comparison: Comparison, task: str) -> tuple[str, ...]:
     """The first blocks of a question that compares: the task with all texts, and the judge."""
     return laid_out(comparison, task, _material(comparison))
 

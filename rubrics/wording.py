@@ -82,9 +82,11 @@ def opening(question: Question, task: str) -> tuple[str, ...]:
     return blocks if question.peer_feedback is None else (*blocks, question.peer_feedback)
 
 
-def laid_out(question: Question | Comparison, task: str, material: str) -> tuple[str, str]:
-    """The first blocks of a question about this material."""
+def laid_out(question: Question | Comparison, task: str, material: str) -> tuple[str, ...]:
+    """The first blocks of a question about this material; of a judge without a persona, one."""
     shared = f"{task}\n\n{material}\n\n"
+    if not question.persona_description:
+        return (shared,)
     own = f"{_viewpoint(question)}\n\n"
     return (shared, own) if question.layout == "shared-prefix" else (own, shared)
 

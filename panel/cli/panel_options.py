@@ -39,8 +39,10 @@ class PanelOptions:
         """What may be the names of files: panel, personas and rubric."""
         return self.panel_file, self.personas, self.rubric
 
-    def panel(self, deliberation: Deliberation | None = None) -> Panel:
-        """That panel, deliberating in this way.
+    def panel(
+        self, deliberation: Deliberation | None = None, *, plain_judge: bool = False
+    ) -> Panel:
+        """That panel, deliberating in this way, and with a plain judge to be compared with.
 
         Raises:
             PanelError: it cannot be had.
@@ -54,6 +56,7 @@ class PanelOptions:
                 deliberation=deliberation,
                 concurrency=self.concurrency,
                 patience=self.patience,
+                plain_judge=plain_judge,
             )
         return Panel(
             self.personas or "perspectives",
@@ -65,6 +68,7 @@ class PanelOptions:
             deliberation=deliberation,
             concurrency=self.concurrency,
             patience=self.patience,
+            plain_judge=plain_judge,
         )
 
 
@@ -77,7 +81,11 @@ def panel_options(command: Command) -> Command:
         metavar="PANEL.yaml",
         help=f"A panel file; it replaces {_REPLACED}.",
     )
-    @option("--personas", metavar="NAME|FILE", help="Personas that judge.  [default: perspectives]")
+    @option(
+        "--personas",
+        metavar="NAME|FILE",
+        help="Personas that judge; none: a judge without a persona.  [default: perspectives]",
+    )
     @option("--rubric", metavar="NAME|FILE", help="Rubric to score by.  [default: scrub]")
     @option(
         "--model",

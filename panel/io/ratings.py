@@ -61,7 +61,7 @@ def load_ratings(source: Source, *, min_raters: int = 1) -> Ratings:
     else:
         report = Report(name_of(source))
         given, ranks = _read_long(source, report)
-        categories = frozenset()
+        categories = {}
     table = Tabulation(report)
     for one in given:
         table.add(one)

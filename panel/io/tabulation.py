@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from panel.io.records import Report
 from panel.io.wording import shown
 from panel.statistics.core.table import ALL, Ratings
+from personas import NO_PERSONA
 
 _GAPS = frozenset(
     {"", "?", "na", "n/a", "<na>", "nan", "null", "none"}
@@ -107,14 +109,18 @@ class Tabulation:
             )
 
     def finish(
-        self, *, ranks: bool, min_raters: int, categories: frozenset[str] = frozenset()
+        self,
+        *,
+        ranks: bool,
+        min_raters: int,
+        categories: Mapping[str, tuple[str, ...]],
     ) -> Ratings | None:
         """All ratings as a table, or None where a fault was reported.
 
         Args:
             ranks: whether the scores are ranks, 1 the best.
             min_raters: fewer who rated anything are a fault.
-            categories: the dimensions whose scores are codes of categories.
+            categories: for each dimension whose scores are codes of categories, their names.
         """
         if set(self._dimensions) != {ALL}:
             for line in self._without_dimension:
@@ -146,7 +152,10 @@ class Tabulation:
             sources,
             lower_is_better=ranks,
             personas=personas,
-            categories=categories & set(self._dimensions),
+            categories={
+                name: found for name, found in categories.items() if name in self._dimensions
+            },
+            controls=_controls(self._raters, personas),
         )
 
     def _scores(self) -> NDArray[np.float64]:
@@ -183,6 +192,14 @@ class Tabulation:
             self._report.add(
                 f"ratings by {shown(next(iter(rated)))} only", f"{min_raters} raters or more"
             )
+
+
+def _controls(raters: Iterable[str], personas: Iterable[str] | None) -> frozenset[str]:
+    """The raters without a persona, where others have one."""
+    if personas is None or set(personas) == {NO_PERSONA.id}:
+        return frozenset()
+    pairs = zip(raters, personas, strict=True)
+    return frozenset(rater for rater, persona in pairs if persona == NO_PERSONA.id)
 
 
 class _Labels:

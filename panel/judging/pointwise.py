@@ -37,7 +37,8 @@ class Pointwise:
             around = None
             for response in batch:
                 if around is None:
-                    first = model.first_request(self.plan.rubric, self.plan.personas[0], response)
+                    persona = max(self.plan.personas, key=lambda one: len(one.description))
+                    first = model.first_request(self.plan.rubric, persona, response)
                     around = estimated_tokens(first) - _length(response)
                 needed = around + _length(response)
                 if needed > window:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from graphs import Judge
 from graphs.deliberation import Deliberation
+from graphs.records import controls_among
 from panel.errors import ConfigurationError
 from panel.plan.bound_models import BoundModel
 from rubrics import CategoryScale, Rubric, is_comparative, load_elicitation
@@ -65,6 +67,41 @@ def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:
                 "in a panel file and use an elicitation that reads its text, such as "
                 "'dimensions'"
             )
+
+
+def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
+    """Replicates of a judge without a persona are compared with personas: they must be able to
+    differ as much as any two answers of the model do.
+
+    Raises:
+        ConfigurationError: a model would give nearly the same ratings each time.
+    """
+    for bound in models:
+        if bound.repeats or bound.temperature == 0:
+            why = f"{bound.id} at temperature 0 gives the same answer"
+        elif load_elicitation(bound.elicitation).NEEDS_LOGPROBS:
+            why = f"{bound.id} by {bound.elicitation!r} reads the same probabilities"
+        else:
+            continue
+        raise ConfigurationError(
+            f"a plain judge is asked as often as there are personas, and {why} every time, so that "
+            "personas would be compared with one judgment counted several times; set a temperature "
+            "above 0 for the model in a panel file and use an elicitation that reads its text, "
+            "such as 'dimensions', or leave the plain judge out"
+        )
+
+
+def refuse_controls(judges: Sequence[Judge], what: str) -> None:
+    """A judge without a persona, where others have one, does not go with `what`.
+
+    Raises:
+        ConfigurationError: there is one.
+    """
+    if controls_among(judges):
+        raise ConfigurationError(
+            f"{what} is of one panel, and this one has a judge without a persona to be compared "
+            "with; leave it out, or run a panel of it alone (personas: none)"
+        )
 
 
 def refuse_missing_rationales(

@@ -14,7 +14,7 @@ from panel.errors import ConfigurationError
 from panel.io.definitions import load_definition, resolve
 from panel.io.wording import explain
 from panel.models.config import MODEL_SPEC, ModelConfig
-from personas import Persona, PersonaSet
+from personas import NO_PERSONA, Persona, PersonaSet
 from rubrics import Rubric
 
 DEFAULT_MODEL = "local:smollm2-135m"
@@ -31,6 +31,20 @@ def resolve_personas(given: str | Path | PersonaSet | Sequence[Persona]) -> tupl
     except ValidationError as error:
         wrong = "; ".join(", expected ".join(explain(fault)) for fault in error.errors())
         raise ConfigurationError(f"the personas cannot be combined: {wrong}") from None
+
+
+def with_plain_judge(personas: tuple[Persona, ...]) -> tuple[Persona, ...]:
+    """These personas and a judge without one.
+
+    Raises:
+        ConfigurationError: none of them is a persona.
+    """
+    if personas == (NO_PERSONA,):
+        raise ConfigurationError(
+            "a plain judge is compared with personas, and this panel has none; name a persona "
+            "set, or leave the plain judge out and set replicates"
+        )
+    return personas if NO_PERSONA in personas else (*personas, NO_PERSONA)
 
 
 def resolve_rubric(given: str | Path | Rubric) -> Rubric:

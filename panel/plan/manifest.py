@@ -28,6 +28,7 @@ def manifest_of(plan: PanelPlan) -> dict[str, Any]:
         ],
         "layout": plan.layout,
         "replicates": plan.replicates,
+        "plain_judge": plan.plain_judge,
         "deliberation": plan.deliberation and plan.deliberation.model_dump(),
         "seed": plan.seed,
         "prompts": {model.id: _wording_of(model, plan) for model in plan.models},

@@ -34,7 +34,8 @@ class PanelFile(BaseModel):
 
     `personas` and `rubric` are names from the libraries or paths, relative to the file.
     A model is its spec alone, or a mapping with its limits. `replicates` is how often each
-    persona is asked through each model. Without `deliberation` every judge reads alone.
+    persona is asked through each model. Without `deliberation` every judge reads alone. With
+    `plain_judge` a judge without a persona is asked, too, as often as all personas together.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -47,6 +48,7 @@ class PanelFile(BaseModel):
     replicates: int = Field(default=1, ge=1)
     deliberation: Deliberation | None = None
     seed: int = Field(default=0, ge=0)
+    plain_judge: bool = False
 
     _elicitation = field_validator("elicitation")(known_elicitation)
 

@@ -22,8 +22,10 @@ from panel.models.config import ModelConfig
 from panel.plan.bound_models import BoundModel, bind_models
 from panel.plan.checks import (
     output_rubric_of,
+    refuse_controls,
     refuse_if_comparative,
     refuse_missing_rationales,
+    refuse_plain_repeats,
     refuse_repeats,
 )
 from panel.plan.definitions import (
@@ -31,9 +33,10 @@ from panel.plan.definitions import (
     resolve_personas,
     resolve_rubric,
     shipped_or_relative,
+    with_plain_judge,
 )
 from panel.plan.panel_file import PanelFile
-from personas import Persona, PersonaSet
+from personas import NO_PERSONA, Persona, PersonaSet
 from rubrics import Layout, Rubric, is_comparative
 
 if TYPE_CHECKING:
@@ -53,6 +56,8 @@ class PanelPlan:
         personas: those that judge, in order.
         rubric: what judges are asked.
         models: those through which each persona judges, in order.
+        plain_judge: whether `NO_PERSONA`, which is among the personas, is asked as often as all
+            others together.
         concurrency, patience: of models that set none themselves; None, as is usual.
 
     Raises:
@@ -70,6 +75,7 @@ class PanelPlan:
     concurrency: int | None = None
     patience: float | None = None
     seed: int = 0
+    plain_judge: bool = False
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
@@ -77,9 +83,12 @@ class PanelPlan:
         # Cached from here on; that the models rate alike is checked by it.
         _ = self.output_rubric
         refuse_repeats(self.models, self.replicates)
+        if self.plain_judge:
+            refuse_plain_repeats(self.models)
         refuse_missing_rationales(self.models, self.deliberation)
         if self.deliberation is not None:
             refuse_if_comparative(self.models, "deliberation")
+            refuse_controls(self.judges, "deliberation")
 
     @classmethod
     def of(
@@ -99,12 +108,14 @@ class PanelPlan:
         concurrency: int | None = None,
         patience: float | None = None,
         seed: int = 0,
+        plain_judge: bool = False,
     ) -> PanelPlan:
         """A plan from names, files and objects.
 
         Args:
             personas: a set from the library by name, the path of a YAML file, a
-                `PersonaSet`, or personas.
+                `PersonaSet`, or personas. `none`, or `NO_PERSONA` among them, is a judge without
+                a persona; beside others it is compared with them and enters no verdict.
             models: specs (`provider:name`), `ModelConfig`s, or LangChain chat models.
             rubric: from the library by name, the path of a YAML file, or a `Rubric`.
             elicitation: how every judge is asked; by default `expected` for embedded
@@ -120,17 +131,22 @@ class PanelPlan:
             patience: in seconds, how long a model that brings nothing but faults is tried, for
                 each that says nothing of it itself; two minutes by default.
             seed: of the resampling behind intervals, and of orders that are drawn by lot.
+            plain_judge: whether a judge without a persona is asked, too, through each model and
+                as often as all personas together, for what personas add at equal cost.
 
         Raises:
             ConfigurationError: a model cannot be had (says what is missing), an elicitation
                 cannot serve the rubric, models rate different dimensions, replicates would
-                repeat themselves, or deliberation would reveal reasons that nobody gives.
+                repeat themselves, deliberation would reveal reasons that nobody gives, or a
+                plain judge has nothing to be compared with.
             InputError: a persona set or rubric cannot be read; lists every fault.
             ValueError: there are fewer replicates than one.
         """
         if replicates < 1:
             raise ValueError(f"replicates must be 1 or more, found {replicates}")
         found = resolve_personas(personas)
+        if plain_judge:
+            found = with_plain_judge(found)
         asked = resolve_rubric(rubric)
         # A text is a sequence, too, and a model's spec.
         several = (
@@ -138,7 +154,16 @@ class PanelPlan:
         )
         bound = bind_models(several, elicitation, layout, len(found) * replicates, asked)
         return cls(
-            found, asked, bound, layout, replicates, deliberation, concurrency, patience, seed
+            found,
+            asked,
+            bound,
+            layout,
+            replicates,
+            deliberation,
+            concurrency,
+            patience,
+            seed,
+            plain_judge,
         )
 
     @classmethod
@@ -149,10 +174,12 @@ class PanelPlan:
         deliberation: Deliberation | None = None,
         concurrency: int | None = None,
         patience: float | None = None,
+        plain_judge: bool = False,
     ) -> PanelPlan:
         """The plan that a YAML file describes; paths in it are relative to it.
 
-        `deliberation` takes the place of the file's. Raises as `PanelPlan.of`.
+        `deliberation` takes the place of the file's; `plain_judge` adds to it. Raises as
+        `PanelPlan.of`.
         """
         path = Path(path)
         file = load_definition(path, PanelFile)
@@ -167,16 +194,17 @@ class PanelPlan:
             concurrency=concurrency,
             patience=patience,
             seed=file.seed,
+            plain_judge=plain_judge or file.plain_judge,
         )
 
     @cached_property
     def judges(self) -> tuple[Judge, ...]:
         """Persona × model × replicate: model by model, and persona by persona within one."""
-        return tuple(
-            Judge(persona.id, model.id, model.elicitation, replicate)
-            for model in self.models
-            for persona in self.personas
-            for replicate in range(1, self.replicates + 1)
+        return judges_of(
+            [persona.id for persona in self.personas],
+            [(model.id, model.elicitation) for model in self.models],
+            self.replicates,
+            plain_judge=self.plain_judge,
         )
 
     @cached_property
@@ -205,3 +233,21 @@ class PanelPlan:
     def prices(self) -> dict[str, Price | None]:
         """Each model's price, None where it is not known."""
         return {model.id: model.price for model in self.models}
+
+
+def judges_of(
+    personas: Sequence[str],
+    models: Sequence[tuple[str, str]],
+    replicates: int,
+    *,
+    plain_judge: bool,
+) -> tuple[Judge, ...]:
+    """The judges of a plan, by the ids of its personas and of its models with their elicitations;
+    see `PanelPlan.judges`."""
+    of_plain = replicates * (len(personas) - 1) if plain_judge else replicates
+    return tuple(
+        Judge(persona, model, elicitation, replicate)
+        for model, elicitation in models
+        for persona in personas
+        for replicate in range(1, (of_plain if persona == NO_PERSONA.id else replicates) + 1)
+    )

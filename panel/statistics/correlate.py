@@ -43,6 +43,8 @@ class ComparisonBlock:
         prompts, sources: one an item, None where there are none.
         clusters: what is resampled, a label an item: its prompt, or itself.
         same_scale: whether the ratings of both sides mean the same.
+        controls: `(items, replicates)`, ratings by judges without a persona, higher is better;
+            none, `(items, 0)`, where there are no such judges.
     """
 
     side: Literal["panel", "humans"]
@@ -57,6 +59,7 @@ class ComparisonBlock:
     clusters: list[Hashable]
     same_scale: bool
     options: AnalysisOptions
+    controls: Array
     over_dimensions: bool = False
 
     @property
@@ -69,6 +72,7 @@ class ComparisonBlock:
             "prompts": self.prompts is not None,
             "sources": self.sources is not None,
             "same_scale": self.same_scale,
+            "controls": bool(self.controls.size),
         }
         return [name for name, found in there.items() if found]
 
@@ -162,6 +166,7 @@ def correlate(
             prompts or [humans.items[index] for index in shared],
             panel.lower_is_better == humans.lower_is_better,
             options,
+            np.empty((len(shared), 0)),
             over_dimensions=True,
         )
     rows: list[Row] = []
@@ -173,6 +178,7 @@ def correlate(
                 judges=judges,
                 humans=people,
                 compared=_compared(people, prompts, options),
+                controls=ours.of(dimension, panel.controls_of(group)),
                 over_dimensions=False,
             )
             rows += comparison_statistics.rows(block, group, dimension)

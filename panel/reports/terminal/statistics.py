@@ -53,6 +53,9 @@ def show_statistics(
         _LAYOUTS[table.columns](console, table.title, wanted, headings)
         noted = {one.name for one in statistics if one.show_note}
         _show_notes(console, [row for row in wanted if row.statistic in noted], headings)
+        if table.remark:
+            remark(console, table.remark)
+            console.print()
 
 
 def _columns_statistics(

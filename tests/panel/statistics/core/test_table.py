@@ -272,7 +272,7 @@ def test_categories_are_compared_and_never_averaged() -> None:
     """Of a dimension of categories there are the statistics that take them as such, α at the
     nominal level whatever was asked; it is left out where dimensions are put together, and
     nothing is correlated with it."""
-    humans = replace(HUMANS, categories=frozenset({"depth"}))
+    humans = replace(HUMANS, categories={"depth": ("shallow", "deep")})
     rows = agree(humans, QUICK)
     of = {row.statistic: row for row in rows if row.dimension == "depth"}
     assert set(of) == {
