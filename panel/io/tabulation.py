@@ -14,16 +14,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from panel.io.records import Report
+from panel.io.records import Report, label_of
 from panel.io.wording import shown
 from panel.statistics.core.table import ALL, Ratings
 from personas import NO_PERSONA
+from rubrics.scale import folded
 
 _GAPS = frozenset(
     {"", "?", "na", "n/a", "<na>", "nan", "null", "none"}
     | {f"not{between}assessable" for between in " -_"}
 )
 """What stands for no rating, in any case."""
+
+_LABEL_GAPS = _GAPS - {"none"}
+"""What stands for no label: `none` may be the name of a category."""
+
+_MOST_CATEGORIES = 50
 
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
@@ -54,6 +60,42 @@ def score_of(value: Any, field: str, line: int, report: Report) -> float:
         report.add(found, "a finite number, or a gap (empty, ?, NA)", line=line, field=field)
         return math.nan
     return number
+
+
+class Categories:
+    """The categories of a dimension, as labels name them: the first spelling of each counts."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+        self._names: list[str] = []
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """In the order of their codes."""
+        return tuple(self._names)
+
+    def code_of(self, value: Any, line: int, report: Report) -> float:
+        """The code of a cell's label; NaN for a gap, and for what is no label, which is
+        reported."""
+        label = label_of(value)
+        if label is None or (isinstance(label, str) and label.strip().lower() in _LABEL_GAPS):
+            return math.nan
+        name = folded(label) if isinstance(label, str) else ""
+        if not name or not label.isprintable():
+            report.add(shown(value), "the name of a category", line=line, field="label")
+            return math.nan
+        if name not in self._codes:
+            if len(self._names) == _MOST_CATEGORIES:
+                report.add(
+                    f"{shown(label)}, one label more than {_MOST_CATEGORIES}",
+                    "a few categories, each by its name",
+                    line=line,
+                    field="label",
+                )
+                return math.nan
+            self._codes[name] = len(self._names)
+            self._names.append(label.strip())
+        return float(self._codes[name])
 
 
 class Given(NamedTuple):

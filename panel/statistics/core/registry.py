@@ -44,14 +44,15 @@ class Table:
         title: its heading.
         columns: what has a column of its own: each `statistic`; each `by_value` of one
             statistic; each statistic of each `group`, with a line for each `by_value`; or each
-            `dimension` of one statistic, with a line for each `by_value`. `none`: no table but
-            a sentence for each dimension.
+            `dimension` of one statistic, with a line for each `by_value`; each `by_value`, with a
+            line for each `by` and a table for each dimension (`crossed`). `none`: no table but a
+            sentence for each dimension.
         all_raters_only: whether groups of raters are left out, where there are several.
         remark: what is printed below it: how to read it, and what cannot be concluded.
     """
 
     title: str
-    columns: Literal["statistic", "by_value", "group", "dimension", "none"] = "statistic"
+    columns: Literal["statistic", "by_value", "group", "dimension", "crossed", "none"] = "statistic"
     all_raters_only: bool = False
     remark: str = ""
 

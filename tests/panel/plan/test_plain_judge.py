@@ -22,14 +22,43 @@ from panel import (
 )
 from panel.testing import ok, serving
 from personas import PersonaSet
-from rubrics import elicitation_names, is_comparative, load_comparing, load_elicitation
+from rubrics import (
+    Dimension,
+    Question,
+    Rubric,
+    Scale,
+    elicitation_names,
+    is_comparative,
+    load_comparing,
+    load_elicitation,
+)
 from tests.helpers.comparisons import a_comparison
-from tests.rubrics.test_dimensions import a_question  # the question of a historian
 
 TWO = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are {name}.")
     for name in ("ann", "bob")
 ]
+QUESTION = Question(
+    rubric=Rubric(
+        id="two",
+        label="Two",
+        question="How good is it?",
+        dimensions=tuple(
+            Dimension(
+                id=name,
+                label=name.title(),
+                definition="Defined.",
+                guiding_question=f"Is there {name}?",
+                scale=Scale(min=1, max=10, low="no", high="yes"),
+            )
+            for name in ("clarity", "depth")
+        ),
+    ),
+    persona_label="Historian",
+    persona_description="You ask when and where.",
+    prompt="Is liberty one thing?",
+    text="Liberty is many things.",
+)
 VIEWPOINT = "You ask when and where.\nYou judge as this reader and as nobody else: Historian.\n\n"
 
 
@@ -38,11 +67,7 @@ VIEWPOINT = "You ask when and where.\nYou judge as this reader and as nobody els
 def test_the_prompt_holds_nothing_of_a_persona(name: str, layout: str) -> None:
     """In each elicitation and layout, what a judge without a persona is asked is what a judge with
     one is asked less the viewpoint, to the letter."""
-    question = replace(a_question(), layout=layout)  # type: ignore[arg-type]
-    if load_elicitation(name).serves(question.rubric) is not None:
-        rubric = question.rubric
-        dimensions = (rubric.dimensions[0],)
-        question = replace(question, rubric=rubric.model_copy(update={"dimensions": dimensions}))
+    question = replace(QUESTION, layout=layout)  # type: ignore[arg-type]
     plain = replace(question, persona_label="Judge without a persona", persona_description="")
     with_, without = (next(load_elicitation(name).dialogue(one)) for one in (question, plain))
     assert "".join(with_.blocks).replace(VIEWPOINT, "") == "".join(without.blocks)

@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from panel.statistics.agreement.kappa import cohen_kappa, resampled_cohen_kappa
+from panel.statistics.agreement.labels import majority
 from panel.statistics.core.arrays import row_means
 from panel.statistics.core.prompts import over_prompts
-from panel.statistics.core.registry import Table
+from panel.statistics.core.registry import ANY_LEVEL, Table
 from panel.statistics.core.results import Result, mean_over_prompts
 from panel.statistics.core.statistic import Statistic
 from panel.statistics.correlate import ComparisonBlock, comparison_statistics
@@ -60,6 +62,32 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         yield _of_all(block, mean_over_prompts(found, prompts))
 
 
+@comparison_statistics.register(
+    "persona_gain_kappa", "Cohen κ",
+    table=Table(
+        "What personas add: κ with the majority of the humans, majority of the judges with "
+        "personas less majority of the replicates without",
+        remark=_REMARK.replace("mean of the", "majority of the").replace(
+            "correlates more", "agrees more"
+        ),
+    ),
+    levels=ANY_LEVEL, needs=("controls", "categories"), show_note=True, order=204,
+)  # fmt: skip
+def kappa_gain(block: ComparisonBlock) -> Iterator[Result]:
+    sides = [majority(each) for each in (block.judges, block.controls, block.humans)]
+    missing = np.isnan(sides).any(axis=0)
+    ours, theirs, target = (np.where(missing, np.nan, side) for side in sides)
+    found = [cohen_kappa(side, target, "none") for side in (ours, theirs)]
+    first, second = (resampled_cohen_kappa(side, target, "none") for side in (ours, theirs))
+    reason = next((one.reason for one in found if one.reason is not None), None)
+    statistic = (
+        Statistic.undefined(reason)
+        if reason is not None
+        else replace(found[0], value=found[0].value - found[1].value)
+    )
+    yield _of_all(block, Result(statistic, lambda weights: first(weights) - second(weights)))
+
+
 def _of_all(block: ComparisonBlock, result: Result) -> Result:
     """With all raters counted; undefined where the replicates are one judgment."""
     if result.statistic.reason is None and (why := why_no_gain(block.controls)) is not None:
@@ -70,7 +98,7 @@ def _of_all(block: ComparisonBlock, result: Result) -> Result:
     )
     note = f"{n_judges} judges with a persona, {n_replicates} replicates without"
     if n_judges != n_replicates:
-        note += ", so not at equal cost: the mean of more judges correlates higher"
+        note += ", so not at equal cost: more judges agree better by their number alone"
     return replace(
         result,
         statistic=replace(result.statistic, n_raters=n_judges + n_replicates + n_humans)
