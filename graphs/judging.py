@@ -30,7 +30,7 @@ from langgraph.types import Send
 
 from graphs.aggregate import aggregate
 from graphs.deliberation import Deliberation, peers_of, should_continue
-from graphs.records import Judge, Judgment, Response, Verdict
+from graphs.records import Judge, Judgment, Response, Verdict, prompt_of
 from graphs.revisions import has_changed, latest_judgments, may_revise
 from personas import Persona
 from rubrics import (
@@ -43,6 +43,7 @@ from rubrics import (
     Rubric,
     Status,
     Usage,
+    dialogue_of,
     load_elicitation,
 )
 from rubrics.peer_feedback import Peer, ask_why, peer_feedback, ratings_in_words
@@ -84,6 +85,8 @@ class GraphContext:
     layout: Layout = "shared-prefix"
     one_call_per_dimension: frozenset[str] = frozenset()
     """Models that are asked for each dimension in a call of its own, where that can be."""
+    one_dimension_per_call: bool = False
+    """Whether every judge is asked for one dimension of the rubric at a time."""
     deliberation: Deliberation | None = None
     peers: ShowPeers | None = None
     """Where judges are to be shown something other than what their peers said; see `ShowPeers`."""
@@ -183,7 +186,7 @@ async def judge_one(judge: Judge, response: Response, context: GraphContext) -> 
     Never raises but for cancellation and `Abort`: a judge that got no answer is a
     judgment whose status says so.
     """
-    dialogue = load_elicitation(judge.elicitation).dialogue(_question(judge, response, context))
+    dialogue = _dialogue(judge, _question(judge, response, context), context)
     return await _judgment_of(dialogue, judge, response, context)
 
 
@@ -204,7 +207,7 @@ async def revise_one(
         peers = context.peers(response, peers)
     question = _question(judge, response, context)
     question = replace(question, peer_feedback=peer_feedback(own, peers, question))
-    dialogue = load_elicitation(judge.elicitation).dialogue(question)
+    dialogue = _dialogue(judge, question, context)
     after = await _judgment_of(dialogue, judge, response, context)
     rationale = after.rationale or before.rationale
     after = replace(after, round=before.round + 1, rationale=rationale)
@@ -240,6 +243,14 @@ def _question(judge: Judge, response: Response, context: GraphContext) -> Questi
         response,
         context.layout,
         one_call_per_dimension=one_call_per_dimension,
+    )
+
+
+def _dialogue(judge: Judge, question: Question, context: GraphContext) -> Dialogue:
+    return dialogue_of(
+        load_elicitation(judge.elicitation),
+        question,
+        one_dimension_per_call=context.one_dimension_per_call,
     )
 
 
@@ -331,7 +342,7 @@ def question_of(
         rubric=rubric,
         persona_label=persona.label,
         persona_description=persona.description,
-        prompt=response.prompt,
+        prompt=prompt_of(response, rubric),
         text=response.text,
         context=response.context,
         layout=layout,

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from personas import NO_PERSONA
-from rubrics import Status, Usage
+from rubrics import Rubric, Status, Usage
 
 
 class Response(BaseModel):
@@ -23,8 +23,8 @@ class Response(BaseModel):
     `id` is unique among the responses to the same prompt. `prompt_id` names the
     prompt; left out, it is given when a batch is read. `context` is what the text is
     about besides the prompt (a position that a critique attacks, say). `metadata`
-    comes back in the outputs and is never shown to a judge; nor is `system`, the name
-    of the text's author.
+    comes back in the outputs and is never shown to a judge, but for the field that a rubric
+    names to be shown in place of the prompt; nor is `system`, the name of the text's author.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,6 +43,21 @@ class Response(BaseModel):
         if not value.strip():
             raise ValueError("is empty")
         return value
+
+
+def prompt_of(response: Response, rubric: Rubric) -> str:
+    """What stands in a question as the prompt: the response's own, or the text of the field that
+    the rubric names, where the response has it."""
+    if not has_own_prompt(response, rubric):
+        return response.prompt
+    return str(response.metadata[str(rubric.item.prompt_from)])
+
+
+def has_own_prompt(response: Response, rubric: Rubric) -> bool:
+    """Whether the response has a text in the field that the rubric shows as the prompt; no, where
+    it names none."""
+    found = response.metadata.get(rubric.item.prompt_from or "")
+    return rubric.item.prompt_from is not None and isinstance(found, str) and bool(found.strip())
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ class Panel:
         patience: float | None = None,
         seed: int = 0,
         plain_judge: bool = False,
+        one_dimension_per_call: bool = False,
     ) -> None:
         self.plan = PanelPlan.of(
             personas,
@@ -72,6 +73,7 @@ class Panel:
             patience=patience,
             seed=seed,
             plain_judge=plain_judge,
+            one_dimension_per_call=one_dimension_per_call,
         )
 
     @classmethod

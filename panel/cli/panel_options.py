@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from graphs.deliberation import Deliberation, Reveal
     from panel.panel import Panel
 
-_REPLACED = "--personas, --rubric, --model, --elicitation, --layout and --replicates"
+_REPLACED = (
+    "--personas, --rubric, --model, --elicitation, --layout, --replicates and "
+    "--one-dimension-per-call"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +36,14 @@ class PanelOptions:
     replicates: int | None
     concurrency: int | None
     patience: int | None
+    one_dimension_per_call: bool
 
     @property
     def inputs(self) -> tuple[str | None, str | None, str | None]:
         """What may be the names of files: panel, personas and rubric."""
-        return self.panel_file, self.personas, self.rubric
+        from panel.plan.definitions import split_variant
+
+        return self.panel_file, self.personas, self.rubric and split_variant(self.rubric)[0]
 
     def panel(
         self, deliberation: Deliberation | None = None, *, plain_judge: bool = False
@@ -69,6 +75,7 @@ class PanelOptions:
             concurrency=self.concurrency,
             patience=self.patience,
             plain_judge=plain_judge,
+            one_dimension_per_call=self.one_dimension_per_call,
         )
 
 
@@ -86,7 +93,11 @@ def panel_options(command: Command) -> Command:
         metavar="NAME|FILE",
         help="Personas that judge; none: a judge without a persona.  [default: perspectives]",
     )
-    @option("--rubric", metavar="NAME|FILE", help="Rubric to score by.  [default: scrub]")
+    @option(
+        "--rubric",
+        metavar="NAME|FILE",
+        help="Rubric to score by, with :VARIANT behind it for other guidelines.  [default: scrub]",
+    )
     @option(
         "--model",
         "models",
@@ -116,6 +127,12 @@ def panel_options(command: Command) -> Command:
         "temperature 0 are nearly identical.  [default: 1]",
     )
     @option(
+        "--one-dimension-per-call",
+        is_flag=True,
+        help="Ask for each dimension of the rubric in a call of its own, so that the judge does "
+        "not see the others: as many calls as dimensions.",
+    )
+    @option(
         "--concurrency",
         metavar="N",
         type=click.IntRange(min=1),
@@ -133,11 +150,20 @@ def panel_options(command: Command) -> Command:
         elicitation: str | None,
         layout: Layout | None,
         replicates: int | None,
+        one_dimension_per_call: bool,
         concurrency: int | None,
         patience: int | None,
         **others: Any,
     ) -> Any:
-        if panel_file and (personas or rubric or models or elicitation or layout or replicates):
+        if panel_file and (
+            personas
+            or rubric
+            or models
+            or elicitation
+            or layout
+            or replicates
+            or one_dimension_per_call
+        ):
             raise click.UsageError(
                 f"--panel {panel_file} defines the whole panel; leave out {_REPLACED}."
             )
@@ -151,6 +177,7 @@ def panel_options(command: Command) -> Command:
             replicates,
             concurrency,
             patience,
+            one_dimension_per_call,
         )
         return command(*args, panel_options=chosen, **others)
 

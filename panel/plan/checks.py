@@ -91,6 +91,23 @@ def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
         )
 
 
+def refuse_undivided(models: Sequence[BoundModel], rubric: Rubric) -> None:
+    """One dimension a call needs elicitations that rate the rubric's dimensions.
+
+    Raises:
+        ConfigurationError: a model's elicitation rates something else.
+    """
+    dimensions = [dimension.id for dimension in rubric.dimensions]
+    for bound in models:
+        output_rubric = load_elicitation(bound.elicitation).output_rubric(rubric)
+        if [dimension.id for dimension in output_rubric.dimensions] != dimensions:
+            raise ConfigurationError(
+                f"one dimension per call does not work with the elicitation {bound.elicitation!r} "
+                f"of {bound.id}, which weighs all dimensions together; use 'dimensions', "
+                "'justified', 'expected' or 'yes_no', or leave it out"
+            )
+
+
 def refuse_controls(judges: Sequence[Judge], what: str) -> None:
     """A judge without a persona, where others have one, does not go with `what`.
 

@@ -13,6 +13,7 @@ import personas as persona_library
 import rubrics as rubric_library
 from graphs.deliberation import Deliberation
 from panel.models.config import ModelConfig, known_elicitation
+from panel.plan.definitions import split_variant
 from rubrics import Layout
 
 
@@ -49,6 +50,7 @@ class PanelFile(BaseModel):
     deliberation: Deliberation | None = None
     seed: int = Field(default=0, ge=0)
     plain_judge: bool = False
+    one_dimension_per_call: bool = False
 
     _elicitation = field_validator("elicitation")(known_elicitation)
 
@@ -60,4 +62,6 @@ class PanelFile(BaseModel):
     @field_validator("rubric")
     @classmethod
     def _known_rubric(cls, value: str) -> str:
-        return _known(value, rubric_library.shipped())
+        name, _ = split_variant(value)
+        _known(name, rubric_library.shipped())
+        return value

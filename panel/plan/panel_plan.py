@@ -27,6 +27,7 @@ from panel.plan.checks import (
     refuse_missing_rationales,
     refuse_plain_repeats,
     refuse_repeats,
+    refuse_undivided,
 )
 from panel.plan.definitions import (
     DEFAULT_MODEL,
@@ -37,7 +38,7 @@ from panel.plan.definitions import (
 )
 from panel.plan.panel_file import PanelFile
 from personas import NO_PERSONA, Persona, PersonaSet
-from rubrics import Layout, Rubric, is_comparative
+from rubrics import Layout, Rubric, is_comparative, single_dimension_rubrics
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -58,6 +59,7 @@ class PanelPlan:
         models: those through which each persona judges, in order.
         plain_judge: whether `NO_PERSONA`, which is among the personas, is asked as often as all
             others together.
+        one_dimension_per_call: whether every judge is asked for one dimension at a time.
         concurrency, patience: of models that set none themselves; None, as is usual.
 
     Raises:
@@ -76,6 +78,7 @@ class PanelPlan:
     patience: float | None = None
     seed: int = 0
     plain_judge: bool = False
+    one_dimension_per_call: bool = False
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
@@ -83,6 +86,8 @@ class PanelPlan:
         # Cached from here on; that the models rate alike is checked by it.
         _ = self.output_rubric
         refuse_repeats(self.models, self.replicates)
+        if self.one_dimension_per_call:
+            refuse_undivided(self.models, self.rubric)
         if self.plain_judge:
             refuse_plain_repeats(self.models)
         refuse_missing_rationales(self.models, self.deliberation)
@@ -109,6 +114,7 @@ class PanelPlan:
         patience: float | None = None,
         seed: int = 0,
         plain_judge: bool = False,
+        one_dimension_per_call: bool = False,
     ) -> PanelPlan:
         """A plan from names, files and objects.
 
@@ -117,7 +123,8 @@ class PanelPlan:
                 `PersonaSet`, or personas. `none`, or `NO_PERSONA` among them, is a judge without
                 a persona; beside others it is compared with them and enters no verdict.
             models: specs (`provider:name`), `ModelConfig`s, or LangChain chat models.
-            rubric: from the library by name, the path of a YAML file, or a `Rubric`.
+            rubric: from the library by name, the path of a YAML file, or a `Rubric`; a name or
+                path with `:variant` behind it is one of its variants.
             elicitation: how every judge is asked; by default `expected` for embedded
                 models where it can serve the rubric, and `dimensions` otherwise.
             layout: whether a question begins with what all judges of a response share, which
@@ -133,6 +140,8 @@ class PanelPlan:
             seed: of the resampling behind intervals, and of orders that are drawn by lot.
             plain_judge: whether a judge without a persona is asked, too, through each model and
                 as often as all personas together, for what personas add at equal cost.
+            one_dimension_per_call: whether every judge is asked for one dimension of the rubric at
+                a time, which takes as many calls as there are dimensions.
 
         Raises:
             ConfigurationError: a model cannot be had (says what is missing), an elicitation
@@ -164,6 +173,7 @@ class PanelPlan:
             patience,
             seed,
             plain_judge,
+            one_dimension_per_call,
         )
 
     @classmethod
@@ -195,6 +205,7 @@ class PanelPlan:
             patience=patience,
             seed=file.seed,
             plain_judge=plain_judge or file.plain_judge,
+            one_dimension_per_call=file.one_dimension_per_call,
         )
 
     @cached_property
@@ -212,6 +223,13 @@ class PanelPlan:
         """The rubric as its ratings come, which depends on the elicitation: under one dimension
         `overall`, say, or as probabilities from 0 to 1."""
         return output_rubric_of(self.models, self.rubric)
+
+    @cached_property
+    def first_rubric(self) -> Rubric:
+        """What a judge's first request asks for: the rubric, or its first dimension alone."""
+        if not self.one_dimension_per_call:
+            return self.rubric
+        return single_dimension_rubrics(self.rubric)[0]
 
     @cached_property
     def personas_by_id(self) -> Mapping[str, Persona]:
