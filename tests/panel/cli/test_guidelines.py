@@ -66,7 +66,7 @@ def test_a_panel_file_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "own.yaml").write_text(
         "id: own\nlabel: Own\nquestion: Good?\ndimensions:\n  - {id: clarity, label: C, "
         "definition: D, guiding_question: Q, scale: {min: 1, max: 3, low: a, high: b}}\n"
-        "variants:\n  short: {label: short, question: \"Well?\"}\n"
+        'variants:\n  short: {label: short, question: "Well?"}\n'
     )
     file = tmp_path / "panel.yaml"
     for rubric, question in (("own.yaml:short", "Well?"), ("own.yaml", "Good?")):
