@@ -9,8 +9,8 @@ its own. PATH is validation.json of github.com/hitz-zentroa/Benchmarking_CQs-Gen
 
 `--by chrf` or `--by similarity` leaves the other measure out.
 
-`--judge MODEL` has a model label questions directly, by the rubric `critical-question` and without a
-persona, and compares its labels with the people's:
+`--judge MODEL` has a model label questions directly, by the rubric `critical-question` and without
+a persona, and compares its labels with the people's:
 
     python examples/critical_questions.py validation.json --judge openai:gpt-4o-mini --limit 200
 """
