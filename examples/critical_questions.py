@@ -49,19 +49,18 @@ def leave_one_out(by: str, texts: Sequence[str]) -> np.ndarray:
 def label_directly(document: Mapping[str, Any], model: str, limit: int) -> None:
     """Have a model label the questions, and print κ with the people's labels, and which labels it
     confuses."""
-    chosen = random.Random(0).sample(
-        [(place, one) for place in document.values() for one in place["cqs"]], limit
-    )
+    every = [(name, one) for name, place in document.items() for one in place["cqs"]]
+    chosen = random.Random(0).sample(every, min(limit, len(every)))
     responses = [
         Response(
             id=question["id"],
-            prompt=f"Ask a critical question about {place['intervention_id']}.",
-            prompt_id=place["intervention_id"],
+            prompt=f"Ask a critical question about {name}.",
+            prompt_id=name,
             text=question["cq"],
             system="questions",
-            context=place["intervention"],
+            context=document[name]["intervention"],
         )
-        for place, question in chosen
+        for name, question in chosen
     ]
     with TemporaryDirectory() as folder:
         Panel("none", model, "critical-question").score(responses, out=Path(folder) / "run")
@@ -69,15 +68,15 @@ def label_directly(document: Mapping[str, Any], model: str, limit: int) -> None:
             writer = csv.writer(file)
             writer.writerow(["item", "rater", "label"])
             writer.writerows(
-                [f"{place['intervention_id']}/{question['id']}", "people", question["label"]]
-                for place, question in chosen
+                [f"{name}/{question['id']}", "people", question["label"]]
+                for name, question in chosen
             )
         ratings = load_aligned_ratings(Path(folder) / "run", Path(folder) / "people.csv")
     for row in correlate(*ratings):
         if row.statistic == "label_kappa":
             interval = f"[{row.ci_low:.3f}, {row.ci_high:.3f}]"
             print(f"Cohen's kappa with the people's labels: {row.value:.3f} {interval}, "
-                  f"{row.n_items} of {limit} questions labelled")  # fmt: skip
+                  f"{row.n_items} of {len(chosen)} questions labelled")  # fmt: skip
         elif row.statistic == "confusion" and row.group != "humans":
             print(f"  {row.by}, {row.by_value}: {row.value:.0f}")
 
