@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from math import nan
 
@@ -92,6 +92,19 @@ class Ratings:
         numbers, NaN where one of them is missing."""
         means = self.numeric().scores.mean(axis=2, keepdims=True)
         return replace(self, scores=means, dimensions=(ALL,), categories={})
+
+    def by(self, raters: Collection[str]) -> Ratings:
+        """The ratings by these raters alone."""
+        kept = [column for column, name in enumerate(self.raters) if name in raters]
+        personas = self.personas
+        return replace(
+            self,
+            scores=self.scores[:, kept],
+            raters=tuple(self.raters[column] for column in kept),
+            groups=tuple(self.groups[column] for column in kept),
+            personas=None if personas is None else tuple(personas[column] for column in kept),
+            controls=self.controls.intersection(raters),
+        )
 
     def raters_by_group(self) -> dict[str, list[int]]:
         """The columns of each group in order of appearance, and of all where there are several.

@@ -114,6 +114,15 @@ def test_correlate_gives_the_difference(scored: Path, command: Command) -> None:
     assert "shows neither that personas add nor that they take away" in printed
 
 
+def test_an_audit_is_of_the_panel_alone(scored: Path, command: Command) -> None:
+    """`audit bias` has rows of the five judges with a persona, and of no replicate without."""
+    done = command("audit", "bias", "run", "--json")
+    assert done.returncode == 0, done.stderr
+    judges = {row["group"] for row in json.loads(done.stdout) if "|" in row["group"]}
+    assert len(judges) == 5
+    assert not any(judge.startswith("none|") for judge in judges)
+
+
 def test_identical_replicates_are_no_comparison(tmp_path: Path, command: Command) -> None:
     """A server that answers alike each time leaves the difference undefined, and says why."""
     rows = [
