@@ -73,10 +73,14 @@ def label_directly(document: Mapping[str, Any], model: str, limit: int) -> None:
             )
         ratings = load_aligned_ratings(Path(folder) / "run", Path(folder) / "people.csv")
     for row in correlate(*ratings):
-        if row.statistic == "label_kappa":
-            interval = f"[{row.ci_low:.3f}, {row.ci_high:.3f}]"
-            print(f"Cohen's kappa with the people's labels: {row.value:.3f} {interval}, "
-                  f"{row.n_items} of {len(chosen)} questions labelled")  # fmt: skip
+        if row.statistic == "label_kappa" and row.group != "humans":
+            found = f"{row.value:.3f} [{row.ci_low:.3f}, {row.ci_high:.3f}]"
+            if row.reason is not None:
+                found = f"undefined ({row.reason})"
+            print(
+                f"Cohen's kappa with the people's labels: {found}, "
+                f"{row.n_items} of {len(chosen)} questions labelled"
+            )
         elif row.statistic == "confusion" and row.group != "humans":
             print(f"  {row.by}, {row.by_value}: {row.value:.0f}")
 
