@@ -8,19 +8,30 @@ its own. PATH is validation.json of github.com/hitz-zentroa/Benchmarking_CQs-Gen
     python examples/critical_questions.py validation.json
 
 `--by chrf` or `--by similarity` leaves the other measure out.
+
+`--judge MODEL` has a model label questions directly, by the rubric `critical-question` and without
+a persona, and compares its labels with the people's:
+
+    python examples/critical_questions.py validation.json --judge openai:gpt-4o-mini --limit 200
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
-from collections.abc import Sequence
+import random
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
+from panel import Panel, Response, load_aligned_ratings
 from panel.questions.match import MEASURES
 from panel.questions.matching import label_kappa, nearest
+from panel.statistics import correlate
 
 THRESHOLDS = {
     "similarity": (0.0, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9),
@@ -35,13 +46,57 @@ def leave_one_out(by: str, texts: Sequence[str]) -> np.ndarray:
     return similarities
 
 
+def label_directly(document: Mapping[str, Any], model: str, limit: int) -> None:
+    """Have a model label the questions, and print κ with the people's labels, and which labels it
+    confuses."""
+    every = [(name, one) for name, place in document.items() for one in place["cqs"]]
+    chosen = random.Random(0).sample(every, min(limit, len(every)))
+    responses = [
+        Response(
+            id=question["id"],
+            prompt=f"Ask a critical question about {name}.",
+            prompt_id=name,
+            text=question["cq"],
+            system="questions",
+            context=document[name]["intervention"],
+        )
+        for name, question in chosen
+    ]
+    with TemporaryDirectory() as folder:
+        Panel("none", model, "critical-question").score(responses, out=Path(folder) / "run")
+        with (Path(folder) / "people.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["item", "rater", "label"])
+            writer.writerows(
+                [f"{name}/{question['id']}", "people", question["label"]]
+                for name, question in chosen
+            )
+        ratings = load_aligned_ratings(Path(folder) / "run", Path(folder) / "people.csv")
+    for row in correlate(*ratings):
+        if row.statistic == "label_kappa" and row.group != "humans":
+            found = f"{row.value:.3f} [{row.ci_low:.3f}, {row.ci_high:.3f}]"
+            if row.reason is not None:
+                found = f"undefined ({row.reason})"
+            print(
+                f"Cohen's kappa with the people's labels: {found}, "
+                f"{row.n_items} of {len(chosen)} questions labelled"
+            )
+        elif row.statistic == "confusion" and row.group != "humans":
+            print(f"  {row.by}, {row.by_value}: {row.value:.0f}")
+
+
 def main() -> None:
     """Print a table: for each measure and threshold, what is not evaluable, and kappa."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path, metavar="PATH")
     parser.add_argument("--by", choices=list(THRESHOLDS), action="append", help="repeatable")
+    parser.add_argument("--judge", metavar="MODEL", help="label directly by this model instead")
+    parser.add_argument("--limit", type=int, default=200, metavar="N", help="questions to label")
     options = parser.parse_args()
     document = json.loads(options.path.read_text(encoding="utf-8"))
+    if options.judge:
+        label_directly(document, options.judge, options.limit)
+        return
     groups = [
         [(question["cq"], question["label"].lower()) for question in intervention["cqs"]]
         for intervention in document.values()

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from graphs.records import Judgment, LabelSummary, Summary, Verdict
+from graphs.records import Judgment, LabelSummary, Summary, Verdict, controls_among
 from rubrics import Composite, Rubric
 from rubrics.rubric import once_a_rubric
 
@@ -17,9 +17,14 @@ def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
     Categories have no mean: of them it is the majority and how many judges chose which.
     Only `scored` judgments count: an abstention is an answer but no rating, and what is
     missing stays missing. `judgments` are those of one response, one per judge, in any
-    order; the result does not depend on it.
+    order; the result does not depend on it. Those of judges without a persona do not count
+    where others have one (`controls_among`).
     """
-    ordered = sorted(judgments, key=lambda judgment: judgment.judge.id)
+    controls = controls_among(judgment.judge for judgment in judgments)
+    ordered = sorted(
+        (judgment for judgment in judgments if judgment.judge not in controls),
+        key=lambda judgment: judgment.judge.id,
+    )
     scored = [judgment for judgment in ordered if judgment.status == "scored"]
     answered = [judgment for judgment in ordered if judgment.abstained is not None]
     numeric, rule = _numeric(rubric), _rule(rubric)

@@ -27,7 +27,7 @@ from typing_extensions import TypedDict
 from graphs.aggregate import aggregate
 from graphs.context import GraphContext
 from graphs.judging import DialogueResult, run_dialogue
-from graphs.records import Judge, Judgment, Response, Verdict
+from graphs.records import Judge, Judgment, Response, Verdict, prompt_of
 from personas import Persona
 from rubrics import Comparison, Layout, Rubric, Usage, load_comparing
 from rubrics.comparison import PREFERRED, Order, Places, Standing, labels_of, outcome, standings
@@ -83,7 +83,7 @@ def comparison_tasks(
                 rubric=rubric,
                 persona_label=persona.label,
                 persona_description=persona.description,
-                prompt=shown[0].prompt,
+                prompt=prompt_of(shown[0], rubric),
                 texts=tuple(response.text for response in shown),
                 contexts=tuple(response.context for response in shown),
                 layout=layout,

@@ -53,6 +53,8 @@ class GraphContext:
     layout: Layout = "shared-prefix"
     one_call_per_dimension: frozenset[str] = frozenset()
     """Models that are asked for each dimension in a call of its own, where that can be."""
+    one_dimension_per_call: bool = False
+    """Whether every judge is asked for one dimension of the rubric at a time."""
     deliberation: Deliberation | None = None
     peers: ShowPeers | None = None
     """Where judges are to be shown something other than what their peers said; see `ShowPeers`."""

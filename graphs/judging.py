@@ -33,7 +33,7 @@ from typing_extensions import TypedDict
 from graphs.aggregate import aggregate
 from graphs.context import Abort, GraphContext, Unanswered
 from graphs.deliberation import Deliberation, peers_of, should_continue
-from graphs.records import Judge, Judgment, Response, Verdict
+from graphs.records import Judge, Judgment, Response, Verdict, prompt_of
 from graphs.revisions import has_changed, latest_judgments, may_revise
 from personas import Persona
 from rubrics import (
@@ -45,6 +45,7 @@ from rubrics import (
     Question,
     Rubric,
     Usage,
+    dialogue_of,
     load_elicitation,
 )
 from rubrics.peer_feedback import Peer, ask_why, peer_feedback, ratings_in_words
@@ -147,7 +148,7 @@ async def judge_one(judge: Judge, response: Response, context: GraphContext) -> 
     Never raises but for cancellation and `Abort`: a judge that got no answer is a
     judgment whose status says so.
     """
-    dialogue = load_elicitation(judge.elicitation).dialogue(_question(judge, response, context))
+    dialogue = _dialogue(judge, _question(judge, response, context), context)
     return await _judgment_of(dialogue, judge, response, context)
 
 
@@ -168,7 +169,7 @@ async def revise_one(
         peers = context.peers(response, peers)
     question = _question(judge, response, context)
     question = replace(question, peer_feedback=peer_feedback(own, peers, question))
-    dialogue = load_elicitation(judge.elicitation).dialogue(question)
+    dialogue = _dialogue(judge, question, context)
     after = await _judgment_of(dialogue, judge, response, context)
     rationale = after.rationale or before.rationale
     after = replace(after, round=before.round + 1, rationale=rationale)
@@ -204,6 +205,14 @@ def _question(judge: Judge, response: Response, context: GraphContext) -> Questi
         response,
         context.layout,
         one_call_per_dimension=one_call_per_dimension,
+    )
+
+
+def _dialogue(judge: Judge, question: Question, context: GraphContext) -> Dialogue:
+    return dialogue_of(
+        load_elicitation(judge.elicitation),
+        question,
+        one_dimension_per_call=context.one_dimension_per_call,
     )
 
 
@@ -295,7 +304,7 @@ def question_of(
         rubric=rubric,
         persona_label=persona.label,
         persona_description=persona.description,
-        prompt=response.prompt,
+        prompt=prompt_of(response, rubric),
         text=response.text,
         context=response.context,
         layout=layout,

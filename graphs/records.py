@@ -7,13 +7,14 @@ in `panel`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from rubrics import Status, Usage
+from personas import NO_PERSONA
+from rubrics import Rubric, Status, Usage
 
 
 class Response(BaseModel):
@@ -22,8 +23,8 @@ class Response(BaseModel):
     `id` is unique among the responses to the same prompt. `prompt_id` names the
     prompt; left out, it is given when a batch is read. `context` is what the text is
     about besides the prompt (a position that a critique attacks, say). `metadata`
-    comes back in the outputs and is never shown to a judge; nor is `system`, the name
-    of the text's author.
+    comes back in the outputs and is never shown to a judge, but for the field that a rubric
+    names to be shown in place of the prompt; nor is `system`, the name of the text's author.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,6 +45,21 @@ class Response(BaseModel):
         return value
 
 
+def prompt_of(response: Response, rubric: Rubric) -> str:
+    """What stands in a question as the prompt: the response's own, or the text of the field that
+    the rubric names, where the response has it."""
+    if not has_own_prompt(response, rubric):
+        return response.prompt
+    return str(response.metadata[str(rubric.item.prompt_from)])
+
+
+def has_own_prompt(response: Response, rubric: Rubric) -> bool:
+    """Whether the response has a text in the field that the rubric shows as the prompt; no, where
+    it names none."""
+    found = response.metadata.get(rubric.item.prompt_from or "")
+    return rubric.item.prompt_from is not None and isinstance(found, str) and bool(found.strip())
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
     """A persona speaking through a model, asked in one way, for the nth time."""
@@ -54,9 +70,22 @@ class Judge:
     replicate: int = 1
 
     @property
+    def has_persona(self) -> bool:
+        """Whether it is shown a viewpoint."""
+        return self.persona != NO_PERSONA.id
+
+    @property
     def id(self) -> str:
         """A stable id: the same judge has it in every run."""
         return f"{self.persona}|{self.model}|{self.elicitation}|{self.replicate}"
+
+
+def controls_among(judges: Iterable[Judge]) -> frozenset[Judge]:
+    """The judges without a persona where others have one: those are compared with the panel, and
+    are no part of it. Where nobody has a persona they are the panel."""
+    known = frozenset(judges)
+    without = frozenset(judge for judge in known if not judge.has_persona)
+    return without if without < known else frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from panel.runs.run import Run as Run
 from panel.statistics.core.ranking import SystemRank as SystemRank
 from panel.statistics.core.table import Ratings as Ratings
 from panel.sweep.result import Sweep as Sweep
+from personas import NO_PERSONA as NO_PERSONA
 from personas import Persona as Persona
 from personas import PersonaSet as PersonaSet
 from rubrics import Abstention as Abstention

@@ -58,11 +58,13 @@ class Panel:
         patience: float | None = None,
         seed: int = 0,
         graph: Builder | None = None,
+        plain_judge: bool = False,
+        one_dimension_per_call: bool = False,
     ) -> None:
         self.plan = PanelPlan.of(
-            personas, models, rubric, elicitation=elicitation, layout=layout,
-            replicates=replicates, deliberation=deliberation, concurrency=concurrency,
-            patience=patience, seed=seed, graph=graph,
+            personas, models, rubric, elicitation=elicitation, layout=layout, replicates=replicates,
+            deliberation=deliberation, concurrency=concurrency, patience=patience, seed=seed,
+            graph=graph, plain_judge=plain_judge, one_dimension_per_call=one_dimension_per_call,
         )  # fmt: skip
 
     @classmethod

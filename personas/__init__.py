@@ -3,9 +3,9 @@
 from importlib.resources import files
 from pathlib import Path
 
-from personas.persona import Persona, PersonaSet
+from personas.persona import NO_PERSONA, Persona, PersonaSet
 
-__all__ = ["Persona", "PersonaSet", "shipped"]
+__all__ = ["NO_PERSONA", "Persona", "PersonaSet", "shipped"]
 
 
 def shipped() -> dict[str, Path]:

@@ -6,7 +6,9 @@ its lines, is the business of `panel.io`.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 
 class Persona(BaseModel):
@@ -15,6 +17,7 @@ class Persona(BaseModel):
     `description` has to stand alone: a model that is shown nothing but it and a
     rubric must know how to read. `axis` groups personas (disciplinary,
     ideological, annotator, or a word of your own) and is never shown to a model.
+    `NO_PERSONA` alone has no description.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -22,17 +25,45 @@ class Persona(BaseModel):
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
     label: str = Field(min_length=1, max_length=200)
     axis: str = Field(min_length=1, max_length=64)
-    description: str = Field(min_length=1)
+    description: str
+
+    @model_validator(mode="after")
+    def _has_a_description(self) -> Persona:
+        if self.id == _NONE and self != NO_PERSONA:
+            raise ValueError(
+                f"the id {_NONE!r} is that of a judge without a persona; another id, or the word "
+                f"{_NONE} alone in place of the persona"
+            )
+        if self.id != _NONE and not self.description:
+            raise ValueError("an empty description; a viewpoint, in words")
+        return self
+
+
+_NONE = "none"
+
+NO_PERSONA = Persona.model_construct(
+    id=_NONE, label="Judge without a persona", axis=_NONE, description=""
+)
+"""In the place of a persona: a judge that is shown no viewpoint at all, only the rubric."""
+
+
+def _no_persona_by_name(value: Any) -> Any:
+    return NO_PERSONA if value == _NONE else value
 
 
 class PersonaSet(BaseModel):
-    """Personas that sit on a panel together, in the order in which they are listed."""
+    """Personas that sit on a panel together, in the order in which they are listed.
+
+    In a file, `none` in the place of a persona is `NO_PERSONA`.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
     label: str = Field(min_length=1)
-    personas: tuple[Persona, ...] = Field(min_length=1)
+    personas: tuple[Annotated[Persona, BeforeValidator(_no_persona_by_name)], ...] = Field(
+        min_length=1
+    )
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> PersonaSet:

@@ -24,7 +24,8 @@ from rubrics.elicitation import (
     load_elicitation,
     shares_prefix,
 )
-from rubrics.rubric import Abstention, Dimension, Rubric
+from rubrics.one_dimension import calls_by_dimension, dialogue_of, single_dimension_rubrics
+from rubrics.rubric import Abstention, Dimension, ItemForm, Rubric, RubricVariant, VariantDimension
 from rubrics.scale import CategoryScale, RealScale, Scale
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Dialogue",
     "Dimension",
     "Elicitation",
+    "ItemForm",
     "Layout",
     "ModelRequest",
     "ModelResponse",
@@ -45,15 +47,20 @@ __all__ = [
     "Question",
     "RealScale",
     "Rubric",
+    "RubricVariant",
     "Scale",
     "Status",
     "Usage",
+    "VariantDimension",
+    "calls_by_dimension",
+    "dialogue_of",
     "elicitation_names",
     "is_comparative",
     "load_comparing",
     "load_elicitation",
     "shares_prefix",
     "shipped",
+    "single_dimension_rubrics",
 ]
 
 

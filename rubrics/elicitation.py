@@ -31,6 +31,7 @@ once for all of them; or who the judge is."""
 class Question:
     """What one judge is asked about one response.
 
+    A judge without a persona has an empty `persona_description`, and its label is not shown.
     `peer_feedback` is what the judge is shown of the others' readings, in a later round than
     the first. `one_call_per_dimension`: an elicitation that can ask for all dimensions at once or
     for each in a call of its own does the latter.

@@ -6,9 +6,9 @@ read is in `rubrics.elicitations`, and how a file becomes a rubric in `panel.io`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -40,12 +40,60 @@ class Abstention(BaseModel):
     guiding_question: str = Field(min_length=1, description="answered by yes or no")
 
 
+_PART = r"^[a-z][a-z ]{0,38}[a-z]$"
+
+
+class ItemForm(BaseModel):
+    """How an item is put to a judge.
+
+    `prompt`, `context` and `response` are what its parts are called. `prompt_from` names a further
+    field of the responses, whose text is shown in place of the prompt where a response has it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    prompt: str = Field(default="prompt", pattern=_PART)
+    context: str = Field(default="context", pattern=_PART)
+    response: str = Field(default="response", pattern=_PART)
+    prompt_from: str | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _parts_are_told_apart(self) -> ItemForm:
+        if len({self.prompt, self.context, self.response}) < 3:
+            raise ValueError("two parts of an item have one name; a name of its own for each")
+        return self
+
+
+class VariantDimension(BaseModel):
+    """What a variant says of a dimension in other words; None, as the rubric does."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    definition: str | None = Field(default=None, min_length=1)
+    guiding_question: str | None = Field(default=None, min_length=1)
+
+
+class RubricVariant(BaseModel):
+    """Other guidelines for the same dimensions and scales: for experts or novices, say.
+
+    What it leaves out is as in the rubric.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    label: str = Field(min_length=1)
+    question: str | None = Field(default=None, min_length=1)
+    dimensions: Mapping[str, VariantDimension] = Field(default_factory=dict)
+    item: ItemForm | None = None
+
+
 class Rubric(BaseModel):
     """The question put to every judge, dimension by dimension.
 
     Without `abstention` the judges are not asked about it. `not_assessable` says whether
     a judge may leave a dimension unrated. Without `composite` it is the mean of all
-    dimensions that are rated by numbers.
+    dimensions that are rated by numbers. `variants` are other guidelines, by name; a rubric that
+    `in_variant` has made says in `variant` which one it is.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,6 +105,11 @@ class Rubric(BaseModel):
     abstention: Abstention | None = None
     not_assessable: bool = False
     composite: Composite | None = None
+    item: ItemForm = ItemForm()
+    variants: Mapping[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")], RubricVariant] = (
+        Field(default_factory=dict)
+    )
+    variant: str | None = None
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> Rubric:
@@ -88,6 +141,42 @@ class Rubric(BaseModel):
                 f"of it ({', '.join(known) or 'there is none'})"
             )
         return self
+
+    @model_validator(mode="after")
+    def _variants_are_of_its_dimensions(self) -> Rubric:
+        known = [dimension.id for dimension in self.dimensions]
+        for name, variant in self.variants.items():
+            if unknown := [each for each in variant.dimensions if each not in known]:
+                raise ValueError(
+                    f"the variant {name!r} has the dimension {unknown[0]!r}; one of "
+                    f"{', '.join(known)}"
+                )
+        return self
+
+    def in_variant(self, name: str | None) -> Rubric:
+        """The rubric in the words of one of its variants, or in its own; without variants.
+
+        Raises:
+            KeyError: it has no variant of that name.
+        """
+        if name is None:
+            return self.model_copy(update={"variants": {}}) if self.variants else self
+        chosen = self.variants[name]
+        dimensions = tuple(
+            dimension.model_copy(update=own.model_dump(exclude_none=True))
+            if (own := chosen.dimensions.get(dimension.id))
+            else dimension
+            for dimension in self.dimensions
+        )
+        return self.model_copy(
+            update={
+                "question": chosen.question or self.question,
+                "dimensions": dimensions,
+                "item": chosen.item or self.item,
+                "variants": {},
+                "variant": name,
+            }
+        )
 
     @property
     def numeric(self) -> tuple[Dimension, ...]:

@@ -40,7 +40,7 @@ class AuditedRun:
 
 
 def load_audited_run(folder: str | Path) -> AuditedRun:
-    """Read a run.
+    """Read a run: its panel. Judges without a persona that it is compared with are left out.
 
     Raises:
         InputError: it is no run's folder, or a file in it cannot be read; lists every fault.
@@ -50,12 +50,14 @@ def load_audited_run(folder: str | Path) -> AuditedRun:
         found = "a file" if path.is_file() else unreadable(path)
         raise InputError([Fault(str(folder), found, "a run's folder, as `score --out` writes it")])
     ratings = load_ratings(path)
+    judges = [one for one in ratings.raters if one not in ratings.controls]
+    ratings = ratings.by(judges)
     lengths = _lengths(path / "verdicts.csv")
     return AuditedRun(
         ratings,
         _spans(path / "run.json"),
         np.array([lengths.get(item, nan) for item in ratings.items], dtype=np.float64),
-        read_comparisons(path / "judgments.jsonl"),
+        [one for one in read_comparisons(path / "judgments.jsonl") if one.judge in judges],
     )
 
 

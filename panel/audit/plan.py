@@ -20,6 +20,7 @@ from panel.audit.controls import control_of
 from panel.audit.uplift import Rows
 from panel.errors import ConfigurationError, Fault, InputError
 from panel.io.batch import identified
+from panel.plan.checks import refuse_controls
 
 if TYPE_CHECKING:
     from panel.panel import Panel
@@ -74,6 +75,7 @@ def plan_injection(
             "an uplift is measured in points of a numeric scale, and the rubric "
             f"{panel.rubric.id!r} has only categories; audit a panel with another rubric"
         )
+    refuse_controls(panel.plan.judges, "an audit of prompt injection")
     bases = [identified(response) for response in responses]
     others = _rivals(panel, bases, rivals)
     prize = prize_of(panel.output_rubric, compares=panel.plan.is_comparative)

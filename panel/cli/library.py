@@ -12,10 +12,11 @@ import rubrics as rubric_library
 from graphs.framing import Framings
 from panel.cli.failures import refusals
 from panel.io.definitions import load_definition, resolve
+from panel.plan.definitions import resolve_rubric, split_variant
 from panel.reports.terminal.tables import output
 from panel.sweep.library import framings_of, shipped_framings
 from personas import PersonaSet
-from rubrics import Rubric
+from rubrics import ItemForm, Rubric
 from rubrics.wording import scale_words
 
 
@@ -48,20 +49,33 @@ def personas(name: str | None) -> None:
 @click.argument("name", required=False)
 @refusals
 def rubrics(name: str | None) -> None:
-    """List the rubrics, or show the rubric NAME (or a YAML file) in full."""
+    """List the rubrics, or show the rubric NAME (or a YAML file) in full, NAME:VARIANT in the words
+    of a variant."""
     console = output()
     shipped = rubric_library.shipped()
     if name is None:
-        table = Table("name", "label", "dimensions", "asks for abstention")
+        table = Table("name", "label", "dimensions", "asks for abstention", "variants")
         for key, path in shipped.items():
             rubric = load_definition(path, Rubric)
             asked = "yes" if rubric.abstention else "no"
-            table.add_row(key, Text(rubric.label), str(len(rubric.dimensions)), asked)
+            names = ", ".join(rubric.variants)
+            table.add_row(key, Text(rubric.label), str(len(rubric.dimensions)), asked, names)
         console.print(table)
         return
-    rubric = load_definition(resolve(name, shipped, "rubric"), Rubric)
-    console.print(Text(f"{rubric.id}: {rubric.label}", style="bold"))
+    own, _ = split_variant(name)
+    variants = load_definition(resolve(own, shipped, "rubric"), Rubric).variants
+    rubric = resolve_rubric(name)
+    of = f", {variants[rubric.variant].label}" if rubric.variant else ""
+    console.print(Text(f"{rubric.id}: {rubric.label}{of}", style="bold"))
     _say(console, rubric.question)
+    if rubric.variant is None and variants:
+        listed = "; ".join(f"{own}:{key} ({one.label})" for key, one in variants.items())
+        _say(console, f"Variants: {listed}")
+    if rubric.item != ItemForm():
+        item = rubric.item
+        _say(console, f"An item is put as {item.prompt}, {item.context} and {item.response}.")
+    if rubric.item.prompt_from:
+        _say(console, f"The {item.prompt} is the field {item.prompt_from}, where there is one.")
     for dimension in rubric.dimensions:
         console.print()
         family = f" ({dimension.family})" if dimension.family else ""

@@ -33,14 +33,19 @@ class PanelOptions:
     concurrency: int | None
     patience: int | None
     model_options: Mapping[str, Any]
+    one_dimension_per_call: bool
 
     @property
     def inputs(self) -> tuple[str | None, str | None, str | None]:
         """What may be the names of files: panel, personas and rubric."""
-        return self.panel_file, self.personas, self.rubric
+        from panel.plan.definitions import split_variant
 
-    def panel(self, deliberation: Deliberation | None = None) -> Panel:
-        """That panel, deliberating in this way.
+        return self.panel_file, self.personas, self.rubric and split_variant(self.rubric)[0]
+
+    def panel(
+        self, deliberation: Deliberation | None = None, *, plain_judge: bool = False
+    ) -> Panel:
+        """That panel, deliberating in this way, and with a plain judge to be compared with.
 
         Raises:
             PanelError: it cannot be had.
@@ -61,6 +66,8 @@ class PanelOptions:
                 deliberation=deliberation,
                 concurrency=self.concurrency,
                 patience=self.patience,
+                plain_judge=plain_judge,
+                one_dimension_per_call=self.one_dimension_per_call,
             )
         specs = self.models or (DEFAULT_MODEL,)
         return Panel(
@@ -73,6 +80,8 @@ class PanelOptions:
             deliberation=deliberation,
             concurrency=self.concurrency,
             patience=self.patience,
+            plain_judge=plain_judge,
+            one_dimension_per_call=self.one_dimension_per_call,
         )
 
 
@@ -85,8 +94,16 @@ def panel_options(command: Command) -> Command:
         metavar="PANEL.yaml",
         help="A panel file. Other options override what it says, and the log says so.",
     )
-    @option("--personas", metavar="NAME|FILE", help="Personas that judge.  [default: perspectives]")
-    @option("--rubric", metavar="NAME|FILE", help="Rubric to score by.  [default: scrub]")
+    @option(
+        "--personas",
+        metavar="NAME|FILE",
+        help="Personas that judge; none: a judge without a persona.  [default: perspectives]",
+    )
+    @option(
+        "--rubric",
+        metavar="NAME|FILE",
+        help="Rubric to score by, with :VARIANT behind it for other guidelines.  [default: scrub]",
+    )
     @option(
         "--model",
         "models",
@@ -118,6 +135,12 @@ def panel_options(command: Command) -> Command:
         "temperature 0 are nearly identical.  [default: 1]",
     )
     @option(
+        "--one-dimension-per-call",
+        is_flag=True,
+        help="Ask for each dimension of the rubric in a call of its own, so that the judge does "
+        "not see the others: as many calls as dimensions.",
+    )
+    @option(
         "--concurrency",
         metavar="N",
         type=click.IntRange(min=1),
@@ -135,6 +158,7 @@ def panel_options(command: Command) -> Command:
         elicitation: str | None,
         layout: Layout | None,
         replicates: int | None,
+        one_dimension_per_call: bool,
         concurrency: int | None,
         patience: int | None,
         model_options: Mapping[str, Any],
@@ -151,6 +175,7 @@ def panel_options(command: Command) -> Command:
             concurrency,
             patience,
             model_options,
+            one_dimension_per_call,
         )
         return command(*args, panel_options=chosen, **others)
 

@@ -27,6 +27,14 @@ INCOMPLETE = 1
 @click.option(
     "--model", "spec", metavar="SPEC", required=True, help="Model that asks, provider:name."
 )
+@click.option(
+    "--runs",
+    metavar="K",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Ask K times; each question then has a field run, and `match` reports the mean and "
+    "standard deviation over runs. Needs a temperature above 0.  [default: 1]",
+)
 @click.option("--out", metavar="FILE", help="File for the questions.  [default: standard output]")
 @model_options
 @patience
@@ -36,6 +44,7 @@ INCOMPLETE = 1
 def questions(
     interventions: str,
     spec: str,
+    runs: int,
     out: str | None,
     model_options: Mapping[str, Any],
     patience: int | None,
@@ -59,7 +68,11 @@ def questions(
     from panel.questions.calling import answers, estimate_answers
     from panel.questions.interventions import as_row, load_interventions
 
-    read = load_interventions(interventions)
+    # Run by run, so that what is stopped early has whole runs.
+    loaded = load_interventions(interventions)
+    asked = [(one, run) for run in range(1, runs + 1) for one in loaded]
+    read = [one for one, _ in asked]
+    times = [run for _, run in asked]
     model = configured(spec, model_options).model_copy(update={"patience": patience})
     if out and not Path(out).resolve().parent.is_dir():
         raise ConfigurationError(
@@ -67,13 +80,13 @@ def questions(
         )
     dialogues = [asking_questions(one.intervention) for one in read]
     if dry_run:
-        estimate = estimate_answers(model, dialogues, QUESTIONS_TOKENS)
+        estimate = estimate_answers(model, dialogues, QUESTIONS_TOKENS, times)
         load_renderer("terminal").render_cost_estimates([estimate], sys.stdout)
         return
-    found = run_to_end(answers(model, dialogues, caps))
+    found = run_to_end(answers(model, dialogues, caps, times))
     rows = [
-        as_row(one, number, question, spec)
-        for one, answer in zip(read, found, strict=True)
+        as_row(one, number, question, spec, run if runs > 1 else None)
+        for (one, run), answer in zip(asked, found, strict=True)
         for number, question in enumerate(answer.value or (), start=1)
     ]
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -90,7 +103,7 @@ def questions(
         say(visible(f"{name}: no questions ({error})"), err=True)
     say(
         f"{len(rows):,} questions about {len(read) - len(missing):,} of {len(read):,} "
-        "interventions",
+        "interventions" + (f", {runs} runs together" if runs > 1 else ""),
         err=True,
     )
     if missing:

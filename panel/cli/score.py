@@ -29,6 +29,13 @@ INCOMPLETE = 1
     help="Human ratings of the same responses, in the form that `agree` reads: reports whether "
     "deliberation moved the panel toward them. Works only with --deliberate.",
 )
+@click.option(
+    "--plain-judge",
+    is_flag=True,
+    help="Score with a judge without a persona, too, as often as with all personas together: "
+    "`agree` and `correlate` then report what personas add at equal cost. It enters neither "
+    "verdicts nor rankings. Needs a temperature above 0.",
+)
 @run_options("responses")
 @refusals
 def score(
@@ -36,6 +43,7 @@ def score(
     panel_options: PanelOptions,
     deliberation: Deliberation | None,
     human: str | None,
+    plain_judge: bool,
     options: RunOptions,
 ) -> None:
     """Score every response in RESPONSES with a panel of judges, and rank them.
@@ -55,7 +63,7 @@ def score(
     from panel.io.responses import ResponseFile
 
     batch = ResponseFile(responses, limit=options.limit)
-    panel = panel_options.panel(deliberation)
+    panel = panel_options.panel(deliberation, plain_judge=plain_judge)
     if human and panel.deliberation is None:
         raise click.UsageError(
             "--human works only with --deliberate; to compare scores without a deliberation with "

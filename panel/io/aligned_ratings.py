@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
+import numpy as np
+
 from panel.errors import Fault, InputError
 from panel.io.ratings import load_ratings
 from panel.io.records import Source, name_of
 from panel.io.wording import shown
 from panel.statistics.core.table import ALL, Ratings
+from rubrics.scale import folded
 
 
 def load_aligned_ratings(panel: Source, humans: Source) -> tuple[Ratings, Ratings]:
@@ -18,7 +21,8 @@ def load_aligned_ratings(panel: Source, humans: Source) -> tuple[Ratings, Rating
 
     Items are the same that have the same name. An item that one side calls `prompt/id`, as
     a run does, may be `id` on the other, where ids come once. Ratings that name no dimension
-    are of the whole: they are compared with the other side's mean over its dimensions.
+    are of the whole: they are compared with the other side's mean over its dimensions; labels,
+    with the one dimension that has these categories. Both sides then have the same categories.
 
     Raises:
         InputError: anything is wrong with either, or they share no item or no dimension.
@@ -45,8 +49,7 @@ def align_ratings(
         InputError: they share no item or no dimension.
     """
     faults: list[Fault] = []
-    # Categories have no order to compare.
-    ours, theirs = max(_namings(panel.numeric(), humans.numeric()), key=_n_shared)
+    ours, theirs = max(_namings(panel, humans), key=_n_shared)
     if not _n_shared((ours, theirs)):
         faults.append(
             Fault(
@@ -56,24 +59,91 @@ def align_ratings(
                 field="item",
             )
         )
-    if not set(ours.dimensions) & set(theirs.dimensions):
-        if ours.dimensions == (ALL,):
+    theirs = _of_the_dimension(theirs, ours)
+    ours = _of_the_dimension(ours, theirs)
+    shared = [name for name in theirs.dimensions if name in ours.dimensions]
+    if not shared:
+        if ours.dimensions == (ALL,) and not ours.categories and theirs.numeric().dimensions:
             theirs = theirs.composite()
-        elif theirs.dimensions == (ALL,):
+        elif theirs.dimensions == (ALL,) and not theirs.categories and ours.numeric().dimensions:
             ours = ours.composite()
         else:
+            faults.append(_no_dimension(ours, theirs, panel_name, humans_name))
+    for name in shared:
+        if (name in ours.categories) != (name in theirs.categories):
+            kinds = ("scores", "labels of categories")
+            is_label = name in theirs.categories
             faults.append(
                 Fault(
                     humans_name,
-                    f"only dimensions that {panel_name} does not have: {_some(theirs.dimensions)}",
-                    f"one of {_some(ours.dimensions)}, or no dimension at all, to compare with "
-                    "their mean",
-                    field="dimension",
+                    f"{kinds[is_label]} on {shown(name)}",
+                    f"{kinds[not is_label]}, as in {panel_name}",
+                    field="score" if is_label else "label",
                 )
             )
     if faults:
         raise InputError(faults)
+    for name in shared:
+        if name in ours.categories:
+            ours, theirs = _with_categories(ours, theirs, name)
     return ours, theirs
+
+
+def _of_the_dimension(whole: Ratings, other: Ratings) -> Ratings:
+    """Labels that name no dimension under that of the other side, where it is clear which: the one
+    whose categories include them all."""
+    if whole.dimensions != (ALL,) or ALL not in whole.categories or ALL in other.dimensions:
+        return whole
+    said = {folded(label) for label in whole.categories[ALL]}
+    fit = [
+        name for name, names in other.categories.items() if said <= {folded(one) for one in names}
+    ]
+    if len(fit) != 1:
+        return whole
+    return replace(whole, dimensions=(fit[0],), categories={fit[0]: whole.categories[ALL]})
+
+
+def _no_dimension(ours: Ratings, theirs: Ratings, panel_name: str, humans_name: str) -> Fault:
+    """Why no dimension of the two can be compared."""
+    if theirs.dimensions == (ALL,):
+        found = (
+            f"labels that name no dimension: {_some(theirs.categories[ALL])}"
+            if ALL in theirs.categories
+            else "scores that name no dimension"
+        )
+        scales = [f"{name} ({', '.join(labels)})" for name, labels in ours.categories.items()]
+        expected = f"labels of one of the dimensions of {panel_name}: " + (
+            "; ".join(scales) or _some(ours.dimensions)
+        )
+        return Fault(humans_name, found, expected, field="dimension")
+    found = f"only dimensions that {panel_name} does not have: {_some(theirs.dimensions)}"
+    expected = f"one of {_some(ours.dimensions)}"
+    if ours.numeric().dimensions:
+        expected += ", or no dimension at all, to compare with their mean"
+    return Fault(humans_name, found, expected, field="dimension")
+
+
+def _with_categories(ours: Ratings, theirs: Ratings, dimension: str) -> tuple[Ratings, Ratings]:
+    """Both sides with one list of categories on a dimension: the first side's, then what only the
+    second names. Names are the same that differ in case and spaces alone."""
+    names = list(ours.categories[dimension])
+    known = {folded(name): code for code, name in enumerate(names)}
+    codes = []
+    for label in theirs.categories[dimension]:
+        if folded(label) not in known:
+            known[folded(label)] = len(names)
+            names.append(label)
+        codes.append(known[folded(label)])
+    place = theirs.dimensions.index(dimension)
+    scores = theirs.scores.copy()
+    rated = ~np.isnan(scores[:, :, place])
+    old = scores[:, :, place][rated].astype(np.intp)
+    scores[:, :, place][rated] = np.array(codes, dtype=np.float64)[old]
+    common = {dimension: tuple(names)}
+    return (
+        replace(ours, categories={**ours.categories, **common}),
+        replace(theirs, scores=scores, categories={**theirs.categories, **common}),
+    )
 
 
 def _namings(ours: Ratings, theirs: Ratings) -> Iterator[tuple[Ratings, Ratings]]:

@@ -23,19 +23,19 @@ _FIELDS = Fields(
 )
 
 
-def read_judgments(folder: Path, report: Report) -> tuple[list[Given], frozenset[str]]:
+def read_judgments(folder: Path, report: Report) -> tuple[list[Given], dict[str, tuple[str, ...]]]:
     """Every judge's rating of every response on every dimension, NaN where there is none, and
-    the dimensions on which it is a category, by its place in the scale.
+    the dimensions on which it is a category, by its place in the scale, with the scale.
 
     `report` is that of judgments.jsonl; faults of run.json go there too.
     """
     dimensions = _dimensions(folder / "run.json", report)
     path = folder / "judgments.jsonl"
     if not dimensions:
-        return [], frozenset()
+        return [], {}
     if not path.is_file():
         report.add(unreadable(path), "a run's folder, which contains this file")
-        return [], frozenset()
+        return [], {}
     last: dict[tuple[str, str], list[tuple[int, Record]]] = {}
     for record in read_records(path, _FIELDS, report):
         number = _round(record, report)
@@ -67,7 +67,7 @@ def read_judgments(folder: Path, report: Report) -> tuple[list[Given], frozenset
         for _, record in records
         for dimension, score in _scores(record, dimensions, report)
     ]
-    return given, frozenset(name for name, categories in dimensions.items() if categories)
+    return given, {name: categories for name, categories in dimensions.items() if categories}
 
 
 def _round(record: Record, report: Report) -> int | None:

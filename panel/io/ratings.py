@@ -13,15 +13,15 @@ from typing import Any
 from panel.errors import InputError
 from panel.io.judgments import read_judgments
 from panel.io.records import Fields, Record, Report, Source, label_of, name_of, read_records
-from panel.io.tabulation import Given, Tabulation, score_of
+from panel.io.tabulation import Categories, Given, Tabulation, score_of
 from panel.io.wording import shown
-from panel.statistics.core.table import Ratings
+from panel.statistics.core.table import ALL, Ratings
 
 _FIELDS = Fields(
     (
         ("item", ("item",)),
         ("rater", ("rater",)),
-        ("score", ("score", "rank")),
+        ("score", ("score", "rank", "label")),
         ("dimension", ("dimension",)),
         ("group", ("group",)),
         ("prompt", ("prompt",)),
@@ -38,10 +38,11 @@ def load_ratings(source: Source, *, min_raters: int = 1) -> Ratings:
     `source` is a run's folder, a .csv, .tsv, .jsonl, .ndjson or .parquet file, `-` for JSONL
     on standard input, or an open stream of JSONL.
 
-    A file has a line for each rating: `item`, `rater`, and `score` or `rank` (1 the best, ties
-    may share a rank); optionally `dimension`, `group` (of the rater: human, expert, a model),
-    `prompt` and `source` (of the item). An empty cell, `?`, `NA`, null and `not assessable`
-    are gaps. Without a column `dimension` or `group` there is one, called `all`.
+    A file has a line for each rating: `item`, `rater`, and `score`, `rank` (1 the best, ties may
+    share a rank) or `label` (the name of a category, whatever its case); optionally `dimension`,
+    `group` (of the rater: human, expert, a model), `prompt` and `source` (of the item). An empty
+    cell, `?`, `NA`, null and `not assessable` are gaps. Without a column `dimension` or `group`
+    there is one, called `all`.
 
     Of a run, the judges are raters, their models groups, responses are items (called
     `prompt_id/id`), their systems sources; only judgments that are `scored` count, of several
@@ -60,8 +61,7 @@ def load_ratings(source: Source, *, min_raters: int = 1) -> Ratings:
         ranks = False
     else:
         report = Report(name_of(source))
-        given, ranks = _read_long(source, report)
-        categories = frozenset()
+        given, ranks, categories = _read_long(source, report)
     table = Tabulation(report)
     for one in given:
         table.add(one)
@@ -71,21 +71,29 @@ def load_ratings(source: Source, *, min_raters: int = 1) -> Ratings:
     return ratings
 
 
-def _read_long(source: Source, report: Report) -> tuple[list[Given], bool]:
-    """The ratings of a long file, and whether they are ranks."""
+def _read_long(
+    source: Source, report: Report
+) -> tuple[list[Given], bool, dict[str, tuple[str, ...]]]:
+    """The ratings of a long file, whether they are ranks, and of labels, which categories each
+    dimension has."""
     given = []
     kinds: dict[str, int] = {}
+    categories: dict[str, Categories] = {}
     for record in read_records(source, _FIELDS, report):
         if "score" in record.names:
             kinds.setdefault(record.names["score"], record.line)
         labels = {field: _label(field, record, report) for field in _LABELS}
-        score = _score(record, report)
+        if record.names.get("score") == "label":
+            found = categories.setdefault(labels["dimension"] or ALL, Categories())
+            score = found.code_of(record.cells["label"], record.line, report)
+        else:
+            score = _score(record, report)
         if labels["item"] is not None and labels["rater"] is not None:
             given.append(Given(record.line, score=score, **labels))
     if len(kinds) > 1:
         (first, _), (other, line) = kinds.items()
         report.add(f"a {other}", f"a {first}, as on the lines before", line=line, field=other)
-    return given, "rank" in kinds
+    return given, "rank" in kinds, {name: found.names for name, found in categories.items()}
 
 
 def _score(record: Record, report: Report) -> float:

@@ -8,20 +8,28 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from panel.io.records import Report
+from panel.io.records import Report, label_of
 from panel.io.wording import shown
 from panel.statistics.core.table import ALL, Ratings
+from personas import NO_PERSONA
+from rubrics.scale import folded
 
 _GAPS = frozenset(
     {"", "?", "na", "n/a", "<na>", "nan", "null", "none"}
     | {f"not{between}assessable" for between in " -_"}
 )
 """What stands for no rating, in any case."""
+
+_LABEL_GAPS = _GAPS - {"none"}
+"""What stands for no label: `none` may be the name of a category."""
+
+_MOST_CATEGORIES = 50
 
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
@@ -52,6 +60,42 @@ def score_of(value: Any, field: str, line: int, report: Report) -> float:
         report.add(found, "a finite number, or a gap (empty, ?, NA)", line=line, field=field)
         return math.nan
     return number
+
+
+class Categories:
+    """The categories of a dimension, as labels name them: the first spelling of each counts."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+        self._names: list[str] = []
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """In the order of their codes."""
+        return tuple(self._names)
+
+    def code_of(self, value: Any, line: int, report: Report) -> float:
+        """The code of a cell's label; NaN for a gap, and for what is no label, which is
+        reported."""
+        label = label_of(value)
+        if label is None or (isinstance(label, str) and label.strip().lower() in _LABEL_GAPS):
+            return math.nan
+        name = folded(label) if isinstance(label, str) else ""
+        if not name or not label.isprintable():
+            report.add(shown(value), "the name of a category", line=line, field="label")
+            return math.nan
+        if name not in self._codes:
+            if len(self._names) == _MOST_CATEGORIES:
+                report.add(
+                    f"{shown(label)}, one label more than {_MOST_CATEGORIES}",
+                    "a few categories, each by its name",
+                    line=line,
+                    field="label",
+                )
+                return math.nan
+            self._codes[name] = len(self._names)
+            self._names.append(label.strip())
+        return float(self._codes[name])
 
 
 class Given(NamedTuple):
@@ -107,14 +151,18 @@ class Tabulation:
             )
 
     def finish(
-        self, *, ranks: bool, min_raters: int, categories: frozenset[str] = frozenset()
+        self,
+        *,
+        ranks: bool,
+        min_raters: int,
+        categories: Mapping[str, tuple[str, ...]],
     ) -> Ratings | None:
         """All ratings as a table, or None where a fault was reported.
 
         Args:
             ranks: whether the scores are ranks, 1 the best.
             min_raters: fewer who rated anything are a fault.
-            categories: the dimensions whose scores are codes of categories.
+            categories: for each dimension whose scores are codes of categories, their names.
         """
         if set(self._dimensions) != {ALL}:
             for line in self._without_dimension:
@@ -146,7 +194,10 @@ class Tabulation:
             sources,
             lower_is_better=ranks,
             personas=personas,
-            categories=categories & set(self._dimensions),
+            categories={
+                name: found for name, found in categories.items() if name in self._dimensions
+            },
+            controls=_controls(self._raters, personas),
         )
 
     def _scores(self) -> NDArray[np.float64]:
@@ -183,6 +234,14 @@ class Tabulation:
             self._report.add(
                 f"ratings by {shown(next(iter(rated)))} only", f"{min_raters} raters or more"
             )
+
+
+def _controls(raters: Iterable[str], personas: Iterable[str] | None) -> frozenset[str]:
+    """The raters without a persona, where others have one."""
+    if personas is None or set(personas) == {NO_PERSONA.id}:
+        return frozenset()
+    pairs = zip(raters, personas, strict=True)
+    return frozenset(rater for rater, persona in pairs if persona == NO_PERSONA.id)
 
 
 class _Labels:

@@ -17,6 +17,7 @@ def context_of(plan: PanelPlan, **means: Any) -> GraphContext:
         deliberation=plan.deliberation,
         seed=plan.seed,
         one_call_per_dimension=plan.one_call_per_dimension,
+        one_dimension_per_call=plan.one_dimension_per_call,
         personas=plan.personas_by_id,
         judges=plan.judges,
         graph=None if plan.graph is None else plan.graph.compile(name="judging"),

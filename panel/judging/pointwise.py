@@ -37,7 +37,8 @@ class Pointwise:
             around = None
             for response in batch:
                 if around is None:
-                    first = model.first_request(self.plan.rubric, self.plan.personas[0], response)
+                    persona = max(self.plan.personas, key=lambda one: len(one.description))
+                    first = model.first_request(self.plan.first_rubric, persona, response)
                     around = estimated_tokens(first) - _length(response)
                 needed = around + _length(response)
                 if needed > window:
@@ -75,7 +76,7 @@ class Pointwise:
         for judge in self.plan.judges:
             persona = self.plan.personas_by_id[judge.persona]
             for response in responses:
-                yield by_id[judge.model].first_request(self.plan.rubric, persona, response)
+                yield by_id[judge.model].first_request(self.plan.first_rubric, persona, response)
 
     async def judge(self, keys: Sequence[str], context: GraphContext) -> list[Verdict]:
         """The verdict on the one response of a unit."""

@@ -18,7 +18,7 @@ from panel.judging.cost_estimate import (
     context_from,
 )
 from panel.plan.panel_plan import PanelPlan
-from rubrics import Calls, ModelRequest, Rubric, Usage, load_elicitation
+from rubrics import Calls, ModelRequest, Rubric, Usage, calls_by_dimension, load_elicitation
 from rubrics.peer_feedback import REASON_TOKENS
 
 
@@ -32,11 +32,15 @@ class PointwiseEstimator:
         self._predicted = predicted
         self._parts = {bound.id: ModelEstimate(bound) for bound in models}
         self._calls = {
-            bound.id: load_elicitation(bound.elicitation).calls(
-                rubric, bound.one_call_per_dimension
+            bound.id: (
+                calls_by_dimension(elicitation, rubric, bound.one_call_per_dimension)
+                if plan.one_dimension_per_call
+                else elicitation.calls(rubric, bound.one_call_per_dimension)
             )
             for bound in models
+            for elicitation in (load_elicitation(bound.elicitation),)
         }
+        self._first_rubric = plan.first_rubric
 
     def estimates(self, batch: Batch) -> list[CostEstimate]:
         """By model, in the panel's order."""
@@ -127,7 +131,7 @@ class PointwiseEstimator:
 
     def _first_request(self, judge: Judge, response: Response) -> ModelRequest:
         persona = self._context.personas[judge.persona]
-        return self._parts[judge.model].bound.first_request(self._context.rubric, persona, response)
+        return self._parts[judge.model].bound.first_request(self._first_rubric, persona, response)
 
 
 def _revising(calls: Calls) -> Calls:

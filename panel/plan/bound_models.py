@@ -91,6 +91,13 @@ class BoundModel:
             return self.capabilities.deterministic_logprobs
         return self.capabilities.deterministic_text
 
+    @property
+    def temperature(self) -> float | None:
+        """As it is set; None where the provider's own holds."""
+        if self.given is not None:
+            return self.given.temperature
+        return self.config.temperature
+
     def first_request(self, rubric: Rubric, persona: Persona, response: Response) -> ModelRequest:
         """What a judge of this model is asked first."""
         question = question_of(

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from graphs import Judge
 from graphs.deliberation import Deliberation
+from graphs.records import controls_among
 from panel.errors import ConfigurationError
 from panel.plan.bound_models import BoundModel
 from rubrics import CategoryScale, Rubric, is_comparative, load_elicitation
@@ -84,6 +86,58 @@ def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:
                 "in a panel file and use an elicitation that reads its text, such as "
                 "'dimensions'"
             )
+
+
+def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
+    """Replicates of a judge without a persona are compared with personas: they must be able to
+    differ as much as any two answers of the model do.
+
+    Raises:
+        ConfigurationError: a model would give nearly the same ratings each time.
+    """
+    for bound in models:
+        if bound.repeats or bound.temperature == 0:
+            why = f"{bound.id} at temperature 0 gives the same answer"
+        elif load_elicitation(bound.elicitation).NEEDS_LOGPROBS:
+            why = f"{bound.id} by {bound.elicitation!r} reads the same probabilities"
+        else:
+            continue
+        raise ConfigurationError(
+            f"a plain judge is asked as often as there are personas, and {why} every time, so that "
+            "personas would be compared with one judgment counted several times; set a temperature "
+            "above 0 for the model in a panel file and use an elicitation that reads its text, "
+            "such as 'dimensions', or leave the plain judge out"
+        )
+
+
+def refuse_undivided(models: Sequence[BoundModel], rubric: Rubric) -> None:
+    """One dimension a call needs elicitations that rate the rubric's dimensions.
+
+    Raises:
+        ConfigurationError: a model's elicitation rates something else.
+    """
+    dimensions = [dimension.id for dimension in rubric.dimensions]
+    for bound in models:
+        output_rubric = load_elicitation(bound.elicitation).output_rubric(rubric)
+        if [dimension.id for dimension in output_rubric.dimensions] != dimensions:
+            raise ConfigurationError(
+                f"one dimension per call does not work with the elicitation {bound.elicitation!r} "
+                f"of {bound.id}, which weighs all dimensions together; use 'dimensions', "
+                "'justified', 'expected' or 'yes_no', or leave it out"
+            )
+
+
+def refuse_controls(judges: Sequence[Judge], what: str) -> None:
+    """A judge without a persona, where others have one, does not go with `what`.
+
+    Raises:
+        ConfigurationError: there is one.
+    """
+    if controls_among(judges):
+        raise ConfigurationError(
+            f"{what} is of one panel, and this one has a judge without a persona to be compared "
+            "with; leave it out, or run a panel of it alone (personas: none)"
+        )
 
 
 def refuse_missing_rationales(

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 import personas as persona_library
 import rubrics as rubric_library
-from panel.errors import ConfigurationError
+from panel.errors import ConfigurationError, Fault, InputError
 from panel.io.definitions import load_definition, resolve
 from panel.io.wording import explain
 from panel.models.config import MODEL_SPEC, ModelConfig
-from personas import Persona, PersonaSet
+from personas import NO_PERSONA, Persona, PersonaSet
 from rubrics import Rubric
 
 DEFAULT_MODEL = "local:smollm2-135m"
@@ -34,10 +34,51 @@ def resolve_personas(given: str | Path | PersonaSet | Sequence[Persona]) -> tupl
         raise ConfigurationError(f"the personas cannot be combined: {wrong}") from None
 
 
+def with_plain_judge(personas: tuple[Persona, ...]) -> tuple[Persona, ...]:
+    """These personas and a judge without one.
+
+    Raises:
+        ConfigurationError: none of them is a persona.
+    """
+    if personas == (NO_PERSONA,):
+        raise ConfigurationError(
+            "a plain judge is compared with personas, and this panel has none; name a persona "
+            "set, or leave the plain judge out and set replicates"
+        )
+    return personas if NO_PERSONA in personas else (*personas, NO_PERSONA)
+
+
 def resolve_rubric(given: str | Path | Rubric) -> Rubric:
     if isinstance(given, Rubric):
-        return given
-    return load_definition(resolve(str(given), rubric_library.shipped(), "rubric"), Rubric)
+        return given.in_variant(None)
+    name, variant = split_variant(str(given))
+    rubric = load_definition(resolve(name, rubric_library.shipped(), "rubric"), Rubric)
+    try:
+        return rubric.in_variant(variant)
+    except KeyError:
+        there = ", ".join(rubric.variants)
+        raise InputError(
+            [
+                Fault(
+                    name,
+                    f"no variant {variant!r}",
+                    f"one of {there}, or none" if there else "the rubric's name alone: it has none",
+                    field="rubric",
+                )
+            ]
+        ) from None
+
+
+def split_variant(name: str) -> tuple[str, str | None]:
+    """A rubric's name or path, and the variant that is named behind a colon.
+
+    >>> split_variant("argument-quality:novice")
+    ('argument-quality', 'novice')
+    """
+    before, colon, behind = name.rpartition(":")
+    if not colon or "/" in behind or Path(name).is_file():
+        return name, None
+    return before, behind
 
 
 def configured(model: str | ModelConfig, options: Mapping[str, Any] | None = None) -> ModelConfig:
@@ -71,4 +112,4 @@ def config_of(spec: str) -> ModelConfig:
 
 
 def shipped_or_relative(file: Path, name: str, shipped: dict[str, Path]) -> str | Path:
-    return name if name in shipped else file.parent / name
+    return name if split_variant(name)[0] in shipped else file.parent / name

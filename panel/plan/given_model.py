@@ -59,6 +59,12 @@ class GivenModel:
             chat, self._name(), timeout_s=config.timeout, keep_prefix=keep_prefix
         )
 
+    @property
+    def temperature(self) -> float | None:
+        """As it is set on the object; None where its class has no such setting, or none is set."""
+        found = getattr(self.chat, "temperature", None)
+        return float(found) if isinstance(found, int | float) else None
+
     def _name(self) -> str:
         chat = self.chat
         name = getattr(chat, "model", None) or getattr(chat, "model_name", None)

@@ -28,6 +28,8 @@ def manifest_of(plan: PanelPlan) -> dict[str, Any]:
         ],
         "layout": plan.layout,
         "replicates": plan.replicates,
+        "plain_judge": plan.plain_judge,
+        "one_dimension_per_call": plan.one_dimension_per_call,
         "deliberation": plan.deliberation and plan.deliberation.model_dump(),
         "seed": plan.seed,
         # Null where responses are judged by the usual graph.
@@ -54,5 +56,5 @@ def _wording_of(model: BoundModel, plan: PanelPlan) -> str:
         tasks = model.comparison_tasks(rubric, persona, judge, two, plan.seed)
         request = model.request_for(next(tasks))
     else:
-        request = model.first_request(rubric, persona, sample)
+        request = model.first_request(plan.first_rubric, persona, sample)
     return key_of(request, 1).hex()[:16]

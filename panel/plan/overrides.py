@@ -23,7 +23,7 @@ class PanelOverrides(TypedDict, total=False):
     models: specs, or names of the file's own models, which keep their settings.
     options: of every model, in place of its own of the same names.
     elicitation: of every model, also of one that has its own in the file.
-    layout, replicates, deliberation: as in the file.
+    layout, replicates, deliberation, plain_judge, one_dimension_per_call: as in the file.
     """
 
     personas: str | None
@@ -34,6 +34,8 @@ class PanelOverrides(TypedDict, total=False):
     layout: Layout | None
     replicates: int | None
     deliberation: Deliberation | None
+    plain_judge: bool
+    one_dimension_per_call: bool
 
 
 def overriding(path: Path, file: PanelFile, overrides: PanelOverrides) -> dict[str, Any]:
@@ -43,7 +45,9 @@ def overriding(path: Path, file: PanelFile, overrides: PanelOverrides) -> dict[s
         ConfigurationError: a model or an option is none.
     """
     given: dict[str, Any] = {
-        name: value for name, value in overrides.items() if value or value == 0
+        name: value
+        for name, value in overrides.items()
+        if value or (value == 0 and value is not False)
     }
     if not given:
         return {}

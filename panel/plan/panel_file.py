@@ -13,6 +13,7 @@ import personas as persona_library
 import rubrics as rubric_library
 from graphs.deliberation import Deliberation
 from panel.models.config import ModelConfig, known_elicitation
+from panel.plan.definitions import split_variant
 from rubrics import Layout
 
 
@@ -34,7 +35,8 @@ class PanelFile(BaseModel):
 
     `personas` and `rubric` are names from the libraries or paths, relative to the file.
     A model is its spec alone, or a mapping with its limits. `replicates` is how often each
-    persona is asked through each model. Without `deliberation` every judge reads alone.
+    persona is asked through each model. Without `deliberation` every judge reads alone. With
+    `plain_judge` a judge without a persona is asked, too, as often as all personas together.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -47,6 +49,8 @@ class PanelFile(BaseModel):
     replicates: int = Field(default=1, ge=1)
     deliberation: Deliberation | None = None
     seed: int = Field(default=0, ge=0)
+    plain_judge: bool = False
+    one_dimension_per_call: bool = False
 
     _elicitation = field_validator("elicitation")(known_elicitation)
 
@@ -58,4 +62,6 @@ class PanelFile(BaseModel):
     @field_validator("rubric")
     @classmethod
     def _known_rubric(cls, value: str) -> str:
-        return _known(value, rubric_library.shipped())
+        name, _ = split_variant(value)
+        _known(name, rubric_library.shipped())
+        return value

@@ -24,20 +24,24 @@ from panel.plan.bound_models import BoundModel, bind_models
 from panel.plan.checks import (
     output_rubric_of,
     refuse_another_graph,
+    refuse_controls,
     refuse_if_comparative,
     refuse_missing_rationales,
+    refuse_plain_repeats,
     refuse_repeats,
+    refuse_undivided,
 )
 from panel.plan.definitions import (
     DEFAULT_MODEL,
     resolve_personas,
     resolve_rubric,
     shipped_or_relative,
+    with_plain_judge,
 )
 from panel.plan.overrides import PanelOverrides, overriding
 from panel.plan.panel_file import PanelFile
-from personas import Persona, PersonaSet
-from rubrics import Layout, Rubric, is_comparative
+from personas import NO_PERSONA, Persona, PersonaSet
+from rubrics import Layout, Rubric, is_comparative, single_dimension_rubrics
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -59,6 +63,9 @@ class PanelPlan:
         personas: those that judge, in order.
         rubric: what judges are asked.
         models: those through which each persona judges, in order.
+        plain_judge: whether `NO_PERSONA`, which is among the personas, is asked as often as all
+            others together.
+        one_dimension_per_call: whether every judge is asked for one dimension at a time.
         concurrency, patience: of models that set none themselves; None, as is usual.
         graph: by which each response is judged, where it is not the usual one.
 
@@ -78,6 +85,8 @@ class PanelPlan:
     patience: float | None = None
     seed: int = 0
     graph: Builder | None = field(default=None, compare=False)
+    plain_judge: bool = False
+    one_dimension_per_call: bool = False
 
     def __post_init__(self) -> None:
         if self.replicates < 1:
@@ -85,9 +94,14 @@ class PanelPlan:
         # Cached from here on; that the models rate alike is checked by it.
         _ = self.output_rubric
         refuse_repeats(self.models, self.replicates)
+        if self.one_dimension_per_call:
+            refuse_undivided(self.models, self.rubric)
+        if self.plain_judge:
+            refuse_plain_repeats(self.models)
         refuse_missing_rationales(self.models, self.deliberation)
         if self.deliberation is not None:
             refuse_if_comparative(self.models, "deliberation")
+            refuse_controls(self.judges, "deliberation")
         if self.graph is not None:
             refuse_if_comparative(self.models, "a graph of one's own")
             refuse_another_graph(self.graph, self.deliberation)
@@ -111,14 +125,18 @@ class PanelPlan:
         patience: float | None = None,
         seed: int = 0,
         graph: Builder | None = None,
+        plain_judge: bool = False,
+        one_dimension_per_call: bool = False,
     ) -> PanelPlan:
         """A plan from names, files and objects.
 
         Args:
             personas: a set from the library by name, the path of a YAML file, a
-                `PersonaSet`, or personas.
+                `PersonaSet`, or personas. `none`, or `NO_PERSONA` among them, is a judge without
+                a persona; beside others it is compared with them and enters no verdict.
             models: specs (`provider:name`), `ModelConfig`s, or LangChain chat models.
-            rubric: from the library by name, the path of a YAML file, or a `Rubric`.
+            rubric: from the library by name, the path of a YAML file, or a `Rubric`; a name or
+                path with `:variant` behind it is one of its variants.
             elicitation: how every judge is asked; by default `expected` for embedded
                 models where it can serve the rubric, and `dimensions` otherwise.
             layout: whether a question begins with what all judges of a response share, which
@@ -134,18 +152,25 @@ class PanelPlan:
             seed: of the resampling behind intervals, and of orders that are drawn by lot.
             graph: the graph by which each response is judged, not compiled: that of
                 `graphs.judging.builder` with nodes of one's own.
+            plain_judge: whether a judge without a persona is asked, too, through each model and
+                as often as all personas together, for what personas add at equal cost.
+            one_dimension_per_call: whether every judge is asked for one dimension of the rubric at
+                a time, which takes as many calls as there are dimensions.
 
         Raises:
             ConfigurationError: a model cannot be had (says what is missing), an elicitation
                 cannot serve the rubric, models rate different dimensions, replicates would
-                repeat themselves, deliberation would reveal reasons that nobody gives, or the
-                graph cannot judge a response as this panel does.
+                repeat themselves, deliberation would reveal reasons that nobody gives, the graph
+                cannot judge a response as this panel does, or a plain judge has nothing to be
+                compared with.
             InputError: a persona set or rubric cannot be read; lists every fault.
             ConfigurationError: there are fewer replicates than one.
         """
         if replicates < 1:
             raise ConfigurationError(f"replicates must be 1 or more, found {replicates}")
         found = resolve_personas(personas)
+        if plain_judge:
+            found = with_plain_judge(found)
         asked = resolve_rubric(rubric)
         # A text is a sequence, too, and a model's spec.
         several = (
@@ -163,6 +188,8 @@ class PanelPlan:
             patience,
             seed,
             graph,
+            plain_judge,
+            one_dimension_per_call,
         )
 
     @classmethod
@@ -189,6 +216,8 @@ class PanelPlan:
             "layout": file.layout,
             "replicates": file.replicates,
             "deliberation": file.deliberation,
+            "plain_judge": file.plain_judge,
+            "one_dimension_per_call": file.one_dimension_per_call,
         }
         settings |= overriding(path, file, overrides)
         return cls.of(**settings, concurrency=concurrency, patience=patience, seed=file.seed)
@@ -196,11 +225,11 @@ class PanelPlan:
     @cached_property
     def judges(self) -> tuple[Judge, ...]:
         """Persona × model × replicate: model by model, and persona by persona within one."""
-        return tuple(
-            Judge(persona.id, model.id, model.elicitation, replicate)
-            for model in self.models
-            for persona in self.personas
-            for replicate in range(1, self.replicates + 1)
+        return judges_of(
+            [persona.id for persona in self.personas],
+            [(model.id, model.elicitation) for model in self.models],
+            self.replicates,
+            plain_judge=self.plain_judge,
         )
 
     @cached_property
@@ -208,6 +237,13 @@ class PanelPlan:
         """The rubric as its ratings come, which depends on the elicitation: under one dimension
         `overall`, say, or as probabilities from 0 to 1."""
         return output_rubric_of(self.models, self.rubric)
+
+    @cached_property
+    def first_rubric(self) -> Rubric:
+        """What a judge's first request asks for: the rubric, or its first dimension alone."""
+        if not self.one_dimension_per_call:
+            return self.rubric
+        return single_dimension_rubrics(self.rubric)[0]
 
     @cached_property
     def personas_by_id(self) -> Mapping[str, Persona]:
@@ -229,3 +265,21 @@ class PanelPlan:
     def prices(self) -> dict[str, Price | None]:
         """Each model's price, None where it is not known."""
         return {model.id: model.price for model in self.models}
+
+
+def judges_of(
+    personas: Sequence[str],
+    models: Sequence[tuple[str, str]],
+    replicates: int,
+    *,
+    plain_judge: bool,
+) -> tuple[Judge, ...]:
+    """The judges of a plan, by the ids of its personas and of its models with their elicitations;
+    see `PanelPlan.judges`."""
+    of_plain = replicates * (len(personas) - 1) if plain_judge else replicates
+    return tuple(
+        Judge(persona, model, elicitation, replicate)
+        for model, elicitation in models
+        for persona in personas
+        for replicate in range(1, (of_plain if persona == NO_PERSONA.id else replicates) + 1)
+    )

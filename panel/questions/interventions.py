@@ -69,11 +69,15 @@ def load_interventions(source: str | Path) -> list[Intervention]:
     return list(found.values())
 
 
-def as_row(intervention: Intervention, number: int, question: str, system: str) -> dict[str, Any]:
-    """A question as a line of a file that `load_responses` reads."""
+def as_row(
+    intervention: Intervention, number: int, question: str, system: str, run: int | None = None
+) -> dict[str, Any]:
+    """A question as a line of a file that `load_responses` reads; `run` is where it is one of
+    several times that they were asked for."""
     return {
         "prompt_id": intervention.id,
-        "id": f"q{number}",
+        "id": f"q{number}" if run is None else f"run{run}-q{number}",
+        **({} if run is None else {"run": run}),
         "prompt": PROMPT,
         "context": intervention.intervention,
         "response": question,

@@ -6,6 +6,7 @@ have spent, and writing what there is, however a run ends.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import (
     AsyncGenerator,
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from graphs import Judgment, Response, Verdict
 from graphs.context import Abort, ShowPeers
+from graphs.records import has_own_prompt
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.cache import open_reply_store
 from panel.calls.caller import Caller
@@ -45,6 +47,8 @@ from panel.runs.spending import earlier_spending, spending_kept
 
 if TYPE_CHECKING:
     from panel.statistics.core.table import Ratings
+
+logger = logging.getLogger(__name__)
 
 OnJudgment = Callable[[Judgment], None]
 
@@ -75,6 +79,7 @@ async def score(
     """
     batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
     mode.check(batch)
+    _warn_of_missing_prompts(plan, batch)
     run = Run.of(plan, batch)
     if humans is not None:
         _compare_with(humans, run, plan)
@@ -233,3 +238,22 @@ def _verdicts(
     texts: dict[str, Response] = {}
     context = graph_context(plan, texts, caller, on_judgment, peers)
     return judge_units(units, mode, context, texts, responses_in_flight(plan))
+
+
+def _warn_of_missing_prompts(plan: PanelPlan, batch: Batch) -> None:
+    """Say how many responses lack the field that the rubric shows in place of the prompt."""
+    field = plan.rubric.item.prompt_from
+    if field is None:
+        return
+    n = sum(not has_own_prompt(response, plan.rubric) for response in batch)
+    if n:
+        logger.warning(
+            "%d of %d responses have no text in the field %r, which the rubric %s:%s shows as the "
+            "%s: their prompt is shown in its place",
+            n,
+            len(batch),
+            field,
+            plan.rubric.id,
+            plan.rubric.variant,
+            plan.rubric.item.prompt,
+        )

@@ -22,6 +22,7 @@ from panel.io.batch import Item, title_of
 from panel.io.csv_cells import text_of
 from panel.io.wording import shown, unreadable
 from panel.models.catalogue import Price
+from panel.plan.panel_plan import judges_of
 from panel.runs.collected import judgment_of_row
 from panel.runs.judgment_lines import JudgmentFile, usage_in
 from panel.runs.kept_responses import kept_lines
@@ -92,10 +93,12 @@ def _not_ours(path: Path) -> InputError:
 def _judges(document: Mapping[str, Any]) -> list[Judge]:
     """In the panel's order; see `PanelPlan.judges`."""
     return [
-        Judge(persona["id"], model["id"], model["elicitation"], replicate)
-        for model in document["models"]
-        for persona in document["personas"]
-        for replicate in range(1, document["replicates"] + 1)
+        *judges_of(
+            [persona["id"] for persona in document["personas"]],
+            [(model["id"], model["elicitation"]) for model in document["models"]],
+            document["replicates"],
+            plain_judge=document["plain_judge"],
+        )
     ]
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphs import Judge, Judgment, Response, Verdict
+from graphs.aggregate import aggregate
+from graphs.records import controls_among
 from panel.calls.budget import Spending
 from panel.calls.call_counts import CallCounts
 from panel.errors import RunFolderError
@@ -22,7 +24,7 @@ from panel.io.batch import Batch, Item
 from panel.io.documents import number
 from panel.models.catalogue import Price, cost
 from panel.plan.panel_plan import PanelPlan
-from panel.runs.collected import CollectedRatings
+from panel.runs.collected import CollectedRatings, judgment_of_row
 from panel.runs.judgment_lines import JudgmentFile, usage_document
 from panel.runs.kept_responses import kept_responses
 from panel.statistics.core.ranking import SystemRank, competition_ranks, rank_systems
@@ -187,9 +189,38 @@ class Run(CollectedRatings):
         """The systems, best first, with 95 % intervals over prompts.
 
         Among an entry's dimensions is each category's share of the judges, under
-        `dimension:category`.
+        `dimension:category`. Where judges with personas are compared with judges without, it is
+        of the former alone; see `control_ranking`.
         """
-        verdicts = self.verdicts
+        return self._ranking(self.verdicts)
+
+    def control_ranking(self) -> list[SystemRank]:
+        """The systems as the judges without a persona rank them, where the panel has personas;
+        empty where there are no such judges."""
+        controls = controls_among(self.judges)
+        columns = [column for column, judge in enumerate(self.judges) if judge in controls]
+        return self._ranking(
+            [
+                aggregate(
+                    [
+                        judgment_of_row(
+                            item,
+                            self.judges[column],
+                            row[column].tolist(),
+                            self.rubric,
+                            status=statuses[column],
+                        )
+                        for column in columns
+                    ],
+                    self.rubric,
+                )
+                for item, row, statuses in zip(self.items, self.ratings, self.statuses, strict=True)
+            ]
+            if columns
+            else []
+        )
+
+    def _ranking(self, verdicts: Sequence[Verdict]) -> list[SystemRank]:
         values = [
             {name: summary.mean for name, summary in verdict.dimensions.items()}
             | {
@@ -227,8 +258,10 @@ class Run(CollectedRatings):
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
         coverage, report = self.coverage, self.deliberation()
+        controls = self.control_ranking()
         return {
             "ranking": [_entry(entry) for entry in self.ranking()],
+            **({"control_ranking": [_entry(entry) for entry in controls]} if controls else {}),
             "coverage": {
                 "expected": coverage.expected,
                 "scored": coverage.scored,

@@ -17,6 +17,7 @@ or in a module of another package that is an entry point of `persona_panel.stati
 
 from panel.statistics.agree import AgreementBlock, Breakdown, agree, agreement_statistics
 from panel.statistics.agreement.concordance import kendall_w
+from panel.statistics.agreement.disagreement import disagreement_by_item
 from panel.statistics.agreement.icc import icc, resampled_icc
 from panel.statistics.agreement.kappa import (
     KappaWeights,
@@ -25,6 +26,7 @@ from panel.statistics.agreement.kappa import (
     resampled_cohen_kappa,
     resampled_fleiss_kappa,
 )
+from panel.statistics.agreement.labels import agreement_on, confusion, majority, same_label
 from panel.statistics.agreement.pairwise import (
     PairStatistic,
     Pairwise,
@@ -102,6 +104,11 @@ from panel.statistics.humans.correlation import (
     within_prompts,
 )
 from panel.statistics.humans.distribution import Distributions, score_distributions
+from panel.statistics.humans.gain import (
+    correlation_gain,
+    gain_within_prompts,
+    resampled_correlation_gain,
+)
 from panel.statistics.humans.losses import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
 from panel.statistics.humans.preferences import Preferences, preferences, resampled_preferences
 from panel.statistics.humans.sources import SourceMeans, source_means
@@ -182,6 +189,7 @@ __all__ = [
     "VarianceComponents",
     "added_raters",
     "agree",
+    "agreement_on",
     "agreement_statistics",
     "bootstrap",
     "by_dimension",
@@ -191,13 +199,17 @@ __all__ = [
     "comparison_statistics",
     "competition_ranks",
     "conformity",
+    "confusion",
     "correlate",
     "correlation",
+    "correlation_gain",
     "correlation_test",
     "correlation_within",
     "custom_loss",
+    "disagreement_by_item",
     "effective_judges",
     "fleiss_kappa",
+    "gain_within_prompts",
     "holm",
     "human_ceiling",
     "human_ceiling_by_prompt",
@@ -206,6 +218,7 @@ __all__ = [
     "kendall_w",
     "krippendorff_alpha",
     "leave_one_judge_out",
+    "majority",
     "mean_ranks",
     "mode_share",
     "over_prompts",
@@ -224,6 +237,7 @@ __all__ = [
     "resampled_alpha",
     "resampled_cohen_kappa",
     "resampled_correlation",
+    "resampled_correlation_gain",
     "resampled_correlation_within",
     "resampled_effective_judges",
     "resampled_fleiss_kappa",
@@ -238,6 +252,7 @@ __all__ = [
     "resampled_substitution",
     "resampled_variance_share",
     "row_means",
+    "same_label",
     "score_distributions",
     "score_entropy",
     "smallest_subset",

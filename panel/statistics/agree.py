@@ -39,6 +39,11 @@ class AgreementBlock:
         prompts: an item's prompt; rankings are compared inside it. None: all items are one.
         clusters: what is resampled, a label an item: its prompt, or itself.
         level: of measurement.
+        controls: `(items, replicates)`, ratings by judges without a persona; none, `(items, 0)`,
+            where there are no such judges, or the raters are of several groups.
+        raters: their names.
+        categories: the names of the categories whose codes the ratings are, 0, 1, …; none of
+            numbers.
         prompt_kind: what `prompts` are called.
     """
 
@@ -48,13 +53,21 @@ class AgreementBlock:
     clusters: list[Hashable]
     level: MeasurementLevel
     options: AnalysisOptions
+    controls: Array
+    raters: tuple[str, ...]
+    categories: tuple[str, ...] = ()
     prompt_kind: str = "prompts"
     side: str = "panel"
     over_dimensions: bool = False
 
     @property
     def has(self) -> Collection[str]:
-        return () if self.prompts is None else ("prompts",)
+        there = {
+            "prompts": self.prompts is not None,
+            "controls": bool(self.controls.size),
+            "categories": bool(self.categories),
+        }
+        return [name for name, found in there.items() if found]
 
     def over_prompts(self, found: OverPrompts) -> Result:
         """A mean over prompts, with an interval where each prompt lies in one cluster, so that
@@ -97,7 +110,7 @@ def agree(
     """
     rows: list[Row] = []
     for group, raters in ratings.raters_by_group().items():
-        for part, dimension, block in _blocks(ratings, raters, options, by):
+        for part, dimension, block in _blocks(ratings, group, raters, options, by):
             found = agreement_statistics.rows(block, group, dimension)
             if part is not None:
                 found = [replace(row, by=by, by_value=part) for row in found if row.by is None]
@@ -106,18 +119,25 @@ def agree(
 
 
 def _blocks(
-    ratings: Ratings, raters: list[int], options: AnalysisOptions, by: Breakdown
+    ratings: Ratings, group: str, raters: list[int], options: AnalysisOptions, by: Breakdown
 ) -> Iterator[tuple[str | None, str, AgreementBlock]]:
     """Each source or prompt (or None), dimension and block to measure."""
     check_choice("by", by, Breakdown)
     if by == "group":
         ratings = ratings.numeric()
     scores = ratings.scores[:, raters]
+    # Raters of several models differ by their models, too.
+    controls = ratings.controls_of(group) if group in ratings.groups else []
+    others = ratings.scores[:, controls]
+    names = tuple(ratings.raters[rater] for rater in raters)
     n_items, _, n_dimensions = scores.shape
     clusters: list[Hashable] = list(ratings.prompts or ratings.items)
     prompts = list(ratings.prompts) if ratings.prompts else None
     if by == "group":
-        stacked = scores.transpose(2, 0, 1).reshape(n_items * n_dimensions, len(raters))
+        stacked, beside = (
+            side.transpose(2, 0, 1).reshape(n_items * n_dimensions, side.shape[1])
+            for side in (scores, others)
+        )
         within: list[Hashable] = [
             (dimension, prompts[item] if prompts else None)
             for dimension in ratings.dimensions
@@ -128,7 +148,17 @@ def _blocks(
         yield (
             None,
             ALL,
-            AgreementBlock(stacked, ratings.sign, within, repeated, options.level, options, kind),
+            AgreementBlock(
+                stacked,
+                ratings.sign,
+                within,
+                repeated,
+                options.level,
+                options,
+                beside,
+                names,
+                prompt_kind=kind,
+            ),
         )
         return
     labels = {"source": ratings.sources, "prompt": ratings.prompts}.get(by)
@@ -137,11 +167,18 @@ def _blocks(
     for part, items in items_by_label(labels, n_items):
         own_prompts = None if by == "prompt" else labels_of(prompts, items)
         # Inside one prompt its items are all there is to resample.
-        names = ratings.items if by == "prompt" else clusters
-        drawn = labels_of(names, items) or []
+        drawn = labels_of(ratings.items if by == "prompt" else clusters, items) or []
         for place, dimension in enumerate(ratings.dimensions):
             level = "nominal" if dimension in ratings.categories else options.level
             block = AgreementBlock(
-                scores[items, :, place], ratings.sign, own_prompts, drawn, level, options
+                scores[items, :, place],
+                ratings.sign,
+                own_prompts,
+                drawn,
+                level,
+                options,
+                others[items, :, place],
+                names,
+                ratings.categories.get(dimension, ()),
             )
             yield None if part is None else str(part), dimension, block

@@ -43,6 +43,11 @@ class ComparisonBlock:
         prompts, sources: one an item, None where there are none.
         clusters: what is resampled, a label an item: its prompt, or itself.
         same_scale: whether the ratings of both sides mean the same.
+        controls: `(items, replicates)`, ratings by judges without a persona, higher is better;
+            none, `(items, 0)`, where there are no such judges.
+        judge_names, human_names: of the columns of `judges` and `humans`.
+        categories: the names of the categories whose codes the ratings are, 0, 1, …; none of
+            numbers.
     """
 
     side: Literal["panel", "humans"]
@@ -57,11 +62,15 @@ class ComparisonBlock:
     clusters: list[Hashable]
     same_scale: bool
     options: AnalysisOptions
+    controls: Array
+    judge_names: tuple[str, ...]
+    human_names: tuple[str, ...]
+    categories: tuple[str, ...] = ()
     over_dimensions: bool = False
 
     @property
     def level(self) -> MeasurementLevel:
-        return self.options.level
+        return "nominal" if self.categories else self.options.level
 
     @property
     def has(self) -> Collection[str]:
@@ -69,6 +78,8 @@ class ComparisonBlock:
             "prompts": self.prompts is not None,
             "sources": self.sources is not None,
             "same_scale": self.same_scale,
+            "controls": bool(self.controls.size),
+            "categories": bool(self.categories),
         }
         return [name for name, found in there.items() if found]
 
@@ -104,9 +115,10 @@ class _SharedRatings:
     items: list[int]
 
     def of(self, dimension: str, raters: list[int] | None = None) -> Array:
-        """`(items, raters)`, higher is better."""
+        """`(items, raters)`, higher is better; of categories, their codes."""
         scores = self.ratings.scores[self.items, :, self.ratings.dimensions.index(dimension)]
-        return self.ratings.sign * (scores if raters is None else scores[:, raters])
+        sign = 1 if dimension in self.ratings.categories else self.ratings.sign
+        return sign * (scores if raters is None else scores[:, raters])
 
 
 def correlate(
@@ -123,18 +135,26 @@ def correlate(
     resample prompts, or items where there are none. p-values are from permutations inside
     prompts, adjusted by Holm over dimensions.
 
+    On dimensions of categories the labels are compared, by majority and each judge.
+
     Raises:
-        ValueError: the two share no item or no dimension, or a group of judges is called
-            `humans`.
+        ValueError: the two share no item or no dimension, name different categories of one, or a
+            group of judges is called `humans`.
     """
     if HUMANS in panel.groups:
         raise ValueError(f"a group of judges is called {HUMANS!r}, the name of the other side")
-    panel, humans = panel.numeric(), humans.numeric()
     place = {name: index for index, name in enumerate(panel.items)}
     shared = [index for index, name in enumerate(humans.items) if name in place]
     dimensions = [name for name in humans.dimensions if name in panel.dimensions]
     if not shared or not dimensions:
         raise ValueError(f"panel and humans share no {'dimension' if shared else 'item'}")
+    for name in dimensions:
+        if panel.categories.get(name) != humans.categories.get(name):
+            raise ValueError(
+                f"panel and humans have different categories of {name!r}; `load_aligned_ratings` "
+                "gives both the same"
+            )
+    numeric = [name for name in dimensions if name not in panel.categories]
     theirs = _SharedRatings(humans, shared)
     ours = _SharedRatings(panel, [place[humans.items[index]] for index in shared])
     prompts = labels_of(humans.prompts, theirs.items) or labels_of(panel.prompts, ours.items)
@@ -143,11 +163,13 @@ def correlate(
         HUMANS: ("humans", []),
         **{group: ("panel", raters) for group, raters in panel.raters_by_group().items()},
     }
+    nothing = np.empty((len(shared), 0))
     blocks: dict[str, ComparisonBlock] = {}
     for group, (side, raters) in sides.items():
         by_dimension = {name: (ours.of(name, raters), theirs.of(name)) for name in dimensions}
         judges, people = (
-            np.mean([pair[of] for pair in by_dimension.values()], axis=0) for of in (0, 1)
+            np.mean([by_dimension[name][of] for name in numeric], axis=0) if numeric else nothing
+            for of in (0, 1)
         )
         blocks[group] = ComparisonBlock(
             side,
@@ -162,6 +184,9 @@ def correlate(
             prompts or [humans.items[index] for index in shared],
             panel.lower_is_better == humans.lower_is_better,
             options,
+            nothing,
+            tuple(panel.raters[rater] for rater in raters),
+            humans.raters,
             over_dimensions=True,
         )
     rows: list[Row] = []
@@ -172,11 +197,15 @@ def correlate(
                 whole,
                 judges=judges,
                 humans=people,
-                compared=_compared(people, prompts, options),
+                compared=people
+                if dimension in panel.categories
+                else _compared(people, prompts, options),
+                controls=ours.of(dimension, panel.controls_of(group)),
+                categories=panel.categories.get(dimension, ()),
                 over_dimensions=False,
             )
             rows += comparison_statistics.rows(block, group, dimension)
-    for group, whole in blocks.items():
+    for group, whole in blocks.items() if numeric else ():
         rows += comparison_statistics.rows(whole, group, ALL)
     return adjust_over_dimensions(rows)
 

@@ -20,7 +20,7 @@ from panel.io.digests import prompt_id_of
 from panel.io.wording import shown
 from panel.models.config import MODEL_SPEC, ModelConfig
 from panel.plan.bound_models import BoundModel, bind_models
-from panel.plan.checks import refuse_if_comparative
+from panel.plan.checks import refuse_controls, refuse_if_comparative
 from panel.plan.panel_plan import PanelPlan
 from panel.sweep.deltas import THRESHOLD
 from panel.sweep.library import framings_of
@@ -156,6 +156,7 @@ def sweep_plan_of(
         InputError: the prompts or framings are not usable; lists every fault.
     """
     refuse_if_comparative(plan.models, "a sweep")
+    refuse_controls(plan.judges, "a sweep")
     if not plan.output_rubric.numeric:
         raise ConfigurationError(
             f"a sweep compares numeric ratings, and the rubric {plan.output_rubric.id!r} has only "

@@ -27,7 +27,7 @@ from panel.models.config import ModelConfig
 from panel.models.providers import Provider
 from panel.sweep.library import framings_of
 from panel.testing.server import default_text
-from personas import PersonaSet
+from personas import NO_PERSONA, PersonaSet
 from rubrics import (
     ModelRequest,
     ModelResponse,
@@ -271,7 +271,8 @@ def check_persona_set(personas: str | Path | PersonaSet) -> None:
         except InputError as error:
             raise AssertionError(f"the persona set is not valid: {error}") from None
     for field in ("label", "description"):
-        said = [getattr(persona, field).strip() for persona in found.personas]
+        described = [persona for persona in found.personas if persona != NO_PERSONA]
+        said = [getattr(persona, field).strip() for persona in described]
         _require(all(said), f"a persona's {field} is blank")
         _require(len(set(said)) == len(said), f"two personas have one {field}")
 

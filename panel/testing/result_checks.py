@@ -69,7 +69,8 @@ def _samples() -> Iterator[tuple[str, Ratings]]:
     yield "are complete", complete
     yield "have gaps", replace(complete, scores=gaps)
     yield "are all equal", replace(complete, scores=np.full_like(scores, 4.0))
-    yield "are of categories", replace(complete, categories=frozenset({"quality"}))
+    names = tuple(f"category {n}" for n in range(7))
+    yield "are of categories", replace(complete, scores=scores - 1, categories={"quality": names})
 
 
 def _in_order(ratings: Ratings, order: np.ndarray[Any, Any]) -> Ratings:

@@ -217,7 +217,8 @@ def test_a_text_too_long_fails_alone() -> None:
 
     with served(say) as server, surroundings(wire, server.url) as config:
         judged = scored(Panel(READERS, config, RUBRIC), "long")
-        assert len(server.calls) == 4
+        # What is rejected is tried once more without the room for thinking, which may be why.
+        assert len(server.calls) == 6
     assert judged == {"failed": 2, "scored": 2}
 
 

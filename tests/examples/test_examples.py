@@ -4,18 +4,21 @@ for the embedded model, and on the public files where those are to be had."""
 from __future__ import annotations
 
 import csv
+import json
 import os
 import random
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sklearn.metrics import cohen_kappa_score
 
 from panel import ConfigurationError, Panel, load_definition, load_responses
 from panel.plan.panel_file import PanelFile
-from panel.testing import serving
+from panel.testing import ok, serving
 from tests.examples import samples
 
 ROOT = Path(__file__).parents[2]
@@ -103,6 +106,27 @@ def test_critical_questions_on_a_sample(tmp_path: Path) -> None:
     assert "2 interventions, 8 questions, 50% useful" in done.stdout
     assert done.stdout.count("\nchrf ") == 9
     assert done.stdout.count("\nsimilarity ") == (0 if NO_SIMILARITY else 9)
+
+
+def test_questions_are_labelled_directly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model labels the questions by the rubric; κ with the people's labels is scikit-learn's of
+    what the server said, and the confusion is counted."""
+
+    def script(n: int, payload: Any) -> Any:
+        label = "useful" if "<response" in str(payload) and "Does what" in str(payload) else None
+        return ok(json.dumps({"usefulness": label or "invalid", "reason": "settled"}))
+
+    samples.critical_questions(tmp_path)
+    with serving(script) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        document = tmp_path / "validation.json"
+        done = example("critical_questions.py", tmp_path, document, "--judge", "openai:stub")
+    assert done.returncode == 0, done.stderr
+    people = ["useful", "useful", "unhelpful", "invalid"] * 2
+    model = ["useful", "useful", "invalid", "invalid"] * 2
+    kappa = cohen_kappa_score(people, model)
+    assert f"kappa with the people's labels: {kappa:.3f}" in done.stdout
+    assert "humans: unhelpful, panel: invalid: 2" in done.stdout
 
 
 def test_critical_questions(tmp_path: Path) -> None:

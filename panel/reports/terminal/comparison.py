@@ -45,7 +45,9 @@ def _show_scores(ours: Ratings, theirs: Ratings, console: Console) -> None:
     cells: dict[tuple[str, tuple[str, ...]], Row] = {}
     sides = {"humans": theirs, _PANEL: ours}
     for dimension in theirs.dimensions:
-        if dimension not in ours.dimensions or ours.lower_is_better != theirs.lower_is_better:
+        if dimension in theirs.categories or dimension not in ours.dimensions:
+            continue
+        if ours.lower_is_better != theirs.lower_is_better:
             continue
         scores = [
             side.scores[[name in shared for name in side.items]][

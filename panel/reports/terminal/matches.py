@@ -10,15 +10,17 @@ from rich.text import Text
 from panel.questions.match_report import MatchReport
 from panel.reports.terminal.tables import TableRow, show_table
 
+_MATCHES_SHOWN = 12
+
 
 def show_matches(report: MatchReport, console: Console) -> None:
-    """A line for each system, then Cohen's kappa where the questions have labels of their own."""
+    """A line for each system, how diverse its questions are, which question matched which
+    reference, then Cohen's kappa where the questions have labels of their own."""
     show_table(
         console,
         "Critical questions",
         ["system"],
-        ["score", "useful", "unhelpful", "invalid", "not\nevaluable", "missing",
-         "diversity,\nn-grams", "diversity,\ncompression"],
+        ["score", "useful", "unhelpful", "invalid", "not\nevaluable", "missing"],
         [
             TableRow(
                 one.system,
@@ -29,13 +31,46 @@ def show_matches(report: MatchReport, console: Console) -> None:
                         f"{one.not_evaluable} ({_number(100 * one.not_evaluable_share, 0)} %)"
                     ),
                     Text(str(one.missing)),
-                    Text(_number(report.ngram_diversity[one.system])),
-                    Text(_number(report.compression_diversity[one.system])),
                 ],
             )
             for one in report.systems
         ],
     )  # fmt: skip
+    show_table(
+        console,
+        "Diversity of the questions, and of the useful ones alone",
+        ["system"],
+        ["n-grams", "compression", "useful", "n-grams,\nuseful", "compression,\nuseful"],
+        [
+            TableRow(
+                one.system,
+                [
+                    Text(_number(every.ngram)),
+                    Text(_number(every.compression)),
+                    Text(str(useful.n)),
+                    Text(_number(useful.ngram)),
+                    Text(_number(useful.compression)),
+                ],
+            )
+            for one in report.systems
+            for every, useful in (
+                (report.diversity[one.system], report.useful_diversity[one.system]),
+            )
+        ],
+    )
+    if report.runs:
+        show_table(
+            console,
+            "Score over runs",
+            ["system"],
+            ["mean", "sd", "runs"],
+            [
+                TableRow(name, [Text(_number(of.mean)), Text(_number(of.sd)),
+                                Text(str(len(of.scores)))])
+                for name, of in report.runs.items()
+            ],
+        )  # fmt: skip
+    _show_which(report, console)
     if (kappa := report.kappa) is not None:
         value = f"undefined ({kappa.reason})" if math.isnan(kappa.value) else f"{kappa.value:.2f}"
         console.print(
@@ -44,6 +79,22 @@ def show_matches(report: MatchReport, console: Console) -> None:
                 "questions"
             )
         )
+
+
+def _show_which(report: MatchReport, console: Console) -> None:
+    """Which question matched which reference, of the first ones."""
+    for match, text in [*zip(report.matches, report.texts, strict=True)][:_MATCHES_SHOWN]:
+        console.print(Text(f"{match.prompt_id}/{match.id}: {text}"))
+        if match.reference is None:
+            why = match.error or "not evaluable: no reference is near enough"
+            console.print(Text(f"  {why}", "dim"))
+            continue
+        near = "" if math.isnan(match.similarity) else f", similarity {match.similarity:.2f}"
+        found = f"{match.reference.label} ({match.reference.id}{near}): {match.reference.text}"
+        console.print(Text(f"  {found}", "dim"))
+    if (left := len(report.matches) - _MATCHES_SHOWN) > 0:
+        console.print(Text(f"{left:,} more matches are in --json."))
+    console.print()
 
 
 def _number(value: float, digits: int = 2) -> str:

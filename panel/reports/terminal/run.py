@@ -36,7 +36,9 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
     `labels` are the dimensions' labels by their ids.
     """
     board = run.ranking()
-    _show_leaderboard(board, console)
+    _show_leaderboard("Systems", board, console)
+    if controls := run.control_ranking():
+        _show_leaderboard("Systems, by judges without a persona", controls, console)
     if any(judge.model.startswith("local:smollm2-135m") for judge in run.judges):
         console.print(Text(NOTICE, "yellow"))
         console.print()
@@ -125,10 +127,10 @@ def show_spending(run: Run, console: Console) -> None:
         console.print(Text(f"Earlier runs in this folder made {told}; they count toward the caps."))
 
 
-def _show_leaderboard(board: Sequence[SystemRank], console: Console) -> None:
+def _show_leaderboard(title: str, board: Sequence[SystemRank], console: Console) -> None:
     show_table(
         console,
-        "Systems",
+        title,
         ["system"],
         ["rank", "composite", "95 % interval", "prompts"],
         [

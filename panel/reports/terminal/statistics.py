@@ -7,9 +7,10 @@ from math import isnan
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
-from panel.reports.terminal.rows import Line, one_line, remark, show
-from panel.reports.terminal.tables import legible
+from panel.reports.terminal.rows import Line, number, one_line, remark, show
+from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.core.registry import RegisteredStatistic, Registry, Table
 from panel.statistics.core.table import ALL, Row
 
@@ -19,6 +20,7 @@ NAMES_SHOWN = 6
 COLUMNS_SHOWN = 12
 """Of more numbers of judges, the first five and every tenth have a column."""
 NOBODY = "none"
+_LONGEST_HEAD = 24
 
 
 def show_statistics(
@@ -53,6 +55,9 @@ def show_statistics(
         _LAYOUTS[table.columns](console, table.title, wanted, headings)
         noted = {one.name for one in statistics if one.show_note}
         _show_notes(console, [row for row in wanted if row.statistic in noted], headings)
+        if table.remark:
+            remark(console, table.remark)
+            console.print()
 
 
 def _columns_statistics(
@@ -124,6 +129,49 @@ def _mean(rows: Sequence[Row]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
+def _columns_crossed(
+    console: Console, title: str, rows: Sequence[Row], headings: Mapping[str, str]
+) -> None:
+    """A table for each dimension, where it is not too wide to read."""
+    by_dimension: dict[str, list[Row]] = {}
+    for row in rows:
+        by_dimension.setdefault(row.dimension, []).append(row)
+    for dimension, its_rows in by_dimension.items():
+        of = "" if dimension == ALL else f" ({legible(dimension)})"
+        columns = list(dict.fromkeys(row.by_value or "" for row in its_rows))
+        if len(columns) > COLUMNS_SHOWN:
+            remark(console, f"{title}{of}: {len(columns)} columns, which --json has.")
+            continue
+        cells = {(row.by or "", row.by_value or ""): row for row in its_rows}
+        names = list(dict.fromkeys([*(row.by or "" for row in its_rows), *columns]))
+        lines = [name for name in names if any((name, column) in cells for column in columns)]
+        heads, labels = [legible(name) for name in columns], {name: name for name in names}
+        if max(map(len, columns)) > _LONGEST_HEAD:
+            # Names of judges: a number stands in their place above the columns.
+            labels = {name: f"{number}. {name}" for number, name in enumerate(names, start=1)}
+            heads = [str(names.index(column) + 1) for column in columns]
+            lines = names
+        show_table(
+            console,
+            f"{title}{of}",
+            [""],
+            heads,
+            [
+                TableRow(labels[line], [Text(_plain(cells.get((line, name)))) for name in columns])
+                for line in lines
+            ],
+        )
+
+
+def _plain(row: Row | None) -> str:
+    """A figure without its interval; counts without decimals."""
+    if row is None:
+        return ""
+    if isnan(row.value):
+        return "-"
+    return f"{row.value:g}" if row.value == int(row.value) else number(row.value, 2)
+
+
 def _no_columns(
     console: Console, title: str, rows: Sequence[Row], headings: Mapping[str, str]
 ) -> None:
@@ -171,5 +219,6 @@ _LAYOUTS = {
     "by_value": _columns_by_value,
     "group": _columns_groups,
     "dimension": _columns_dimensions,
+    "crossed": _columns_crossed,
     "none": _no_columns,
 }

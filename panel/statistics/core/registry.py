@@ -31,8 +31,9 @@ ORDERED: tuple[MeasurementLevel, ...] = ("ordinal", "interval", "ratio")
 LAST = 1000
 """The order of a statistic that asks for none: behind those of this package."""
 
-Need = Literal["prompts", "sources", "same_scale"]
-"""What ratings may lack: prompts, sources of items, one scale for panel and humans."""
+Need = Literal["prompts", "sources", "same_scale", "controls", "categories"]
+"""What ratings may lack: prompts, sources of items, one scale for panel and humans, judges without
+a persona to compare with, categories in place of numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,17 @@ class Table:
         title: its heading.
         columns: what has a column of its own: each `statistic`; each `by_value` of one
             statistic; each statistic of each `group`, with a line for each `by_value`; or each
-            `dimension` of one statistic, with a line for each `by_value`. `none`: no table but
-            a sentence for each dimension.
+            `dimension` of one statistic, with a line for each `by_value`; each `by_value`, with a
+            line for each `by` and a table for each dimension (`crossed`). `none`: no table but a
+            sentence for each dimension.
         all_raters_only: whether groups of raters are left out, where there are several.
+        remark: what is printed below it: how to read it, and what cannot be concluded.
     """
 
     title: str
-    columns: Literal["statistic", "by_value", "group", "dimension", "none"] = "statistic"
+    columns: Literal["statistic", "by_value", "group", "dimension", "crossed", "none"] = "statistic"
     all_raters_only: bool = False
+    remark: str = ""
 
 
 class Block(Protocol):

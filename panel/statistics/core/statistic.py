@@ -40,6 +40,7 @@ class Reason(StrEnum):
     NO_MOVES = "no moves"
     NO_DIRECTION = "no move with peers on one side of it"
     NO_DIFFERENCE = "no move where the two had differed"
+    IDENTICAL_REPLICATES = "all replicates without a persona gave the same ratings"
     OTHER_SCALE = "not on the same scale"
     FEW_TO_TELL = "too few prompts were deliberated"
     ERROR = "its computation failed"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from math import nan
 
 import numpy as np
 
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.statistic import Reason
+
+NO_PERSONA_GROUP = ", no persona"
+"""What the group of a panel's judges without a persona is called, behind the panel's name."""
 
 ALL = "all"
 """The group of all raters, and the dimension of a statistic over all dimensions."""
@@ -26,8 +30,10 @@ class Ratings:
         prompts, sources: one an item, None where there are none.
         lower_is_better: whether scores are ranks, 1 the best.
         personas: who speaks, one a rater, None where raters are no personas.
-        categories: the dimensions whose scores are codes of categories, which say nothing but
-            which category it is.
+        categories: for each dimension whose scores are codes of categories, which say nothing
+            but which category it is, the categories' names in the order of their codes 0, 1, …
+        controls: raters who are compared with the others and are not of the panel: judges without
+            a persona.
     """
 
     scores: Array
@@ -39,7 +45,8 @@ class Ratings:
     sources: tuple[str, ...] | None = None
     lower_is_better: bool = False
     personas: tuple[str, ...] | None = None
-    categories: frozenset[str] = frozenset()
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    controls: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         shape = (len(self.items), len(self.raters), len(self.dimensions))
@@ -77,31 +84,63 @@ class Ratings:
             self,
             scores=self.scores[:, :, kept],
             dimensions=tuple(self.dimensions[d] for d in kept),
-            categories=frozenset(),
+            categories={},
         )
 
     def composite(self) -> Ratings:
         """These ratings on one dimension, `all`: each rater's mean over the dimensions that are
         numbers, NaN where one of them is missing."""
         means = self.numeric().scores.mean(axis=2, keepdims=True)
-        return replace(self, scores=means, dimensions=(ALL,), categories=frozenset())
+        return replace(self, scores=means, dimensions=(ALL,), categories={})
+
+    def by(self, raters: Collection[str]) -> Ratings:
+        """The ratings by these raters alone."""
+        kept = [column for column, name in enumerate(self.raters) if name in raters]
+        personas = self.personas
+        return replace(
+            self,
+            scores=self.scores[:, kept],
+            raters=tuple(self.raters[column] for column in kept),
+            groups=tuple(self.groups[column] for column in kept),
+            personas=None if personas is None else tuple(personas[column] for column in kept),
+            controls=self.controls.intersection(raters),
+        )
 
     def raters_by_group(self) -> dict[str, list[int]]:
         """The columns of each group in order of appearance, and of all where there are several.
+
+        Controls come first, under their group's name with `NO_PERSONA_GROUP` behind it, and are
+        not among all.
 
         Raises:
             ValueError: one of several groups is called `all`.
         """
         columns: dict[str, list[int]] = defaultdict(list)
-        for column, group in enumerate(self.groups):
-            columns[group].append(column)
+        for column, (rater, group) in enumerate(zip(self.raters, self.groups, strict=True)):
+            if rater not in self.controls:
+                columns[group].append(column)
         if len(columns) > 1:
             if ALL in columns:
                 raise ValueError(
                     f"one of several groups is called {ALL!r}, the name of all raters together"
                 )
-            columns[ALL] = list(range(len(self.raters)))
-        return dict(columns)
+            columns[ALL] = [column for group in columns.values() for column in group]
+            columns[ALL].sort()
+        controls = {
+            f"{group}{NO_PERSONA_GROUP}": found
+            for group in dict.fromkeys(self.groups)
+            if (found := self.controls_of(group))
+        }
+        return controls | columns
+
+    def controls_of(self, group: str) -> list[int]:
+        """The columns of the controls that a group of raters is compared with: those of its own
+        group, or of all groups."""
+        return [
+            column
+            for column, (rater, own) in enumerate(zip(self.raters, self.groups, strict=True))
+            if rater in self.controls and group in (own, ALL)
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,72 @@ def test_matching_by_chrf(command: Command, tmp_path: Path) -> None:
     assert document["kappa"]["reason"]
 
 
+def test_which_question_matched_which_reference(command: Command, tmp_path: Path) -> None:
+    """The terminal and the JSON give each question with its reference's text, and the diversity of
+    the useful questions alone, which is that of a file of them."""
+    pytest.importorskip("sacrebleu")
+    generated = jsonl(tmp_path / "gen.jsonl", *GENERATED)
+    references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
+    arguments = ("match", generated, references, "--by", "chrf")
+    document = json.loads(command(*arguments, "--json").stdout)
+    texts = {one["id"]: one["response"] for one in REFERENCES}
+    for one, row in zip(document["matches"], GENERATED, strict=True):
+        assert one["question"] == row["response"]
+        assert one["reference_text"] == texts.get(one["reference"])
+    shown = " ".join(command(*arguments).stdout.split())
+    first = document["matches"][0]
+    assert f"{first['question']} useful ({first['reference']}, similarity" in shown
+    assert "not evaluable: no reference is near enough" in shown
+    [system] = document["systems"]
+    assert (system["diversity"]["n"], system["useful_diversity"]["n"]) == (3, 1)
+    jsonl(tmp_path / "gen.jsonl", GENERATED[0])
+    [alone] = json.loads(command(*arguments, "--json").stdout)["systems"]
+    assert system["useful_diversity"] == alone["diversity"]
+    assert system["runs"] is None
+
+
+def test_scores_over_runs(command: Command, tmp_path: Path) -> None:
+    """Questions asked in several runs are asked anew in each and carry its number; `match` gives
+    the mean and standard deviation (n − 1) of the runs' scores, which are the standard
+    library's."""
+    pytest.importorskip("sacrebleu")
+    (tmp_path / "said.jsonl").write_text(json.dumps(SAID[0]) + "\n")
+    asked = iter(
+        ["Did it go down anywhere else?", "When did that pool close?", "Is Hale a fair comparison?"]
+    )
+
+    def script(n: int, payload: Mapping[str, Any]) -> Answer:
+        return ok(json.dumps({"questions": [next(asked), f"What of {n}?", f"And why {n}?"]}))
+
+    arguments = ("questions", "said.jsonl", "--model", "openai:stub", "--runs", "3")
+    with serving(script) as server:
+        dry = command(*arguments, "--dry-run", **at(server))
+        done = command(*arguments, "--out", "gen.jsonl", **at(server))
+        assert done.returncode == 0, done.stderr
+        assert len(server.calls) == 3
+    assert "3" in dry.stdout
+    rows = [json.loads(line) for line in (tmp_path / "gen.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows][::3] == ["run1-q1", "run2-q1", "run3-q1"]
+    assert [row["run"] for row in rows] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
+    found = command("match", "gen.jsonl", references, "--by", "chrf", "--json")
+    document = json.loads(found.stdout)
+    [system] = document["systems"]
+    scores = [
+        sum(
+            match["label"] == "useful"
+            for match, row in zip(document["matches"], rows, strict=True)
+            if row["run"] == run
+        )
+        / 3
+        for run in (1, 2, 3)
+    ]
+    assert len(set(scores)) > 1
+    assert list(system["runs"]["scores"].values()) == pytest.approx(scores, abs=1e-6)
+    assert system["runs"]["mean"] == pytest.approx(statistics.fmean(scores), abs=1e-6)
+    assert system["runs"]["sd"] == pytest.approx(statistics.stdev(scores), abs=1e-6)
+
+
 def test_matching_by_a_model(command: Command, tmp_path: Path) -> None:
     """The model is shown the list and says which is alike; who gets no answer is missing."""
 
@@ -226,7 +293,7 @@ def test_the_table_of_matches_is_whole_at_80_columns(command: Command, tmp_path:
                     "compression"):  # fmt: skip
         assert heading in done.stdout
     assert "…" not in done.stdout
-    assert "models/qwen3-235b-a22b-" in done.stdout
+    assert "openai:accounts/fireworks/models/qwen3-235b-" in done.stdout
     assert "undefined (constant rater), over 2 questions" in " ".join(done.stdout.split())
 
 

@@ -125,7 +125,7 @@ def test_categories_of_a_run(tmp_path: Path) -> None:
     )
     (folder / "run.json").write_text(json.dumps(CATEGORIES))
     found = load_ratings(folder)
-    assert found.categories == {"use"}
+    assert found.categories == {"use": ("useful", "no")}
     np.testing.assert_array_equal(found.scores[:, 0], [[3, 1], [4, 0], [5, nan]])
     np.testing.assert_array_equal(found.composite().scores[:, 0, 0], [3, 4, 5])
 

@@ -26,7 +26,7 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[Result]:
     found = added_raters(
         block.humans,
         block.judges,
-        options.level,
+        block.level,
         block.clusters,
         confidence=options.confidence,
         n_resamples=options.n_resamples,

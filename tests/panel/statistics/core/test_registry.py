@@ -174,7 +174,9 @@ def test_a_statistic_that_fails_does_so_alone() -> None:
     def sound(block: AgreementBlock) -> Iterator[Result]:
         yield Result(Statistic(2.0, 3, 4))
 
-    block = AgreementBlock(np.ones((3, 2)), 1, None, [0, 1, 2], "ordinal", QUICK)
+    block = AgreementBlock(
+        np.ones((3, 2)), 1, None, [0, 1, 2], "ordinal", QUICK, np.empty((3, 0)), ("a", "b")
+    )
     first, second, last = registry.rows(block, "all", "all")
     assert isnan(first.value)
     assert (first.reason, first.note) == (Reason.ERROR, "ZeroDivisionError: division by zero")
@@ -208,7 +210,9 @@ def test_what_cannot_be_registered() -> None:
     with pytest.raises(ValueError, match="'icc2' is registered already, by "):
         _ = [*agreement_statistics]
         agreement_statistics.register("icc2", "again")(lambda block: [])
-    with pytest.raises(ValueError, match="prompts, sources, same_scale, found 'prompt'"):
+    with pytest.raises(
+        ValueError, match="prompts, sources, same_scale, controls, categories, found 'prompt'"
+    ):
         agreement_statistics.register("new", "new", needs=("prompt",))
     with pytest.raises(ValueError, match="found 'metric'"):
         agreement_statistics.register("new", "new", levels=("metric",))  # type: ignore[arg-type]

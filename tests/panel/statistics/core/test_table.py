@@ -271,8 +271,8 @@ def test_ratings_that_do_not_fit_are_refused(change: dict[str, object], message:
 def test_categories_are_compared_and_never_averaged() -> None:
     """Of a dimension of categories there are the statistics that take them as such, α at the
     nominal level whatever was asked; it is left out where dimensions are put together, and
-    nothing is correlated with it."""
-    humans = replace(HUMANS, categories=frozenset({"depth"}))
+    scores are not compared with it."""
+    humans = replace(HUMANS, categories={"depth": tuple("abcdef")})
     rows = agree(humans, QUICK)
     of = {row.statistic: row for row in rows if row.dimension == "depth"}
     assert set(of) == {
@@ -280,13 +280,16 @@ def test_categories_are_compared_and_never_averaged() -> None:
         "cohen_kappa_none",
         "fleiss_kappa",
         "perfect_agreement",
+        "agreement_on_label",
+        "kappa_of_two",
     }
     depth = HUMANS.scores[:, :, 1]
     assert of["krippendorff_alpha"].value == krippendorff_alpha(depth, "nominal").value
     assert of["krippendorff_alpha"].note == "nominal"
     (together,) = {row.n_items for row in agree(humans, QUICK, "group")}
     assert together == 24
-    assert {row.dimension for row in correlate(PANEL, humans, QUICK)} <= {"clarity", "all"}
+    with pytest.raises(ValueError, match="different categories of 'depth'"):
+        correlate(PANEL, humans, QUICK)
 
 
 def test_names_that_the_results_use_are_refused() -> None:

@@ -1,0 +1,211 @@
+"""Labels of a panel compared with those of humans: κ, confusion, agreement on each label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from panel.statistics.agreement.kappa import cohen_kappa, resampled_cohen_kappa
+from panel.statistics.agreement.labels import agreement_on, confusion, majority, same_label
+from panel.statistics.agreement.pairwise import pairwise, resampled_pairwise
+from panel.statistics.core.arrays import Array, Resampled, mean_of, unit_weights
+from panel.statistics.core.registry import ANY_LEVEL, Table
+from panel.statistics.core.results import Result
+from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.registered.agreement.labels import ANNOTATORS_SHOWN, kappa_matrix
+from panel.statistics.resampling.bootstrap import resampled_mean
+
+LABELS = Table("Labels compared with the humans'; humans: each with the others")
+BY_LABEL = Table("Agreement of the two majorities on each label (F1)", columns="by_value")
+CONFUSION = Table(
+    "Labels by the majority of the humans (lines) and of the panel (columns), numbers of items",
+    columns="crossed",
+    all_raters_only=True,
+)
+BY_JUDGE = Table(
+    "Cohen κ of each judge with the majority of the humans",
+    columns="dimension",
+    all_raters_only=True,
+)
+MATRIX = Table(
+    "Cohen κ of every two annotators, judges and humans", columns="crossed", all_raters_only=True
+)
+_KAPPA, _SAME, _PAIRS = (
+    "Cohen κ of\nthe majorities",
+    "share of\nthe same label",
+    "mean κ of\ntwo annotators",
+)
+
+
+@comparison_statistics.register(
+    "label_kappa", _KAPPA, table=LABELS, levels=ANY_LEVEL, needs=("categories",), show_note=True,
+    order=1,
+)  # fmt: skip
+def kappa(block: ComparisonBlock) -> Iterator[Result]:
+    ours, theirs = majority(block.judges), majority(block.humans)
+    yield Result(
+        block.of_both(cohen_kappa(ours, theirs, "none")),
+        resampled_cohen_kappa(ours, theirs, "none"),
+        _without_majority(block),
+    )
+
+
+@comparison_statistics.register(
+    "label_agreement", _SAME, table=LABELS, levels=ANY_LEVEL, needs=("categories",), order=2
+)
+def agreement(block: ComparisonBlock) -> Iterator[Result]:
+    same = same_label(majority(block.judges), majority(block.humans))
+    yield _mean(same, block)
+
+
+@comparison_statistics.register(
+    "label_kappa_pairs", _PAIRS, table=LABELS, levels=ANY_LEVEL, needs=("categories",), order=3
+)
+def pairs(block: ComparisonBlock) -> Iterator[Result]:
+    """Each judge with each human."""
+    found = [
+        (cohen_kappa(judge, human, "none"), resampled_cohen_kappa(judge, human, "none"))
+        for judge in block.judges.T
+        for human in block.humans.T
+    ]
+    yield _mean_kappa(found)
+
+
+@comparison_statistics.register(
+    "human_label_kappa", _KAPPA, table=LABELS, levels=ANY_LEVEL, needs=("categories",),
+    side="humans", order=1,
+)  # fmt: skip
+def human_kappa(block: ComparisonBlock) -> Iterator[Result]:
+    """Each human with the majority of the others."""
+    found = []
+    for place, human in enumerate(block.humans.T):
+        others = majority(np.delete(block.humans, place, axis=1))
+        found.append(
+            (cohen_kappa(human, others, "none"), resampled_cohen_kappa(human, others, "none"))
+        )
+    yield _mean_kappa(found)
+
+
+@comparison_statistics.register(
+    "human_label_agreement", _SAME, table=LABELS, levels=ANY_LEVEL, needs=("categories",),
+    side="humans", order=2,
+)  # fmt: skip
+def human_agreement(block: ComparisonBlock) -> Iterator[Result]:
+    """Each human with the majority of the others, the mean over humans."""
+    by_human = [
+        same_label(human, majority(np.delete(block.humans, place, axis=1)))
+        for place, human in enumerate(block.humans.T)
+    ]
+    defined = [same for same in by_human if not np.isnan(same).all()]
+    if not defined:
+        yield Result(Statistic.undefined(_why_no_humans(block)))
+        return
+    resampled = mean_of([resampled_mean(same) for same in defined])
+    value = float(resampled(unit_weights(len(block.humans)))[0])
+    n_items = int((~np.isnan(np.array(defined))).any(axis=0).sum())
+    yield Result(Statistic(value, n_items, len(defined)), resampled)
+
+
+@comparison_statistics.register(
+    "human_label_kappa_pairs", _PAIRS, table=LABELS, levels=ANY_LEVEL, needs=("categories",),
+    side="humans", order=3,
+)  # fmt: skip
+def human_pairs(block: ComparisonBlock) -> Iterator[Result]:
+    found = pairwise(block.humans, "cohen_kappa_none")
+    yield Result(found.mean, resampled_pairwise(block.humans, "cohen_kappa_none"))
+
+
+@comparison_statistics.register(
+    "agreement_on_label", "agreement", table=BY_LABEL, levels=ANY_LEVEL, needs=("categories",),
+    order=4,
+)  # fmt: skip
+def by_label(block: ComparisonBlock) -> Iterator[Result]:
+    both = np.stack([majority(block.judges), majority(block.humans)], axis=1)
+    n_items = int((~np.isnan(both)).all(axis=1).sum())
+    for code, name in enumerate(block.categories):
+        resampled = agreement_on(both, code)
+        value = float(resampled(unit_weights(len(both)))[0])
+        if np.isnan(value):
+            found = Statistic.undefined(Reason.NO_RATINGS, n_items=n_items)
+        else:
+            found = block.of_both(Statistic(value, n_items, 2))
+        yield Result(found, resampled, by="label", by_value=name)
+
+
+@comparison_statistics.register(
+    "confusion", "items", table=CONFUSION, levels=ANY_LEVEL, needs=("categories",), order=5
+)
+def table(block: ComparisonBlock) -> Iterator[Result]:
+    """A row for each pair of labels: `by` is that of the humans, `by_value` that of the panel."""
+    counts = confusion(majority(block.humans), majority(block.judges), len(block.categories))
+    n_items = int(counts.sum())
+    for theirs, row in zip(block.categories, counts, strict=True):
+        for ours, count in zip(block.categories, row, strict=True):
+            found = block.of_both(Statistic(float(count), n_items, 2))
+            yield Result(found, by=f"humans: {theirs}", by_value=f"panel: {ours}")
+
+
+@comparison_statistics.register(
+    "judge_label_kappa", "Cohen κ", table=BY_JUDGE, levels=ANY_LEVEL, needs=("categories",), order=6
+)
+def by_judge(block: ComparisonBlock) -> Iterator[Result]:
+    humans = majority(block.humans)
+    for name, judge in zip(block.judge_names, block.judges.T, strict=True):
+        yield Result(
+            cohen_kappa(judge, humans, "none"),
+            resampled_cohen_kappa(judge, humans, "none"),
+            by="judge",
+            by_value=name,
+        )
+
+
+@comparison_statistics.register(
+    "kappa_of_two", "Cohen κ", table=MATRIX, levels=ANY_LEVEL, needs=("categories",), order=7
+)
+def matrix(block: ComparisonBlock) -> Iterator[Result]:
+    """The two majorities, the judges and the humans; of at most `ANNOTATORS_SHOWN`."""
+    names = ["majority of the humans", "majority of the panel"]
+    names += [*block.judge_names, *block.human_names]
+    sides = [majority(block.humans), majority(block.judges), *block.judges.T, *block.humans.T]
+    if len(names) <= ANNOTATORS_SHOWN:
+        yield from kappa_matrix(np.stack(sides, axis=1), names)
+
+
+def _mean(values: Array, block: ComparisonBlock) -> Result:
+    defined = ~np.isnan(values)
+    if not defined.any():
+        return Result(Statistic.undefined(Reason.NO_SHARED_ITEMS))
+    found = block.of_both(Statistic(float(values[defined].mean()), int(defined.sum()), 2))
+    return Result(found, resampled_mean(values))
+
+
+def _mean_kappa(found: list[tuple[Statistic, Resampled]]) -> Result:
+    """The mean over pairs whose κ is defined."""
+    defined = [(one, resampled) for one, resampled in found if one.reason is None]
+    if not defined:
+        reason = next((one.reason for one, _ in found if one.reason), Reason.FEW_RATERS)
+        return Result(Statistic.undefined(reason))
+    value = float(np.mean([one.value for one, _ in defined]))
+    n_items = max(one.n_items for one, _ in defined)
+    n_left_out = len(found) - len(defined)
+    note = f"{len(defined)} pairs" + (
+        f", {n_left_out} with a constant rater or no shared item left out" if n_left_out else ""
+    )
+    resampled = mean_of([resampled for _, resampled in defined])
+    return Result(Statistic(value, n_items, len(defined) + 1), resampled, note)
+
+
+def _why_no_humans(block: ComparisonBlock) -> Reason:
+    return Reason.FEW_RATERS if block.humans.shape[1] < 2 else Reason.NO_SHARED_ITEMS
+
+
+def _without_majority(block: ComparisonBlock) -> str:
+    """How many items are left out, because a side that rated them has no majority."""
+    told = []
+    for side, labels in (("panel", block.judges), ("humans", block.humans)):
+        rated = (~np.isnan(labels)).any(axis=1)
+        if n := int((rated & np.isnan(majority(labels))).sum()):
+            told.append(f"left out: {n} items without a majority of the {side}")
+    return "; ".join(told)

@@ -1,0 +1,113 @@
+"""What personas add at equal cost: correlation with the humans less that of as many replicates of
+a judge without a persona."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from panel.statistics.agreement.kappa import cohen_kappa, resampled_cohen_kappa
+from panel.statistics.agreement.labels import majority
+from panel.statistics.core.arrays import row_means
+from panel.statistics.core.prompts import over_prompts
+from panel.statistics.core.registry import ANY_LEVEL, Table
+from panel.statistics.core.results import Result, mean_over_prompts
+from panel.statistics.core.statistic import Statistic
+from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.correlation import CorrelationKind
+from panel.statistics.humans.gain import (
+    correlation_gain,
+    gain_within_prompts,
+    resampled_correlation_gain,
+    why_no_gain,
+)
+
+_REMARK = (
+    "Above 0: the mean of the judges with personas correlates more with the humans than the mean "
+    "of the replicates without. An interval that contains 0 shows neither that personas add nor "
+    "that they take away. The figures are of these models, this rubric and these prompts, and do "
+    "not show which persona it is."
+)
+GAIN = Table(
+    "What personas add: correlation with the mean human rating, judges with personas less "
+    "replicates without, over all items",
+    remark=_REMARK,
+)
+GAIN_WITHIN = Table(
+    "What personas add: correlation with the mean human rating, judges with personas less "
+    "replicates without, within prompts",
+)
+
+
+def _register(kind: CorrelationKind, heading: str, order: int) -> None:
+    @comparison_statistics.register(
+        f"persona_gain_{kind}", heading, table=GAIN, needs=("controls",), show_note=kind == "tau_b",
+        order=order,
+    )  # fmt: skip
+    def gain(block: ComparisonBlock) -> Iterator[Result]:
+        sides = block.panel_mean, row_means(block.controls), block.target
+        result = Result(correlation_gain(*sides, kind), resampled_correlation_gain(*sides, kind))
+        yield _of_all(block, result)
+
+    @comparison_statistics.register(
+        f"persona_gain_{kind}_within_prompts", heading, table=GAIN_WITHIN,
+        needs=("controls", "prompts"), order=order + 5,
+    )  # fmt: skip
+    def gain_within(block: ComparisonBlock) -> Iterator[Result]:
+        prompts = block.prompts or []
+        sides = block.panel_mean, row_means(block.controls), block.target
+        found = over_prompts(gain_within_prompts(*sides, prompts, kind))
+        yield _of_all(block, mean_over_prompts(found, prompts))
+
+
+@comparison_statistics.register(
+    "persona_gain_kappa", "Cohen κ",
+    table=Table(
+        "What personas add: κ with the majority of the humans, majority of the judges with "
+        "personas less majority of the replicates without",
+        remark=_REMARK.replace("mean of the", "majority of the").replace(
+            "correlates more", "agrees more"
+        ),
+    ),
+    levels=ANY_LEVEL, needs=("controls", "categories"), show_note=True, order=204,
+)  # fmt: skip
+def kappa_gain(block: ComparisonBlock) -> Iterator[Result]:
+    sides = [majority(each) for each in (block.judges, block.controls, block.humans)]
+    missing = np.isnan(sides).any(axis=0)
+    ours, theirs, target = (np.where(missing, np.nan, side) for side in sides)
+    found = [cohen_kappa(side, target, "none") for side in (ours, theirs)]
+    first, second = (resampled_cohen_kappa(side, target, "none") for side in (ours, theirs))
+    reason = next((one.reason for one in found if one.reason is not None), None)
+    statistic = (
+        Statistic.undefined(reason)
+        if reason is not None
+        else replace(found[0], value=found[0].value - found[1].value)
+    )
+    yield _of_all(block, Result(statistic, lambda weights: first(weights) - second(weights)))
+
+
+def _of_all(block: ComparisonBlock, result: Result) -> Result:
+    """With all raters counted; undefined where the replicates are one judgment."""
+    if result.statistic.reason is None and (why := why_no_gain(block.controls)) is not None:
+        return Result(Statistic.undefined(why))
+    n_judges, n_replicates, n_humans = (
+        int((~np.isnan(side)).any(axis=0).sum())
+        for side in (block.judges, block.controls, block.humans)
+    )
+    note = f"{n_judges} judges with a persona, {n_replicates} replicates without"
+    if n_judges != n_replicates:
+        note += ", so not at equal cost: more judges agree better by their number alone"
+    return replace(
+        result,
+        statistic=replace(result.statistic, n_raters=n_judges + n_replicates + n_humans)
+        if result.statistic.reason is None
+        else result.statistic,
+        note=f"{note}; {result.note}" if result.note else note,
+    )
+
+
+_register("tau_b", "τ_b", 201)
+_register("spearman", "Spearman ρ", 202)
+_register("pearson", "Pearson r", 203)
