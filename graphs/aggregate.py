@@ -22,7 +22,7 @@ def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
     ordered = sorted(judgments, key=lambda judgment: judgment.judge.id)
     scored = [judgment for judgment in ordered if judgment.status == "scored"]
     answered = [judgment for judgment in ordered if judgment.abstained is not None]
-    numeric, rule = _numeric(rubric), _rule(rubric)
+    numeric, rule = _numeric(rubric), composite_rule(rubric)
     reliable = [judgment for judgment in scored if rule is None or _is_reliable(judgment, rule)]
     first = ordered[0]
     return Verdict(
@@ -98,7 +98,7 @@ def _numeric(rubric: Rubric) -> tuple[str, ...]:
 
 
 @once_a_rubric
-def _rule(rubric: Rubric) -> Composite | None:
+def composite_rule(rubric: Rubric) -> Composite | None:
     """The rubric's composite; None where it names none and nothing is rated by numbers."""
     numeric = _numeric(rubric)
     return rubric.composite or (Composite(mean_of=numeric) if numeric else None)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from graphs.framing import Prompt
     from panel.runs.executor import ScoreOptions
+    from panel.statistics.core.options import Random
     from panel.statistics.core.table import Ratings
     from panel.sweep.plan import Models, Options, SweepOptions
     from panel.sweep.result import Sweep
@@ -135,6 +136,7 @@ class Panel:
         out: str | Path | RunOutput | None = None,
         caps: Caps = NO_CAPS,
         humans: Ratings | None = None,
+        random: Random = "prompts",
         on_judgment: OnJudgment | None = None,
     ) -> Run:
         """Have every judge read every response.
@@ -147,6 +149,8 @@ class Panel:
                 unasked then is `skipped`.
             humans: people's ratings of the same responses, for whether deliberation moved the
                 panel toward them (`Run.deliberation`).
+            random: what differences between systems and the ranges of ranks take as a sample:
+                the `prompts`, or the `prompts-and-judges`.
             on_judgment: called with each judgment as it is made.
 
         Raises:
@@ -161,7 +165,13 @@ class Panel:
                 that `out` holds, which is left as it was.
         """
         return await executor.score(
-            self.plan, responses, out=out, caps=caps, humans=humans, on_judgment=on_judgment
+            self.plan,
+            responses,
+            out=out,
+            caps=caps,
+            humans=humans,
+            random=random,
+            on_judgment=on_judgment,
         )
 
     def estimate(self, responses: Iterable[Response]) -> list[CostEstimate]:

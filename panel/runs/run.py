@@ -23,9 +23,18 @@ from panel.io.documents import number
 from panel.models.catalogue import Price, cost
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.collected import CollectedRatings
+from panel.runs.judge_sample import judge_sample
 from panel.runs.judgment_lines import JudgmentFile, usage_document
 from panel.runs.kept_responses import kept_responses
-from panel.statistics.core.ranking import SystemRank, competition_ranks, rank_systems
+from panel.statistics.core.options import Random
+from panel.statistics.core.ranking import (
+    Difference,
+    Leaderboard,
+    SystemRank,
+    competition_ranks,
+    rank_systems,
+)
+from panel.statistics.core.sampled_mean import JudgeSample
 from rubrics import Rubric, Usage
 
 if TYPE_CHECKING:
@@ -58,6 +67,8 @@ class Run(CollectedRatings):
         usage: the tokens of each model's judgments.
         calls: how many calls were made, and what they took.
         folder: where the run was written, if it was.
+        random: what differences between systems and the ranges of ranks take as a sample; it
+            may be set.
     """
 
     def __init__(
@@ -80,6 +91,7 @@ class Run(CollectedRatings):
         self.calls = CallCounts()
         self.elapsed_s = 0.0
         self.humans: Ratings | None = None
+        self.random: Random = "prompts"
         self._report: tuple[Ratings | None, DeliberationReport] | None = None
         self._verdicts: list[Verdict | None] = [None] * len(self.items)
 
@@ -183,8 +195,9 @@ class Run(CollectedRatings):
         known = [usd for usd in costs if usd is not None]
         return _dollars(math.fsum(known)) if len(known) == len(costs) else None
 
-    def ranking(self) -> list[SystemRank]:
-        """The systems, best first, with 95 % intervals over prompts.
+    def leaderboard(self) -> Leaderboard:
+        """The systems, best first, with 95 % intervals over prompts, and over prompts and judges,
+        and their differences.
 
         Among an entry's dimensions is each category's share of the judges, under
         `dimension:category`.
@@ -206,8 +219,15 @@ class Run(CollectedRatings):
             np.array([verdict.composite for verdict in verdicts]),
             np.array([list(each.values()) for each in values]).reshape(len(values), len(names)),
             names,
-            seed=self.seed,
+            judges=self._judge_sample(),
+            random=self.random,
         )
+
+    def _judge_sample(self) -> JudgeSample | None:
+        """Of the responses that have a verdict."""
+        judged = [row for row, verdict in enumerate(self._verdicts) if verdict is not None]
+        ratings = self.ratings[judged]
+        return judge_sample(ratings, self.judges, self.rubric, self.dimensions, self.categories)
 
     def prompt_rankings(self) -> dict[str, list[tuple[int | None, Verdict]]]:
         """For each prompt its responses with their ranks, best first, the unranked last."""
@@ -227,8 +247,12 @@ class Run(CollectedRatings):
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
         coverage, report = self.coverage, self.deliberation()
+        board = self.leaderboard()
         return {
-            "ranking": [_entry(entry) for entry in self.ranking()],
+            "ranking": [_entry(entry) for entry in board.systems],
+            "winner": board.winner,
+            "differences": [_difference(one) for one in board.differences],
+            "random": board.random,
             "coverage": {
                 "expected": coverage.expected,
                 "scored": coverage.scored,
@@ -273,9 +297,32 @@ def _entry(entry: SystemRank) -> dict[str, Any]:
         "composite": number(entry.composite),
         "ci_low": number(entry.ci_low),
         "ci_high": number(entry.ci_high),
+        "ci_reason": entry.ci_reason,
+        "judges_ci_low": number(entry.judges_ci_low),
+        "judges_ci_high": number(entry.judges_ci_high),
+        "judges_ci_reason": entry.judges_ci_reason,
         "rank": entry.rank,
         "rank_low": entry.rank_low,
         "rank_high": entry.rank_high,
         "n_prompts": entry.n_prompts,
         "dimensions": {name: number(mean) for name, mean in entry.dimensions.items()},
+        "dimension_intervals": {
+            name: [number(low), number(high)]
+            for name, (low, high) in entry.dimension_intervals.items()
+        },
+    }
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    return {
+        "a": one.a,
+        "b": one.b,
+        "difference": number(one.difference),
+        "ci_low": number(one.ci_low),
+        "ci_high": number(one.ci_high),
+        "p": number(one.p),
+        "p_adjusted": number(one.p_adjusted),
+        "effect_size": number(one.effect_size),
+        "n_prompts": one.n_prompts,
+        "reason": one.reason,
     }
