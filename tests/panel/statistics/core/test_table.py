@@ -27,6 +27,7 @@ from panel.statistics import (
     mean_ranks,
     pairwise,
     pairwise_error,
+    panel_quality,
     preferences,
     resampled_alpha,
     row_means,
@@ -296,6 +297,16 @@ def test_judges_of_a_run_are_sampled_by_persona_and_by_model() -> None:
     assert (found.ci_low, found.ci_high) == (expected.low, expected.high)
     # A model's own judges are three personas, too few to be a sample.
     assert rows["krippendorff_alpha", "m", "clarity"].ci_reason is Reason.FEW_JUDGES
+
+
+def test_the_share_that_is_done_is_said() -> None:
+    """Both analyses call with rising shares, one for each statistic of a block, and end at 1."""
+    for analysis in (agree, panel_quality):
+        shares: list[float] = []
+        analysis(HUMANS, replace(QUICK, intervals=False), on_step=shares.append)
+        assert len(shares) > 5
+        assert shares == sorted(shares)
+        assert shares[-1] == 1
 
 
 def test_without_intervals_there_are_values_alone() -> None:
