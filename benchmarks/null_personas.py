@@ -12,9 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from panel.statistics.agreement.disagreement import disagreement_by_item
-from panel.statistics.core.arrays import Array
+from panel.statistics.core.arrays import Array, Resampled
 from panel.statistics.humans.gain import resampled_correlation_gain
-from panel.statistics.resampling.bootstrap import bootstrap, resampled_mean
+from panel.statistics.resampling.jackknife import EstimateKind, jackknife
+from panel.statistics.resampling.weights import resampled_mean
 
 N_TRIALS = 400
 N_RESPONSES = 4
@@ -41,13 +42,13 @@ def main() -> None:
             people = drawn(rng, quality, 3).mean(axis=1)
             means = panel.mean(axis=1), plain.mean(axis=1), people
             spread = disagreement_by_item(panel) - disagreement_by_item(plain)
-            functions = (
-                resampled_correlation_gain(*means, "spearman"),
-                resampled_correlation_gain(*means, "pearson"),
-                resampled_mean(spread),
+            functions: tuple[tuple[Resampled, EstimateKind], ...] = (
+                (resampled_correlation_gain(*means, "spearman"), "difference"),
+                (resampled_correlation_gain(*means, "pearson"), "difference"),
+                (resampled_mean(spread), "mean"),
             )
-            for place, function in enumerate(functions):
-                found = bootstrap(function, len(prompts), prompts, n_resamples=999)
+            for place, (function, kind) in enumerate(functions):
+                found = jackknife(function, len(prompts), prompts, kind=kind)
                 excluded[place] += found.low > 0 or found.high < 0
         shares = excluded / N_TRIALS
         print(

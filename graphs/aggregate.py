@@ -27,7 +27,7 @@ def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
     )
     scored = [judgment for judgment in ordered if judgment.status == "scored"]
     answered = [judgment for judgment in ordered if judgment.abstained is not None]
-    numeric, rule = _numeric(rubric), _rule(rubric)
+    numeric, rule = _numeric(rubric), composite_rule(rubric)
     reliable = [judgment for judgment in scored if rule is None or _is_reliable(judgment, rule)]
     first = ordered[0]
     return Verdict(
@@ -103,7 +103,7 @@ def _numeric(rubric: Rubric) -> tuple[str, ...]:
 
 
 @once_a_rubric
-def _rule(rubric: Rubric) -> Composite | None:
+def composite_rule(rubric: Rubric) -> Composite | None:
     """The rubric's composite; None where it names none and nothing is rated by numbers."""
     numeric = _numeric(rubric)
     return rubric.composite or (Composite(mean_of=numeric) if numeric else None)

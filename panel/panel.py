@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from panel.plan.overrides import PanelOverrides
     from panel.runs.executor import ScoreOptions
     from panel.runs.panel_graph import PanelGraph
+    from panel.statistics.core.options import Random
     from panel.statistics.core.table import Ratings
     from panel.sweep.plan import Models, Options, SweepOptions
     from panel.sweep.result import Sweep
@@ -143,6 +144,7 @@ class Panel:
         out: str | Path | RunOutput | None = None,
         caps: Caps = NO_CAPS,
         humans: Ratings | None = None,
+        random: Random = "prompts",
         on_judgment: OnJudgment | None = None,
     ) -> Run:
         """Have every judge read every response.
@@ -155,6 +157,8 @@ class Panel:
                 unasked then is `skipped`.
             humans: people's ratings of the same responses, for whether deliberation moved the
                 panel toward them (`Run.deliberation`).
+            random: what differences between systems and the ranges of ranks take as a sample:
+                the `prompts`, or the `prompts-and-judges`.
             on_judgment: called with each judgment as it is made.
 
         Raises:
@@ -169,7 +173,13 @@ class Panel:
                 `out` holds, which is left as it was.
         """
         return await executor.score(
-            self.plan, responses, out=out, caps=caps, humans=humans, on_judgment=on_judgment
+            self.plan,
+            responses,
+            out=out,
+            caps=caps,
+            humans=humans,
+            random=random,
+            on_judgment=on_judgment,
         )
 
     def estimate(self, responses: Iterable[Response]) -> list[CostEstimate]:

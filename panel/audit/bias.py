@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -38,14 +39,13 @@ from panel.statistics.core.arrays import (
     mean_of,
     row_means,
 )
-from panel.statistics.core.options import AnalysisOptions
+from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions
 from panel.statistics.core.results import Result, rows_of
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.core.table import ALL, Ratings, Row
-from panel.statistics.resampling.bootstrap import resampled_mean
+from panel.statistics.resampling.weights import resampled_mean
 from rubrics.comparison import Outcome
 
-BIAS_OPTIONS = AnalysisOptions(method="percentile")
 """Percentile intervals: a panel's prompts are often too few to correct by."""
 
 REAL_BINS = 10
@@ -78,7 +78,7 @@ def biases(
     ratings: Ratings,
     scales: Mapping[str, ScaleRange],
     lengths: ArrayLike | None = None,
-    options: AnalysisOptions = BIAS_OPTIONS,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
     *,
     comparisons: Sequence[Compared] = (),
 ) -> list[Row]:
@@ -135,7 +135,7 @@ def position(
     second_wins: ArrayLike,
     ties: ArrayLike,
     clusters: Labels,
-    options: AnalysisOptions = BIAS_OPTIONS,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
     *,
     group: str = ALL,
     n_raters: int = 1,
@@ -168,6 +168,8 @@ def position(
             Statistic(float((first - second).sum() / total.sum()), n_items, n_raters),
             lambda weights: divide(weights @ (first - second), weights @ total),
             f"first {first.sum():.0f}, second {second.sum():.0f}, ties {even.sum():.0f}",
+            "mean",
+            (-1, 1),
         )
     return rows_of("position_bias", [result], group, ALL, clusters, options)
 
@@ -220,7 +222,8 @@ def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> R
         found = Statistic.undefined(Reason.NO_LENGTHS)
     else:
         found = replace(correlation_within(scores, lengths, systems), n_raters=n_raters)
-    return Result(found, resampled_correlation_within(scores, lengths, systems))
+    resampled = resampled_correlation_within(scores, lengths, systems)
+    return Result(found, resampled, kind="correlation")
 
 
 # Leniency
@@ -250,7 +253,7 @@ def _of_leniency(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
             if n_items
             else Statistic.undefined(reason, n_raters=1)
         )
-        yield judge, "leniency", Result(found, resampled_mean(own))
+        yield judge, "leniency", Result(found, resampled_mean(own), kind="mean")
 
 
 # Self-preference
@@ -335,7 +338,7 @@ def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
     found = self_preference(scores, judges, authors)
     for one in found:
         note = f"{one.n_own} responses of its own, {one.n_others} of others"
-        yield one.family, "self_preference", Result(one.estimate, one.resampled, note)
+        yield one.family, "self_preference", Result(one.estimate, one.resampled, note, "difference")
     defined = [one for one in found if one.estimate.reason is None]
     unknown = ", ".join(unknown_families(ratings))
     note = f"family not known: {unknown}" if unknown else ""
@@ -350,7 +353,7 @@ def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
             sum(one.estimate.n_raters for one in defined),
         )
     resampled = mean_of([one.resampled for one in defined])
-    yield ALL, "self_preference", Result(whole, resampled, note)
+    yield ALL, "self_preference", Result(whole, resampled, note, "difference")
 
 
 def unknown_families(ratings: Ratings) -> list[str]:
@@ -376,8 +379,9 @@ def _of_compression(
         flat = own.reshape(len(own), -1)
         entropy = replace(score_entropy(flat), n_raters=n_raters)
         share = replace(mode_share(flat), n_raters=n_raters)
-        yield group, "score_entropy", Result(entropy, resampled_score_entropy(flat), most)
-        yield group, "mode_share", Result(share, resampled_mode_share(flat), _mode(flat))
+        entropies, shares = resampled_score_entropy(flat), resampled_mode_share(flat)
+        yield group, "score_entropy", Result(entropy, entropies, most, limits=(0, inf))
+        yield group, "mode_share", Result(share, shares, _mode(flat), limits=(0, 1))
 
 
 def _mode(values: Array) -> str:
@@ -403,5 +407,6 @@ def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
                 Result(
                     variance_share(own, personas, part),
                     resampled_variance_share(own, personas, part),
+                    limits=(0, 1),
                 ),
             )

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from panel.cli.failures import refusals
-from panel.cli.options import output_format
+from panel.cli.options import analysis_options, output_format, random_option
 
 if TYPE_CHECKING:
     from panel.reports import Renderer
-    from panel.statistics import Breakdown, Ratings
+    from panel.statistics import Breakdown, Random, Ratings
 
 
 @click.command()
@@ -33,12 +33,17 @@ if TYPE_CHECKING:
     help="Level of measurement of the scores: Krippendorff's alpha is computed at it, and "
     "statistics that need ordered scores are left out at nominal.",
 )
+@random_option("What intervals take as a sample")
+@analysis_options
 @output_format
 @refusals
 def agree(
     ratings: str,
     by: Breakdown,
     level: Literal["ordinal", "interval", "nominal"],
+    random: Random,
+    resamples: int,
+    intervals: bool,
     renderer: Renderer,
 ) -> None:
     """Measure inter-rater agreement in RATINGS, and how good the raters are as a panel.
@@ -48,15 +53,16 @@ def agree(
     rater: human, expert, a model), prompt and source (of the item). Empty cells, ? and NA are
     gaps, and stay gaps. Of a run, judges are raters, and their models groups.
 
-    Every statistic has a 95 % confidence interval, by a BCa bootstrap over prompts (over items,
-    where there are none), or the reason why it is undefined. p-values are those of permutation
+    Every statistic has a 95 % confidence interval over prompts (over items, where there are
+    none), or the reason why there is none: Student's t over what it is without each prompt.
+    p-values are those of permutation
     tests within prompts, adjusted by Holm's method over dimensions.
 
     Exit status: 0, or 2 for bad input, each fault named with its line.
     """
+    from panel.cli.analysis_progress import AnalysisProgress
     from panel.errors import Fault, InputError
     from panel.io.ratings import load_ratings
-    from panel.reports.terminal.tables import notices
     from panel.statistics import AnalysisOptions, panel_quality
     from panel.statistics import agree as agreement
 
@@ -64,11 +70,14 @@ def agree(
     check_groups(ratings, found)
     if getattr(found, f"{by}s") is None:
         raise InputError([Fault(ratings, f"no {by}s", f"a column {by!r}, to go by it")])
-    options = AnalysisOptions(level=level)
-    with notices().status("Resampling …"):
-        rows = agreement(found, options, by)
-        quality = panel_quality(found, options) if by == "dimension" else []
-    renderer.render_agreement([*rows, *quality], found, by, sys.stdout)
+    options = AnalysisOptions(
+        level=level, random=random, intervals=intervals, n_permutations=resamples
+    )
+    with AnalysisProgress(2 if by == "dimension" else 1) as progress:
+        rows = agreement(found, options, by, progress.take)
+        if by == "dimension":
+            rows += panel_quality(found, options, progress.take)
+    renderer.render_agreement(rows, found, by, sys.stdout)
 
 
 def check_groups(source: str, ratings: Ratings, *taken: str) -> None:

@@ -9,7 +9,7 @@ import click
 
 from panel.cli.agree import check_groups
 from panel.cli.failures import refusals
-from panel.cli.options import output_format
+from panel.cli.options import analysis_options, output_format
 
 if TYPE_CHECKING:
     from panel.reports import Renderer
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("panel")
 @click.option("--human", required=True, metavar="RATINGS", help="The human ratings.")
+@analysis_options
 @output_format
 @refusals
-def correlate(panel: str, human: str, renderer: Renderer) -> None:
+def correlate(panel: str, human: str, resamples: int, intervals: bool, renderer: Renderer) -> None:
     """Compare panel scores with human ratings. PANEL is a run's folder, or ratings.
 
     Ratings are a .csv, .tsv, .jsonl or .parquet file with a line for each rating: item, rater,
@@ -31,19 +32,22 @@ def correlate(panel: str, human: str, renderer: Renderer) -> None:
 
     The panel's score of an item is the mean over its judges, the human score the mean over
     humans, or their mean rank. For comparison, the same statistics of one human and the mean of
-    the others are printed. Every statistic has a 95 % confidence interval, by a BCa bootstrap over
-    prompts (over items, where there are none), or the reason why it is undefined. p-values are
-    those of permutation tests within prompts, adjusted by Holm's method over dimensions.
+    the others are printed. Every statistic has a 95 % confidence interval over prompts (over
+    items, where there are none), or the reason why there is none: Student's t over what it is
+    without each prompt. p-values are those of permutation tests within prompts, adjusted by
+    Holm's method over dimensions.
 
     Exit status: 0, or 2 for bad input, each fault named with its line.
     """
+    from panel.cli.analysis_progress import AnalysisProgress
     from panel.io.aligned_ratings import load_aligned_ratings
-    from panel.reports.terminal.tables import notices
+    from panel.statistics import AnalysisOptions
     from panel.statistics import correlate as correlation
     from panel.statistics.correlate import HUMANS
 
     ours, theirs = load_aligned_ratings(panel, human)
     check_groups(panel, ours, HUMANS)
-    with notices().status("Resampling …"):
-        rows = correlation(ours, theirs)
+    options = AnalysisOptions(intervals=intervals, n_permutations=resamples)
+    with AnalysisProgress(1) as progress:
+        rows = correlation(ours, theirs, options, progress.take)
     renderer.render_comparison(rows, ours, theirs, sys.stdout)

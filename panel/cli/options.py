@@ -87,6 +87,41 @@ def run_options(texts: str) -> Callable[[Command], Command]:
     return decorate
 
 
+def random_option(effect: str) -> Callable[[Command], Command]:
+    """The option `--random`; the command is given `random`.
+
+    Args:
+        effect: what it decides, as the beginning of a sentence.
+    """
+    return option(
+        "--random",
+        type=click.Choice(["prompts", "prompts-and-judges"]),
+        default="prompts",
+        show_default=True,
+        help=f"{effect}: the prompts, with these judges as they are, or the judges, too, as a "
+        "sample of such judges (personas and models each, where they are crossed).",
+    )
+
+
+def analysis_options(command: Command) -> Command:
+    """Options for how long an analysis takes; the command is given `resamples` and `intervals`."""
+    command = option(
+        "--no-intervals",
+        "intervals",
+        flag_value=False,
+        default=True,
+        help="Print the values without confidence intervals.",
+    )(command)
+    return option(
+        "--resamples",
+        type=click.IntRange(min=0),
+        default=1999,
+        show_default=True,
+        metavar="N",
+        help="How many shuffles a permutation test takes; with 0 there are no such p-values.",
+    )(command)
+
+
 def output_format(command: Command) -> Command:
     """Options for how a result is printed; the command is given the renderer as `renderer`."""
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.failures import refusals
-from panel.cli.options import RunOptions, run_options
+from panel.cli.options import RunOptions, random_option, run_options
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
 
 if TYPE_CHECKING:
     from graphs.deliberation import Deliberation
     from panel.io.responses import ResponseFile
     from panel.panel import Panel
+    from panel.statistics.core.options import Random
 
 INCOMPLETE = 1
 
@@ -36,6 +37,7 @@ INCOMPLETE = 1
     "`agree` and `correlate` then report what personas add at equal cost. It enters neither "
     "verdicts nor rankings. Needs a temperature above 0.",
 )
+@random_option("What differences between systems, and with them ranks, take as a sample")
 @run_options("responses")
 @refusals
 def score(
@@ -44,6 +46,7 @@ def score(
     deliberation: Deliberation | None,
     human: str | None,
     plain_judge: bool,
+    random: Random,
     options: RunOptions,
 ) -> None:
     """Score every response in RESPONSES with a panel of judges, and rank them.
@@ -73,10 +76,12 @@ def score(
         options.renderer.render_cost_estimates(panel.estimate(batch), sys.stdout)
     else:
         options = options.with_inputs([human], panel_options.inputs)
-        _score(panel, batch, human, options)
+        _score(panel, batch, human, random, options)
 
 
-def _score(panel: Panel, batch: ResponseFile, human: str | None, options: RunOptions) -> None:
+def _score(
+    panel: Panel, batch: ResponseFile, human: str | None, random: Random, options: RunOptions
+) -> None:
     """The run itself, with what it prints and its exit status."""
     from panel.cli.watching import counted, run_shown
 
@@ -92,7 +97,12 @@ def _score(panel: Panel, batch: ResponseFile, human: str | None, options: RunOpt
         len(batch) * len(panel.judges),
         options.out.folder,
         lambda progress: panel.ascore(
-            batch, out=options.out, caps=options.caps, humans=humans, on_judgment=progress.take
+            batch,
+            out=options.out,
+            caps=options.caps,
+            humans=humans,
+            random=random,
+            on_judgment=progress.take,
         ),
     )
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}

@@ -46,6 +46,7 @@ from panel.runs.run import Run
 from panel.runs.spending import earlier_spending, spending_kept
 
 if TYPE_CHECKING:
+    from panel.statistics.core.options import Random
     from panel.statistics.core.table import Ratings
 
 logger = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class ScoreOptions(TypedDict, total=False):
     out: str | Path | RunOutput | None
     caps: Caps
     humans: Ratings | None
+    random: Random
     on_judgment: OnJudgment | None
 
 
@@ -69,6 +71,7 @@ async def score(
     out: str | Path | RunOutput | None = None,
     caps: Caps = NO_CAPS,
     humans: Ratings | None = None,
+    random: Random = "prompts",
     on_judgment: OnJudgment | None = None,
     peers: ShowPeers | None = None,
 ) -> Run:
@@ -81,6 +84,7 @@ async def score(
     mode.check(batch)
     _warn_of_missing_prompts(plan, batch)
     run = Run.of(plan, batch)
+    run.random = random
     if humans is not None:
         _compare_with(humans, run, plan)
     output = None if out is None else RunOutput.of(out)

@@ -25,9 +25,17 @@ from panel.io.documents import number
 from panel.models.catalogue import Price, cost
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.collected import CollectedRatings, judgment_of_row
+from panel.runs.judge_sample import judge_sample
 from panel.runs.judgment_lines import JudgmentFile, usage_document
 from panel.runs.kept_responses import kept_responses
-from panel.statistics.core.ranking import SystemRank, competition_ranks, rank_systems
+from panel.statistics.core.options import Random
+from panel.statistics.core.ranking import (
+    Difference,
+    Leaderboard,
+    SystemRank,
+    competition_ranks,
+    rank_systems,
+)
 from rubrics import Rubric, Usage
 
 if TYPE_CHECKING:
@@ -60,6 +68,8 @@ class Run(CollectedRatings):
         usage: the tokens of each model's judgments.
         calls: how many calls were made, and what they took.
         folder: where the run was written, if it was.
+        random: what differences between systems and the ranges of ranks take as a sample; it
+            may be set.
     """
 
     def __init__(
@@ -82,6 +92,7 @@ class Run(CollectedRatings):
         self.calls = CallCounts()
         self.elapsed_s = 0.0
         self.humans: Ratings | None = None
+        self.random: Random = "prompts"
         self._report: tuple[Ratings | None, DeliberationReport] | None = None
         self._verdicts: list[Verdict | None] = [None] * len(self.items)
 
@@ -185,42 +196,48 @@ class Run(CollectedRatings):
         known = [usd for usd in costs if usd is not None]
         return _dollars(math.fsum(known)) if len(known) == len(costs) else None
 
-    def ranking(self) -> list[SystemRank]:
-        """The systems, best first, with 95 % intervals over prompts.
+    def leaderboard(self) -> Leaderboard:
+        """The systems, best first, with 95 % intervals over prompts, and over prompts and judges,
+        and their differences.
 
         Among an entry's dimensions is each category's share of the judges, under
         `dimension:category`. Where judges with personas are compared with judges without, it is
-        of the former alone; see `control_ranking`.
+        of the former alone; see `control_leaderboard`.
         """
-        return self._ranking(self.verdicts)
+        controls = controls_among(self.judges)
+        judges = [column for column, judge in enumerate(self.judges) if judge not in controls]
+        rows = [row for row, verdict in enumerate(self._verdicts) if verdict is not None]
+        return self._leaderboard(self.verdicts, rows, judges)
 
-    def control_ranking(self) -> list[SystemRank]:
+    def control_leaderboard(self) -> Leaderboard | None:
         """The systems as the judges without a persona rank them, where the panel has personas;
-        empty where there are no such judges."""
+        None where there are no such judges."""
         controls = controls_among(self.judges)
         columns = [column for column, judge in enumerate(self.judges) if judge in controls]
-        return self._ranking(
-            [
-                aggregate(
-                    [
-                        judgment_of_row(
-                            item,
-                            self.judges[column],
-                            row[column].tolist(),
-                            self.rubric,
-                            status=statuses[column],
-                        )
-                        for column in columns
-                    ],
-                    self.rubric,
-                )
-                for item, row, statuses in zip(self.items, self.ratings, self.statuses, strict=True)
-            ]
-            if columns
-            else []
-        )
+        if not columns:
+            return None
+        verdicts = [
+            aggregate(
+                [
+                    judgment_of_row(
+                        item,
+                        self.judges[column],
+                        row[column].tolist(),
+                        self.rubric,
+                        status=statuses[column],
+                    )
+                    for column in columns
+                ],
+                self.rubric,
+            )
+            for item, row, statuses in zip(self.items, self.ratings, self.statuses, strict=True)
+        ]
+        return self._leaderboard(verdicts, list(range(len(self.items))), columns)
 
-    def _ranking(self, verdicts: Sequence[Verdict]) -> list[SystemRank]:
+    def _leaderboard(
+        self, verdicts: Sequence[Verdict], rows: Sequence[int], judges: Sequence[int]
+    ) -> Leaderboard:
+        """Of verdicts on the responses `rows`, by the judges in these columns."""
         values = [
             {name: summary.mean for name, summary in verdict.dimensions.items()}
             | {
@@ -231,13 +248,21 @@ class Run(CollectedRatings):
             for verdict in verdicts
         ]
         names = list(values[0]) if values else []
+        sample = judge_sample(
+            self.ratings[np.ix_(rows, judges)],
+            [self.judges[column] for column in judges],
+            self.rubric,
+            self.dimensions,
+            self.categories,
+        )
         return rank_systems(
             [verdict.system for verdict in verdicts],
             [verdict.prompt_id for verdict in verdicts],
             np.array([verdict.composite for verdict in verdicts]),
             np.array([list(each.values()) for each in values]).reshape(len(values), len(names)),
             names,
-            seed=self.seed,
+            judges=sample,
+            random=self.random,
         )
 
     def prompt_rankings(self) -> dict[str, list[tuple[int | None, Verdict]]]:
@@ -258,10 +283,17 @@ class Run(CollectedRatings):
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
         coverage, report = self.coverage, self.deliberation()
-        controls = self.control_ranking()
+        board, controls = self.leaderboard(), self.control_leaderboard()
         return {
-            "ranking": [_entry(entry) for entry in self.ranking()],
-            **({"control_ranking": [_entry(entry) for entry in controls]} if controls else {}),
+            "ranking": [_entry(entry) for entry in board.systems],
+            "winner": board.winner,
+            "differences": [_difference(one) for one in board.differences],
+            "random": board.random,
+            **(
+                {"control_ranking": [_entry(entry) for entry in controls.systems]}
+                if controls
+                else {}
+            ),
             "coverage": {
                 "expected": coverage.expected,
                 "scored": coverage.scored,
@@ -307,9 +339,32 @@ def _entry(entry: SystemRank) -> dict[str, Any]:
         "composite": number(entry.composite),
         "ci_low": number(entry.ci_low),
         "ci_high": number(entry.ci_high),
+        "ci_reason": entry.ci_reason,
+        "judges_ci_low": number(entry.judges_ci_low),
+        "judges_ci_high": number(entry.judges_ci_high),
+        "judges_ci_reason": entry.judges_ci_reason,
         "rank": entry.rank,
         "rank_low": entry.rank_low,
         "rank_high": entry.rank_high,
         "n_prompts": entry.n_prompts,
         "dimensions": {name: number(mean) for name, mean in entry.dimensions.items()},
+        "dimension_intervals": {
+            name: [number(low), number(high)]
+            for name, (low, high) in entry.dimension_intervals.items()
+        },
+    }
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    return {
+        "a": one.a,
+        "b": one.b,
+        "difference": number(one.difference),
+        "ci_low": number(one.ci_low),
+        "ci_high": number(one.ci_high),
+        "p": number(one.p),
+        "p_adjusted": number(one.p_adjusted),
+        "effect_size": number(one.effect_size),
+        "n_prompts": one.n_prompts,
+        "reason": one.reason,
     }

@@ -2,7 +2,7 @@
 
 Pure functions: arrays in, small frozen results out. Ratings are `(items, raters)`, NaN
 where there is no rating; nothing is imputed. A statistic that is undefined has the value
-NaN and a `reason`. Most have a `resampled_…` form, which `bootstrap` takes.
+NaN and a `reason`. Most have a `resampled_…` form, of which `jackknife` makes an interval.
 
 `agree`, `correlate` and `panel_quality` compute what is registered: to add a statistic to one
 of them, register a function in a file of its own, in a folder of `panel.statistics.registered`
@@ -33,7 +33,6 @@ from panel.statistics.agreement.pairwise import (
     pairwise,
     pairwise_by_prompt,
     resampled_pairwise,
-    tau_b_matrix,
 )
 from panel.statistics.agreement.perfect_agreement import (
     PerfectAgreement,
@@ -41,6 +40,7 @@ from panel.statistics.agreement.perfect_agreement import (
     perfect_agreement,
     ranking_agreement,
 )
+from panel.statistics.agreement.rank_matrices import tau_b_matrix
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
 from panel.statistics.bias.compression import (
     mode_share,
@@ -54,8 +54,8 @@ from panel.statistics.core.arrays import Resampled, row_means
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import (
     AnalysisOptions,
-    IntervalMethod,
     MeasurementLevel,
+    Random,
 )
 from panel.statistics.core.prompts import OverPrompts, over_prompts, resampled_over_prompts
 from panel.statistics.core.ranking import SystemRank, competition_ranks, rank_systems
@@ -132,13 +132,9 @@ from panel.statistics.panel_quality.panel_quality import (
     panel_quality_statistics,
 )
 from panel.statistics.panel_quality.subset import SmallestSubset, smallest_subset
-from panel.statistics.resampling.bootstrap import (
-    Interval,
-    bootstrap,
-    by_items,
-    resampled_mean,
-)
+from panel.statistics.resampling.jackknife import EstimateKind, Interval, jackknife
 from panel.statistics.resampling.permutation import correlation_test, permutation_p_value
+from panel.statistics.resampling.weights import by_items, resampled_mean
 
 __all__ = [
     "CUSTOM_DIMENSIONS",
@@ -154,10 +150,10 @@ __all__ = [
     "CorrelationKind",
     "Direction",
     "Distributions",
+    "EstimateKind",
     "HumanCeiling",
     "Influence",
     "Interval",
-    "IntervalMethod",
     "KappaWeights",
     "LeaveOneOut",
     "Loss",
@@ -169,6 +165,7 @@ __all__ = [
     "PanelBlock",
     "PerfectAgreement",
     "Preferences",
+    "Random",
     "RankingAgreement",
     "Ranks",
     "Ratings",
@@ -191,7 +188,6 @@ __all__ = [
     "agree",
     "agreement_on",
     "agreement_statistics",
-    "bootstrap",
     "by_dimension",
     "by_items",
     "by_judge",
@@ -215,6 +211,7 @@ __all__ = [
     "human_ceiling_by_prompt",
     "icc",
     "influence",
+    "jackknife",
     "kendall_w",
     "krippendorff_alpha",
     "leave_one_judge_out",

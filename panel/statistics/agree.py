@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Literal
 
-from panel.statistics.core.arrays import Array, items_by_label
+from panel.statistics.core.arrays import Array, Labels, items_by_label
 from panel.statistics.core.options import (
     DEFAULT_OPTIONS,
     AnalysisOptions,
@@ -14,14 +15,15 @@ from panel.statistics.core.options import (
     check_choice,
 )
 from panel.statistics.core.prompts import OverPrompts
-from panel.statistics.core.registry import Registry, Table
+from panel.statistics.core.registry import OnStep, Registry, Table
 from panel.statistics.core.results import (
     Result,
     adjust_over_dimensions,
     labels_of,
     mean_over_prompts,
 )
-from panel.statistics.core.table import ALL, Ratings, Row
+from panel.statistics.core.table import ALL, Ratings, Row, kept_without
+from panel.statistics.resampling.jackknife import EstimateKind
 
 Breakdown = Literal["dimension", "group", "source", "prompt"]
 
@@ -37,7 +39,7 @@ class AgreementBlock:
         ratings: `(items, raters)`, NaN where there is none; ranks where `sign` is −1.
         sign: what ratings are to be multiplied by so that higher is better.
         prompts: an item's prompt; rankings are compared inside it. None: all items are one.
-        clusters: what is resampled, a label an item: its prompt, or itself.
+        clusters: what intervals are over, a label an item: its prompt, or itself.
         level: of measurement.
         controls: `(items, replicates)`, ratings by judges without a persona; none, `(items, 0)`,
             where there are no such judges, or the raters are of several groups.
@@ -45,6 +47,8 @@ class AgreementBlock:
         categories: the names of the categories whose codes the ratings are, 0, 1, …; none of
             numbers.
         prompt_kind: what `prompts` are called.
+        judge_factors: what raters are sampled by, a label a rater: `rater`, or of a run
+            `persona` and `model`.
     """
 
     ratings: Array
@@ -57,8 +61,28 @@ class AgreementBlock:
     raters: tuple[str, ...]
     categories: tuple[str, ...] = ()
     prompt_kind: str = "prompts"
+    judge_factors: Mapping[str, Labels] = field(default_factory=dict)
     side: str = "panel"
     over_dimensions: bool = False
+
+    def without_judges(self) -> list[list[AgreementBlock]]:
+        """For each factor that raters are sampled by, the block without each of its levels."""
+        if self.options.random == "prompts":
+            return []
+        # Their values alone are of use.
+        options = replace(self.options, random="prompts", intervals=False, n_permutations=0)
+        return [
+            [
+                replace(
+                    self,
+                    ratings=self.ratings[:, kept],
+                    raters=tuple(compress(self.raters, kept)),
+                    options=options,
+                )
+                for kept in levels
+            ]
+            for levels in kept_without(self.judge_factors)
+        ]
 
     @property
     def has(self) -> Collection[str]:
@@ -69,9 +93,14 @@ class AgreementBlock:
         }
         return [name for name, found in there.items() if found]
 
-    def over_prompts(self, found: OverPrompts) -> Result:
+    def over_prompts(
+        self,
+        found: OverPrompts,
+        kind: EstimateKind = "mean",
+        limits: tuple[float, float] = (-1.0, 1.0),
+    ) -> Result:
         """A mean over prompts, with an interval where each prompt lies in one cluster, so that
-        it is drawn whole or not at all."""
+        it is drawn whole or not at all. `kind` and `limits` as for `Result`."""
         if self.prompts is None:
             return Result(found.mean)
         cluster_of: dict[Hashable, Hashable] = {}
@@ -79,7 +108,9 @@ class AgreementBlock:
             cluster_of.setdefault(prompt, cluster) == cluster
             for prompt, cluster in zip(self.prompts, self.clusters, strict=True)
         )
-        return mean_over_prompts(found, self.prompts, self.prompt_kind, whole=whole)
+        return mean_over_prompts(
+            found, self.prompts, self.prompt_kind, kind=kind, limits=limits, whole=whole
+        )
 
 
 agreement_statistics: Registry[AgreementBlock] = Registry(
@@ -89,7 +120,10 @@ agreement_statistics: Registry[AgreementBlock] = Registry(
 
 
 def agree(
-    ratings: Ratings, options: AnalysisOptions = DEFAULT_OPTIONS, by: Breakdown = "dimension"
+    ratings: Ratings,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
+    by: Breakdown = "dimension",
+    on_step: OnStep | None = None,
 ) -> list[Row]:
     """Every agreement statistic of each group of raters, and of all where there are several.
 
@@ -102,19 +136,26 @@ def agree(
     A statistic is computed where it suits the level of measurement; of categories that is
     nominal, whatever the options say, and by `group` they are left out.
 
-    Intervals resample prompts, or items where there are none. p-values are those of
-    permutation tests, adjusted by Holm over dimensions.
+    Intervals are over prompts, or items where there are none, and over raters where
+    `options.random` says so. p-values are those of permutation tests, adjusted by Holm over
+    dimensions.
+
+    `on_step` is called with the share that is done.
 
     Raises:
         ValueError: ratings without the sources or prompts to go by, or as the statistics do.
     """
+    parts = [
+        (part, (block, group, dimension))
+        for group, raters in ratings.raters_by_group().items()
+        for part, dimension, block in _blocks(ratings, group, raters, options, by)
+    ]
     rows: list[Row] = []
-    for group, raters in ratings.raters_by_group().items():
-        for part, dimension, block in _blocks(ratings, group, raters, options, by):
-            found = agreement_statistics.rows(block, group, dimension)
-            if part is not None:
-                found = [replace(row, by=by, by_value=part) for row in found if row.by is None]
-            rows += found
+    every = agreement_statistics.rows_of_all([block for _, block in parts], on_step)
+    for (part, _), found in zip(parts, every, strict=True):
+        if part is not None:
+            found = [replace(row, by=by, by_value=part) for row in found if row.by is None]
+        rows += found
     return adjust_over_dimensions(rows)
 
 
@@ -130,6 +171,7 @@ def _blocks(
     controls = ratings.controls_of(group) if group in ratings.groups else []
     others = ratings.scores[:, controls]
     names = tuple(ratings.raters[rater] for rater in raters)
+    factors = ratings.judge_factors(raters)
     n_items, _, n_dimensions = scores.shape
     clusters: list[Hashable] = list(ratings.prompts or ratings.items)
     prompts = list(ratings.prompts) if ratings.prompts else None
@@ -158,6 +200,7 @@ def _blocks(
                 beside,
                 names,
                 prompt_kind=kind,
+                judge_factors=factors,
             ),
         )
         return
@@ -180,5 +223,6 @@ def _blocks(
                 others[items, :, place],
                 names,
                 ratings.categories.get(dimension, ()),
+                judge_factors=factors,
             )
             yield None if part is None else str(part), dimension, block

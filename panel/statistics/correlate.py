@@ -11,7 +11,7 @@ import numpy as np
 from panel.statistics.core.arrays import Array, row_means
 from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
 from panel.statistics.core.ranks import ranks_within
-from panel.statistics.core.registry import Registry, Table
+from panel.statistics.core.registry import OnStep, Registry, Table
 from panel.statistics.core.results import adjust_over_dimensions, labels_of
 from panel.statistics.core.statistic import Statistic
 from panel.statistics.core.table import ALL, Ratings, Row
@@ -41,7 +41,7 @@ class ComparisonBlock:
         judges_sign, humans_sign: what a side's ratings are to be multiplied by to be as they
             were given.
         prompts, sources: one an item, None where there are none.
-        clusters: what is resampled, a label an item: its prompt, or itself.
+        clusters: what intervals are over, a label an item: its prompt, or itself.
         same_scale: whether the ratings of both sides mean the same.
         controls: `(items, replicates)`, ratings by judges without a persona, higher is better;
             none, `(items, 0)`, where there are no such judges.
@@ -67,6 +67,10 @@ class ComparisonBlock:
     human_names: tuple[str, ...]
     categories: tuple[str, ...] = ()
     over_dimensions: bool = False
+
+    def without_judges(self) -> list[list[ComparisonBlock]]:
+        """None: judges and humans are taken as they are."""
+        return []
 
     @property
     def level(self) -> MeasurementLevel:
@@ -122,7 +126,10 @@ class _SharedRatings:
 
 
 def correlate(
-    panel: Ratings, humans: Ratings, options: AnalysisOptions = DEFAULT_OPTIONS
+    panel: Ratings,
+    humans: Ratings,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
+    on_step: OnStep | None = None,
 ) -> list[Row]:
     """Every comparison of a panel with humans, for each group of judges and dimension.
 
@@ -132,8 +139,8 @@ def correlate(
     and the other scores; the custom loss is there where all its dimensions are, in [0, 1].
 
     Prompts and sources are the humans', or the panel's where humans name none. Intervals
-    resample prompts, or items where there are none. p-values are from permutations inside
-    prompts, adjusted by Holm over dimensions.
+    are over prompts, or items where there are none. p-values are from permutations inside
+    prompts, adjusted by Holm over dimensions. `on_step` is called with the share that is done.
 
     On dimensions of categories the labels are compared, by majority and each judge.
 
@@ -189,7 +196,7 @@ def correlate(
             humans.raters,
             over_dimensions=True,
         )
-    rows: list[Row] = []
+    every: list[tuple[ComparisonBlock, str, str]] = []
     for dimension in dimensions:
         for group, whole in blocks.items():
             judges, people = whole.by_dimension[dimension]
@@ -204,10 +211,11 @@ def correlate(
                 categories=panel.categories.get(dimension, ()),
                 over_dimensions=False,
             )
-            rows += comparison_statistics.rows(block, group, dimension)
-    for group, whole in blocks.items() if numeric else ():
-        rows += comparison_statistics.rows(whole, group, ALL)
-    return adjust_over_dimensions(rows)
+            every.append((block, group, dimension))
+    if numeric:
+        every += [(whole, group, ALL) for group, whole in blocks.items()]
+    found = comparison_statistics.rows_of_all(every, on_step)
+    return adjust_over_dimensions([row for rows in found for row in rows])
 
 
 def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOptions) -> Array:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from graphs.framing import Contrast
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.holm import holm
-from panel.statistics.resampling.bootstrap import bootstrap, resampled_mean
+from panel.statistics.core.student_t import student_interval
 from panel.statistics.resampling.sign_flip import ENUMERATED, sign_flip_p_values
 
 THRESHOLD = 1.2
@@ -44,10 +44,11 @@ class Names:
 class Mean:
     """A mean over prompts, in points of the scale.
 
-    The 95 % interval is a percentile bootstrap over prompts, NaN below two. `p_value` is
-    two-sided, of flipped signs; `p_holm` is adjusted for all that is tested beside it.
-    `effect_size` is Cohen's d of paired differences: the mean over the standard deviation
-    (n − 1), NaN where that is 0 or undefined. `n_pairs` prompts enter all of them.
+    The 95 % interval is Student's over prompts, NaN below two and where all have the same value:
+    nothing then tells how unsure it is. `p_value` is two-sided, of flipped signs; `p_holm` is
+    adjusted for all that is tested beside it. `effect_size` is Cohen's d of paired differences:
+    the mean over the standard deviation (n − 1), NaN where that is 0 or undefined. `n_pairs`
+    prompts enter all of them.
     """
 
     value: float
@@ -60,9 +61,9 @@ class Mean:
 
     @property
     def shown(self) -> bool:
-        """Whether the data show that it is not 0: the interval leaves 0 out, and so does the
-        adjusted test."""
-        return (self.ci_low > 0 or self.ci_high < 0) and self.p_holm < LEVEL
+        """Whether the data show that it is not 0: the adjusted test does, and an interval, if
+        there is one, leaves 0 out."""
+        return self.p_holm < LEVEL and not self.ci_low <= 0 <= self.ci_high
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ def measure(
     return Measured(
         tuple(cells),
         _gaps(delta, names, contrasts, seed),
-        _composites(delta, names, seed),
+        _composites(delta, names),
         _smallest_p([cell.delta.n_pairs for cell in cells]),
     )
 
@@ -177,7 +178,7 @@ def means(columns: Array, seed: int) -> list[Mean]:
     found = []
     for column, p, p_holm in zip(columns.T, p_values, adjusted, strict=True):
         kept = column[~np.isnan(column)]
-        low, high = _interval(kept, seed)
+        low, high = student_interval(kept)
         value = float(kept.mean()) if len(kept) else math.nan
         sd = float(kept.std(ddof=1)) if len(kept) > 1 else math.nan
         # A spread that is only rounding is none.
@@ -203,7 +204,7 @@ def _gaps(delta: Array, names: Names, contrasts: Sequence[Contrast], seed: int) 
     return tuple(Gap(*key, gap) for key, gap in zip(keys, found, strict=True))
 
 
-def _composites(delta: Array, names: Names, seed: int) -> tuple[CompositeDelta, ...]:
+def _composites(delta: Array, names: Names) -> tuple[CompositeDelta, ...]:
     found = []
     for s, system in enumerate(names.systems):
         for c, condition in enumerate(names.conditions):
@@ -211,14 +212,9 @@ def _composites(delta: Array, names: Names, seed: int) -> tuple[CompositeDelta, 
             kept = values[~np.isnan(values)]
             value = float(kept.mean()) if len(kept) else math.nan
             found.append(
-                CompositeDelta(system, condition, value, *_interval(kept, seed), len(kept))
+                CompositeDelta(system, condition, value, *student_interval(kept), len(kept))
             )
     return tuple(found)
-
-
-def _interval(values: Array, seed: int) -> tuple[float, float]:
-    interval = bootstrap(resampled_mean(values), len(values), method="percentile", seed=seed)
-    return interval.low, interval.high
 
 
 def _permutations(n_tests: int) -> int:

@@ -9,16 +9,16 @@ import numpy as np
 
 FIELDS = [
     "statistic", "group", "dimension", "by", "by_value", "value", "ci_low", "ci_high",
-    "ci_reason", "p_value", "p_raw", "n_tests", "adjusted_over", "n_items", "n_raters", "reason",
-    "note",
+    "ci_reason", "ci_over", "p_value", "p_raw", "n_tests", "adjusted_over", "n_items", "n_raters",
+    "reason", "note",
 ]  # fmt: skip
 
 
 def made_up(path: Path, *, n_raters: int = 4, seed: int = 0) -> np.ndarray:
-    """Ratings 1-5 of 12 items of 3 prompts by one group, a few missing; as they were written."""
+    """Ratings 1-5 of 24 items of 6 prompts by one group, a few missing; as they were written."""
     rng = np.random.default_rng(seed)
-    quality = rng.normal(size=(12, 1))
-    scores = np.clip(np.round(3 + quality + 0.7 * rng.normal(size=(12, n_raters))), 1, 5)
+    quality = rng.normal(size=(24, 1))
+    scores = np.clip(np.round(3 + quality + 0.7 * rng.normal(size=(24, n_raters))), 1, 5)
     scores[rng.random(scores.shape) < 0.1] = np.nan
     with path.open("w", newline="") as file:
         writer = csv.writer(file)

@@ -195,4 +195,4 @@ def test_every_rubric_has_an_example_that_it_can_score(rubric: str, example: str
         run = Panel("expert-annotators", model, rubric).score(batch)
     assert run.coverage.complete
     assert not np.isnan(run.ratings).any()
-    assert all(entry.rank == 1 for entry in run.ranking())
+    assert all(entry.rank == 1 for entry in run.leaderboard().systems)

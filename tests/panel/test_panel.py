@@ -284,7 +284,7 @@ def test_ratings_have_the_shape_of_responses_judges_dimensions() -> None:
     assert run.dimensions == ("clarity", "depth")
     assert [v.id for v in run.verdicts] == ["r0", "r1", "r2", "r3"]
     assert [v.composite for v in run.verdicts] == [6.0] * 4
-    assert [entry.rank for entry in run.ranking()] == [1, 1]
+    assert [entry.rank for entry in run.leaderboard().systems] == [1, 1]
     assert {v.prompt_id for v in run.verdicts} == {prompt_id_of(r.prompt) for r in RESPONSES}
 
 
@@ -293,7 +293,7 @@ def test_no_responses_make_an_empty_run(tmp_path: Path) -> None:
     with serving() as server:
         run = plain(server).score([], out=tmp_path / "run")
         assert run.ratings.shape == (0, 2, 2)
-        assert run.ranking() == []
+        assert run.leaderboard().systems == ()
         assert not server.calls
     assert (tmp_path / "run" / "summary.json").is_file()
 
@@ -397,7 +397,7 @@ def test_a_second_run_calls_nothing_and_counts_the_same(tmp_path: Path) -> None:
     np.testing.assert_array_equal(first.ratings, second.ratings)
     assert len(np.unique(first.ratings)) > 1
     assert first.verdicts == second.verdicts
-    assert first.ranking() == second.ranking()
+    assert repr(first.leaderboard()) == repr(second.leaderboard())
     assert (second.calls.made, second.calls.cached) == (0, 8)
     whole = [(tmp_path / run / "verdicts.csv").read_bytes() for run in ("r1", "r2")]
     assert whole[0] == whole[1]

@@ -26,13 +26,18 @@ def show_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, console
     main_only = by in ("source", "prompt")
     show_statistics(rows, agreement_statistics, console, all_raters=all_raters, main_only=main_only)
     show_statistics(rows, panel_quality_statistics, console, all_raters=all_raters)
-    resampled = "prompts" if ratings.prompts else "items"
+    sampled = "prompts" if ratings.prompts else "items"
+    over = (
+        f"over {sampled}, with these raters as they are"
+        if all(row.ci_over != "prompts-and-judges" for row in rows)
+        else f"over {sampled} and raters, as a sample of such raters"
+    )
     counts = f"{len(ratings.items):,} items, {len(ratings.raters):,} raters."
     if not main_only and all_raters != ratings.groups[0]:
         counts += " The first table has each group of raters, the others all raters together."
     remark(
         console,
-        f"{counts} In brackets: 95 % confidence intervals (BCa bootstrap over {resampled}). p: "
+        f"{counts} In brackets: 95 % confidence intervals, {over}. p: "
         "permutation tests, adjusted by Holm's method over dimensions. --json has every "
         "statistic of every group.",
     )

@@ -76,7 +76,7 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
     remark(
         console,
         f"{len(ratings.items):,} responses, {len(ratings.raters):,} judges. In brackets: 95 % "
-        "confidence intervals (percentile bootstrap over prompts). p: t-test of the partial "
+        "confidence intervals over prompts. p: t-test of the partial "
         "correlation, responses taken as independent. --json has every statistic on every "
         "dimension.",
     )

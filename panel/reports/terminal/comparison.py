@@ -33,7 +33,7 @@ def show_comparison(rows: Sequence[Row], ours: Ratings, theirs: Ratings, console
         console,
         f"{n_shared:,} items of {len(ours.items):,} of the panel's and {len(theirs.items):,} of "
         f"the humans'; judges: {len(ours.raters):,}, humans: {len(theirs.raters):,}. In brackets: "
-        f"95 % confidence intervals (BCa bootstrap over {resampled}). p: permutation tests, "
+        f"95 % confidence intervals over {resampled}. p: permutation tests, "
         "adjusted by Holm's method over dimensions. --json has every statistic.",
     )
 

@@ -74,8 +74,21 @@ def show(
     for why in dict.fromkeys(undefined.values()):
         those = [one_line(heading) for heading in undefined if undefined[heading] == why]
         remark(console, f"Undefined: {', '.join(those)} ({why}).")
-    if undefined:
+    without = _without_interval(found)
+    for reason, those in without.items():
+        remark(console, f"No interval: {', '.join(map(one_line, those))} ({reason}).")
+    if undefined or without:
         console.print()
+
+
+def _without_interval(columns: Mapping[str, Sequence[Row | None]]) -> dict[str, list[str]]:
+    """The headings of columns with a value that could have no interval, by the reason why."""
+    found: dict[str, list[str]] = {}
+    for heading, rows in columns.items():
+        reasons = (row.ci_reason for row in rows if row is not None and row.reason is None)
+        for reason in dict.fromkeys(reason for reason in reasons if reason is not None):
+            found.setdefault(reason, []).append(heading)
+    return found
 
 
 def _why_all(rows: Sequence[Row | None]) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
@@ -12,6 +11,7 @@ from rich.text import Text
 from graphs import Verdict
 from panel.calls.budget import Spending
 from panel.models.embedded_weights import NOTICE
+from panel.reports.terminal.leaderboard import score, show_leaderboard
 from panel.reports.terminal.tables import NARROWEST_LABEL, TableRow, legible, show_table
 from panel.runs.run import Run, share_name
 from panel.statistics.core.ranking import SystemRank
@@ -35,10 +35,11 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
 
     `labels` are the dimensions' labels by their ids.
     """
-    board = run.ranking()
-    _show_leaderboard("Systems", board, console)
-    if controls := run.control_ranking():
-        _show_leaderboard("Systems, by judges without a persona", controls, console)
+    leaderboard = run.leaderboard()
+    show_leaderboard("Systems", leaderboard, console)
+    board = leaderboard.systems
+    if (controls := run.control_leaderboard()) is not None:
+        show_leaderboard("Systems, by judges without a persona", controls, console)
     if any(judge.model.startswith("local:smollm2-135m") for judge in run.judges):
         console.print(Text(NOTICE, "yellow"))
         console.print()
@@ -127,27 +128,6 @@ def show_spending(run: Run, console: Console) -> None:
         console.print(Text(f"Earlier runs in this folder made {told}; they count toward the caps."))
 
 
-def _show_leaderboard(title: str, board: Sequence[SystemRank], console: Console) -> None:
-    show_table(
-        console,
-        title,
-        ["system"],
-        ["rank", "composite", "95 % interval", "prompts"],
-        [
-            TableRow(
-                entry.system,
-                [
-                    Text(_rank(entry)),
-                    Text(_score(entry.composite)),
-                    Text(_interval(entry)),
-                    Text(str(entry.n_prompts)),
-                ],
-            )
-            for entry in board
-        ],
-    )
-
-
 def _show_means(
     title: str, board: Sequence[SystemRank], labels: Mapping[str, str], console: Console
 ) -> None:
@@ -155,13 +135,13 @@ def _show_means(
     wide = len(labels) > _COLUMNS_SHOWN or _width(board, labels) > console.width
     if wide and len(board) < len(labels):
         lines = [
-            TableRow(label, [Text(_score(entry.dimensions[name])) for entry in board])
+            TableRow(label, [Text(score(entry.dimensions[name])) for entry in board])
             for name, label in labels.items()
         ]
         show_table(console, title, ["dimension"], [legible(one.system) for one in board], lines)
         return
     lines = [
-        TableRow(entry.system, [Text(_score(entry.dimensions[name])) for name in labels])
+        TableRow(entry.system, [Text(score(entry.dimensions[name])) for name in labels])
         for entry in board
     ]
     show_table(console, title, ["system"], [*labels.values()], lines)
@@ -182,7 +162,7 @@ def _show_prompts(run: Run, console: Console) -> None:
         TableRow(
             f"{'-' if rank is None else rank}. {verdict.system}/{verdict.id}",
             [
-                Text(_score(verdict.composite)),
+                Text(score(verdict.composite)),
                 Text(f"{verdict.n_judges}/{verdict.n_asked}"),
                 Text(_majority(verdict)),
             ][: len(columns)],
@@ -202,21 +182,3 @@ def _majority(verdict: Verdict) -> str:
         first = [name for name, n in summary.counts.items() if summary.n and n == most]
         told.append(" = ".join(first) or "-")
     return "; ".join(told)
-
-
-def _rank(entry: SystemRank) -> str:
-    if entry.rank is None:
-        return "-"
-    if entry.rank_low is None or entry.rank_low == entry.rank_high:
-        return str(entry.rank)
-    return f"{entry.rank} ({entry.rank_low}-{entry.rank_high})"
-
-
-def _interval(entry: SystemRank) -> str:
-    if math.isnan(entry.ci_low):
-        return "-"
-    return f"{entry.ci_low:.2f} to {entry.ci_high:.2f}"
-
-
-def _score(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"

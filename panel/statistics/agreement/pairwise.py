@@ -11,13 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from panel.statistics.agreement.kappa import resampled_cohen_kappa
+from panel.statistics.agreement.rank_matrices import (
+    resampled_mean_tau_b,
+    spearman_matrix,
+    tau_b_matrix,
+)
 from panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
     Resampled,
     as_ratings,
-    divide,
     items_by_label,
     mean_of,
     unit_weights,
@@ -36,17 +40,20 @@ PairStatistic = Literal[
     "cohen_kappa_quadratic",
 ]
 
-CELLS_AT_ONCE = 2_000_000
-"""Differences between items that `tau_b_matrix` holds at a time: 16 MB an array."""
-
 _PAIR: dict[PairStatistic, Callable[[Array, Array], Resampled]] = {
-    "tau_b": lambda x, y: resampled_correlation(x, y, "tau_b"),
     "spearman": lambda x, y: resampled_correlation(x, y, "spearman"),
     "pearson": lambda x, y: resampled_correlation(x, y, "pearson"),
     "cohen_kappa_none": lambda x, y: resampled_cohen_kappa(x, y, "none"),
     "cohen_kappa_linear": lambda x, y: resampled_cohen_kappa(x, y, "linear"),
     "cohen_kappa_quadratic": lambda x, y: resampled_cohen_kappa(x, y, "quadratic"),
 }
+
+
+_MATRIX: dict[PairStatistic, Callable[[Array], Array]] = {
+    "tau_b": tau_b_matrix,
+    "spearman": spearman_matrix,
+}
+"""Those of which all pairs are computed at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +95,8 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     """
     array = as_ratings(ratings)
     pairs = np.array(list(_pairs(array, statistic, min_shared)), dtype=np.intp).reshape(-1, 2)
-    if statistic == "tau_b":
-        values = tau_b_matrix(array)[pairs[:, 0], pairs[:, 1]]
+    if statistic in _MATRIX:
+        values = _MATRIX[statistic](array)[pairs[:, 0], pairs[:, 1]]
     else:
         weights = unit_weights(len(array))
         values = np.array(
@@ -136,34 +143,9 @@ def resampled_pairwise(
     """
     array = as_ratings(ratings)
     pairs = _pairs(array, statistic, min_shared)
+    if statistic == "tau_b":
+        return resampled_mean_tau_b(array, np.array(list(pairs), dtype=np.intp).reshape(-1, 2))
     return mean_of([_PAIR[statistic](array[:, a], array[:, b]) for a, b in pairs])
-
-
-def tau_b_matrix(ratings: ArrayLike) -> Array:
-    """τ_b of every two raters over the items that both rated: `(raters, raters)`.
-
-    NaN where a pair shares no two items or one of them is constant on those.
-
-    Each rater becomes the signs of all differences between items, zero where a rating is
-    missing; products of those matrices count the agreements, and the pairs of items that
-    a rater tells apart among those that the other rated.
-
-    >>> tau_b_matrix([[1, 3], [2, 2], [3, 1]]).round(3).tolist()
-    [[1.0, -1.0], [-1.0, 1.0]]
-    """
-    array = as_ratings(ratings)
-    n_items, n_raters = array.shape
-    agreement = np.zeros((n_raters, n_raters))
-    untied = np.zeros((n_raters, n_raters))
-    rows = max(1, CELLS_AT_ONCE // max(1, array.size))
-    for start in range(0, n_items, rows):
-        differences = array[start : start + rows, None, :] - array[None, :, :]
-        flat = differences.reshape(-1, n_raters)
-        rated = (~np.isnan(flat)).astype(np.float64)
-        signs = np.sign(np.nan_to_num(flat))
-        agreement += signs.T @ signs
-        untied += np.abs(signs).T @ rated
-    return divide(agreement, np.sqrt(untied) * np.sqrt(untied.T))
 
 
 def _pairs(array: Array, statistic: str, min_shared: int) -> Iterator[tuple[int, int]]:

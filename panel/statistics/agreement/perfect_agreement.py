@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from panel.statistics.agreement.rank_matrices import same_rankings
 from panel.statistics.core.arrays import Array, Labels, Mask, as_ratings, items_by_label
 from panel.statistics.core.prompts import OverPrompts, over_prompts
 from panel.statistics.core.statistic import Reason, Statistic
@@ -57,13 +57,10 @@ def ranking_agreement(ratings: ArrayLike, prompts: Labels | None = None) -> Rank
     top: list[tuple[object, Statistic]] = []
     for name, items in items_by_label(prompts, len(array)):
         block = array[items]
-        compared = [
-            _compare(block[both, a], block[both, b])
-            for a, b in combinations(range(block.shape[1]), 2)
-            if (both := ~np.isnan(block[:, a] + block[:, b])).sum() >= 2
-        ]
-        for kept, place in ((full, 0), (top, 1)):
-            kept.append((name, _share([pair[place] for pair in compared], block)))
+        first, second = np.triu_indices(block.shape[1], k=1)
+        for kept, agreed in zip((full, top), same_rankings(block), strict=True):
+            pairs = agreed[first, second]
+            kept.append((name, _share(pairs[~np.isnan(pairs)], block)))
     return RankingAgreement(over_prompts(full), over_prompts(top))
 
 
@@ -106,18 +103,10 @@ def perfect_agreement(ratings: ArrayLike, min_raters: int = 2) -> PerfectAgreeme
     return PerfectAgreement(share, subset, np.where(subset, lowest, np.nan))
 
 
-def _compare(x: Array, y: Array) -> tuple[bool, bool]:
-    """Whether two complete rankings agree in full, and on the top."""
-    _, places_x = np.unique(x, return_inverse=True)
-    _, places_y = np.unique(y, return_inverse=True)
-    full = np.array_equal(places_x, places_y)
-    return full, bool(np.array_equal(x == x.max(), y == y.max()))
-
-
-def _share(agreed: list[bool], block: Array) -> Statistic:
+def _share(agreed: Array, block: Array) -> Statistic:
     rated = ~np.isnan(block)
     n_items, n_raters = int((rated.sum(axis=1) >= 2).sum()), int(rated.any(axis=0).sum())
-    if agreed:
+    if len(agreed):
         return Statistic(float(np.mean(agreed)), n_items, n_raters)
     if n_raters < 2:
         reason = Reason.FEW_RATERS

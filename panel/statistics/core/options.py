@@ -9,7 +9,9 @@ MeasurementLevel = Literal["nominal", "ordinal", "interval", "ratio"]
 """What differences between ratings mean: nothing but the same or not; an order; a distance; a
 distance with a true zero."""
 
-IntervalMethod = Literal["bca", "percentile"]
+Random = Literal["prompts", "prompts-and-judges"]
+"""What an interval takes as a sample: the prompts, with these judges as they are; or the judges,
+too, as a sample of such judges (their personas and their models, where these are crossed)."""
 
 Target = Literal["score", "rank"]
 
@@ -21,20 +23,24 @@ class AnalysisOptions:
     Attributes:
         level: the level of measurement that ratings are taken to have. Statistics that suit
             another level only are left out.
-        method, confidence, n_resamples: of the bootstrap intervals.
+        random: what intervals take as a sample.
+        intervals: whether there are any.
+        confidence: of the intervals.
         n_permutations: of the permutation tests.
-        seed: of both.
+        n_resamples: of the bootstrap test of added raters.
+        seed: of all that is drawn.
         min_shared: for substitution: pairs of humans who share fewer items are left out.
         target: what a panel is compared with: the mean human score, or the mean rank in its
             prompt that humans give an item.
 
     Raises:
-        ValueError: an unknown level, method or target, a confidence outside (0, 1), fewer than
+        ValueError: an unknown level, sample or target, a confidence outside (0, 1), fewer than
             one resample, or a negative number of permutations.
     """
 
     level: MeasurementLevel = "ordinal"
-    method: IntervalMethod = "bca"
+    random: Random = "prompts"
+    intervals: bool = True
     confidence: float = 0.95
     n_resamples: int = 2000
     n_permutations: int = 1999
@@ -45,7 +51,10 @@ class AnalysisOptions:
     def __post_init__(self) -> None:
         check_choice("level", self.level, MeasurementLevel)
         check_choice("target", self.target, Target)
-        check_resampling(self.method, self.confidence, self.n_resamples)
+        check_choice("random", self.random, Random)
+        check_confidence(self.confidence)
+        if self.n_resamples < 1:
+            raise ValueError(f"at least one resample is needed, found {self.n_resamples}")
         if self.n_permutations < 0:
             raise ValueError(f"permutations are 0 or more, found {self.n_permutations}")
 
@@ -56,13 +65,10 @@ def check_choice(name: str, found: str, choices: object) -> None:
         raise ValueError(f"{name} is one of {', '.join(get_args(choices))}, found {found!r}")
 
 
-def check_resampling(method: str, confidence: float, n_resamples: int) -> None:
-    """Raises ValueError where no bootstrap could be run so."""
-    check_choice("method", method, IntervalMethod)
+def check_confidence(confidence: float) -> None:
+    """Raises ValueError where it is not between 0 and 1."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence lies between 0 and 1, found {confidence}")
-    if n_resamples < 1:
-        raise ValueError(f"at least one resample is needed, found {n_resamples}")
 
 
 DEFAULT_OPTIONS = AnalysisOptions()

@@ -1,4 +1,4 @@
-"""Systems over prompts and responses within a prompt, ranked with their uncertainty.
+"""Systems over prompts, ranked, with what can be said of their differences.
 
 Pure functions over arrays. What the numbers mean and how they are shown is elsewhere.
 """
@@ -7,33 +7,103 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from math import isnan, nan
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, IntArray
+from panel.statistics.core.arrays import Array, IntArray, divide
+from panel.statistics.core.holm import holm
+from panel.statistics.core.options import Random
+from panel.statistics.core.sampled_mean import JudgeSample, SampledMean, sampled_mean
+from panel.statistics.core.statistic import Reason
 
-RESAMPLES = 2000
-_CELLS = 500_000
+LEVEL = 0.05
+"""The share of leaderboards of equal systems in which one may be said to be ahead of another."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemRank:
     """One system's place.
 
-    `rank` is 1 for the best; ties share the better rank. The interval of the composite
-    and that of the rank hold 95 % of the resamples; NaN and None where there are fewer
-    than two prompts to resample, or nothing to rank.
+    Attributes:
+        composite: the mean over prompts.
+        ci_low, ci_high: its 95 % interval over prompts, with these judges; NaN with fewer than
+            two prompts, or where all have the same composite: `ci_reason` then says why.
+        judges_ci_low, judges_ci_high: its 95 % interval over prompts and judges, NaN as well
+            where `judges_ci_reason` says why; all without reason where no judges are known.
+        rank: 1 for the best; ties share the better rank; None without a composite.
+        rank_low, rank_high: the places that the differences from the others leave open, all
+            systems at once; None where none of them could be tested.
+        dimensions: the mean over prompts by dimension.
+        dimension_intervals: their 95 % intervals over prompts, NaN where there is none.
     """
 
     system: str
     composite: float
     ci_low: float
     ci_high: float
+    ci_reason: Reason | None
+    judges_ci_low: float
+    judges_ci_high: float
+    judges_ci_reason: Reason | None
     rank: int | None
     rank_low: int | None
     rank_high: int | None
     n_prompts: int
     dimensions: dict[str, float]
+    dimension_intervals: dict[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far system `a` is above system `b`, over the `n_prompts` prompts that both answered.
+
+    Attributes:
+        difference: the mean of the prompts' differences, in points of the composite.
+        ci_low, ci_high: its own 95 % interval, which is not widened for the other pairs.
+        p: two-sided, of a t-test by prompt.
+        p_adjusted: by Holm, over all pairs of the leaderboard.
+        effect_size: the difference over the standard deviation of the prompts' differences.
+        reason: why there are none of these; they are NaN then.
+    """
+
+    a: str
+    b: str
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+    effect_size: float
+    n_prompts: int
+    reason: Reason | None
+
+    @property
+    def shown(self) -> bool:
+        """Whether the two can be said to differ."""
+        return self.p_adjusted < LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """Systems, best first, and the differences of every two of them that have a composite, the
+    better one first.
+
+    `random` is what differences and the ranges of ranks take as a sample.
+    """
+
+    systems: tuple[SystemRank, ...]
+    differences: tuple[Difference, ...]
+    random: Random
+
+    @property
+    def winner(self) -> str | None:
+        """The system that is ahead of every other; None where that cannot be said."""
+        ranked = [entry for entry in self.systems if entry.rank is not None]
+        if len(ranked) < 2 or ranked[0].rank_high != 1:
+            return None
+        return ranked[0].system
 
 
 def competition_ranks(values: Array) -> Array:
@@ -64,8 +134,9 @@ def rank_systems(
     dimensions: Array,
     names: Sequence[str],
     *,
-    seed: int,
-) -> list[SystemRank]:
+    judges: JudgeSample | None = None,
+    random: Random = "prompts",
+) -> Leaderboard:
     """The leaderboard: each system's mean over prompts, best first.
 
     Args:
@@ -73,112 +144,155 @@ def rank_systems(
         composites: shape (n,), NaN where undefined.
         dimensions: shape (n, d), each response's mean by dimension, NaN where undefined.
         names: the d dimensions.
-        seed: of the resampling.
+        judges: who judged, for intervals that take judges as a sample; None: there are none.
+        random: what differences and ranges of ranks take as a sample.
 
-    A prompt counts once for a system however many responses it has to it, and a
-    response without a composite counts nowhere. The interval is a percentile cluster
-    bootstrap over prompts (Efron and Tibshirani 1993, chapter 13), which keeps the
-    systems' answers to the same prompt together.
+    A prompt counts once for a system however many responses it has to it, and a response
+    without a composite counts nowhere. Intervals are Student's; see
+    `panel.statistics.core.sampled_mean`. Systems are compared prompt by prompt, and p-values
+    adjusted by Holm over all pairs, so that of equal systems one is said to be ahead in at most
+    5 % of leaderboards. A system's range of ranks leaves out the places of those that it is shown
+    to differ from, and with that holds for all systems at once (Mogstad et al. 2024, "Inference
+    for ranks with applications to mobility across neighbourhoods and academic achievement across
+    countries").
 
     >>> board = rank_systems(
-    ...     ["a", "b"], ["p", "p"], np.array([3.0, 4.0]), np.empty((2, 0)), [], seed=0
+    ...     ["a", "b"], ["p", "p"], np.array([3.0, 4.0]), np.empty((2, 0)), []
     ... )
-    >>> [(entry.system, entry.rank) for entry in board]
+    >>> [(entry.system, entry.rank) for entry in board.systems]
     [('b', 1), ('a', 2)]
     """
     of_system = {system: i for i, system in enumerate(dict.fromkeys(systems))}
-    # Sorted, so that the resampling does not depend on the order of the responses.
     of_prompt = {prompt: i for i, prompt in enumerate(sorted(set(prompts)))}
     column = np.array([of_system[system] for system in systems], dtype=np.intp)
     row = np.array([of_prompt[prompt] for prompt in prompts], dtype=np.intp)
-    shape = (len(of_prompt), len(of_system))
-    table = _cell_means(row, column, composites, shape)
-    means = _mean(table)
+    cells = _Cells(row, column, (len(of_prompt), len(of_system)))
+    table = cells.means(composites)
+    influence = None
+    if judges is not None:
+        moved = np.where(np.isnan(composites)[:, None], np.nan, judges.influence)
+        influence = np.stack([cells.means(of_judge) for of_judge in moved.T], axis=2)
+    over_prompts = [_mean_of(table, None, None, i) for i in of_system.values()]
+    over_judges = [_mean_of(table, influence, judges, i) for i in of_system.values()]
+    means = np.array([one.mean for one in over_prompts])
     ranks = competition_ranks(means)
-    low, high, rank_low, rank_high = _intervals(table, seed)
-    by_dimension = [
-        _mean(_cell_means(row, column, dimensions[:, d], shape)) for d in range(len(names))
-    ]
-    board = [
-        SystemRank(
-            system=system,
-            composite=float(means[i]),
-            ci_low=float(low[i]),
-            ci_high=float(high[i]),
-            rank=_whole(ranks[i]),
-            rank_low=_whole(rank_low[i]),
-            rank_high=_whole(rank_high[i]),
-            n_prompts=int(np.sum(~np.isnan(table[:, i]))),
-            dimensions={
-                name: float(mean[i]) for name, mean in zip(names, by_dimension, strict=True)
-            },
-        )
-        for system, i in of_system.items()
-    ]
-    return sorted(board, key=lambda entry: (entry.rank is None, entry.rank, entry.system))
-
-
-def _cell_means(row: IntArray, column: IntArray, values: Array, shape: tuple[int, int]) -> Array:
-    """The mean of the values in each (row, column), NaN where there are none."""
-    there = ~np.isnan(values)
-    sums, counts = np.zeros(shape), np.zeros(shape)
-    np.add.at(sums, (row[there], column[there]), values[there])
-    np.add.at(counts, (row[there], column[there]), 1.0)
-    return _ratio(sums, counts)
-
-
-def _mean(table: Array) -> Array:
-    """The mean of each column over its rows that are there."""
-    there = ~np.isnan(table)
-    counts = there.sum(axis=0).astype(float)
-    sums = np.where(there, table, 0.0).sum(axis=0)
-    return _ratio(sums, counts)
-
-
-def _ratio(sums: Array, counts: Array) -> Array:
-    """Sums by counts, NaN where nothing was counted."""
-    with np.errstate(invalid="ignore"):
-        means: Array = sums / counts
-    return means
-
-
-def _intervals(table: Array, seed: int) -> tuple[Array, Array, Array, Array]:
-    """Percentile intervals of each system's mean and rank, from resampled prompts."""
-    n_prompts, n_systems = table.shape
-    there = ~np.isnan(table)
-    enough = there.sum(axis=0) >= 2
-    if not enough.any():
-        nothing = np.full(n_systems, np.nan)
-        return nothing, nothing, nothing, nothing
-    generator = np.random.default_rng(seed)
-    filled, present = np.where(there, table, 0.0), there.astype(float)
-    means, ranks = [], []
-    # Some at a time, so that memory does not grow with the number of prompts.
-    chunk = max(1, _CELLS // n_prompts)
-    for start in range(0, RESAMPLES, chunk):
-        size = min(chunk, RESAMPLES - start)
-        drawn = generator.multinomial(n_prompts, np.full(n_prompts, 1 / n_prompts), size=size)
-        weights = drawn.astype(float)
-        sums, counts = weights @ filled, weights @ present
-        resampled = _ratio(sums, counts)
-        means.append(resampled)
-        ranks.append(competition_ranks(resampled))
-    bounds = []
-    for values in (np.concatenate(means), np.concatenate(ranks)):
-        # A resample in which a system has no prompt at all says nothing about it.
-        known = [column[~np.isnan(column)] for column in values.T]
-        for quantile in (0.025, 0.975):
-            bounds.append(
-                np.array(
-                    [
-                        np.quantile(column, quantile) if ok else np.nan
-                        for column, ok in zip(known, enough, strict=True)
-                    ]
-                )
+    names_of = list(of_system)
+    order = sorted(
+        (i for i in range(len(means)) if not isnan(means[i])),
+        key=lambda i: (ranks[i], names_of[i]),
+    )
+    sampled = (None, None) if random == "prompts" else (influence, judges)
+    differences = _differences(table, *sampled, names_of, order)
+    ranges = _rank_ranges(differences, {names_of[i]: int(ranks[i]) for i in order})
+    by_dimension = [cells.means(dimensions[:, d]) for d in range(len(names))]
+    board = []
+    for system, i in of_system.items():
+        low, high = over_prompts[i].interval()
+        judges_low, judges_high = over_judges[i].interval() if judges else (nan, nan)
+        found = [_mean_of(of_dimension, None, None, i) for of_dimension in by_dimension]
+        board.append(
+            SystemRank(
+                system=system,
+                composite=float(means[i]),
+                ci_low=low,
+                ci_high=high,
+                ci_reason=over_prompts[i].reason,
+                judges_ci_low=judges_low,
+                judges_ci_high=judges_high,
+                judges_ci_reason=over_judges[i].reason if judges else None,
+                rank=None if isnan(ranks[i]) else int(ranks[i]),
+                rank_low=ranges.get(system, (None, None))[0],
+                rank_high=ranges.get(system, (None, None))[1],
+                n_prompts=over_prompts[i].n_prompts,
+                dimensions={name: one.mean for name, one in zip(names, found, strict=True)},
+                dimension_intervals={
+                    name: one.interval() for name, one in zip(names, found, strict=True)
+                },
             )
-    low, high, rank_low, rank_high = bounds
-    return low, high, np.floor(rank_low), np.ceil(rank_high)
+        )
+    board.sort(key=lambda entry: (entry.rank is None, entry.rank, entry.system))
+    return Leaderboard(tuple(board), tuple(differences), random)
 
 
-def _whole(value: float) -> int | None:
-    return None if np.isnan(value) else int(value)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """Where responses stand in a table of prompts and systems."""
+
+    row: IntArray
+    column: IntArray
+    shape: tuple[int, int]
+
+    def means(self, values: Array) -> Array:
+        """The mean of the values `(n,)` in each cell, NaN where there are none."""
+        there = ~np.isnan(values)
+        sums, counts = np.zeros(self.shape), np.zeros(self.shape)
+        place = self.row[there], self.column[there]
+        np.add.at(sums, place, values[there])
+        np.add.at(counts, place, 1.0)
+        return divide(sums, counts)
+
+
+def _mean_of(
+    table: Array, influence: Array | None, judges: JudgeSample | None, system: int
+) -> SampledMean:
+    if influence is None or judges is None:
+        return sampled_mean(table[:, system])
+    return sampled_mean(table[:, system], influence[:, system], judges.factors)
+
+
+def _differences(
+    table: Array,
+    influence: Array | None,
+    judges: JudgeSample | None,
+    names: Sequence[str],
+    order: Sequence[int],
+) -> list[Difference]:
+    """Every two systems, in this order."""
+    pairs = list(combinations(order, 2))
+    found, sizes = [], []
+    for a, b in pairs:
+        scores = table[:, a] - table[:, b]
+        if influence is None or judges is None:
+            found.append(sampled_mean(scores))
+        else:
+            found.append(sampled_mean(scores, influence[:, a] - influence[:, b], judges.factors))
+        there = scores[~np.isnan(scores)]
+        sizes.append(float(there.std(ddof=1)) if len(there) > 1 else nan)
+    p_values = [one.p_value for one in found]
+    adjusted = holm(p_values)
+    return [
+        Difference(
+            names[a],
+            names[b],
+            one.mean,
+            *one.interval(),
+            p,
+            float(p_adjusted),
+            nan if one.reason or not sd else one.mean / sd,
+            one.n_prompts,
+            one.reason,
+        )
+        for (a, b), one, p, p_adjusted, sd in zip(
+            pairs, found, p_values, adjusted, sizes, strict=True
+        )
+    ]
+
+
+def _rank_ranges(
+    differences: Sequence[Difference], ranks: dict[str, int]
+) -> dict[str, tuple[int, int]]:
+    """The places that are left open to each system of which a difference could be tested."""
+    ahead, behind, tested = dict.fromkeys(ranks, 0), dict.fromkeys(ranks, 0), set()
+    for one in differences:
+        if one.reason is None:
+            tested |= {one.a, one.b}
+        if one.shown:
+            better, worse = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
+            behind[better] += 1
+            ahead[worse] += 1
+    return {
+        # Of gaps it may come that means over other prompts order two systems the other way.
+        system: (min(ranks[system], 1 + ahead[system]), max(ranks[system], n - behind[system]))
+        for system in ranks
+        if system in tested and (n := len(ranks))
+    }

@@ -7,13 +7,13 @@ among the rows of Python and `--json`, and in the terminal's tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import iter_modules
-from typing import Generic, Literal, Protocol, TypeVar, get_args
+from typing import Generic, Literal, Protocol, Self, TypeVar, get_args
 from warnings import warn
 
 from panel.statistics.core.arrays import Labels
@@ -30,6 +30,9 @@ ORDERED: tuple[MeasurementLevel, ...] = ("ordinal", "interval", "ratio")
 
 LAST = 1000
 """The order of a statistic that asks for none: behind those of this package."""
+
+OnStep = Callable[[float], None]
+"""Called with the share of an analysis that is done, 1 at its end."""
 
 Need = Literal["prompts", "sources", "same_scale", "controls", "categories"]
 """What ratings may lack: prompts, sources of items, one scale for panel and humans, judges without
@@ -81,6 +84,10 @@ class Block(Protocol):
     @property
     def over_dimensions(self) -> bool:
         """Whether the block is of all dimensions together, not of one."""
+
+    def without_judges(self) -> Sequence[Sequence[Self]]:
+        """For each factor that judges are sampled from, the block without each of its levels;
+        empty where judges are taken as they are."""
 
 
 BlockT = TypeVar("BlockT", bound=Block)
@@ -189,26 +196,57 @@ class Registry(Generic[BlockT]):
         _import_entry_points()
         return iter(sorted(self._found.values(), key=lambda one: (one.order, one.name)))
 
+    def rows_of_all(
+        self, blocks: Sequence[tuple[BlockT, str, str]], on_step: OnStep | None = None
+    ) -> Iterator[list[Row]]:
+        """The rows of each block, which stands with its group and dimension; see `rows`.
+
+        `on_step` is called after each statistic of a block with the share of all that is done.
+        """
+        total = sum(1 for _ in self) * len(blocks)
+        for done, (block, group, dimension) in enumerate(blocks):
+            rows: list[Row] = []
+            for n, found in enumerate(
+                self._rows(block, group, dimension), done * total // len(blocks)
+            ):
+                rows += found
+                if on_step is not None:
+                    on_step((n + 1) / total)
+            yield rows
+        if on_step is not None and not total:
+            on_step(1.0)
+
     def rows(self, block: BlockT, group: str, dimension: str) -> list[Row]:
         """The rows of every statistic that applies to a block.
 
         A statistic that raises an error is undefined, and its note has the error; the others
         stand.
         """
-        rows: list[Row] = []
+        return [row for found in self._rows(block, group, dimension) for row in found]
+
+    def _rows(self, block: BlockT, group: str, dimension: str) -> Iterator[list[Row]]:
+        """Of each statistic, none where it does not apply."""
+        without = block.without_judges()
         for one in self:
             if not one.applies(block):
+                yield []
                 continue
             try:
-                rows += rows_of(
-                    one.name, one.function(block), group, dimension, block.clusters, block.options
+                rows = rows_of(
+                    one.name,
+                    one.function(block),
+                    group,
+                    dimension,
+                    block.clusters,
+                    block.options,
+                    [[one.function(left) for left in factor] for factor in without],
                 )
             except Exception as error:  # another package's statistic must not end the command
                 failed = Result(
                     Statistic.undefined(Reason.ERROR), note=f"{type(error).__name__}: {error}"
                 )
-                rows += rows_of(one.name, [failed], group, dimension, block.clusters, block.options)
-        return rows
+                rows = rows_of(one.name, [failed], group, dimension, block.clusters, block.options)
+            yield rows
 
 
 @cache

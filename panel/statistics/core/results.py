@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan
+from math import inf, isnan, nan
 
 from panel.statistics.core.arrays import Labels, Resampled
 from panel.statistics.core.holm import holm
@@ -13,7 +13,7 @@ from panel.statistics.core.options import AnalysisOptions
 from panel.statistics.core.prompts import OverPrompts, resampled_over_prompts
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.core.table import Row
-from panel.statistics.resampling.bootstrap import Interval, bootstrap
+from panel.statistics.resampling.jackknife import EstimateKind, Interval, jackknife
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Result:
         statistic: the value, or why there is none.
         resampled: the statistic as a function of resampling weights; its interval is computed
             where the row is made. None: no interval, or `ci`.
+        kind, limits: what the statistic is and between which values it lies, as for `jackknife`.
         note: further facts for people to read.
         by, by_value: as for `Row`.
         ci: an interval that is known already, low and high.
@@ -34,6 +35,8 @@ class Result:
     statistic: Statistic
     resampled: Resampled | None = None
     note: str = ""
+    kind: EstimateKind = "number"
+    limits: tuple[float, float] = (-inf, inf)
     by: str | None = None
     by_value: str | None = None
     ci: tuple[float, float] | None = None
@@ -43,30 +46,46 @@ class Result:
 
 
 def mean_over_prompts(
-    result: OverPrompts, prompts: Labels, kind: str = "prompts", *, whole: bool = True
+    result: OverPrompts,
+    prompts: Labels,
+    prompt_kind: str = "prompts",
+    *,
+    kind: EstimateKind = "mean",
+    limits: tuple[float, float] = (-1.0, 1.0),
+    whole: bool = True,
 ) -> Result:
     """A mean over prompts, with how many there were.
 
     Args:
-        kind: what the prompts are called.
+        prompt_kind: what the prompts are called.
+        kind, limits: as for `Result`.
         whole: whether each is drawn whole or not at all; if not, there is no interval.
     """
-    note = f"mean of {len(result.prompts) - result.n_undefined} {kind}"
+    note = f"mean of {len(result.prompts) - result.n_undefined} {prompt_kind}"
     if result.n_undefined:
         note += f", {result.n_undefined} undefined"
     resampled = resampled_over_prompts(result, prompts) if whole else None
-    return Result(result.mean, resampled, note)
+    return Result(result.mean, resampled, note, kind, limits)
 
 
-def interval_of(resampled: Resampled, clusters: Labels, options: AnalysisOptions) -> Interval:
-    """The interval under resampling of the clusters, one label an item."""
-    return bootstrap(
-        resampled,
+def interval_of(
+    result: Result,
+    clusters: Labels,
+    options: AnalysisOptions,
+    judges: Sequence[Sequence[float]] = (),
+) -> Interval | None:
+    """The interval of a result over the clusters, one label an item; None where there is to be
+    none. `judges` as for `jackknife`."""
+    if result.resampled is None or result.statistic.reason or not options.intervals:
+        return None
+    return jackknife(
+        result.resampled,
         len(clusters),
         clusters,
-        method=options.method,
+        kind=result.kind,
+        limits=result.limits,
+        judges=judges,
         confidence=options.confidence,
-        n_resamples=options.n_resamples,
         seed=options.seed,
     )
 
@@ -78,9 +97,27 @@ def rows_of(
     dimension: str,
     clusters: Labels,
     options: AnalysisOptions,
+    without_judges: Sequence[Sequence[Iterable[Result]]] = (),
 ) -> list[Row]:
-    """The results of one statistic as rows, each with its interval."""
-    return [_row(name, result, group, dimension, clusters, options) for result in results]
+    """The results of one statistic as rows, each with its interval.
+
+    Args:
+        without_judges: for each factor that judges are sampled from, the results without each of
+            its levels.
+    """
+    left_out = [[_values(those) for those in factor] for factor in without_judges]
+    rows = []
+    for result in results:
+        key = result.by, result.by_value
+        judges = [[values.get(key, nan) for values in factor] for factor in left_out]
+        interval = interval_of(result, clusters, options, judges)
+        row = _row(name, result, group, dimension, interval)
+        rows.append(row if isnan(row.ci_low) else replace(row, ci_over=options.random))
+    return rows
+
+
+def _values(results: Iterable[Result]) -> dict[tuple[str | None, str | None], float]:
+    return {(one.by, one.by_value): one.statistic.value for one in results}
 
 
 def adjust_over_dimensions(rows: Sequence[Row]) -> list[Row]:
@@ -112,24 +149,12 @@ def labels_of(labels: Sequence[Hashable] | None, items: Iterable[int]) -> list[H
     return None if labels is None else [labels[item] for item in items]
 
 
-def _row(
-    name: str,
-    result: Result,
-    group: str,
-    dimension: str,
-    clusters: Labels,
-    options: AnalysisOptions,
-) -> Row:
+def _row(name: str, result: Result, group: str, dimension: str, interval: Interval | None) -> Row:
     found = result.statistic
     low, high = result.ci or (nan, nan)
     reason: Reason | None = None
-    note = result.note
-    if result.resampled is not None and found.reason is None:
-        interval = interval_of(result.resampled, clusters, options)
+    if interval is not None:
         low, high, reason = interval.low, interval.high, interval.reason
-        if not reason and interval.n_undefined:
-            said = f"{interval.n_undefined} of {interval.n_resamples} resamples undefined"
-            note = f"{note}; {said}" if note else said
     adjusted = result.adjusted_over is not None
     return Row(
         name,
@@ -148,5 +173,5 @@ def _row(
         n_items=found.n_items,
         n_raters=found.n_raters,
         reason=found.reason,
-        note=note,
+        note=result.note,
     )

@@ -77,6 +77,21 @@ class MeanOfFew:
         return 2 * float(special.stdtr(self.n - 1, -away / self.error))
 
 
+def student_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
+    """Student's interval of the mean of `(n,)` values, NaN left out; NaN where there are fewer
+    than two, or all are the same: nothing then tells how unsure their mean is.
+
+    >>> low, high = student_interval([1.0, 2.0, 3.0])
+    >>> round(low, 3), round(high, 3)
+    (-0.484, 4.484)
+    """
+    there = as_scores(values)
+    there = there[~np.isnan(there)]
+    if len(there) < 2 or not (few := MeanOfFew.of(there)).sd:
+        return math.nan, math.nan
+    return few.interval(1 - confidence)
+
+
 def values_needed(mean: float, sd: float, bound: float, level: float) -> int | None:
     """How many values would put `bound` outside of the interval of their mean.
 

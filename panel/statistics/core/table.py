@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array
+from panel.statistics.core.arrays import Array, Labels, Mask, encode_labels
+from panel.statistics.core.options import Random
 from panel.statistics.core.statistic import Reason
 
 NO_PERSONA_GROUP = ", no persona"
@@ -106,6 +107,20 @@ class Ratings:
             controls=self.controls.intersection(raters),
         )
 
+    def judge_factors(self, raters: Sequence[int]) -> dict[str, list[str]]:
+        """What these raters are sampled by, a label a rater: of a run `persona` and `model`,
+        where there are several of them; else `rater`."""
+        if self.personas is not None:
+            crossed = {"persona": self.personas, "model": self.groups}
+            several = {
+                name: labels
+                for name, every in crossed.items()
+                if len(set(labels := [every[rater] for rater in raters])) > 1
+            }
+            if several:
+                return several
+        return {"rater": [self.raters[rater] for rater in raters]}
+
     def raters_by_group(self) -> dict[str, list[int]]:
         """The columns of each group in order of appearance, and of all where there are several.
 
@@ -143,6 +158,19 @@ class Ratings:
         ]
 
 
+def kept_without(factors: Mapping[str, Labels]) -> list[list[Mask]]:
+    """For each factor the raters `(raters,)` that are kept without each of its levels.
+
+    >>> [mask.tolist() for mask in kept_without({"model": ["m", "n", "m"]})[0]]
+    [[False, True, False], [True, False, True]]
+    """
+    kept = []
+    for labels in factors.values():
+        names, codes = encode_labels(labels, len(labels))
+        kept.append([codes != code for code in range(len(names))])
+    return kept
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One statistic of one group of raters on one dimension.
@@ -157,6 +185,8 @@ class Row:
         value: NaN exactly when `reason` says why.
         ci_low, ci_high: the confidence interval, NaN where there is none; `ci_reason` says why
             one could not be computed.
+        ci_over: what the interval takes as a sample: prompts (items, where there are none), or
+            these and judges. None without an interval.
         p_value: adjusted by Holm for `n_tests` tests, over what `adjusted_over` names, or as
             it is where that is None. NaN where nothing was tested.
         p_raw: the p-value before that.
@@ -173,6 +203,7 @@ class Row:
     ci_low: float = nan
     ci_high: float = nan
     ci_reason: Reason | None = None
+    ci_over: Random | None = None
     p_value: float = nan
     p_raw: float = nan
     n_tests: int = 0

@@ -115,7 +115,7 @@ def _systems(
 ) -> tuple[SystemShift, ...]:
     """Every system, by its rank before."""
     none = np.empty((len(before), 0))
-    boards = [rank_systems(systems, prompts, side, none, [], seed=0) for side in (before, after)]
+    boards = [rank_systems(systems, prompts, side, none, []).systems for side in (before, after)]
     last = {entry.system: entry for entry in boards[1]}
     return tuple(
         SystemShift(

@@ -13,7 +13,8 @@ import numpy as np
 
 from panel.statistics.core.arrays import Array, Labels, Mask, Resampled, divide, unit_weights
 from panel.statistics.core.statistic import Reason
-from panel.statistics.resampling.bootstrap import Interval, bootstrap, resampled_mean
+from panel.statistics.resampling.jackknife import EstimateKind, Interval, jackknife
+from panel.statistics.resampling.weights import resampled_mean
 
 ROUNDING = 1e-9
 """Scores that differ by less are the same: means of equal ratings need not be equal floats."""
@@ -102,7 +103,7 @@ class BeforeAfter:
 class Change:
     """A statistic before and after, over the same `n_items` responses.
 
-    `interval` is of `change` (after − before): both sides come from the same resamples. The
+    `interval` is of `change` (after − before), both sides without the same prompt. The
     numbers are NaN and the interval None exactly when `reason` says why.
     """
 
@@ -120,32 +121,38 @@ class Change:
 
     @property
     def sign(self) -> int:
-        """1 or −1 where the interval lies above or below 0, else 0."""
+        """1 or −1 where the interval lies above or below 0, or the change is the same whichever
+        prompt is left out, so that it has no interval; else 0."""
         if self.interval is None:
             return 0
+        if self.interval.reason is Reason.NO_SPREAD:
+            return int(self.change > ROUNDING) - int(self.change < -ROUNDING)
         return int(self.interval.low > ROUNDING) - int(self.interval.high < -ROUNDING)
 
 
 def change_between(
-    before: Resampled, after: Resampled, prompts: Labels, *, seed: int = 0
+    before: Resampled,
+    after: Resampled,
+    prompts: Labels,
+    *,
+    kind: EstimateKind = "mean",
+    seed: int = 0,
 ) -> Change:
-    """The change of a statistic, with a 95 % interval by a paired bootstrap over prompts.
-
-    The interval is of percentiles: BCa is undefined where every prompt changed alike, which
-    is what judges bring about who all follow one.
+    """The change of a statistic, with a 95 % interval over prompts.
 
     Args:
         before, after: functions of the same items' weights, defined on those items.
         prompts: one an item.
-        seed: of the resampling.
+        kind: of the statistic, as for `jackknife`.
+        seed: as for `jackknife`.
     """
     n_items = len(prompts)
     first, last = (float(side(unit_weights(n_items))[0]) for side in (before, after))
-    interval = bootstrap(
+    interval = jackknife(
         lambda weights: after(weights) - before(weights),
         n_items,
         prompts,
-        method="percentile",
+        kind=kind,
         seed=seed,
     )
     return Change(first, last, last - first, interval, n_items)

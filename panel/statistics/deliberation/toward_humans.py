@@ -24,8 +24,8 @@ from panel.statistics.core.holm import holm
 from panel.statistics.core.statistic import Reason
 from panel.statistics.deliberation.revisions import Change, change_between, spread_of, spreads
 from panel.statistics.humans.correlation import correlation, resampled_correlation
-from panel.statistics.resampling.bootstrap import resampled_mean
 from panel.statistics.resampling.sign_flip import sign_flip_p_values
+from panel.statistics.resampling.weights import resampled_mean
 
 LEVEL = 0.05
 """How often, at most, a direction is told where before and after differ by chance alone."""
@@ -252,6 +252,7 @@ def _tau_c(before: Array, after: Array, human: Array, prompts: Labels, seed: int
         resampled_correlation(before, human, "tau_c"),
         resampled_correlation(after, human, "tau_c"),
         prompts,
+        kind="difference",
         seed=seed,
     )
 

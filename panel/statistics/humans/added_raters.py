@@ -19,8 +19,8 @@ from panel.statistics.core.arrays import Array, Labels, as_ratings, encode_label
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import MeasurementLevel
 from panel.statistics.core.statistic import Statistic
-from panel.statistics.resampling.bootstrap import percentile, resample_weights
 from panel.statistics.resampling.permutation import permutation_p_value
+from panel.statistics.resampling.weights import resample_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,7 @@ def added_raters(
         for n in np.flatnonzero(~np.isnan(change)):
             defined = changes[~np.isnan(changes[:, n]), n]
             if len(defined):
-                low[n], high[n] = percentile(defined, confidence)
+                tail = (1 - confidence) / 2
+                low[n], high[n] = np.quantile(defined, [tail, 1 - tail])
                 p_value[n] = permutation_p_value(change[n], defined - change[n])
     return AddedRaters(alphas, change, low, high, p_value, holm(p_value))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from panel.statistics.core.arrays import Array, Labels
 from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
-from panel.statistics.core.registry import Registry, Table
+from panel.statistics.core.registry import OnStep, Registry, Table
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.core.table import Ratings, Row
 
@@ -29,8 +29,9 @@ class PanelBlock:
         judges: their names.
         judge_factors: what judges consist of, a label a judge: `rater`, or of a run `persona`
             and `model`.
+        sampled: of these factors those by which judges are sampled, where they are.
         prompts: one an item, None where there are none.
-        clusters: what is resampled, a label an item: its prompt, or itself.
+        clusters: what intervals are over, a label an item: its prompt, or itself.
     """
 
     ratings: Array
@@ -40,8 +41,13 @@ class PanelBlock:
     prompts: list[Hashable] | None
     clusters: list[Hashable]
     options: AnalysisOptions
+    sampled: Mapping[str, Labels] = field(default_factory=dict)
     side: str = "panel"
     over_dimensions: bool = False
+
+    def without_judges(self) -> list[list[PanelBlock]]:
+        """None: the figures that have an interval see to the judges themselves."""
+        return []
 
     @property
     def level(self) -> MeasurementLevel:
@@ -76,7 +82,11 @@ panel_quality_statistics: Registry[PanelBlock] = Registry(
 """What `panel_quality` shows, and `agree` below its own."""
 
 
-def panel_quality(ratings: Ratings, options: AnalysisOptions = DEFAULT_OPTIONS) -> list[Row]:
+def panel_quality(
+    ratings: Ratings,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
+    on_step: OnStep | None = None,
+) -> list[Row]:
     """How good each group of raters, and all where there are several, are as a panel.
 
     On each dimension that is rated by numbers: `reliability` of the mean of 1, 2, 4, … and
@@ -85,10 +95,10 @@ def panel_quality(ratings: Ratings, options: AnalysisOptions = DEFAULT_OPTIONS) 
     `smallest_subset`, the number of judges whose ranking keeps τ_b ≥ 0.95 to the panel's on
     held-out items, and who they are. The rows' `by` and `by_value` say which number of
     judges, component or judge a row is of. Judges who did not each rate half of the items are
-    not left out one by one, nor chosen from.
+    not left out one by one, nor chosen from. `on_step` is called with the share that is done.
     """
     ratings = ratings.numeric()
-    rows: list[Row] = []
+    blocks: list[tuple[PanelBlock, str, str]] = []
     for group, raters in ratings.raters_by_group().items():
         factors = {"rater": ratings.raters}
         if ratings.personas is not None:
@@ -102,6 +112,7 @@ def panel_quality(ratings: Ratings, options: AnalysisOptions = DEFAULT_OPTIONS) 
                 list(ratings.prompts) if ratings.prompts else None,
                 list(ratings.prompts or ratings.items),
                 options,
+                ratings.judge_factors(raters),
             )
-            rows += panel_quality_statistics.rows(block, group, dimension)
-    return rows
+            blocks.append((block, group, dimension))
+    return [row for rows in panel_quality_statistics.rows_of_all(blocks, on_step) for row in rows]

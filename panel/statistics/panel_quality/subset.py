@@ -8,6 +8,7 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike
 
+from panel.statistics.agreement.rank_matrices import tau_b_matrix
 from panel.statistics.core.arrays import Array, Labels, as_ratings, divide, encode_labels, row_means
 from panel.statistics.core.statistic import Reason
 from panel.statistics.humans.correlation import correlation
@@ -25,6 +26,9 @@ class SmallestSubset:
     held_out: Array
     cost_saved: float
     reason: Reason | None = None
+
+
+FEW_ITEMS = 300
 
 
 def smallest_subset(
@@ -120,4 +124,7 @@ def _reached(array: Array, order: list[int]) -> list[float]:
 
 
 def _tau(x: Array, y: Array) -> float:
+    # It is asked thousands of times: of few items the matrix is ten times as fast.
+    if len(x) <= FEW_ITEMS:
+        return float(tau_b_matrix(np.stack([x, y], axis=1))[0, 1])
     return correlation(x, y, "tau_b").value

@@ -6,6 +6,8 @@ themselves count as one of the shuffles.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import nan
 from typing import Literal
 
 import numpy as np
@@ -59,7 +61,7 @@ def correlation_test(
     that comes only from prompts being easy or hard is not significant.
 
     Args and errors as for `correlation`, and one prompt label an item; without prompts all
-    items may be exchanged.
+    items may be exchanged. Without permutations there is no p-value.
 
     How to read it: the value as for `correlation`; the p-value is the share of shuffles within
     prompts that correlate at least as much in either direction.
@@ -70,8 +72,8 @@ def correlation_test(
     (0.9999999999999999, 0.02)
     """
     found = correlation(x, y, kind)
-    if found.reason:
-        return found
+    if found.reason or not n_permutations:
+        return replace(found, p_value=nan)
     first, second, both = paired_scores(x, y)
     labels = None if prompts is None else [prompts[int(item)] for item in np.flatnonzero(both)]
     first, second = first[both], second[both]

@@ -50,6 +50,40 @@ def test_the_level_of_measurement(command: Command, tmp_path: Path) -> None:
         assert alpha["note"] == level
 
 
+def test_what_is_not_asked_for_is_not_computed(command: Command, tmp_path: Path) -> None:
+    """--no-intervals leaves the values without intervals, --resamples 0 without p-values, and at
+    --level nominal there is nothing that needs an order."""
+    made_up(tmp_path / "in.csv")
+    quick = "--no-intervals", "--resamples", "0", "--level", "nominal"
+    rows = json.loads(command("agree", "in.csv", "--json", *quick).stdout)
+    assert rows
+    assert all(row["ci_low"] is row["ci_reason"] is row["p_value"] is None for row in rows)
+    names = {row["statistic"] for row in rows}
+    assert {"krippendorff_alpha", "fleiss_kappa", "cohen_kappa_none"} <= names
+    ordered = ("icc", "tau", "linear", "quadratic", "spearman", "kendall", "reliability")
+    assert not [name for name in names if any(part in name for part in ordered)]
+
+
+def test_what_intervals_are_over(command: Command, tmp_path: Path) -> None:
+    """Over prompts and raters the intervals are wider, which rows and table say; four raters are
+    too few for that, and the table says so."""
+    made_up(tmp_path / "five.csv", n_raters=5)
+    found = []
+    for random in ("prompts", "prompts-and-judges"):
+        rows = json.loads(command("agree", "five.csv", "--json", "--random", random).stdout)
+        (alpha,) = (row for row in rows if row["statistic"] == "krippendorff_alpha")
+        assert alpha["ci_over"] == random
+        found.append(alpha["ci_high"] - alpha["ci_low"])
+    assert found[0] < found[1]
+    made_up(tmp_path / "four.csv")
+    told = command("agree", "four.csv", "--random", "prompts-and-judges").stdout
+    assert "(judges can be taken as a sample from five on)" in told
+    assert (
+        "over prompts and raters"
+        in command("agree", "five.csv", "--random", "prompts-and-judges").stdout
+    )
+
+
 def test_by_source_and_prompt(command: Command, tmp_path: Path) -> None:
     """Each source or prompt has a row of its own, which names it."""
     made_up(tmp_path / "in.csv")
@@ -68,7 +102,7 @@ def test_tables_say_what_a_panel_is_worth(command: Command, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     for expected in (
         "Agreement", "Krippendorff", "Spearman-Brown", "Variance components", "without a judge",
-        "effective", "Smallest subset reproducing the full panel's ranking", "12 items, 4 raters",
+        "effective", "Smallest subset reproducing the full panel's ranking", "24 items, 4 raters",
     ):  # fmt: skip
         assert expected in done.stdout
     assert "\x1b" not in done.stdout

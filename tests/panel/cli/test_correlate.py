@@ -50,7 +50,7 @@ def test_tables_put_humans_beside_the_panel(command: Command, tmp_path: Path) ->
     for expected in (
         "Correlation with the mean human rating", "humans", "panel", "weighted κ", "Losses",
         "By source", "the share of each score", "Change of the humans' Krippendorff α",
-        "12 items of 12",
+        "24 items of 24",
     ):  # fmt: skip
         assert expected in done.stdout
     assert not done.stderr

@@ -114,6 +114,27 @@ def test_a_complete_run_exits_0_and_the_same_again_calls_nothing(
         assert float(row["composite"]) == pytest.approx(sum(means) / 5, abs=2e-6)
 
 
+def test_what_differences_take_as_a_sample(command: Command, batch: Path, tmp_path: Path) -> None:
+    """--random decides what the differences rest on, says so, and changes no interval of a
+    composite; over prompts and judges they are no narrower."""
+    found = []
+    with serving() as server:
+        for random in ("prompts", "prompts-and-judges"):
+            done = command(
+                "score", batch, *ARGUMENTS, "--out", random, "--random", random, **at(server)
+            )
+            assert done.returncode == 0, done.stderr
+            assert ("with these judges as they are" in words(done.stdout)) is (random == "prompts")
+            found.append(read_json(tmp_path / random / "summary.json"))
+    assert [summary["random"] for summary in found] == ["prompts", "prompts-and-judges"]
+    for name in ("ci_low", "ci_high", "judges_ci_low", "judges_ci_high"):
+        one, other = ([entry[name] for entry in summary["ranking"]] for summary in found)
+        assert one == other
+    for narrow, wide in zip(found[0]["differences"], found[1]["differences"], strict=True):
+        if narrow["reason"] is None:
+            assert wide["ci_low"] <= narrow["ci_low"] < narrow["ci_high"] <= wide["ci_high"]
+
+
 def test_json_prints_the_summary_and_nothing_else(
     command: Command, batch: Path, tmp_path: Path
 ) -> None:

@@ -191,7 +191,10 @@ def test_responses_by_hand(command: Command, framed_csv: Path, tmp_path: Path) -
     assert float(cell["effect_size"]) == pytest.approx(4 / 3 / (7 / 3) ** 0.5, abs=1e-6)
     # Of the signs of (3, 1, 0) those of 3 and 1 must agree: half of the patterns. Five cells.
     assert (float(cell["p_value"]), float(cell["p_holm"])) == (0.5, 1.0)
-    assert 0 <= float(cell["ci_low"]) < 4 / 3 < float(cell["ci_high"]) <= 3
+    # Student's: 4/3 ± 4.302653 √(7/9).
+    reach = 4.302653 * (7 / 9) ** 0.5
+    assert float(cell["ci_low"]) == pytest.approx(4 / 3 - reach, abs=1e-5)
+    assert float(cell["ci_high"]) == pytest.approx(4 / 3 + reach, abs=1e-5)
     assert (cell["n_pairs"], cell["n_abstained"]) == ("3", "1")
     for dimension in set(DIMENSIONS) - {"pluralistic_engagement"}:
         other = cells[dimension]

@@ -98,7 +98,7 @@ def test_none_is_a_panel(monkeypatch: pytest.MonkeyPatch) -> None:
         "none|openai:stub|dimensions|2",
     ]
     assert run.verdicts[0].n_judges == 2
-    assert run.control_ranking() == []
+    assert run.control_leaderboard() is None
 
 
 def test_a_set_may_have_a_judge_without_a_persona(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_beside_personas_it_is_a_control(tmp_path: Path, monkeypatch: pytest.Mon
     for one in (run, load_run(tmp_path / "run")):
         assert one.judges == panel.judges
         assert [verdict.n_asked for verdict in one.verdicts] == [4, 4]
-        assert [entry.composite for entry in one.ranking()] == [5, 5]
-        assert [entry.composite for entry in one.control_ranking()] == [1, 1]
+        assert [entry.composite for entry in one.leaderboard().systems] == [5, 5]
+        assert [entry.composite for entry in one.control_leaderboard().systems] == [1, 1]
         assert one.summary()["control_ranking"][0]["composite"] == 1
         assert one.coverage.expected == 16
 

@@ -12,6 +12,7 @@ import pytest
 
 from panel import Composite, InputError, Ratings
 from panel.plan.definitions import resolve_rubric
+from panel.statistics import Reason
 from tests.helpers.deliberations import (
     AGREED,
     JUDGED,
@@ -48,7 +49,7 @@ def test_one_persuades_and_nine_follow() -> None:
     [dimension] = summary["dimensions"]
     assert dimension["spread"]["before"] == pytest.approx(6 / sqrt(10), abs=1e-6)
     assert (dimension["spread"]["after"], dimension["moved"], dimension["of"]) == (0, 9, 10)
-    assert dimension["spread"]["reason"] == "fewer than two clusters to resample"
+    assert dimension["spread"]["reason"] == Reason.FEW_CLUSTERS
 
 
 def test_all_settled() -> None:

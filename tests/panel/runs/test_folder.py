@@ -192,6 +192,15 @@ def test_the_summary_counts_what_is_missing_and_says_null(tmp_path: Path) -> Non
     best, _, worst = summary["ranking"]
     assert {"system", "composite", "ci_low", "ci_high", "rank", "dimensions"} <= set(best)
     assert (best["system"], best["composite"], best["ci_low"]) == ("alder", 6.5, None)
+    assert best["ci_reason"].startswith("its interval takes two prompts")
+    assert summary["random"] == "prompts"
+    assert summary["winner"] is None
+    [pair] = summary["differences"]
+    assert list(pair) == [
+        "a", "b", "difference", "ci_low", "ci_high", "p", "p_adjusted", "effect_size",
+        "n_prompts", "reason",
+    ]  # fmt: skip
+    assert (pair["a"], pair["p"], pair["ci_low"]) == ("alder", None, None)
     assert best["dimensions"] == {"clarity": 7.0, "depth": 6.0}
     assert (worst["system"], worst["composite"], worst["rank"]) == ("cedar", None, None)
     assert worst["dimensions"] == {"clarity": None, "depth": None}

@@ -109,7 +109,7 @@ def same(run: Run, loaded: Run) -> None:
     np.testing.assert_array_equal(loaded.deliberated, run.deliberated)
     assert loaded.statuses == run.statuses
     assert repr(loaded.verdicts) == repr(run.verdicts)
-    assert repr(loaded.ranking()) == repr(run.ranking())
+    assert repr(loaded.leaderboard().systems) == repr(run.leaderboard().systems)
     assert loaded.usage == run.usage
     assert loaded.calls == run.calls
     assert loaded.coverage == run.coverage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from panel.statistics.agree import AgreementBlock, agreement_statistics
 from panel.statistics.agreement.kappa import fleiss_kappa, resampled_fleiss_kappa
@@ -12,4 +13,6 @@ from panel.statistics.core.results import Result
 
 @agreement_statistics.register("fleiss_kappa", "Fleiss κ", levels=ANY_LEVEL, order=180)
 def kappa(block: AgreementBlock) -> Iterator[Result]:
-    yield Result(fleiss_kappa(block.ratings), resampled_fleiss_kappa(block.ratings))
+    yield Result(
+        fleiss_kappa(block.ratings), resampled_fleiss_kappa(block.ratings), limits=(-inf, 1)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from panel.statistics.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.icc import ICCForm, icc, resampled_icc
@@ -25,4 +26,4 @@ def two_way_of_the_mean(block: AgreementBlock) -> Iterator[Result]:
 
 
 def _icc(block: AgreementBlock, form: ICCForm) -> Result:
-    return Result(icc(block.ratings, form), resampled_icc(block.ratings, form))
+    return Result(icc(block.ratings, form), resampled_icc(block.ratings, form), limits=(-inf, 1))

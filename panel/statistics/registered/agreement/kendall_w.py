@@ -27,5 +27,6 @@ def _kendall_w(block: AgreementBlock, *, correct_ties: bool) -> Result:
             correct_ties=correct_ties,
             n_permutations=block.options.n_permutations,
             seed=block.options.seed,
-        )
+        ),
+        "share",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from panel.statistics.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
@@ -18,4 +19,5 @@ def alpha(block: AgreementBlock) -> Iterator[Result]:
         krippendorff_alpha(block.ratings, block.level),
         resampled_alpha(block.ratings, block.level),
         block.level,
+        limits=(-inf, 1),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from panel.statistics.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.pairwise import (
@@ -59,7 +60,10 @@ def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> Result:
     note = f"{len(found.pairs)} pairs of raters"
     if found.n_undefined:
         note += f", {found.n_undefined} with a constant rater left out"
-    return Result(found.mean, resampled_pairwise(block.ratings, statistic), note)
+    resampled = resampled_pairwise(block.ratings, statistic)
+    if statistic.startswith("cohen_kappa"):
+        return Result(found.mean, resampled, note, limits=(-inf, 1))
+    return Result(found.mean, resampled, note, "correlation")
 
 
 def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator[Result]:

@@ -10,7 +10,7 @@ from panel.statistics.agree import AgreementBlock, agreement_statistics
 from panel.statistics.agreement.perfect_agreement import perfect_agreement
 from panel.statistics.core.registry import ANY_LEVEL
 from panel.statistics.core.results import Result
-from panel.statistics.resampling.bootstrap import resampled_mean
+from panel.statistics.resampling.weights import resampled_mean
 
 
 @agreement_statistics.register(
@@ -21,4 +21,4 @@ def same_rating(block: AgreementBlock) -> Iterator[Result]:
     rated_twice = np.sum(~np.isnan(block.ratings), axis=1) >= 2
     agreed = np.where(rated_twice, found.subset.astype(np.float64), np.nan)
     note = f"{int(found.subset.sum())} items"
-    yield Result(found.share, resampled_mean(agreed), note)
+    yield Result(found.share, resampled_mean(agreed), note, "share")

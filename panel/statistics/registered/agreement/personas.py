@@ -15,7 +15,7 @@ from panel.statistics.core.registry import ANY_LEVEL, Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.humans.gain import why_no_gain
-from panel.statistics.resampling.bootstrap import resampled_mean
+from panel.statistics.resampling.weights import resampled_mean
 
 PERSONAS = Table(
     "Judges with personas compared with replicates of a judge without one, by item: variance of "
@@ -69,7 +69,15 @@ def alpha_difference(block: AgreementBlock) -> Iterator[Result]:
             found[0].value - found[1].value, found[0].n_items, sum(one.n_raters for one in found)
         )
     )
-    yield _unless_alike(block, Result(statistic, lambda weights: first(weights) - second(weights)))
+    yield _unless_alike(
+        block,
+        Result(
+            statistic,
+            lambda weights: first(weights) - second(weights),
+            kind="difference",
+            limits=(-2.0, 2.0),
+        ),
+    )
 
 
 def _by_item(block: AgreementBlock) -> tuple[Array, Array]:
@@ -87,7 +95,9 @@ def _mean(block: AgreementBlock, by_item: Array, ratings: Array) -> Result:
         few = (~np.isnan(block.controls)).any(axis=0).sum() < 2
         return Result(Statistic.undefined(Reason.FEW_RATERS if few else Reason.NO_SHARED_ITEMS))
     value = float(by_item[defined].mean())
-    return Result(Statistic(value, int(defined.sum()), n_raters), resampled_mean(by_item))
+    return Result(
+        Statistic(value, int(defined.sum()), n_raters), resampled_mean(by_item), kind="mean"
+    )
 
 
 def _unless_alike(block: AgreementBlock, result: Result) -> Result:

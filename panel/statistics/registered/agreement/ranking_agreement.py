@@ -12,12 +12,12 @@ from panel.statistics.core.results import Result
 
 @agreement_statistics.register("full_ranking_agreement", "same\nranking", order=210)
 def same_ranking(block: AgreementBlock) -> Iterator[Result]:
-    yield block.over_prompts(_ranking_agreement(block).full)
+    yield block.over_prompts(_ranking_agreement(block).full, "share")
 
 
 @agreement_statistics.register("top_ranking_agreement", "same\nfirst place", order=220)
 def same_first_place(block: AgreementBlock) -> Iterator[Result]:
-    yield block.over_prompts(_ranking_agreement(block).top)
+    yield block.over_prompts(_ranking_agreement(block).top, "share")
 
 
 @lru_cache(maxsize=1)  # both statistics come from one comparison of all pairs of raters

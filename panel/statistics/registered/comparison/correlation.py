@@ -44,7 +44,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
             seed=block.options.seed,
         )
         resampled = resampled_correlation(block.panel_mean, block.target, kind)
-        yield Result(block.of_both(found), resampled)
+        yield Result(block.of_both(found), resampled, kind="correlation")
 
     @comparison_statistics.register(
         f"human_ceiling_{kind}", heading, table=OVER_ALL_ITEMS, side="humans", order=order
@@ -52,7 +52,8 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
     def humans(block: ComparisonBlock) -> Iterator[Result]:
         found = human_ceiling(block.compared, kind)
         note = f"{found.n_undefined} constant raters left out" if found.n_undefined else ""
-        yield Result(found.mean, resampled_human_ceiling(block.compared, kind), note)
+        resampled = resampled_human_ceiling(block.compared, kind)
+        yield Result(found.mean, resampled, note, "correlation")
 
     @comparison_statistics.register(
         f"{kind}_within_prompts",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
@@ -24,4 +25,5 @@ def of_errors(block: ComparisonBlock) -> Iterator[Result]:
         effective_judges(block.judges, block.target),
         resampled_effective_judges(block.judges, block.target),
         "of the residuals of judges' scores on the humans' mean",
+        limits=(0, inf),
     )

@@ -15,7 +15,7 @@ from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.registered.agreement.labels import ANNOTATORS_SHOWN, kappa_matrix
-from panel.statistics.resampling.bootstrap import resampled_mean
+from panel.statistics.resampling.weights import resampled_mean
 
 LABELS = Table("Labels compared with the humans'; humans: each with the others")
 BY_LABEL = Table("Agreement of the two majorities on each label (F1)", columns="by_value")
@@ -49,6 +49,7 @@ def kappa(block: ComparisonBlock) -> Iterator[Result]:
         block.of_both(cohen_kappa(ours, theirs, "none")),
         resampled_cohen_kappa(ours, theirs, "none"),
         _without_majority(block),
+        limits=(-1.0, 1.0),
     )
 
 
@@ -105,7 +106,9 @@ def human_agreement(block: ComparisonBlock) -> Iterator[Result]:
     resampled = mean_of([resampled_mean(same) for same in defined])
     value = float(resampled(unit_weights(len(block.humans)))[0])
     n_items = int((~np.isnan(np.array(defined))).any(axis=0).sum())
-    yield Result(Statistic(value, n_items, len(defined)), resampled)
+    yield Result(
+        Statistic(value, n_items, len(defined)), resampled, kind="share", limits=(0.0, 1.0)
+    )
 
 
 @comparison_statistics.register(
@@ -114,7 +117,9 @@ def human_agreement(block: ComparisonBlock) -> Iterator[Result]:
 )  # fmt: skip
 def human_pairs(block: ComparisonBlock) -> Iterator[Result]:
     found = pairwise(block.humans, "cohen_kappa_none")
-    yield Result(found.mean, resampled_pairwise(block.humans, "cohen_kappa_none"))
+    yield Result(
+        found.mean, resampled_pairwise(block.humans, "cohen_kappa_none"), limits=(-1.0, 1.0)
+    )
 
 
 @comparison_statistics.register(
@@ -131,7 +136,7 @@ def by_label(block: ComparisonBlock) -> Iterator[Result]:
             found = Statistic.undefined(Reason.NO_RATINGS, n_items=n_items)
         else:
             found = block.of_both(Statistic(value, n_items, 2))
-        yield Result(found, resampled, by="label", by_value=name)
+        yield Result(found, resampled, limits=(0.0, 1.0), by="label", by_value=name)
 
 
 @comparison_statistics.register(
@@ -156,6 +161,7 @@ def by_judge(block: ComparisonBlock) -> Iterator[Result]:
         yield Result(
             cohen_kappa(judge, humans, "none"),
             resampled_cohen_kappa(judge, humans, "none"),
+            limits=(-1.0, 1.0),
             by="judge",
             by_value=name,
         )
@@ -178,7 +184,7 @@ def _mean(values: Array, block: ComparisonBlock) -> Result:
     if not defined.any():
         return Result(Statistic.undefined(Reason.NO_SHARED_ITEMS))
     found = block.of_both(Statistic(float(values[defined].mean()), int(defined.sum()), 2))
-    return Result(found, resampled_mean(values))
+    return Result(found, resampled_mean(values), kind="share", limits=(0.0, 1.0))
 
 
 def _mean_kappa(found: list[tuple[Statistic, Resampled]]) -> Result:
@@ -194,7 +200,7 @@ def _mean_kappa(found: list[tuple[Statistic, Resampled]]) -> Result:
         f", {n_left_out} with a constant rater or no shared item left out" if n_left_out else ""
     )
     resampled = mean_of([resampled for _, resampled in defined])
-    return Result(Statistic(value, n_items, len(defined) + 1), resampled, note)
+    return Result(Statistic(value, n_items, len(defined) + 1), resampled, note, limits=(-1.0, 1.0))
 
 
 def _why_no_humans(block: ComparisonBlock) -> Reason:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
@@ -80,4 +81,4 @@ def _means(ratings: list[Array]) -> Array:
 def _loss(found: Loss, prompts: list[Hashable]) -> Result:
     note = f"smaller is better, {found.baseline:.3g} at random, {found.n_terms} terms"
     resampled = resampled_over_prompts(found.by_position, prompts)
-    return Result(found.by_position.mean, resampled, note)
+    return Result(found.by_position.mean, resampled, note, "mean", (0, inf))

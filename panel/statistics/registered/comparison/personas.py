@@ -30,6 +30,9 @@ _REMARK = (
     "that they take away. The figures are of these models, this rubric and these prompts, and do "
     "not show which persona it is."
 )
+_LIMITS = (-2.0, 2.0)
+"""Between which the difference of two correlations or kappas lies."""
+
 GAIN = Table(
     "What personas add: correlation with the mean human rating, judges with personas less "
     "replicates without, over all items",
@@ -48,7 +51,12 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
     )  # fmt: skip
     def gain(block: ComparisonBlock) -> Iterator[Result]:
         sides = block.panel_mean, row_means(block.controls), block.target
-        result = Result(correlation_gain(*sides, kind), resampled_correlation_gain(*sides, kind))
+        result = Result(
+            correlation_gain(*sides, kind),
+            resampled_correlation_gain(*sides, kind),
+            kind="difference",
+            limits=_LIMITS,
+        )
         yield _of_all(block, result)
 
     @comparison_statistics.register(
@@ -59,7 +67,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         prompts = block.prompts or []
         sides = block.panel_mean, row_means(block.controls), block.target
         found = over_prompts(gain_within_prompts(*sides, prompts, kind))
-        yield _of_all(block, mean_over_prompts(found, prompts))
+        yield _of_all(block, mean_over_prompts(found, prompts, limits=_LIMITS))
 
 
 @comparison_statistics.register(
@@ -85,7 +93,15 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[Result]:
         if reason is not None
         else replace(found[0], value=found[0].value - found[1].value)
     )
-    yield _of_all(block, Result(statistic, lambda weights: first(weights) - second(weights)))
+    yield _of_all(
+        block,
+        Result(
+            statistic,
+            lambda weights: first(weights) - second(weights),
+            kind="difference",
+            limits=_LIMITS,
+        ),
+    )
 
 
 def _of_all(block: ComparisonBlock, result: Result) -> Result:

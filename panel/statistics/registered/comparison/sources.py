@@ -15,7 +15,8 @@ from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.preferences import Preferences, preferences, resampled_preferences
 from panel.statistics.humans.sources import source_means
-from panel.statistics.resampling.bootstrap import resampled_mean
+from panel.statistics.resampling.jackknife import EstimateKind
+from panel.statistics.resampling.weights import resampled_mean
 
 BY_SOURCE = Table("By source", columns="group")
 
@@ -42,7 +43,7 @@ def mean(block: ComparisonBlock) -> Iterator[Result]:
         own = _own(block, source, means)
         rated = own[~np.isnan(own)]
         value = float(rated.mean()) if len(rated) else nan
-        yield _of_source(block, source, value, resampled_mean(own), "")
+        yield _of_source(block, source, value, resampled_mean(own), "", "mean")
 
 
 @comparison_statistics.register(
@@ -108,6 +109,7 @@ def _of_source(
     value: float,
     resampled: Resampled | None,
     note: str,
+    kind: EstimateKind = "share",
 ) -> Result:
     ratings = _ratings(block)
     n_items = int(np.sum(~np.isnan(_own(block, source, row_means(ratings)))))
@@ -117,4 +119,4 @@ def _of_source(
         found = Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
     else:
         found = Statistic(value, n_items, n_raters)
-    return Result(found, resampled, note, by="source", by_value=str(source))
+    return Result(found, resampled, note, kind, by="source", by_value=str(source))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from math import inf
 
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.registry import Table
@@ -86,6 +87,7 @@ def _kappa(block: ComparisonBlock, *, zeros: bool) -> Result:
         block.of_both(statistic) if of_panel else statistic,
         resampled,
         note,
+        limits=(-inf, 1),
     )
 
 

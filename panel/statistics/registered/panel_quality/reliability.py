@@ -10,6 +10,7 @@ from panel.statistics.agreement.icc import icc, resampled_icc
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result, interval_of
 from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.core.table import kept_without
 from panel.statistics.panel_quality.effective_judges import spearman_brown
 from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quality_statistics
 
@@ -27,10 +28,13 @@ from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quali
 def of_the_mean(block: PanelBlock) -> Iterator[Result]:
     """Spearman-Brown rises with ICC(2,1), so the ends of its interval go through it too."""
     one = icc(block.ratings, "icc2")
-    low = high = np.nan
-    if one.reason is None:
-        interval = interval_of(resampled_icc(block.ratings, "icc2"), block.clusters, block.options)
-        low, high = interval.low, interval.high
+    judges = [
+        [icc(block.ratings[:, kept], "icc2").value for kept in levels]
+        for levels in kept_without(block.sampled if block.options.random != "prompts" else {})
+    ]
+    whole = Result(one, resampled_icc(block.ratings, "icc2"), limits=(-np.inf, 1.0))
+    interval = interval_of(whole, block.clusters, block.options, judges)
+    low, high = (np.nan, np.nan) if interval is None else (interval.low, interval.high)
     n_judges = len(block.judges)
     sizes = {*(2**n for n in range(n_judges.bit_length())), n_judges, 2 * n_judges}
     for size in sorted(sizes):

@@ -175,7 +175,7 @@ def test_a_statistic_that_fails_does_so_alone() -> None:
         yield Result(Statistic(2.0, 3, 4))
 
     block = AgreementBlock(
-        np.ones((3, 2)), 1, None, [0, 1, 2], "ordinal", QUICK, np.empty((3, 0)), ("a", "b")
+        np.ones((20, 2)), 1, None, [*range(20)], "ordinal", QUICK, np.empty((20, 0)), ("a", "b")
     )
     first, second, last = registry.rows(block, "all", "all")
     assert isnan(first.value)
@@ -245,7 +245,7 @@ def test_every_statistic_can_be_shown() -> None:
     [
         ({"level": "metric"}, "level is one of nominal, ordinal, interval, ratio, found 'metric'"),
         ({"target": "mean"}, "target is one of score, rank, found 'mean'"),
-        ({"method": "normal"}, "method is one of bca, percentile"),
+        ({"random": "judges"}, "random is one of prompts, prompts-and-judges"),
         ({"confidence": 95}, "between 0 and 1, found 95"),
         ({"n_resamples": 0}, "at least one resample"),
         ({"n_permutations": -1}, "found -1"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isnan
+from math import inf, isnan
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from panel.statistics import (
     Reason,
     Row,
     agree,
-    bootstrap,
     correlate,
     correlation,
     custom_loss,
@@ -22,17 +21,19 @@ from panel.statistics import (
     holm,
     human_ceiling,
     icc,
+    jackknife,
     kendall_w,
     krippendorff_alpha,
     mean_ranks,
     pairwise,
     pairwise_error,
+    panel_quality,
     preferences,
     resampled_alpha,
     row_means,
     substitution,
 )
-from tests.helpers.rating_tables import HUMANS, PANEL, QUICK
+from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, made_up
 
 
 def by_name(rows: list[Row]) -> dict[tuple[str, ...], Row]:
@@ -54,7 +55,7 @@ def test_agree_holds_what_the_functions_give() -> None:
     alpha = rows["krippendorff_alpha", "human", "depth"]
     assert alpha.value == krippendorff_alpha(scores).value
     assert (alpha.n_items, alpha.n_raters, alpha.note) == (24, 5, "ordinal")
-    interval = bootstrap(resampled_alpha(scores), 24, prompts, n_resamples=60)
+    interval = jackknife(resampled_alpha(scores), 24, prompts, limits=(-inf, 1))
     assert (alpha.ci_low, alpha.ci_high) == (interval.low, interval.high)
     expected = {
         "kendall_w": kendall_w(scores, prompts).mean,
@@ -90,7 +91,7 @@ def test_agree_by_group_source_and_prompt() -> None:
     alpha = both["krippendorff_alpha", "human", "all"]
     assert alpha.value == krippendorff_alpha(stacked).value
     # An item's two ratings are drawn together: as many clusters as prompts.
-    interval = bootstrap(resampled_alpha(stacked), 48, [*HUMANS.prompts] * 2, n_resamples=60)  # type: ignore[misc]
+    interval = jackknife(resampled_alpha(stacked), 48, [*HUMANS.prompts] * 2)  # type: ignore[misc]
     assert alpha.ci_low == interval.low
 
     sources = by_name(agree(HUMANS, QUICK, "source"))
@@ -238,18 +239,83 @@ def test_without_prompts_nothing_is_within_them() -> None:
     plain = replace(HUMANS, prompts=None, sources=None)
     rows = by_name([*agree(plain, QUICK), *correlate(replace(PANEL, prompts=None), plain, QUICK)])
     assert not any("within_prompts" in name or "error" in name for name, *_ in rows)
-    interval = bootstrap(resampled_alpha(HUMANS.scores[:, :, 0]), 24, n_resamples=60)
+    interval = jackknife(resampled_alpha(HUMANS.scores[:, :, 0]), 24)
     assert rows["krippendorff_alpha", "human", "clarity"].ci_low == interval.low
     assert isnan(rows["kendall_w", "human", "clarity"].ci_low)
 
 
 def test_same_seed_same_rows() -> None:
-    """Two runs with the same seed give the same rows, another seed other intervals."""
+    """Two runs with the same seed give the same rows; the seed decides what is drawn, the p-value
+    of a permutation test, and no interval."""
     assert str(agree(HUMANS, QUICK)) == str(agree(HUMANS, QUICK))
-    first = by_name(agree(HUMANS, QUICK))["icc2", "human", "depth"]
-    second = by_name(agree(HUMANS, replace(QUICK, seed=1)))["icc2", "human", "depth"]
-    assert first.value == second.value
-    assert first.ci_low != second.ci_low
+    noise = np.random.default_rng(0).integers(1, 6, HUMANS.scores.shape).astype(float)
+    rows = [
+        by_name(agree(replace(HUMANS, scores=noise), replace(QUICK, seed=seed))) for seed in (0, 1)
+    ]
+    first, second = (found["kendall_w", "human", "depth"] for found in rows)
+    assert (first.value, first.ci_low) == (second.value, second.ci_low)
+    assert first.p_raw != second.p_raw
+
+
+def test_judges_as_a_sample_are_left_out_too() -> None:
+    """Over prompts and judges, a row's interval is that of leaving out each prompt and each
+    judge, wider than over prompts; with four judges there is none, and that is why."""
+    options = replace(QUICK, random="prompts-and-judges")
+    scores = HUMANS.scores[:, :, 1]
+    without = [krippendorff_alpha(np.delete(scores, judge, axis=1)).value for judge in range(5)]
+    prompts = list(HUMANS.prompts or ())
+    expected = jackknife(resampled_alpha(scores), 24, prompts, judges=[without], limits=(-inf, 1))
+    rows = [by_name(agree(HUMANS, one)) for one in (options, QUICK)]
+    wide, narrow = (found["krippendorff_alpha", "human", "depth"] for found in rows)
+    assert (wide.ci_low, wide.ci_high) == (expected.low, expected.high)
+    assert wide.ci_high - wide.ci_low > narrow.ci_high - narrow.ci_low
+    four = replace(
+        HUMANS, scores=HUMANS.scores[:, :4], raters=HUMANS.raters[:4], groups=HUMANS.groups[:4]
+    )
+    assert by_name(agree(four, options))["icc2", "human", "depth"].ci_reason is Reason.FEW_JUDGES
+
+
+def test_judges_of_a_run_are_sampled_by_persona_and_by_model() -> None:
+    """Of personas crossed with models each persona and each model is left out, not each judge."""
+    judges = [(persona, model) for model in "mn" for persona in "abc"]
+    crossed = made_up(
+        4, 6, personas=tuple(p for p, _ in judges), groups=tuple(m for _, m in judges)
+    )
+    rows = by_name(agree(crossed, replace(QUICK, random="prompts-and-judges")))
+    scores = crossed.scores[:, :, 0]
+    without = [
+        [
+            krippendorff_alpha(scores[:, [judge[part] != level for judge in judges]]).value
+            for level in levels
+        ]
+        for part, levels in enumerate(("abc", "mn"))
+    ]
+    expected = jackknife(
+        resampled_alpha(scores), 24, list(crossed.prompts or ()), judges=without, limits=(-inf, 1)
+    )
+    found = rows["krippendorff_alpha", "all", "clarity"]
+    assert (found.ci_low, found.ci_high) == (expected.low, expected.high)
+    # A model's own judges are three personas, too few to be a sample.
+    assert rows["krippendorff_alpha", "m", "clarity"].ci_reason is Reason.FEW_JUDGES
+
+
+def test_the_share_that_is_done_is_said() -> None:
+    """Both analyses call with rising shares, one for each statistic of a block, and end at 1."""
+    for analysis in (agree, panel_quality):
+        shares: list[float] = []
+        analysis(HUMANS, replace(QUICK, intervals=False), on_step=shares.append)
+        assert len(shares) > 5
+        assert shares == sorted(shares)
+        assert shares[-1] == 1
+
+
+def test_without_intervals_there_are_values_alone() -> None:
+    """`intervals=False` changes no value and computes no interval."""
+    plain = by_name(agree(HUMANS, replace(QUICK, intervals=False)))
+    for key, row in by_name(agree(HUMANS, QUICK)).items():
+        assert repr(plain[key].value) == repr(row.value)
+        assert isnan(plain[key].ci_low)
+        assert plain[key].ci_reason is None
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy.stats import t
 
 from panel.statistics import Reason, Revisions, by_dimension, by_judge, spread
 from tests.panel.statistics.revisions import any_revisions, revisions
@@ -62,18 +63,21 @@ def test_spread_is_the_mean_standard_deviation() -> None:
     assert found.before == pytest.approx((sqrt(13) + sqrt(2)) / 2)
     assert found.after == pytest.approx(sqrt(28 / 3) / 2)
     assert found.change == pytest.approx(found.after - found.before)
-    # Of two prompts drawn with replacement, one alone comes in half of the resamples.
+    # Student's interval of the two prompts' changes.
     assert found.interval is not None
-    ends = sorted([sqrt(28 / 3) - sqrt(13), -sqrt(2)])
-    assert [found.interval.low, found.interval.high] == pytest.approx(ends)
+    changes = [sqrt(28 / 3) - sqrt(13), -sqrt(2)]
+    ends = t.interval(0.95, 1, found.change, abs(changes[0] - changes[1]) / 2)
+    assert (found.interval.low, found.interval.high) == pytest.approx(ends)
     assert (found.n_items, found.interval.n_clusters) == (2, 2)
 
 
-def test_a_change_that_is_the_same_everywhere_has_an_interval() -> None:
-    """Three prompts on which the SD falls by √2 give an interval of that alone, below 0."""
+def test_a_change_that_is_the_same_everywhere_has_a_sign() -> None:
+    """Three prompts on which the SD falls by √2 tell no spread of changes, so there is no
+    interval, but the change goes one way."""
     [found] = spread(revisions([[3, 5]] * 3, [[4, 4]] * 3))
     assert found.interval is not None
-    assert (found.interval.low, found.interval.high) == pytest.approx((-sqrt(2), -sqrt(2)))
+    assert found.interval.reason is Reason.NO_SPREAD
+    assert found.change == pytest.approx(-sqrt(2))
     assert found.sign == -1
 
 
@@ -99,7 +103,7 @@ def test_who_is_settled_does_not_move() -> None:
     assert [one.change for one in by_judge(settled)] == [0, 0, 0]
     [found] = spread(settled)
     assert found.interval is not None
-    assert (found.change, found.interval.low, found.interval.high) == (0, 0, 0)
+    assert (found.change, found.interval.reason, found.sign) == (0, Reason.NO_SPREAD, 0)
 
 
 @given(any_revisions())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from panel.statistics import Reason, added_raters, holm, krippendorff_alpha
-from panel.statistics.resampling.bootstrap import resample_weights
+from panel.statistics.resampling.weights import resample_weights
 
 
 def raters(noise: float, n: int, seed: int, items: int = 150) -> np.ndarray:

@@ -1,0 +1,329 @@
+"""Whether 95 % intervals hold the true value in 95 % of the cases, and claims are false in 5 %.
+
+    nice -n 15 python -m benchmarks.coverage                        everything (hours)
+    python -m benchmarks.coverage leaderboard --scale 0.2           a fifth of the simulations
+    python -m benchmarks.coverage agree --prompts 5 12 --judges fixed --data plain
+
+For each number of prompts, with judges fixed or drawn anew in each simulation, and with plain
+ratings or with few values and gaps, every interval that is printed is computed on simulated ratings
+by the functions that print it. `covered` is the share of the printed ones that hold the true value
+(the mean of many large simulations), with its Monte Carlo standard error; what was refused is
+counted beside it. A figure outside of 93 to 97 % by more than two of its standard errors is
+marked. `null`: the share of leaderboards of equal systems with a winner, with two systems that
+differ or with two ranges of ranks that do not overlap, and of sweeps without an effect that show
+one; above 5 % by two errors is marked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from panel.statistics import AnalysisOptions, Ratings, Row, agree, correlate
+from panel.statistics.core.options import Random
+from panel.statistics.core.ranking import rank_systems
+from panel.statistics.core.sampled_mean import JudgeSample, influence_of
+from panel.sweep.deltas import Names, measure
+
+PROMPTS = (3, 5, 8, 12, 30, 100)
+NULL_PROMPTS = (3, 5, 12, 30)
+SYSTEMS, JUDGES, HUMANS, SIMULATIONS = 4, 10, 5, 1_000
+LARGE_PROMPTS, LARGE_DRAWS = 100, 60
+LOWEST, HIGHEST, NULL = 0.93, 0.97, 0.05
+LEAST_PRINTED = 30
+
+Found = dict[str, tuple[float, float, float]]
+"""Of each figure its value and the ends of its interval, NaN where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is simulated: which part, of how many prompts, judges and data."""
+
+    part: str
+    prompts: int
+    judges: str
+    data: str
+    simulations: int
+
+    @property
+    def random(self) -> Random:
+        return "prompts" if self.judges == "fixed" else "prompts-and-judges"
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """Judges' severity, steepness and noise `(judges,)`, and what each system gets more of them
+    `(systems, judges)`: severity sd 0.5, system × judge sd 0.3."""
+
+    severity: np.ndarray
+    steepness: np.ndarray
+    noise: np.ndarray
+    favour: np.ndarray
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator, n: int = JUDGES) -> Judges:
+        return cls(
+            rng.normal(0, 0.5, n),
+            rng.normal(1, 0.15, n),
+            np.exp(rng.normal(0, 0.2, n)),
+            rng.normal(0, 0.3, (SYSTEMS, n)),
+        )
+
+
+def rated(rng: np.random.Generator, prompts: int, judges: Judges, data: str) -> Ratings:
+    """Ratings of one response of each system to each prompt, none of the systems better."""
+    n = prompts * SYSTEMS
+    truth = rng.normal(0, 0.5, prompts).repeat(SYSTEMS) + rng.normal(0, 1, n)
+    shape = (n, len(judges.severity))
+    by_prompt = rng.normal(0, 0.3, (prompts, shape[1])).repeat(SYSTEMS, axis=0)
+    scores = truth[:, None] * judges.steepness + judges.severity + by_prompt
+    scores = scores + np.tile(judges.favour.T, prompts).T + rng.normal(0, 1, shape) * judges.noise
+    if data == "plain":
+        scores = np.clip(np.round(5.5 + scores), 1, 10)
+    else:
+        scores = np.clip(np.round(3 + 0.7 * scores), 1, 5)
+        scores[rng.random(shape) < 0.1] = np.nan
+    return Ratings(
+        scores[:, :, None],
+        tuple(f"i{i}" for i in range(n)),
+        tuple(f"j{j}" for j in range(shape[1])),
+        ("quality",),
+        ("judges",) * shape[1],
+        prompts=tuple(f"p{i // SYSTEMS}" for i in range(n)),
+        sources=tuple(f"s{i % SYSTEMS}" for i in range(n)),
+    )
+
+
+def _leaderboard(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool) -> Found:
+    ratings = rated(rng, cell.prompts, judges, cell.data)
+    sample = JudgeSample(influence_of(ratings.scores), {"rater": ratings.raters})
+    composites = np.nanmean(ratings.scores[:, :, 0], axis=1)
+    board = rank_systems(
+        ratings.sources or (),
+        ratings.prompts or (),
+        composites,
+        np.empty((len(composites), 0)),
+        [],
+        judges=sample,
+        random=cell.random,
+    )
+    first = next(entry for entry in board.systems if entry.system == "s0")
+    fixed = cell.judges == "fixed"
+    ends = (first.ci_low, first.ci_high) if fixed else (first.judges_ci_low, first.judges_ci_high)
+    one = next(one for one in board.differences if {one.a, one.b} == {"s0", "s1"})
+    sign = 1 if one.a == "s0" else -1
+    low, high = sorted((sign * one.ci_low, sign * one.ci_high))
+    return {
+        "composite": (first.composite, *ends),
+        "difference": (sign * one.difference, low, high),
+    }
+
+
+def _of_rows(rows: Sequence[Row]) -> Found:
+    named: Found = {}
+    for row in rows:
+        name = row.statistic if row.by_value is None else f"{row.statistic} {row.by_value}"
+        if not math.isnan(row.value):
+            named[name] = (row.value, row.ci_low, row.ci_high)
+    return named
+
+
+def _agree(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool) -> Found:
+    ratings = rated(rng, cell.prompts, judges, cell.data)
+    options = AnalysisOptions(random=cell.random, intervals=intervals, n_permutations=0)
+    return _of_rows(agree(ratings, options))
+
+
+def _correlate(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool) -> Found:
+    everyone = rated(rng, cell.prompts, judges, cell.data)
+    sides = []
+    for group, kept in (("panel", slice(None, JUDGES)), ("human", slice(JUDGES, None))):
+        raters = everyone.raters[kept]
+        sides.append(
+            Ratings(
+                everyone.scores[:, kept],
+                everyone.items,
+                raters,
+                everyone.dimensions,
+                (group,) * len(raters),
+                everyone.prompts,
+                everyone.sources,
+            )
+        )
+    options = AnalysisOptions(intervals=intervals, n_permutations=0, n_resamples=1, min_shared=2)
+    rows = correlate(*sides, options)
+    # Added raters have a bootstrap of their own, and no interval from here.
+    return {
+        f"{row.group} {name}": found
+        for row in rows
+        if row.statistic != "alpha_added"
+        for name, found in _of_rows([row]).items()
+    }
+
+
+def _sweep(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool) -> Found:
+    """Δ of one condition: whole steps with a few large falls, as framings bring them."""
+    falls = np.where(rng.random(cell.prompts) < 0.2, rng.normal(3, 1, cell.prompts), 0)
+    delta = np.round(rng.normal(0, 1, cell.prompts) + falls)
+    none = np.zeros((1, cell.prompts, 1), dtype=np.intp)
+    names = Names(("s",), tuple(map(str, range(cell.prompts))), ("c",), ("d",))
+    found = measure(delta.reshape(1, -1, 1, 1), names, none, none).cells[0].delta
+    return {"delta": (found.value, found.ci_low, found.ci_high)}
+
+
+_PARTS: dict[str, Callable[[np.random.Generator, Cell, Judges, bool], Found]] = {
+    "leaderboard": _leaderboard,
+    "agree": _agree,
+    "correlate": _correlate,
+    "sweep": _sweep,
+}
+
+
+def covered(cell: Cell) -> list[dict[str, object]]:
+    """Each figure's coverage in a cell."""
+    draw = _PARTS[cell.part]
+    n_judges = JUDGES + HUMANS if cell.part == "correlate" else JUDGES
+    fixed = Judges.drawn(np.random.default_rng(1), n_judges)
+
+    def judges(rng: np.random.Generator) -> Judges:
+        return fixed if cell.judges == "fixed" else Judges.drawn(rng, n_judges)
+
+    sampled = cell.judges != "fixed"
+    large = Cell(cell.part, LARGE_PROMPTS, "fixed", cell.data, 0)
+    rng = np.random.default_rng(2)
+    values: dict[str, list[float]] = defaultdict(list)
+    for _ in range(LARGE_DRAWS * (5 if sampled else 1)):
+        for name, found in draw(rng, large, judges(rng), False).items():
+            values[name].append(found[0])
+    truth = {name: float(np.mean(those)) for name, those in values.items()}
+    rng = np.random.default_rng([3, cell.prompts])
+    hits: dict[str, int] = defaultdict(int)
+    printed: dict[str, int] = defaultdict(int)
+    for _ in range(cell.simulations):
+        for name, (_value, low, high) in draw(rng, cell, judges(rng), True).items():
+            if not math.isnan(low):
+                printed[name] += 1
+                hits[name] += low <= truth[name] <= high
+    return [_figure(cell, name, hits[name], printed[name]) for name in truth]
+
+
+def _figure(cell: Cell, name: str, hits: int, printed: int) -> dict[str, object]:
+    share = hits / printed if printed else math.nan
+    error = math.sqrt(max(share * (1 - share), 0.01) / printed) if printed else math.nan
+    # Of a few printed ones nothing can be said.
+    holds = printed < LEAST_PRINTED or LOWEST - 2 * error <= share <= HIGHEST + 2 * error
+    return {
+        "part": cell.part, "figure": name, "prompts": cell.prompts, "judges": cell.judges,
+        "data": cell.data, "covered": share, "error": error, "printed": printed,
+        "refused": cell.simulations - printed, "holds": holds,
+    }  # fmt: skip
+
+
+def null(cell: Cell) -> list[dict[str, object]]:
+    """How often equal systems are told apart, and a sweep without an effect shows one."""
+    rng = np.random.default_rng([4, cell.prompts])
+    claims = dict.fromkeys(
+        ("a winner", "two that differ", "ranges of ranks apart", "a cell of a sweep"), 0
+    )
+    for _ in range(cell.simulations):
+        scores = np.round(
+            rng.normal(6, 1, (cell.prompts, 1)) + rng.normal(0, 1, (cell.prompts, 8)), 1
+        )
+        names = [f"s{s}" for s in range(8)] * cell.prompts
+        prompts = [f"p{p}" for p in range(cell.prompts) for _ in range(8)]
+        board = rank_systems(names, prompts, scores.ravel(), np.empty((scores.size, 0)), [])
+        ranges = [(one.rank_low or 1, one.rank_high or 8) for one in board.systems]
+        claims["a winner"] += board.winner is not None
+        claims["two that differ"] += any(one.shown for one in board.differences)
+        apart = max(low for low, _ in ranges) > min(high for _, high in ranges)
+        claims["ranges of ranks apart"] += apart
+        delta = np.round(rng.normal(0, 1, (1, cell.prompts, 4, 3)))
+        names_of = Names(("s",), tuple(map(str, range(cell.prompts))), tuple("abcd"), tuple("xyz"))
+        none = np.zeros(delta.shape[:3], dtype=np.intp)
+        cells = measure(delta, names_of, none, none).cells
+        claims["a cell of a sweep"] += any(one.delta.shown for one in cells)
+    figures = []
+    for name, n in claims.items():
+        error = math.sqrt(max(n / cell.simulations, 0.01) / cell.simulations)
+        figures.append(
+            {
+                "part": "null",
+                "figure": name,
+                "prompts": cell.prompts,
+                "judges": cell.judges,
+                "data": cell.data,
+                "covered": n / cell.simulations,
+                "error": error,
+                "printed": cell.simulations,
+                "refused": 0,
+                "holds": n / cell.simulations <= NULL + 2 * error,
+            }
+        )
+    return figures
+
+
+def _run(cell: Cell) -> list[dict[str, object]]:
+    return null(cell) if cell.part == "null" else covered(cell)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parts = (*_PARTS, "null")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}")
+    parser.add_argument("--prompts", nargs="+", type=int, default=None)
+    parser.add_argument("--judges", nargs="+", choices=["fixed", "sampled"], default=None)
+    parser.add_argument("--data", nargs="+", choices=["plain", "gaps"], default=["plain", "gaps"])
+    parser.add_argument("--scale", type=float, default=1.0, help=f"of {SIMULATIONS} simulations")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(parts):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
+    simulations = max(1, round(SIMULATIONS * options.scale))
+    cells = []
+    for part in options.parts or parts:
+        both = ["fixed", "sampled"] if part in ("leaderboard", "agree") else ["fixed"]
+        kinds = [kind for kind in options.judges or both if kind in both]
+        data = options.data if part in ("leaderboard", "agree", "correlate") else ["plain"]
+        sizes = options.prompts or (NULL_PROMPTS if part == "null" else PROMPTS)
+        cells += [Cell(part, *rest, simulations) for rest in product(sizes, kinds, data)]
+    figures: list[dict[str, object]] = []
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for cell, found in zip(cells, pool.map(_run, cells), strict=True):
+            print(f"{time.strftime('%H:%M:%S')} {cell}", file=sys.stderr, flush=True)
+            figures += found
+            if not options.json:
+                _show(found)
+    if options.json:
+        print(json.dumps(figures))
+    missed = [figure for figure in figures if not figure["holds"]]
+    print(f"{len(missed)} of {len(figures)} figures are outside", file=sys.stderr)
+    return 1 if missed else 0
+
+
+def _show(figures: Sequence[dict[str, object]]) -> None:
+    for one in figures:
+        mark = "" if one["holds"] else "  <- outside"
+        print(
+            f"{one['part']:12} {one['figure']:38} {one['prompts']:>4} {one['judges']:8} "
+            f"{one['data']:6} {one['covered']:.3f} +- {one['error']:.3f} "
+            f"({one['refused']} refused){mark}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

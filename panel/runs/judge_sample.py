@@ -1,0 +1,61 @@
+"""A run's judges as a sample: how much each moves the composites, and what they are sampled by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from graphs import Judge
+from graphs.aggregate import composite_rule
+from panel.statistics.core.arrays import Array
+from panel.statistics.core.sampled_mean import JudgeSample, influence_of
+from rubrics import Composite, Rubric
+
+
+def judge_sample(
+    ratings: Array,
+    judges: Sequence[Judge],
+    rubric: Rubric,
+    dimensions: Sequence[str],
+    categories: Mapping[str, Sequence[str]],
+) -> JudgeSample | None:
+    """The sample that a run's judges are; None where its rubric has no composite.
+
+    Personas and models are crossed: each is a factor where there are several of it.
+
+    Args:
+        ratings: `(responses, judges, dimensions)`; a category is its place among `categories`.
+    """
+    rule = composite_rule(rubric)
+    if rule is None:
+        return None
+    place = {name: d for d, name in enumerate(dimensions)}
+    terms = _terms(ratings, rule, place, categories)
+    if (required := rule.reliable_where) is not None:
+        unreliable = ratings[:, :, place[required.dimension]] < required.at_least
+        terms = np.where(unreliable[:, :, None], np.nan, terms)
+    labels = {
+        "persona": [judge.persona for judge in judges],
+        "model": [judge.model for judge in judges],
+    }
+    factors = {name: those for name, those in labels.items() if len(set(those)) > 1}
+    return JudgeSample(influence_of(terms), factors)
+
+
+def _terms(
+    ratings: Array,
+    rule: Composite,
+    place: Mapping[str, int],
+    categories: Mapping[str, Sequence[str]],
+) -> Array:
+    """What of each judge a composite is the mean of `(responses, judges, terms)`."""
+    if rule.share_of is not None:
+        chosen = ratings[:, :, [place[rule.share_of.dimension]]]
+        wanted = list(categories[rule.share_of.dimension]).index(rule.share_of.value)
+        return np.where(np.isnan(chosen), np.nan, chosen == wanted)
+    if rule.product_of is not None:
+        factors = ratings[:, :, [place[name] for name in rule.product_of]]
+        product: Array = np.prod(factors, axis=2, keepdims=True)
+        return product
+    return ratings[:, :, [place[name] for name in rule.mean_of or ()]]

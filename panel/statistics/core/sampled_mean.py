@@ -1,0 +1,136 @@
+"""The mean over prompts of panel scores, with what prompts and judges leave open about it.
+
+Prompts alone: Student's t over the prompts' scores. Judges as a sample, too: to the variance of
+the mean that prompts bring, each factor of the judges (personas and models, where they are
+crossed; else judges) adds its own, from how far each of its levels moves the mean; the degrees of
+freedom are Satterthwaite's. Sources as in `panel.statistics.resampling.jackknife`: it is the
+jackknife's figure, got from each judge's influence instead of leaving them out one by one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from panel.statistics.core.arrays import Array, Labels, divide, encode_labels
+from panel.statistics.core.statistic import Reason
+from panel.statistics.resampling.jackknife import LEAST_JUDGES, reach_of, standard_errors
+
+_NONE = 1e-9
+"""A spread below this share of a mean is the rounding of sums."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgeSample:
+    """Judges as a sample of such judges.
+
+    Attributes:
+        influence: `(responses, judges)`, how much the score of a response changes as a judge
+            counts more; see `influence_of`.
+        factors: what judges are sampled by, a label a judge: `persona` and `model`, say.
+    """
+
+    influence: Array
+    factors: Mapping[str, Labels]
+
+
+@dataclass(frozen=True, slots=True)
+class SampledMean:
+    """A mean over `n_prompts` prompts with its standard errors and their degrees of freedom: over
+    prompts and, where judges are a sample, over both. There are none exactly when `reason` says
+    why."""
+
+    mean: float
+    errors: tuple[tuple[float, float], ...]
+    n_prompts: int
+    reason: Reason | None = None
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Low and high, NaN where there is no standard error."""
+        reach = reach_of(self.errors, confidence) if self.errors else math.nan
+        return self.mean - reach, self.mean + reach
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided, of a mean of 0; NaN where there is no standard error. Below a level exactly
+        where that level's interval leaves 0 out."""
+        if not self.errors:
+            return math.nan
+        away = -abs(self.mean)
+        return max(
+            2 * float(scipy.special.stdtr(df, away / error)) for error, df in self.errors if error
+        )
+
+
+def influence_of(terms: Array) -> Array:
+    """How much each judge moves each response's score `(responses, judges)`.
+
+    The score of a response is the mean over terms of the mean over the judges who have that
+    term. A judge's influence is the derivative of the score by the judge's weight: it is how far
+    the judge is from the mean, over the number of judges, averaged over terms.
+
+    Args:
+        terms: `(responses, judges, terms)`, NaN where a judge has none.
+
+    >>> influence_of(np.array([[[1.0], [3.0], [np.nan]]])).tolist()
+    [[-0.5, 0.5, 0.0]]
+    """
+    there = ~np.isnan(terms)
+    counts = there.sum(axis=1, keepdims=True).astype(np.float64)
+    means = divide(np.nansum(terms, axis=1, keepdims=True), counts)
+    moved: Array = np.nan_to_num(divide(terms - means, counts)).mean(axis=2)
+    return moved
+
+
+def sampled_mean(
+    scores: Array, influence: Array | None = None, factors: Mapping[str, Labels] | None = None
+) -> SampledMean:
+    """The mean of scores by prompt, with its standard error.
+
+    Args:
+        scores: `(prompts,)`, NaN where there is none.
+        influence: `(prompts, judges)`, of the judges on these scores; None: they are taken as
+            they are.
+        factors: what judges are sampled by; see `JudgeSample`.
+
+    >>> found = sampled_mean(np.array([1.0, 2.0, 3.0]))
+    >>> found.mean, [(round(error, 3), df) for error, df in found.errors]
+    (2.0, [(0.577, 2.0)])
+    """
+    there = ~np.isnan(scores)
+    n = int(there.sum())
+    mean = float(scores[there].mean()) if n else math.nan
+    if n < 2:
+        return SampledMean(mean, (), n, Reason.FEW_CLUSTERS)
+    variances, dfs = [float(scores[there].var(ddof=1)) / n], [n - 1.0]
+    if influence is not None:
+        sampled = _judges(influence[there].mean(axis=0), factors or {})
+        if sampled is None:
+            return SampledMean(mean, (), n, Reason.FEW_JUDGES)
+        variances += sampled[0]
+        dfs += sampled[1]
+    errors = standard_errors(variances, dfs)
+    if errors[-1][0] <= _NONE * max(1.0, abs(mean)):
+        return SampledMean(mean, (), n, Reason.NO_SPREAD)
+    return SampledMean(mean, errors, n)
+
+
+def _judges(
+    influence: Array, factors: Mapping[str, Labels]
+) -> tuple[list[float], list[float]] | None:
+    """The variance and degrees of freedom that each factor brings; None with too few judges."""
+    variances, dfs, n_judges = [], [], 1
+    for labels in factors.values():
+        names, codes = encode_labels(labels, len(influence))
+        levels = len(names)
+        n_judges *= levels
+        if levels < 2:
+            continue
+        moved = np.bincount(codes, weights=influence, minlength=levels)
+        variances.append(float(levels / (levels - 1) * np.sum(moved**2)))
+        dfs.append(levels - 1.0)
+    return (variances, dfs) if n_judges >= LEAST_JUDGES else None

@@ -1,0 +1,213 @@
+"""Intervals from leaving out, against Student's, scipy's and statsmodels', and those refused."""
+
+from __future__ import annotations
+
+from math import isnan, nan, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from panel.statistics import Reason, by_items, jackknife, krippendorff_alpha, resampled_alpha
+from panel.statistics.resampling.jackknife import MOST_GROUPS
+from panel.statistics.resampling.weights import left_out_weights, resample_weights, resampled_mean
+
+RNG = np.random.default_rng(0)
+SKEWED = RNG.exponential(size=40)
+RATINGS = np.round(RNG.normal(5, 1, (30, 1)) + RNG.normal(0, 1, (30, 4)))
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 40])
+def test_a_mean_has_students_interval(n: int) -> None:
+    """Of single items the interval of a mean is scipy's t-interval, from two items on."""
+    ours = jackknife(resampled_mean(SKEWED[:n]), n, kind="mean")
+    error = stats.sem(SKEWED[:n])
+    theirs = stats.t.interval(0.95, n - 1, SKEWED[:n].mean(), error)
+    assert (ours.low, ours.high) == pytest.approx(theirs)
+    assert (ours.standard_error, ours.degrees_of_freedom) == pytest.approx((error, n - 1))
+
+
+def test_clusters_widen_the_interval() -> None:
+    """Ten copies of each item say no more than the item: by cluster the interval is the
+    single items', by item it is far too narrow."""
+    copied = np.repeat(SKEWED, 10)
+    clusters = np.repeat(np.arange(40), 10).tolist()
+    single = jackknife(resampled_mean(SKEWED), 40, kind="mean")
+    clustered = jackknife(resampled_mean(copied), 400, clusters, kind="mean")
+    naive = jackknife(resampled_mean(copied), 400, kind="mean")
+    assert (clustered.low, clustered.high) == pytest.approx((single.low, single.high))
+    assert naive.high - naive.low < 0.5 * (single.high - single.low)
+    assert (clustered.n_clusters, single.n_clusters) == (40, 40)
+
+
+def test_a_number_is_left_out_by_hand() -> None:
+    """α without each item, computed anew, gives the standard error and the ends."""
+    value = krippendorff_alpha(RATINGS).value
+    without = [krippendorff_alpha(np.delete(RATINGS, i, axis=0)).value for i in range(30)]
+    error = sqrt(29 / 30 * np.sum((np.array(without) - np.mean(without)) ** 2))
+    reach = error * stats.t.ppf(0.975, 29)
+    found = jackknife(resampled_alpha(RATINGS), 30)
+    assert (found.low, found.high) == pytest.approx((value - reach, value + reach))
+
+
+def test_a_correlation_is_formed_on_fishers_scale() -> None:
+    """The ends are those of z = arctanh r, whose error is that of r over 1 − r²."""
+    statistic = by_items(
+        lambda items: float(np.corrcoef(RATINGS[items, 0], RATINGS[items, 1])[0, 1])
+    )
+    raw, found = (jackknife(statistic, 30, kind=kind) for kind in ("number", "correlation"))  # type: ignore[arg-type]
+    value = np.corrcoef(RATINGS[:, 0], RATINGS[:, 1])[0, 1]
+    reach = stats.t.ppf(0.975, 29) * raw.standard_error / (1 - value**2)
+    ends = np.tanh([np.arctanh(value) - reach, np.arctanh(value) + reach])
+    assert (found.low, found.high) == pytest.approx(tuple(ends))
+
+
+def test_a_share_is_formed_as_wilsons() -> None:
+    """With very many single items it is statsmodels' Wilson interval: t is normal then, and
+    the number of observations that the share is worth is how many there are."""
+    agreed = np.zeros(20_000)
+    agreed[:3_000] = 1
+    found = jackknife(resampled_mean(agreed), len(agreed), kind="share")
+    theirs = proportion_confint(3_000, 20_000, method="wilson")
+    # Left out by 200 groups at random, whose spread is known to 5 %.
+    assert (found.low, found.high) == pytest.approx(theirs, abs=0.002)
+    few = jackknife(resampled_mean(agreed[2_990:3_090]), 100, kind="share")
+    assert 0 < few.low < 0.1 < few.high < 1
+
+
+def test_many_clusters_are_left_out_by_groups() -> None:
+    """Above 200 clusters groups are left out, which give nearly the same interval and the same
+    one for a seed."""
+    values = RNG.normal(size=3_000)
+    found = jackknife(resampled_mean(values), 3_000, kind="mean")
+    theirs = stats.t.interval(0.95, 2_999, values.mean(), stats.sem(values))
+    assert (found.low, found.high) == pytest.approx(theirs, abs=0.01)
+    assert found.degrees_of_freedom == MOST_GROUPS - 1
+    assert found == jackknife(resampled_mean(values), 3_000, kind="mean")
+    assert found != jackknife(resampled_mean(values), 3_000, kind="mean", seed=1)
+
+
+def test_clusters_without_a_value_do_not_count() -> None:
+    """A judge who rated 3 of 30 prompts has an interval of three, with two degrees of freedom."""
+    values = np.full(30, nan)
+    values[:3] = [1, 2, 3]
+    found = jackknife(resampled_mean(values), 30, kind="mean")
+    assert (found.low, found.high) == pytest.approx(stats.t.interval(0.95, 2, 2, sqrt(1 / 3)))
+    assert (found.n_clusters, found.degrees_of_freedom) == (3, 2)
+
+
+def test_judges_add_their_variance() -> None:
+    """Of a balanced table the variance is that of the row means plus that of the column means,
+    with Satterthwaite's degrees of freedom."""
+    table = RNG.normal(size=(12, 6)) + RNG.normal(size=(1, 6))
+    without = [np.delete(table, j, axis=1).mean() for j in range(6)]
+    found = jackknife(resampled_mean(table.mean(axis=1)), 12, kind="mean", judges=[without])
+    rows, columns = table.mean(axis=1).var(ddof=1) / 12, table.mean(axis=0).var(ddof=1) / 6
+    df = (rows + columns) ** 2 / (rows**2 / 11 + columns**2 / 5)
+    assert found.standard_error == pytest.approx(sqrt(rows + columns))
+    assert found.degrees_of_freedom == pytest.approx(df)
+    assert found.high - found.low == pytest.approx(
+        2 * sqrt(rows + columns) * stats.t.ppf(0.975, df)
+    )
+
+
+def test_judges_never_narrow_an_interval() -> None:
+    """Of two prompts and judges who all but agree, the degrees of freedom of both together would
+    give a narrower interval than prompts alone: the wider one stands."""
+    alone = jackknife(resampled_mean(SKEWED[:2]), 2, kind="mean")
+    judges = [(SKEWED[:2].mean() + 0.05 * RNG.normal(size=10)).tolist()]
+    both = jackknife(resampled_mean(SKEWED[:2]), 2, kind="mean", judges=judges)
+    assert both.degrees_of_freedom > 1
+    assert (both.low, both.high) == (alone.low, alone.high)
+
+
+def test_ends_are_cut_at_the_limits() -> None:
+    """An interval says nothing about values that a statistic cannot have."""
+    free = jackknife(resampled_mean(SKEWED[:3]), 3, kind="mean")
+    cut = jackknife(resampled_mean(SKEWED[:3]), 3, kind="mean", limits=(0, 1))
+    assert (free.low < 0, cut.low, cut.high) == (True, 0, min(free.high, 1))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "reason"),
+    [
+        ([3.0], "mean", Reason.FEW_CLUSTERS),
+        ([], "mean", Reason.FEW_CLUSTERS),
+        ([1.0, nan, nan], "mean", Reason.FEW_CLUSTERS),
+        ([nan, nan], "mean", Reason.UNDEFINED_ESTIMATE),
+        ([2.0, 2.0, 2.0], "mean", Reason.NO_SPREAD),
+        ([0.1] * 20, "number", Reason.NO_SPREAD),
+        ([1.0, 2.0, 3.0] * 6, "number", Reason.FEW_FOR_A_NUMBER),
+        ([0.1, 0.2] * 9, "share", Reason.FEW_FOR_A_SHARE),
+        ([0.1, 0.2, 0.3], "correlation", Reason.FEW_FOR_A_CORRELATION),
+    ],
+)
+def test_no_interval_has_a_reason(values: list[float], kind: str, reason: Reason) -> None:
+    """What gives no interval says why, and never is an interval of no width."""
+    found = jackknife(resampled_mean(np.array(values)), len(values), kind=kind)  # type: ignore[arg-type]
+    assert found.reason is reason
+    assert isnan(found.low)
+    assert isnan(found.high)
+
+
+def test_few_judges_and_undefined_ones_are_refused() -> None:
+    """Four judges are no sample, two personas by three models are; a level without which there is
+    no value leaves none."""
+    mean = resampled_mean(SKEWED)
+    assert jackknife(mean, 40, kind="mean", judges=[[1.0] * 4]).reason is Reason.FEW_JUDGES
+    crossed = [[1.0, 1.1], [1.0, 1.1, 1.2]]
+    assert jackknife(mean, 40, kind="mean", judges=crossed).reason is None
+    gap = [[1.0, 1.1, nan, 1.2, 1.3]]
+    assert jackknife(mean, 40, kind="mean", judges=gap).reason is Reason.UNDEFINED_WITHOUT_ONE
+
+
+def test_weights_leave_out_and_draw_whole_clusters() -> None:
+    """Items of a cluster share their weight; as many clusters are drawn as there are."""
+    codes = np.array([0, 0, 1, 2, 2, 2])
+    assert left_out_weights(codes, 3).tolist() == [
+        [0, 0, 1, 1, 1, 1],
+        [1, 1, 0, 1, 1, 1],
+        [1, 1, 1, 0, 0, 0],
+    ]
+    weights = np.concatenate(list(resample_weights(codes, 3, 600, np.random.default_rng(0))))
+    assert weights.shape == (600, 6)
+    assert (weights[:, 0] == weights[:, 1]).all()
+    assert (weights[:, [0, 2, 3]].sum(axis=1) == 3).all()
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12))
+def test_an_interval_holds_its_value_and_has_a_width(values: list[float]) -> None:
+    """Whatever the values, there is a reason or an interval around their mean."""
+    found = jackknife(resampled_mean(np.array(values)), len(values), kind="mean")
+    if found.reason is None:
+        assert found.low < np.mean(values) < found.high
+    else:
+        assert np.ptp(values) <= 1e-6 * max(1.0, float(np.max(np.abs(values))))
+
+
+def test_coverage_of_alpha_with_few_prompts() -> None:
+    """In 300 draws of 5 prompts with 4 responses the interval of α covers in 90 to 98 %."""
+    rng, covered, n = np.random.default_rng(1), 0, 300
+    truth = 0.5
+    for _ in range(n):
+        items = rng.normal(size=(20, 1)) * np.sqrt(truth) * 10
+        ratings = items + rng.normal(size=(20, 4)) * np.sqrt(1 - truth) * 10
+        found = jackknife(
+            resampled_alpha(ratings, "interval"), 20, np.repeat(np.arange(5), 4).tolist()
+        )
+        covered += found.low <= truth <= found.high
+    assert 0.90 <= covered / n <= 0.98
+
+
+def test_bad_options_are_refused() -> None:
+    """Unknown kinds, impossible confidences and missing labels are named."""
+    mean = resampled_mean(SKEWED)
+    with pytest.raises(ValueError, match="found 'bca'"):
+        jackknife(mean, 40, kind="bca")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="found 95"):
+        jackknife(mean, 40, confidence=95)
+    with pytest.raises(ValueError, match="2 labels for 40 items"):
+        jackknife(mean, 40, ["a", "b"])
