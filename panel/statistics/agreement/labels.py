@@ -104,6 +104,9 @@ def same_label(x: ArrayLike, y: ArrayLike) -> Array:
 
     Raises:
         ValueError: the shapes differ or a value is infinite.
+
+    >>> same_label([0, 1, 2, np.nan], [0, 2, 2, 1])
+    array([ 1.,  0.,  1., nan])
     """
     first, second, both = paired_scores(x, y)
     result: Array = np.where(both, (first == second).astype(np.float64), np.nan)

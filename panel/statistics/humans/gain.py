@@ -64,7 +64,14 @@ def gain_within_prompts(
     kind: CorrelationKind,
 ) -> tuple[tuple[object, Statistic], ...]:
     """The gain inside each prompt, in order of appearance; their mean is taken by
-    `prompts.over_prompts`. Args and errors as for `correlation_gain`, and one label an item."""
+    `prompts.over_prompts`. Args and errors as for `correlation_gain`, and one label an item.
+
+    >>> panel, control, humans = [1, 2, 3, 2, 1, 3], [2, 1, 3, 3, 1, 2], [1, 2, 3, 1, 2, 3]
+    >>> prompts = ["p", "p", "p", "q", "q", "q"]
+    >>> [(prompt, gain.value) for prompt, gain in
+    ...  gain_within_prompts(panel, control, humans, prompts, "spearman")]
+    [('p', 0.5), ('q', 1.0)]
+    """
     ours, theirs, target = _on_shared_items(panel, control, reference)
     return tuple(
         (name, correlation_gain(ours[items], theirs[items], target[items], kind))

@@ -21,7 +21,7 @@ def board(table: list[list[float]]) -> Leaderboard:
 
 def printed(found: Leaderboard) -> str:
     to = io.StringIO()
-    show_leaderboard(found, output(to))
+    show_leaderboard("Systems", found, output(to))
     return to.getvalue()
 
 
