@@ -1,5 +1,4 @@
-"""The panel, as a user holds it: a plan (`panel.plan`), and all that is done with it by
-`panel.runs` and `panel.sweep`."""
+"""The panel, as a user holds it: a plan, and what `panel.runs` and `panel.sweep` do with it."""
 
 from __future__ import annotations
 
@@ -153,12 +152,9 @@ class Panel:
             responses: gone through several times where that can be done, and then never held in
                 memory together (a `ResponseFile`).
             out: a folder to write the run to; a `RunOutput` says more of how.
-            caps: what the run may spend, with what earlier runs into `out` have spent; what is left
-                unasked then is `skipped`.
-            humans: people's ratings of the same responses, for whether deliberation moved the
-                panel toward them (`Run.deliberation`).
-            random: what differences between systems and the ranges of ranks take as a sample:
-                the `prompts`, or the `prompts-and-judges`.
+            caps: what the run may spend, with what earlier runs into `out` have spent.
+            humans: people's ratings, for whether deliberation moved the panel toward them.
+            random: what differences of systems take as a sample: `prompts`, `prompts-and-judges`.
             on_judgment: called with each judgment as it is made.
 
         Raises:
@@ -169,18 +165,12 @@ class Panel:
                 price where `caps` are in dollars.
             RunFolderError: `out` holds a run of another panel or of responses that are not among
                 these, is being written by one, or cannot be written.
-            RunStopped: the run could not go on; what it has is written. Or it lacks results that
-                `out` holds, which is left as it was.
+            RunStopped: the run could not go on (what it has is written), or lacks what `out` holds.
         """
         return await executor.score(
-            self.plan,
-            responses,
-            out=out,
-            caps=caps,
-            humans=humans,
-            random=random,
+            self.plan, responses, out=out, caps=caps, humans=humans, random=random,
             on_judgment=on_judgment,
-        )
+        )  # fmt: skip
 
     def estimate(self, responses: Iterable[Response]) -> list[CostEstimate]:
         """What scoring these would take, model by model, the cache counted in; calls nothing, and
@@ -201,13 +191,11 @@ class Panel:
         response or of another prompt, is read like any other.
 
         Args:
-            caps: what this stream may spend. Once a cap is reached, what needs a call is `skipped`,
-                and what the cache has goes on to be read.
+            caps: what this stream may spend; then what needs a call is `skipped`.
             on_judgment: called with each judgment as it is made.
 
         Raises:
-            ConfigurationError: as `ascore`, or the panel compares responses, for which it must know
-                how many a prompt has.
+            ConfigurationError: as `ascore`, or the panel compares responses.
         """
         return executor.stream(self.plan, responses, caps=caps, on_judgment=on_judgment)
 

@@ -10,13 +10,11 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from graphs import Judge, Response
 from graphs.context import Abort, Unanswered
@@ -27,22 +25,17 @@ from panel.calls.call_counts import CallCounts
 from panel.calls.endpoint import Endpoint
 from panel.calls.in_flight import call_under_way, waiting_for_a_server
 from panel.calls.key_masking import without_keys
+from panel.calls.retrying import TOTAL_S, retried, sleep_until
 from panel.calls.token_counts import counted_usage, estimated_tokens, most_usage
 from panel.io.descriptors import is_lack_of_descriptors
 from panel.models.client import NOTHING, CallError
 from rubrics import ModelRequest, ModelResponse, Usage
 
-ATTEMPTS = 6
-"""How often one call is tried."""
-TOTAL_S = 600.0
-"""How long one call may take with all its attempts and waits, in seconds."""
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
-_MINUTE_S = 60.0
-"""What most quotas are counted by: a call refused for one must outlast it."""
 _PUSHING_BACK = frozenset({408, 429, 503, 504, 529})
 """What a provider answers when it is asked too much at once."""
 _NO_DESCRIPTOR_S = 60.0
 """How long a reply waits to be kept where this process has too many files open."""
+_AGAIN_S = 0.5
 _PAGES_IN_MEMORY = 64
 _NO_TURN = nullcontext()
 
@@ -164,7 +157,7 @@ class Caller:
                 reply = await self._attempt(call)
                 endpoint.answer_limit.withdraw_room()
         except CallError as error:
-            reply = await self._try_again(call, error)
+            reply = await retried(error, partial(self._attempt, call), endpoint, self._random)
         except CapReached as cap:
             raise Unanswered("skipped", str(cap)) from None
         endpoint.answer_limit.learn(reply)
@@ -213,75 +206,6 @@ class Caller:
         except Exception as error:
             raise self._unwritable(error) from None
 
-    async def _try_again(self, call: _Call, fault: CallError) -> ModelResponse:
-        """What becomes of a call whose first attempt met `fault`."""
-        endpoint = call.endpoint
-        started = time.monotonic()
-        last, tries, charged = fault, 0, 0
-
-        async def attempt() -> ModelResponse:
-            nonlocal last, tries, charged, started
-            tries += 1
-            try:
-                if tries == 1:
-                    raise fault
-                return await self._attempt(call)
-            except CallError as error:
-                last = error
-                if endpoint.down:
-                    # How long a server that is down is tried, its endpoint says.
-                    started = time.monotonic()
-                elif not error.no_descriptor:
-                    charged += 1
-                raise
-
-        def is_worth_another(error: BaseException) -> bool:
-            return isinstance(error, CallError) and error.kind == "transient"
-
-        def wait(state: RetryCallState) -> float:
-            if endpoint.down:
-                return 0.0  # each waits for its turn to probe
-            if last.retry_after is not None:
-                return last.retry_after + self._random.uniform(0, 0.25)
-            n = max(1, charged)
-            if last.status == 429:
-                # 1 s at most at first; all waits together, at the least, 70 s.
-                longest = min(_MINUTE_S, _FIRST_WAIT_S / 2 * 4**n)
-            else:
-                longest = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2**n)
-            return self._random.uniform(longest / 2, longest)
-
-        def is_lost(state: RetryCallState) -> bool:
-            late = time.monotonic() - started + state.upcoming_sleep > TOTAL_S
-            return not endpoint.down and (charged >= ATTEMPTS or late)
-
-        async def sleep(seconds: float) -> None:
-            due = time.monotonic() + seconds
-            await _sleep(endpoint.unavailable, seconds)
-            if endpoint.down and last.retry_after is not None:
-                with waiting_for_a_server():
-                    await _sleep(endpoint.died, due - time.monotonic())
-
-        retrying = AsyncRetrying(
-            sleep=sleep,
-            retry=retry_if_exception(is_worth_another),
-            wait=wait,
-            stop=is_lost,
-            reraise=True,
-        )
-        try:
-            reply: ModelResponse = await retrying(attempt)
-        except CallError as error:
-            endpoint.lost(error)
-            often = f" (tried {tries} times)" if tries > 1 else ""
-            raise Unanswered("failed", f"{error}{often}") from None
-        except CapReached as cap:
-            # The attempt that the cap stopped was none.
-            often = "once" if tries == 2 else f"{tries - 1} times"
-            why = f"{last} (tried {often}, not repeated: {cap})"
-            raise Unanswered("failed", why) from None
-        return reply
-
     async def _attempt(self, call: _Call) -> ModelResponse:
         """One attempt; while the server is down, once it is this call's turn to try it."""
         model, endpoint = call.model, call.endpoint
@@ -298,7 +222,7 @@ class Caller:
                     if not endpoint.down:
                         continue
                     seconds = endpoint.until_next_probe_s(time.monotonic())
-                    await _sleep(endpoint.died, seconds)
+                    await sleep_until(endpoint.died, seconds)
                     _require_alive(model, endpoint)
                     reply = await self._call_within_limits(call, probing=True)
                     if reply is not None:
@@ -346,7 +270,7 @@ class Caller:
         began = time.monotonic()
         while is_lack_of_descriptors(error) and time.monotonic() - began < _NO_DESCRIPTOR_S:
             endpoint.limiter.no_descriptor(time.monotonic())
-            await asyncio.sleep(_FIRST_WAIT_S)
+            await asyncio.sleep(_AGAIN_S)
             try:
                 self._cache.put(*entry, reply)
             except Exception as again:
@@ -436,12 +360,6 @@ class Caller:
             f"the cache {self._cache.location} cannot be written ({error}); check free space "
             "and permissions, then run the same command again"
         )
-
-
-async def _sleep(until: asyncio.Event, seconds: float) -> None:
-    """So long, or until the event is set."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(until.wait(), seconds)
 
 
 def _unrecorded(error: OSError) -> Abort:

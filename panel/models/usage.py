@@ -24,13 +24,8 @@ def usage_from(
     than there were in the input, or used for thinking than there were in the output, are cut down
     to it; `odd` then says what was reported.
     """
-    # What a provider reports is nearly always four plain numbers: these are looked at once.
-    if (
-        type(input_) is type(cached) is type(output) is type(written) is type(reasoning) is int
-        and 0 <= cached <= cached + written <= input_ <= MOST_TOKENS
-        and 0 <= reasoning <= output <= MOST_TOKENS
-        and written >= 0
-    ):
+    # What a provider reports is nearly always so: these are looked at once.
+    if _are_sound(input_, cached, output, written, reasoning):
         return Usage(input_, cached, output, written, reasoning=reasoning)
     odd: list[str] = []
 
@@ -60,6 +55,8 @@ def odd_usage(reported: Any) -> Usage:
 
 def sound(usage: Usage) -> Usage:
     """A usage as it can be; `odd` says what was otherwise."""
+    if _are_sound(usage.input, usage.cached, usage.output, usage.written, usage.reasoning):
+        return usage
     found = usage_from(usage.input, usage.cached, usage.output, usage.written, usage.reasoning)
     return replace(found, odd=usage.odd or found.odd)
 
@@ -101,6 +98,16 @@ def _left_out(total: Any, read: Any, answered: Any) -> int:
     if not all(0 <= count <= MOST_TOKENS for count in (total, read, answered)):
         return 0
     return max(0, int(total - read - answered))
+
+
+def _are_sound(input_: Any, cached: Any, output: Any, written: Any, reasoning: Any) -> bool:
+    """Whether these are plain numbers that can be a call's."""
+    return (
+        type(input_) is type(cached) is type(output) is type(written) is type(reasoning) is int
+        and 0 <= cached <= cached + written <= input_ <= MOST_TOKENS
+        and 0 <= reasoning <= output <= MOST_TOKENS
+        and written >= 0
+    )
 
 
 def _number(reported: Any) -> int | None:

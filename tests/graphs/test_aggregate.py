@@ -8,45 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphs import Judge, Judgment, Verdict
+from graphs import Judgment, Verdict
 from graphs.aggregate import aggregate, summarise
-from rubrics import Dimension, Rubric, Scale, Status
+from rubrics import Rubric, Status
+from tests.helpers.judgments import a_dimension, a_judgment
 
 DIMENSIONS = ("clarity", "depth")
-
-
-def a_dimension(name: str) -> Dimension:
-    """A dimension with a scale from 1 to 10."""
-    return Dimension(
-        id=name,
-        label=name.title(),
-        definition="Defined.",
-        guiding_question="Is it?",
-        scale=Scale(min=1, max=10, low="poor", high="good"),
-    )
 
 
 RUBRIC = Rubric(
     id="two", label="Two", question="How?", dimensions=tuple(map(a_dimension, DIMENSIONS))
 )
-
-
-def a_judgment(
-    persona: str,
-    status: Status = "scored",
-    abstained: bool | None = False,
-    **scores: float,
-) -> Judgment:
-    """What a persona said of one response."""
-    return Judgment(
-        prompt_id="p1",
-        id="r1",
-        system="human",
-        judge=Judge(persona, "m", "dimensions"),
-        status=status,
-        scores=scores,
-        abstained=abstained,
-    )
 
 
 def test_by_hand() -> None:

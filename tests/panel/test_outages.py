@@ -21,8 +21,8 @@ import pytest
 
 from graphs.framing import FramedResponse
 from panel import Dimension, Judgment, ModelConfig, Panel, Persona, Response, Rubric, Scale
-from panel.calls import caller
 from panel.calls import endpoint as lines
+from panel.calls import retrying
 from panel.testing import Answer, ok, serving, status
 from tests.helpers.command import COMMAND
 
@@ -191,7 +191,7 @@ def test_a_server_that_is_stopped_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that hangs for longer than all attempts of a call take loses no judgment."""
-    monkeypatch.setattr(caller, "ATTEMPTS", 2)
+    monkeypatch.setattr(retrying, "ATTEMPTS", 2)
     told: list[Judgment] = []
     with a_process_of_its_own() as (port, server):
 

@@ -9,7 +9,8 @@ from math import isnan, log2
 import numpy as np
 import pytest
 
-from panel.audit.bias import ScaleRange, biases, leniency, position, self_preference
+from panel.audit.bias import ScaleRange, biases, leniency, position
+from panel.audit.self_preference import self_preference
 from panel.io.comparisons import Compared
 from panel.statistics import Ratings, Reason, Row
 from rubrics.comparison import Outcome

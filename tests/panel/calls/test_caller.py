@@ -14,8 +14,8 @@ import pytest
 
 from graphs import Judge, Response
 from graphs.context import Unanswered
-from panel.calls import caller as module
 from panel.calls import endpoint as lines
+from panel.calls import retrying as module
 from panel.calls.budget import NO_CAPS, Budget, Caps
 from panel.calls.caller import Caller
 from panel.calls.endpoint import Endpoint

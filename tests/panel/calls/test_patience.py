@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from graphs.context import Unanswered
-from panel.calls import caller as module
 from panel.calls import endpoint as lines
+from panel.calls import retrying as module
 from panel.calls.budget import NO_CAPS, Budget
 from panel.calls.caller import Caller
 from panel.calls.endpoint import Endpoint

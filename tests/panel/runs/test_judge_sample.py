@@ -11,7 +11,7 @@ from graphs import Judge
 from graphs.aggregate import aggregate
 from panel.runs.judge_sample import judge_sample
 from rubrics import CategoryScale, Composite, Dimension, Rubric
-from tests.graphs.test_aggregate import a_dimension, a_judgment
+from tests.helpers.judgments import a_dimension, a_judgment
 
 KIND = Dimension(
     id="kind",

@@ -1,0 +1,35 @@
+"""Dimensions and judgments of tests about what becomes of ratings."""
+
+from __future__ import annotations
+
+from graphs import Judge, Judgment
+from rubrics import Dimension, Scale, Status
+
+
+def a_dimension(name: str) -> Dimension:
+    """A dimension with a scale from 1 to 10."""
+    return Dimension(
+        id=name,
+        label=name.title(),
+        definition="Defined.",
+        guiding_question="Is it?",
+        scale=Scale(min=1, max=10, low="poor", high="good"),
+    )
+
+
+def a_judgment(
+    persona: str,
+    status: Status = "scored",
+    abstained: bool | None = False,
+    **scores: float,
+) -> Judgment:
+    """What a persona said of one response."""
+    return Judgment(
+        prompt_id="p1",
+        id="r1",
+        system="human",
+        judge=Judge(persona, "m", "dimensions"),
+        status=status,
+        scores=scores,
+        abstained=abstained,
+    )
