@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from panel.cli.failures import refusals
 from panel.cli.options import output_format
+from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from panel.reports import Renderer
@@ -68,7 +68,8 @@ def agree(
     with notices().status("Resampling …"):
         rows = agreement(found, options, by)
         quality = panel_quality(found, options) if by == "dimension" else []
-    renderer.render_agreement([*rows, *quality], found, by, sys.stdout)
+    with standard_output() as to:
+        renderer.render_agreement([*rows, *quality], found, by, to)
 
 
 def check_groups(source: str, ratings: Ratings, *taken: str) -> None:

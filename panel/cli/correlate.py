@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +9,7 @@ import click
 from panel.cli.agree import check_groups
 from panel.cli.failures import refusals
 from panel.cli.options import output_format
+from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from panel.reports import Renderer
@@ -46,4 +46,5 @@ def correlate(panel: str, human: str, renderer: Renderer) -> None:
     check_groups(panel, ours, HUMANS)
     with notices().status("Resampling …"):
         rows = correlation(ours, theirs)
-    renderer.render_comparison(rows, ours, theirs, sys.stdout)
+    with standard_output() as to:
+        renderer.render_comparison(rows, ours, theirs, to)

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from panel.errors import Fault, InputError, PanelError, RunStopped, told_once
-from panel.reports.terminal.visible import say, visible
+from panel.secrets.visible import say, visible
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,6 +10,7 @@ import click
 from panel.cli.failures import refusals
 from panel.cli.options import caps_of_a_command, dry_run, output_format, patience
 from panel.cli.signals import run_to_end
+from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from panel.calls.budget import Caps
@@ -91,7 +92,8 @@ def match(
     known = references_of(load_responses(references), batch, (references, generated))
     if dry_run:
         estimate = estimate_by_model(batch, known, config_of(spec or ""))
-        renderer.render_cost_estimates([estimate], sys.stdout)
+        with standard_output() as to:
+            renderer.render_cost_estimates([estimate], to)
         return
     if by == "model":
         model = config_of(spec or "").model_copy(update={"patience": patience})
@@ -100,6 +102,7 @@ def match(
         measure: Any = by
         limit = threshold if threshold is not None else {"similarity": 0.65, "chrf": 0.35}[by]
         matches = match_by_measure(batch, known, measure, limit)
-    renderer.render_matches(match_report(batch, matches), sys.stdout)
+    with standard_output() as to:
+        renderer.render_matches(match_report(batch, matches), to)
     if any(one.error is not None for one in matches):
         sys.exit(INCOMPLETE)
