@@ -52,8 +52,16 @@ class Deliberation(BaseModel):
         return value
 
 
+class StoppingRuleError(Exception):
+    """A stopping rule raised an error; the message names both."""
+
+
 def should_continue(judgments: Sequence[Judgment], rules: Deliberation, rubric: Rubric) -> bool:
-    """Whether there is to be another round."""
+    """Whether there is to be another round.
+
+    Raises:
+        StoppingRuleError: the rule of `stop_when` raises an error.
+    """
     last = max(judgment.round for judgment in judgments)
     now = [judgment for judgment in latest_judgments(judgments).values() if may_revise(judgment)]
     if last > rules.rounds or len(now) < 2:
@@ -62,7 +70,13 @@ def should_continue(judgments: Sequence[Judgment], rules: Deliberation, rubric: 
         return False
     if rules.stop_when is None:
         return True
-    return not load_stopping_rule(rules.stop_when).should_stop(judgments, rubric)
+    try:
+        return not load_stopping_rule(rules.stop_when).should_stop(judgments, rubric)
+    # Another package's, whatever it does.
+    except Exception as error:
+        raise StoppingRuleError(
+            f"the stopping rule {rules.stop_when!r} raised {type(error).__name__}: {error}"
+        ) from error
 
 
 def spread(judgments: Sequence[Judgment], rubric: Rubric) -> float:

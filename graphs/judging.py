@@ -29,7 +29,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from graphs.aggregate import aggregate
-from graphs.deliberation import Deliberation, peers_of, should_continue
+from graphs.deliberation import Deliberation, StoppingRuleError, peers_of, should_continue
 from graphs.records import Judge, Judgment, Response, Verdict
 from graphs.revisions import has_changed, latest_judgments, may_revise
 from personas import Persona
@@ -138,10 +138,14 @@ async def confer(state: JudgingState) -> dict[str, Any]:
 async def next_round(state: JudgingState, runtime: Runtime[GraphContext]) -> list[Send] | str:
     """Another round, or the verdict."""
     context = runtime.context
-    if context.deliberation and should_continue(
-        state["judgments"], context.deliberation, context.output_rubric
-    ):
-        return await fan_out(state, runtime)
+    try:
+        if context.deliberation and should_continue(
+            state["judgments"], context.deliberation, context.output_rubric
+        ):
+            return await fan_out(state, runtime)
+    except StoppingRuleError as error:
+        # To go on would cost rounds that the rule is there to save.
+        raise Abort(f"{error}; repair the rule, then the same command goes on") from error
     return "aggregate"
 
 

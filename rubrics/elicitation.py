@@ -222,7 +222,7 @@ class Comparing(Protocol):
 
 def elicitation_names() -> tuple[str, ...]:
     """The elicitations there are, in alphabetical order."""
-    return extension_names("rubrics.elicitations", _GROUP)
+    return extension_names("rubrics.elicitations", _GROUP, hyphens=True)
 
 
 def load_elicitation(name: str) -> Elicitation:
@@ -230,8 +230,10 @@ def load_elicitation(name: str) -> Elicitation:
 
     Raises:
         KeyError: there is none of that name.
+        ExtensionError: another distribution's cannot be imported.
     """
-    return cast(Elicitation, load_extension("rubrics.elicitations", _GROUP, name))
+    found = load_extension("rubrics.elicitations", _GROUP, name, hyphens=True)
+    return cast(Elicitation, found)
 
 
 def is_comparative(name: str) -> bool:

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from panel.models.catalogue import Price
 from rubrics import elicitation_names
 
-MODEL_SPEC = r"^[a-z0-9_]+:.+$"
-"""What a model is called: `provider:name`."""
+MODEL_SPEC = r"^[a-z0-9_-]+:.+$"
+"""What a model is called: `provider:name`, the provider as its file or entry point is called."""
 
 
 def known_elicitation(value: str | None) -> str | None:

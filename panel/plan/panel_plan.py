@@ -23,6 +23,7 @@ from panel.models.config import ModelConfig
 from panel.plan.bound_models import BoundModel, bind_models
 from panel.plan.checks import (
     output_rubric_of,
+    refuse_broken_rule,
     refuse_if_comparative,
     refuse_missing_rationales,
     refuse_repeats,
@@ -79,6 +80,7 @@ class PanelPlan:
         _ = self.output_rubric
         refuse_repeats(self.models, self.replicates)
         refuse_missing_rationales(self.models, self.deliberation)
+        refuse_broken_rule(self.deliberation)
         if self.deliberation is not None:
             refuse_if_comparative(self.models, "deliberation")
 

@@ -76,7 +76,12 @@ def load_renderer(name: str) -> Renderer:
 
     Raises:
         KeyError: there is none of that name.
+        ConfigurationError: another distribution's cannot be imported.
     """
-    from rubrics.extensions import load_extension
+    from panel.errors import ConfigurationError
+    from rubrics.extensions import ExtensionError, load_extension
 
-    return cast(Renderer, load_extension(__name__, _GROUP, name))
+    try:
+        return cast(Renderer, load_extension(__name__, _GROUP, name))
+    except ExtensionError as error:
+        raise ConfigurationError(str(error)) from error
