@@ -110,7 +110,7 @@ def peers_of(
     random.Random(f"{seed}\n" + "\n".join(places)).shuffle(others)
     return [
         Peer(
-            name=_name(other.judge, personas) if rules.named else f"reader {number}",
+            name=peer_name(other.judge, personas) if rules.named else f"reader {number}",
             ratings=None
             if rules.reveal == "rationales"
             else ratings_in_words(other.scores, other.labels, other.abstained, rubric),
@@ -124,7 +124,8 @@ def _reasons(judgment: Judgment) -> str | None:
     return "\n".join(filter(None, (judgment.rationale, judgment.changed_because))) or None
 
 
-def _name(judge: Judge, personas: Mapping[str, Persona]) -> str:
+def peer_name(judge: Judge, personas: Mapping[str, Persona]) -> str:
+    """What a judge goes by where peers are named."""
     return f"{personas[judge.persona].label}, {judge.model}"
 
 

@@ -109,6 +109,10 @@ def test_a_stopping_rule_that_raises_stops_the_run_and_is_named(
         assert "Traceback" not in done.stderr
         kept = (tmp_path / "run" / "judgments.jsonl").read_text().splitlines()
         assert len(kept) == len(server.calls) == 5
+        # The first round is in the cache, so that the estimate asks the rule, too.
+        foreseen = command(*arguments, "--dry-run", **env)
+        assert foreseen.returncode == 2
+        assert "the stopping rule 'odd' raised ZeroDivisionError" in foreseen.stderr
         (tmp_path / "site" / "others_odd.py").write_text("def should_stop(*given): return True\n")
         assert command(*arguments, **env).returncode == 0
         assert len(server.calls) == 5
