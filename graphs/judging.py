@@ -6,8 +6,8 @@ Where the panel deliberates, its readings meet in between, and may be sent back:
 
     … read × M ─▶ confer ─ Send, one per model ─▶ read × M ─▶ confer … ─▶ aggregate ─▶ END
 
-Nothing here opens a socket, a file or a cache: the means to look a response up and
-to call a model are handed in as the run's context. The state holds a response's key
+Nothing here opens a socket, a file or a cache: what looks a response up and
+calls a model is handed in as the run's context. The state holds a response's key
 and small values; texts stay in the context, and each whole judgment is told to whoever
 holds the run as soon as it is made. Not by LangGraph's custom stream, whose every item wakes
 the event loop through a socket.
@@ -355,10 +355,10 @@ def judging_graph(
 ) -> CompiledStateGraph[JudgingState, GraphContext, JudgingState, JudgingState]:
     """The compiled graph; one serves every panel, since a panel comes as context.
 
-    `deliberating`: the one for panels whose means say how they deliberate.
+    `deliberating`: the one for panels whose context says how they deliberate.
 
-    Input `{"response": key}`, the key of a response in `Means.responses`; output the
-    whole `State`.
+    Input `{"response": key}`, the key of a response in `GraphContext.responses`; output the
+    whole `JudgingState`.
     """
     builder = StateGraph(JudgingState, context_schema=GraphContext)
     builder.add_node("read", read)  # type: ignore[call-overload]

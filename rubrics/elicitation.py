@@ -182,7 +182,8 @@ class Elicitation(Protocol):
         """The rubric as its ratings come: which dimensions they are of, on which scales."""
 
     def calls(self, rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
-        """What a judgment takes where every answer can be read. `apart` as in `Question`."""
+        """What a judgment takes where every answer can be read. `one_call_per_dimension` as in
+        `Question`."""
 
     def dialogue(self, question: Question) -> Dialogue:
         """The whole exchange with one judge about one response."""
@@ -191,8 +192,8 @@ class Elicitation(Protocol):
 class Comparing(Protocol):
     """What a module of `rubrics.elicitations` offers that compares the responses to a prompt.
 
-    It has `serves` and `rated` as the others do, and instead of one dialogue about a response
-    a dialogue about each of its orders.
+    It has `serves` and `output_rubric` as the others do, and instead of one dialogue about a
+    response a dialogue about each of its orders.
     """
 
     NEEDS_LOGPROBS: bool

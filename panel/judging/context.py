@@ -8,8 +8,8 @@ from graphs.judging import GraphContext
 from panel.plan.panel_plan import PanelPlan
 
 
-def context_of(plan: PanelPlan, **means: Any) -> GraphContext:
-    """The context of a plan's graphs; `means` are its other fields: the texts, and how models are
+def context_of(plan: PanelPlan, **others: Any) -> GraphContext:
+    """The context of a plan's graphs; `others` are its other fields: the texts, and how models are
     called."""
     return GraphContext(
         rubric=plan.rubric,
@@ -19,5 +19,5 @@ def context_of(plan: PanelPlan, **means: Any) -> GraphContext:
         one_call_per_dimension=plan.one_call_per_dimension,
         personas=plan.personas_by_id,
         judges=plan.judges,
-        **means,
+        **others,
     )

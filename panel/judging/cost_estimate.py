@@ -136,7 +136,7 @@ class ModelEstimate:
         self.usage += usage
 
     def add_requests(self, request: ModelRequest, calls: Calls) -> None:
-        """Take in calls as long as `ask`."""
+        """Take in calls whose input is as long as that of `request`."""
         number = calls.reckoned
         self.add(calls, Usage(input=number * self.tokens(request), output=number * calls.tokens))
 
@@ -161,7 +161,7 @@ class ModelEstimate:
             for text in (
                 request.system,
                 *request.blocks,
-                *(text for exclusive in request.exchange for text in exclusive),
+                *(text for turn in request.exchange for text in turn),
             )
         )
 
