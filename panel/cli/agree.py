@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from panel.cli.failures import refusals
+from panel.cli.failures import refusals_without_calls
 from panel.cli.options import output_format
 from panel.secrets.visible import standard_output
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "statistics that need ordered scores are left out at nominal.",
 )
 @output_format
-@refusals
+@refusals_without_calls
 def agree(
     ratings: str,
     by: Breakdown,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.failures import refusals
+from panel.cli.failures import refusals, refusals_without_calls
 from panel.cli.options import RunOptions, output_format, run_options
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
 from panel.secrets.visible import say, standard_output
@@ -100,7 +100,7 @@ def injection(
 @audit.command()
 @click.argument("run", metavar="RUN")
 @output_format
-@refusals
+@refusals_without_calls
 def bias(run: str, renderer: Renderer) -> None:
     """Measure the biases of a run's judges.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.agree import check_groups
-from panel.cli.failures import refusals
+from panel.cli.failures import refusals_without_calls
 from panel.cli.options import output_format
 from panel.secrets.visible import standard_output
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.argument("panel")
 @click.option("--human", required=True, metavar="RATINGS", help="The human ratings.")
 @output_format
-@refusals
+@refusals_without_calls
 def correlate(panel: str, human: str, renderer: Renderer) -> None:
     """Compare panel scores with human ratings. PANEL is a run's folder, or ratings.
 

@@ -61,9 +61,10 @@ def usage_in(document: Mapping[str, Any]) -> Usage:
         ValueError, LookupError, TypeError: it is something else.
     """
     try:
-        return Usage(*(count_in(document[name]) for name in _COUNTS))
+        read, cached, output, written = (count_in(document[name]) for name in _COUNTS)
     except ValueError:
         raise ValueError("usage") from None
+    return Usage(read, cached, output, written)
 
 
 def count_in(value: Any) -> int:

@@ -73,7 +73,8 @@ def show(
         console.print(Text(title, "bold"))
     for why in dict.fromkeys(undefined.values()):
         those = [one_line(heading) for heading in undefined if undefined[heading] == why]
-        remark(console, f"Undefined: {', '.join(those)} ({why}).")
+        # Names hold commas.
+        remark(console, f"Undefined: {'; '.join(those)} ({why}).")
     if undefined:
         console.print()
 

@@ -113,8 +113,8 @@ def test_a_comparison_that_is_none(run: Path, command: Command) -> None:
     done = command("audit", "bias", "run")
     assert done.returncode == 2
     said = " ".join(done.stderr.split())
-    assert "judgments.jsonl:2: compared" in said
-    assert "judgments.jsonl:3: compared" in said
+    assert "judgments.jsonl:2: comparisons" in said
+    assert "judgments.jsonl:3: comparisons" in said
     assert "first, second, tie" in said
 
 
