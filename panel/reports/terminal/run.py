@@ -63,9 +63,8 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
     )
     for inside, whence in (
         (False, "were read from the providers' prompt caches."),
-        (True, "were not read again: a model in this process keeps what its last request began "
-        "with."),
-    ):  # fmt: skip
+        (True, "were kept from the last request by a model in this process."),
+    ):
         used = [
             one for model, one in run.calls.spent.items() if model.startswith("local:") == inside
         ]

@@ -86,7 +86,7 @@ def test_a_table_is_written_to_the_stream(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == ""
 
 
-def test_tokens_that_were_not_read_again_are_told_by_where_they_were_kept() -> None:
+def test_cached_tokens_are_told_by_where_they_were_kept() -> None:
     """Those of a provider's prompt cache, and those of a model inside this process."""
     reply = ModelResponse("4", usage=Usage(input=10, cached=6))
     panel = Panel("disciplinary", ScriptedModel(reply), "debate-speech", elicitation="holistic")
@@ -96,4 +96,4 @@ def test_tokens_that_were_not_read_again_are_told_by_where_they_were_kept() -> N
     load_renderer("terminal").render_run(run, {"overall": "Overall"}, to)
     said = " ".join(to.getvalue().split())
     assert "30 of 50 input tokens were read from the providers' prompt caches." in said
-    assert "7 of 9 input tokens were not read again: a model in this process" in said
+    assert "7 of 9 input tokens were kept from the last request by a model in this process." in said
