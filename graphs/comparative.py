@@ -155,8 +155,8 @@ def judgments_of(
     responses: Sequence[Response],
     answers: Sequence[tuple[ComparisonTask, DialogueResult]],
 ) -> list[Judgment]:
-    """What a judge's answers come to, response by response; `responses` are as sheets number
-    them.
+    """What a judge's answers come to, response by response; `responses` are in the
+    order in which tasks number them.
 
     A response is `scored` where it was compared with any other, and its error says how many
     comparisons are missing; else its status is that of the first that is missing. It is
@@ -268,8 +268,8 @@ def comparative_graph() -> CompiledStateGraph[
 ]:
     """The compiled graph; one serves every panel, since a panel comes as context.
 
-    Input `{"responses": keys}`, the keys in `Means.responses` of all responses to a prompt,
-    two at least; output the whole `State`.
+    Input `{"responses": keys}`, the keys in `GraphContext.responses` of all responses to a
+    prompt, two at least; output the whole `ComparativeState`.
     """
     builder = StateGraph(ComparativeState, context_schema=GraphContext)
     builder.add_node("compare", cast(Any, compare))

@@ -52,8 +52,16 @@ class Deliberation(BaseModel):
         return value
 
 
+class StoppingRuleError(Exception):
+    """A stopping rule raised an error; the message names both."""
+
+
 def should_continue(judgments: Sequence[Judgment], rules: Deliberation, rubric: Rubric) -> bool:
-    """Whether there is to be another round."""
+    """Whether there is to be another round.
+
+    Raises:
+        StoppingRuleError: the rule of `stop_when` raises an error.
+    """
     last = max(judgment.round for judgment in judgments)
     now = [judgment for judgment in latest_judgments(judgments).values() if may_revise(judgment)]
     if last > rules.rounds or len(now) < 2:
@@ -62,7 +70,13 @@ def should_continue(judgments: Sequence[Judgment], rules: Deliberation, rubric: 
         return False
     if rules.stop_when is None:
         return True
-    return not load_stopping_rule(rules.stop_when).should_stop(judgments, rubric)
+    try:
+        return not load_stopping_rule(rules.stop_when).should_stop(judgments, rubric)
+    # Another package's, whatever it does.
+    except Exception as error:
+        raise StoppingRuleError(
+            f"the stopping rule {rules.stop_when!r} raised {type(error).__name__}: {error}"
+        ) from error
 
 
 def spread(judgments: Sequence[Judgment], rubric: Rubric) -> float:
@@ -96,7 +110,7 @@ def peers_of(
     random.Random(f"{seed}\n" + "\n".join(places)).shuffle(others)
     return [
         Peer(
-            name=_name(other.judge, personas) if rules.named else f"reader {number}",
+            name=peer_name(other.judge, personas) if rules.named else f"reader {number}",
             ratings=None
             if rules.reveal == "rationales"
             else ratings_in_words(other.scores, other.labels, other.abstained, rubric),
@@ -110,7 +124,8 @@ def _reasons(judgment: Judgment) -> str | None:
     return "\n".join(filter(None, (judgment.rationale, judgment.changed_because))) or None
 
 
-def _name(judge: Judge, personas: Mapping[str, Persona]) -> str:
+def peer_name(judge: Judge, personas: Mapping[str, Persona]) -> str:
+    """What a judge goes by where peers are named."""
     return f"{personas[judge.persona].label}, {judge.model}"
 
 

@@ -8,8 +8,8 @@ Where the panel deliberates, its readings meet in between, and may be sent back:
 
 `builder` has room for nodes of one's own before the first `read` and before `aggregate`.
 
-Nothing here opens a socket, a file or a cache: the means to look a response up and
-to call a model are handed in as the run's context. The state holds a response's key
+Nothing here opens a socket, a file or a cache: what looks a response up and
+calls a model is handed in as the run's context. The state holds a response's key
 and small values; texts stay in the context, and each whole judgment is told to whoever
 holds the run as soon as it is made. Not by LangGraph's custom stream, whose every item wakes
 the event loop through a socket.
@@ -32,7 +32,7 @@ from typing_extensions import TypedDict
 
 from graphs.aggregate import aggregate
 from graphs.context import Abort, GraphContext, Unanswered
-from graphs.deliberation import Deliberation, peers_of, should_continue
+from graphs.deliberation import Deliberation, StoppingRuleError, peers_of, should_continue
 from graphs.records import Judge, Judgment, Response, Verdict, prompt_of
 from graphs.revisions import has_changed, latest_judgments, may_revise
 from personas import Persona
@@ -94,10 +94,14 @@ async def confer(state: JudgingState) -> dict[str, Any]:
 async def next_round(state: JudgingState, runtime: Runtime[GraphContext]) -> list[Send] | str:
     """Another round, or the verdict."""
     context = runtime.context
-    if context.deliberation and should_continue(
-        state["judgments"], context.deliberation, context.output_rubric
-    ):
-        return await fan_out(state, runtime)
+    try:
+        if context.deliberation and should_continue(
+            state["judgments"], context.deliberation, context.output_rubric
+        ):
+            return await fan_out(state, runtime)
+    except StoppingRuleError as error:
+        # To go on would cost rounds that the rule is there to save.
+        raise Abort(f"{error}; repair the rule, then the same command goes on") from error
     return "aggregate"
 
 
@@ -366,6 +370,9 @@ def judging_graph(
     """The compiled graph; one serves every panel, since a panel comes as context.
 
     `deliberating`: the one for panels whose context says how they deliberate.
+
+    Input `{"response": key}`, the key of a response in `GraphContext.responses`; output the
+    whole `JudgingState`.
     """
     return builder(deliberating=deliberating).compile(name="judging")
 

@@ -118,7 +118,7 @@ class _Work:
                 self.done.unusable += steps
 
     def attempt(self, step: Step, number: int, kept: Mapping[str, str]) -> _Sub:
-        """Have it rewritten and checked; `revision_failed` are the variants that need no other.
+        """Have it rewritten and checked; `kept` are the variants, by condition, that need no other.
 
         Returns the rewriter's reply, None where there was none, or one that the token limit cut
         off: asked again, it would be cut off again.

@@ -111,7 +111,7 @@ class Judging(TypedDict):
 
 
 def response_key(prompt_id: str, system: str, condition: str) -> str:
-    """The key of a response in the means; no two are alike."""
+    """The key of a response in a graph's context; no two are alike."""
     return orjson.dumps([prompt_id, system, condition]).decode()
 
 
@@ -334,7 +334,7 @@ def conclude(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str, Any
 def sweeping_graph() -> CompiledStateGraph[SweepState, SweepContext, SweepState, SweepState]:
     """The compiled graph; one serves every sweep, since a sweep comes as context.
 
-    Input `{"prompt": id}`; output the whole `State`.
+    Input `{"prompt": id}`; output the whole `SweepState`.
     """
     builder = StateGraph(SweepState, context_schema=SweepContext)
     builder.add_node("rewrite", rewrite)

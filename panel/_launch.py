@@ -35,7 +35,5 @@ def main() -> None:
     # cycles as often as Python does costs a seventh of the start and as much of a run.
     gc.set_threshold(50_000, 20, 50)
     from panel.cli.main import command
-    from panel.reports.terminal.visible import guard
 
-    guard()
     command()

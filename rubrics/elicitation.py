@@ -186,7 +186,8 @@ class Elicitation(Protocol):
         """The rubric as its ratings come: which dimensions they are of, on which scales."""
 
     def calls(self, rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
-        """What a judgment takes where every answer can be read. `apart` as in `Question`."""
+        """What a judgment takes where every answer can be read. `one_call_per_dimension` as in
+        `Question`."""
 
     def dialogue(self, question: Question) -> Dialogue:
         """The whole exchange with one judge about one response."""
@@ -195,8 +196,8 @@ class Elicitation(Protocol):
 class Comparing(Protocol):
     """What a module of `rubrics.elicitations` offers that compares the responses to a prompt.
 
-    It has `serves` and `rated` as the others do, and instead of one dialogue about a response
-    a dialogue about each of its orders.
+    It has `serves` and `output_rubric` as the others do, and instead of one dialogue about a
+    response a dialogue about each of its orders.
     """
 
     NEEDS_LOGPROBS: bool
@@ -226,7 +227,7 @@ class Comparing(Protocol):
 
 def elicitation_names() -> tuple[str, ...]:
     """The elicitations there are, in alphabetical order."""
-    return extension_names("rubrics.elicitations", _GROUP)
+    return extension_names("rubrics.elicitations", _GROUP, hyphens=True)
 
 
 def load_elicitation(name: str) -> Elicitation:
@@ -234,8 +235,10 @@ def load_elicitation(name: str) -> Elicitation:
 
     Raises:
         KeyError: there is none of that name.
+        ExtensionError: another distribution's cannot be imported.
     """
-    return cast(Elicitation, load_extension("rubrics.elicitations", _GROUP, name))
+    found = load_extension("rubrics.elicitations", _GROUP, name, hyphens=True)
+    return cast(Elicitation, found)
 
 
 def is_comparative(name: str) -> bool:

@@ -1,6 +1,7 @@
 """Extensions: modules found by their name, of ours or of any installed distribution.
 
-An extension of ours is a file in a package (`rubrics/elicitations/justified.py` is `justified`).
+An extension of ours is a file in a package (`panel/reports/json.py` is `json`), called as the file
+is; an elicitation's name has hyphens (`rubrics/elicitations/yes_no.py` is `yes-no`).
 One of another distribution is an entry point of the group that belongs to that package:
 
     [project.entry-points."persona_panel.elicitations"]
@@ -14,32 +15,57 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from typing import Any
 
 
-@cache
-def extension_names(package: str, group: str) -> tuple[str, ...]:
-    """The names of all extensions of a package, in alphabetical order."""
-    return tuple(sorted({*_own(package), *(found.name for found in entry_points(group=group))}))
+class ExtensionError(Exception):
+    """An extension of another distribution cannot be imported; the message says which, and what
+    to do."""
 
 
 @cache
-def load_extension(package: str, group: str, name: str) -> Any:
-    """The extension called `name`.
+def extension_names(package: str, group: str, *, hyphens: bool = False) -> tuple[str, ...]:
+    """The names of all extensions of a package, in alphabetical order.
+
+    `hyphens`: a file `yes_no.py` is called `yes-no`.
+    """
+    own = _own(package, hyphens)
+    return tuple(sorted({*own, *(found.name for found in entry_points(group=group))}))
+
+
+@cache
+def load_extension(package: str, group: str, name: str, *, hyphens: bool = False) -> Any:
+    """The extension called `name`; `hyphens` as for `extension_names`.
 
     Raises:
         KeyError: there is none of that name.
+        ExtensionError: another distribution's cannot be imported.
     """
-    if name in _own(package):
-        return import_module(f"{package}.{name.replace('-', '_')}")
+    own = _own(package, hyphens)
+    if name in own:
+        return import_module(f"{package}.{own[name]}")
     for found in entry_points(group=group, name=name):
-        return found.load()
+        try:
+            return found.load()
+        # Whatever another distribution does when it is imported.
+        except Exception as error:
+            raise ExtensionError(_told(found, error)) from error
     raise KeyError(name)
 
 
+def _told(point: EntryPoint, error: Exception) -> str:
+    kind = point.group.rpartition(".")[2].removesuffix("s").replace("_", " ")
+    package = "another package" if point.dist is None else f"the package {point.dist.name}"
+    return (
+        f"the {kind} {point.name!r} of {package} cannot be loaded "
+        f"({type(error).__name__}: {error}); repair or uninstall that package"
+    )
+
+
 @cache
-def _own(package: str) -> frozenset[str]:
-    path = import_module(package).__path__
-    return frozenset(module.name.replace("_", "-") for module in iter_modules(path))
+def _own(package: str, hyphens: bool) -> dict[str, str]:
+    """The module of each extension of ours, by its name."""
+    modules = [module.name for module in iter_modules(import_module(package).__path__)]
+    return {name.replace("_", "-") if hyphens else name: name for name in modules}

@@ -35,5 +35,6 @@ def load_stopping_rule(name: str) -> StoppingRule:
 
     Raises:
         KeyError: there is none of that name.
+        ExtensionError: another distribution's cannot be imported.
     """
     return cast(StoppingRule, load_extension(__name__, _GROUP, name))

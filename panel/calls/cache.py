@@ -26,7 +26,7 @@ import platformdirs
 
 from panel.errors import ConfigurationError
 from rubrics import ModelRequest, ModelResponse
-from rubrics.extensions import extension_names, load_extension
+from rubrics.extensions import ExtensionError, extension_names, load_extension
 
 ENVIRONMENT_VARIABLE = "PERSONA_PANEL_CACHE"
 _PACKAGE, _GROUP = "panel.calls.stores", "persona_panel.reply_stores"
@@ -88,7 +88,13 @@ def open_reply_store() -> ReplyStore:
             f"{ENVIRONMENT_VARIABLE} begins with {name}://, and no store of replies is called "
             f"{name!r}; there are {', '.join(known)}"
         )
-    store: ReplyStore = load_extension(_PACKAGE, _GROUP, name).open_store(location)
+    try:
+        module = load_extension(_PACKAGE, _GROUP, name)
+    except ExtensionError as error:
+        raise ConfigurationError(
+            f"{error}; or set {ENVIRONMENT_VARIABLE} to a folder instead"
+        ) from error
+    store: ReplyStore = module.open_store(location)
     return store
 
 

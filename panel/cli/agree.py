@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from panel.cli.failures import refusals
+from panel.cli.failures import refusals_without_calls
 from panel.cli.options import analysis_options, output_format, random_option
+from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from panel.reports import Renderer
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @random_option("What intervals take as a sample")
 @analysis_options
 @output_format
-@refusals
+@refusals_without_calls
 def agree(
     ratings: str,
     by: Breakdown,
@@ -77,7 +77,8 @@ def agree(
         rows = agreement(found, options, by, progress.take)
         if by == "dimension":
             rows += panel_quality(found, options, progress.take)
-    renderer.render_agreement(rows, found, by, sys.stdout)
+    with standard_output() as to:
+        renderer.render_agreement(rows, found, by, to)
 
 
 def check_groups(source: str, ratings: Ratings, *taken: str) -> None:

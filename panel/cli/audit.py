@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.failures import refusals
+from panel.cli.failures import refusals, refusals_without_calls
 from panel.cli.options import RunOptions, output_format, run_options
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
-from panel.reports.terminal.visible import say
+from panel.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
     from graphs.deliberation import Deliberation
@@ -90,7 +90,8 @@ def injection(
     )
     plan = plan_injection(panel, batch, attacks, rivals)
     if options.dry_run:
-        options.renderer.render_cost_estimates(estimate_injection(panel, plan), sys.stdout)
+        with standard_output() as to:
+            options.renderer.render_cost_estimates(estimate_injection(panel, plan), to)
     else:
         options = options.with_inputs([responses, attack_file], panel_options.inputs)
         _audit(panel, plan, options)
@@ -99,7 +100,7 @@ def injection(
 @audit.command()
 @click.argument("run", metavar="RUN")
 @output_format
-@refusals
+@refusals_without_calls
 def bias(run: str, renderer: Renderer) -> None:
     """Measure the biases of a run's judges.
 
@@ -122,7 +123,8 @@ def bias(run: str, renderer: Renderer) -> None:
 
     found = load_audited_run(run)
     rows = biases(found.ratings, found.scales, found.lengths, comparisons=found.comparisons)
-    renderer.render_biases(rows, found.ratings, sys.stdout)
+    with standard_output() as to:
+        renderer.render_biases(rows, found.ratings, to)
 
 
 def _audit(panel: Panel, plan: AuditPlan, options: RunOptions) -> None:
@@ -141,7 +143,8 @@ def _audit(panel: Panel, plan: AuditPlan, options: RunOptions) -> None:
             panel, plan, out=options.out, caps=options.caps, on_judgment=progress.take
         ),
     )
-    options.renderer.render_injection_audit(found, sys.stdout)
+    with standard_output() as to:
+        options.renderer.render_injection_audit(found, to)
     if why := reasons(found):
         say(f"Exit status {FOUND}: {'; '.join(why)}.", err=True)
         sys.exit(FOUND)

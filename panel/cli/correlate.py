@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from panel.cli.agree import check_groups
-from panel.cli.failures import refusals
+from panel.cli.failures import refusals_without_calls
 from panel.cli.options import analysis_options, output_format
+from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from panel.reports import Renderer
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--human", required=True, metavar="RATINGS", help="The human ratings.")
 @analysis_options
 @output_format
-@refusals
+@refusals_without_calls
 def correlate(panel: str, human: str, resamples: int, intervals: bool, renderer: Renderer) -> None:
     """Compare panel scores with human ratings. PANEL is a run's folder, or ratings.
 
@@ -50,4 +50,5 @@ def correlate(panel: str, human: str, resamples: int, intervals: bool, renderer:
     options = AnalysisOptions(intervals=intervals, n_permutations=resamples)
     with AnalysisProgress(1) as progress:
         rows = correlation(ours, theirs, options, progress.take)
-    renderer.render_comparison(rows, ours, theirs, sys.stdout)
+    with standard_output() as to:
+        renderer.render_comparison(rows, ours, theirs, to)

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from panel.errors import Fault, InputError, PanelError, RunStopped, told_once
-from panel.reports.terminal.visible import say, visible
+from panel.secrets.visible import say, visible
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -19,8 +19,17 @@ BAD_INPUT = 2
 
 
 def refusals(function: Callable[P, R]) -> Callable[P, R]:
-    """Turn a PanelError into its message on standard error and exit status 2."""
+    """Turn a PanelError into its message on standard error and exit status 2, and say that no
+    model was called, or how many calls were made."""
+    return _refusals(function, True)
 
+
+def refusals_without_calls(function: Callable[P, R]) -> Callable[P, R]:
+    """The same for what calls no model anyway, so that it goes without saying."""
+    return _refusals(function, False)
+
+
+def _refusals(function: Callable[P, R], calls_models: bool) -> Callable[P, R]:
     @wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -28,14 +37,15 @@ def refusals(function: Callable[P, R]) -> Callable[P, R]:
         except InputError as error:
             say("\n".join(map(visible, told_once(error.faults))), err=True)
             n = len(error.faults)
-            say(f"{n:,} fault{'s' if n != 1 else ''} found; no model was called.", err=True)
+            calls = "; no model was called" if calls_models else ""
+            say(f"{n:,} fault{'s' if n != 1 else ''} found{calls}.", err=True)
         except RunStopped as error:
             say(f"Stopped: {error}", err=True)
             sys.exit(STOPPED)
         except PanelError as error:
             n = error.n_calls
             calls = f"Calls made to find this out: {n}." if n else "No model was called."
-            say(f"{error}\n{calls}", err=True)
+            say(f"{error}\n{calls}" if calls_models else str(error), err=True)
         sys.exit(BAD_INPUT)
 
     return guarded

@@ -10,7 +10,7 @@ from rich.text import Text
 import personas as persona_library
 import rubrics as rubric_library
 from graphs.framing import Framings
-from panel.cli.failures import refusals
+from panel.cli.failures import refusals_without_calls
 from panel.io.definitions import load_definition, resolve
 from panel.plan.definitions import resolve_rubric, split_variant
 from panel.reports.terminal.tables import output
@@ -22,7 +22,7 @@ from rubrics.wording import scale_words
 
 @click.command()
 @click.argument("name", required=False)
-@refusals
+@refusals_without_calls
 def personas(name: str | None) -> None:
     """List the persona sets, or show the set NAME (or a YAML file) with its descriptions."""
     console = output()
@@ -47,7 +47,7 @@ def personas(name: str | None) -> None:
 
 @click.command()
 @click.argument("name", required=False)
-@refusals
+@refusals_without_calls
 def rubrics(name: str | None) -> None:
     """List the rubrics, or show the rubric NAME (or a YAML file) in full, NAME:VARIANT in the words
     of a variant."""
@@ -91,7 +91,7 @@ def rubrics(name: str | None) -> None:
 
 @click.command()
 @click.argument("name", required=False)
-@refusals
+@refusals_without_calls
 def framings(name: str | None) -> None:
     """List the framing sets, or show the set NAME (or a YAML file) with its instructions."""
     console = output()

@@ -10,6 +10,7 @@ import click
 
 from panel.cli import signals as stopping
 from panel.cli.streams import LOST_OUTPUT, guarded
+from panel.secrets.visible import guard
 
 # A subcommand's module and the line that `--help` shows for it, so that help needs no
 # import of what it describes.
@@ -37,6 +38,7 @@ _COMMANDS = {
 class _Lazy(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """The whole of a process: what it prints cannot fail it, and signals end it in order."""
+        guard()
         with guarded() as fault, stopping.heeded():
             try:
                 return super().main(*args, **kwargs)

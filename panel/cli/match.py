@@ -17,6 +17,7 @@ from panel.cli.options import (
     patience,
 )
 from panel.cli.signals import run_to_end
+from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from panel.calls.budget import Caps
@@ -104,7 +105,8 @@ def match(
     known = references_of(load_responses(references), batch, (references, generated))
     if dry_run:
         estimate = estimate_by_model(batch, known, configured(spec or "", model_options))
-        renderer.render_cost_estimates([estimate], sys.stdout)
+        with standard_output() as to:
+            renderer.render_cost_estimates([estimate], to)
         return
     if by == "model":
         model = configured(spec or "", model_options)
@@ -114,6 +116,7 @@ def match(
         measure: Any = by
         limit = threshold if threshold is not None else {"similarity": 0.65, "chrf": 0.35}[by]
         matches = match_by_measure(batch, known, measure, limit)
-    renderer.render_matches(match_report(batch, matches), sys.stdout)
+    with standard_output() as to:
+        renderer.render_matches(match_report(batch, matches), to)
     if any(one.error is not None for one in matches):
         sys.exit(INCOMPLETE)

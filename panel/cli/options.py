@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from panel.cli.failures import refusals
 from panel.reports import load_renderer, renderer_names
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def output_format(command: Command) -> Command:
                 f"--json and --format {name} exclude each other; leave one of them out."
             )
         chosen = "json" if as_json else name or _DEFAULT_FORMAT
-        return command(*args, renderer=load_renderer(chosen), **others)
+        return command(*args, renderer=refusals(load_renderer)(chosen), **others)
 
     return with_renderer
 

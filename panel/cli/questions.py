@@ -14,7 +14,7 @@ from panel.cli.failures import refusals
 from panel.cli.options import caps_of_a_command, dry_run, model_options, patience
 from panel.cli.signals import run_to_end
 from panel.reports import load_renderer
-from panel.reports.terminal.visible import say, say_json, visible
+from panel.secrets.visible import say, say_json, standard_output, visible
 
 if TYPE_CHECKING:
     from panel.calls.budget import Caps
@@ -81,7 +81,8 @@ def questions(
     dialogues = [asking_questions(one.intervention) for one in read]
     if dry_run:
         estimate = estimate_answers(model, dialogues, QUESTIONS_TOKENS, times)
-        load_renderer("terminal").render_cost_estimates([estimate], sys.stdout)
+        with standard_output() as to:
+            load_renderer("terminal").render_cost_estimates([estimate], to)
         return
     found = run_to_end(answers(model, dialogues, caps, times))
     rows = [

@@ -10,6 +10,7 @@ import click
 from panel.cli.failures import refusals
 from panel.cli.options import RunOptions, random_option, run_options
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
+from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from graphs.deliberation import Deliberation
@@ -73,7 +74,8 @@ def score(
             "human ratings, use `persona-panel correlate`."
         )
     if options.dry_run:
-        options.renderer.render_cost_estimates(panel.estimate(batch), sys.stdout)
+        with standard_output() as to:
+            options.renderer.render_cost_estimates(panel.estimate(batch), to)
     else:
         options = options.with_inputs([human], panel_options.inputs)
         _score(panel, batch, human, random, options)
@@ -106,6 +108,7 @@ def _score(
         ),
     )
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
-    options.renderer.render_run(run, labels, sys.stdout)
+    with standard_output() as to:
+        options.renderer.render_run(run, labels, to)
     if not run.coverage.complete:
         sys.exit(INCOMPLETE)

@@ -13,6 +13,7 @@ import click
 from panel.cli.failures import gathered, refusals
 from panel.cli.options import RunOptions, run_options
 from panel.cli.panel_options import PanelOptions, panel_options
+from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from graphs.framing import Prompt
@@ -139,7 +140,8 @@ def sweep(
     panel = panel_options.panel()
     if options.dry_run:
         estimates = panel.estimate_sweep(asked, systems, **design)
-        options.renderer.render_cost_estimates(estimates, sys.stdout)
+        with standard_output() as to:
+            options.renderer.render_cost_estimates(estimates, to)
         return
     n = len(asked or ()) * len(systems) * (1 + len(chosen.ids)) if given is None else len(given)
     options = options.with_inputs(
@@ -209,7 +211,8 @@ def _sweep(
             **design,
         ),
     )
-    options.renderer.render_sweep(done, sys.stdout)
+    with standard_output() as to:
+        options.renderer.render_sweep(done, to)
     if not done.complete:
         sys.exit(INCOMPLETE)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sized
 from pathlib import Path
 from textwrap import shorten
@@ -12,7 +11,7 @@ import orjson
 
 from graphs import Response
 from panel.errors import Fault, InputError
-from panel.io.digests import digest_of, prompt_id_of
+from panel.io.digests import digest_of, prompt_id_of, short_digest
 from panel.io.wording import shown
 
 T = TypeVar("T")
@@ -95,7 +94,7 @@ class Batch:
         faults = []
         for place, response in enumerate(self, start=1):
             item = Item(str(response.prompt_id), response.id, response.system)
-            own = (_digest(response.prompt), place)
+            own = (short_digest(response.prompt), place)
             first = prompts.setdefault(item.prompt_id, own)
             if one_prompt_each and first[0] != own[0]:
                 faults.append(_another(place, item, first[1]))
@@ -122,10 +121,6 @@ class Batch:
 
     def __iter__(self) -> Iterator[Response]:
         yield from map(identified, self._responses)
-
-
-def _digest(prompt: str) -> bytes:
-    return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _another(place: int, item: Item, first: int) -> Fault:

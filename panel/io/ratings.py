@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from panel.errors import InputError
+from panel.errors import Fault, InputError
 from panel.io.judgments import read_judgments
 from panel.io.records import Fields, Record, Report, Source, label_of, name_of, read_records
 from panel.io.tabulation import Categories, Given, Tabulation, score_of
@@ -54,6 +54,15 @@ def load_ratings(source: Source, *, min_raters: int = 1) -> Ratings:
     Raises:
         InputError: anything is wrong; lists every fault, with its line.
     """
+    # Without the ending of a file, it was to be a folder.
+    if (
+        isinstance(source, str | Path)
+        and str(source) != "-"
+        and not Path(source).suffix
+        and not Path(source).exists()
+    ):
+        expected = "a run's folder, or a file of ratings"
+        raise InputError([Fault(str(source), "no such file or folder", expected)])
     if isinstance(source, str | Path) and Path(source).is_dir():
         folder = Path(source)
         report = Report(str(folder / "judgments.jsonl"))

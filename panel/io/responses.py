@@ -7,7 +7,6 @@ written here.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
@@ -18,7 +17,7 @@ from pydantic import ValidationError
 
 from graphs import Response
 from panel.errors import InputError
-from panel.io.digests import prompt_id_of
+from panel.io.digests import prompt_id_of, short_digest
 from panel.io.records import Fields, Record, Report, Source, label_of, name_of, read_records
 from panel.io.wording import explain, shown
 
@@ -131,7 +130,7 @@ class _Intake:
         if prompt_id is None:
             prompt_id = fields["prompt_id"] = prompt_id_of(prompt)
         if isinstance(prompt_id, str):
-            digest = _digest(prompt)
+            digest = short_digest(prompt)
             first, line = self._prompts.setdefault(prompt_id, (digest, record.line))
             if first != digest:
                 self._report.add(
@@ -145,7 +144,7 @@ class _Intake:
         prompt_id, prompt, own = (fields.get(field) for field in ("prompt_id", "prompt", "id"))
         if not all(isinstance(part, str) and part for part in (prompt_id, prompt, own)):
             return
-        first = self._seen.setdefault((prompt_id, _digest(str(prompt)), own), record.line)
+        first = self._seen.setdefault((prompt_id, short_digest(str(prompt)), own), record.line)
         if first != record.line:
             self._report.add(
                 f"{shown(fields['id'])} again, first on line {first}",
@@ -178,10 +177,6 @@ class _Intake:
             if detail["input"] == "":
                 found, expected = "an empty value", "text"
             self._report.add(found, expected, line=record.line, field=name)
-
-
-def _digest(prompt: str) -> bytes:
-    return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _value(field: str, value: Any) -> Any:

@@ -21,6 +21,7 @@ from panel.judging.cost_estimate import (
     PredictedCalls,
     context_from,
 )
+from panel.judging.preflight import longest_persona
 from panel.plan.panel_plan import PanelPlan
 from rubrics import Calls, ModelRequest, load_comparing
 from rubrics.comparison import MOST
@@ -129,14 +130,14 @@ def _refuse_uncomparable(batch: Batch) -> None:
 def _refuse_too_long_together(plan: PanelPlan, batch: Batch) -> None:
     """Refuse prompts whose responses do not fit together into a model's context."""
     faults = []
-    first = {judge.model: judge for judge in reversed(plan.judges)}
+    persona = longest_persona(plan.personas)
+    longest_of = {judge.model: judge for judge in plan.judges if judge.persona == persona.id}
     limited = [(bound, bound.context_window) for bound in plan.models]
     for responses in _by_prompt(batch) if any(window for _, window in limited) else ():
         for bound, window in limited:
             if window is None:
                 continue
-            judge = first[bound.id]
-            persona = plan.personas_by_id[judge.persona]
+            judge = longest_of[bound.id]
             longest = max(
                 bound.comparison_tasks(plan.rubric, persona, judge, responses, plan.seed),
                 key=_length,

@@ -8,8 +8,8 @@ from graphs.context import GraphContext
 from panel.plan.panel_plan import PanelPlan
 
 
-def context_of(plan: PanelPlan, **means: Any) -> GraphContext:
-    """The context of a plan's graphs; `means` are its other fields: the texts, and how models are
+def context_of(plan: PanelPlan, **others: Any) -> GraphContext:
+    """The context of a plan's graphs; `others` are its other fields: the texts, and how models are
     called."""
     return GraphContext(
         rubric=plan.rubric,
@@ -21,5 +21,5 @@ def context_of(plan: PanelPlan, **means: Any) -> GraphContext:
         personas=plan.personas_by_id,
         judges=plan.judges,
         graph=None if plan.graph is None else plan.graph.compile(name="judging"),
-        **means,
+        **others,
     )

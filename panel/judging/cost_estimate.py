@@ -141,7 +141,7 @@ class ModelEstimate:
         self.usage += usage
 
     def add_requests(self, request: ModelRequest, calls: Calls) -> None:
-        """Take in calls as long as `ask`."""
+        """Take in calls whose input is as long as that of `request`."""
         number = calls.reckoned
         thinking = number * self.thinking(request, calls.tokens)
         used = Usage(
@@ -180,7 +180,7 @@ class ModelEstimate:
             for text in (
                 request.system,
                 *request.blocks,
-                *(text for exclusive in request.exchange for text in exclusive),
+                *(text for turn in request.exchange for text in turn),
             )
         )
 

@@ -12,7 +12,8 @@ from panel.calls.token_counts import estimated_tokens, tokens_in
 from panel.errors import Fault, InputError
 from panel.io.batch import Batch, as_async
 from panel.judging.cost_estimate import CostEstimate, PredictedCalls
-from panel.judging.pointwise_estimate import PointwiseEstimator
+from panel.judging.pointwise_estimate import PointwiseEstimator, peer_tokens
+from panel.judging.preflight import longest_persona
 from panel.plan.panel_plan import PanelPlan
 from rubrics import ModelRequest
 
@@ -24,12 +25,17 @@ class Pointwise:
     plan: PanelPlan
 
     def check(self, batch: Batch) -> None:
-        """Name every response that cannot fit into a model's context.
+        """Name every response that cannot fit into a model's context, with the longest persona and,
+        where the panel deliberates, about as many words of peers as a judge is shown.
 
         Raises:
             InputError: there are some.
         """
         faults = []
+        persona = longest_persona(self.plan.personas)
+        said = "with the question"
+        if self.plan.deliberation is not None:
+            said += " and the peers' readings"
         for model in self.plan.models:
             window = model.context_window
             if window is None:
@@ -37,16 +43,16 @@ class Pointwise:
             around = None
             for response in batch:
                 if around is None:
-                    persona = max(self.plan.personas, key=lambda one: len(one.description))
                     first = model.first_request(self.plan.first_rubric, persona, response)
                     around = estimated_tokens(first) - _length(response)
+                    around += peer_tokens(self.plan, response)
                 needed = around + _length(response)
                 if needed > window:
                     faults.append(
                         Fault(
                             file=f"{response.prompt_id}/{response.id}",
                             field="response",
-                            found=f"about {needed:,} tokens with the question",
+                            found=f"about {needed:,} tokens {said}",
                             expected=f"at most {window:,}, the context of {model.id}: shorten the "
                             "response, leave this model out, or set its context_window in a panel "
                             "file if it takes more",

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphs import Judge, Judgment, Response
-from graphs.deliberation import Deliberation, should_continue
-from graphs.judging import judge_one, revise_one
+from graphs.deliberation import Deliberation, StoppingRuleError, peer_name, should_continue
+from graphs.judging import judge_one, question_of, revise_one
 from graphs.revisions import latest_judgments, may_revise
+from panel.calls.token_counts import tokens_in
+from panel.errors import ConfigurationError
 from panel.io.batch import Batch
 from panel.judging.cost_estimate import (
     CachedReplies,
@@ -19,7 +21,7 @@ from panel.judging.cost_estimate import (
 )
 from panel.plan.panel_plan import PanelPlan
 from rubrics import Calls, ModelRequest, Rubric, Usage, calls_by_dimension, load_elicitation
-from rubrics.peer_feedback import REASON_TOKENS
+from rubrics.peer_feedback import REASON_TOKENS, Peer, peer_feedback
 
 
 class PointwiseEstimator:
@@ -70,7 +72,7 @@ class PointwiseEstimator:
                     part.add_requests(missing.request, missing.left_of(self._calls[judge.model]))
         if rules is None:
             return
-        while whole and should_continue(said, rules, context.output_rubric):
+        while whole and self._goes_on(said, rules):
             now, again = latest_judgments(said), []
             for judge in context.judges:
                 if may_revise(now[judge]):
@@ -82,6 +84,12 @@ class PointwiseEstimator:
             said += again
         if not whole:
             self._unknown_rounds(response, said, rules)
+
+    def _goes_on(self, said: Sequence[Judgment], rules: Deliberation) -> bool:
+        try:
+            return should_continue(said, rules, self._context.output_rubric)
+        except StoppingRuleError as error:
+            raise ConfigurationError(f"{error}; repair the rule") from error
 
     def _revision(self, judge: Judge, judgment: Judgment, missing: MissingReply) -> None:
         """A revision that the cache does not hold, or not what changed the judge's mind."""
@@ -139,7 +147,34 @@ def _revising(calls: Calls) -> Calls:
     return Calls(calls.fewest, calls.most + 1, calls.reckoned + 1, calls.tokens)
 
 
+def peer_tokens(plan: PanelPlan, response: Response) -> int:
+    """About how many tokens a judge is shown of its peers' readings of a response, in a
+    deliberation; 0 where there is none."""
+    rules = plan.deliberation
+    if rules is None or len(plan.judges) < 2:
+        return 0
+    reasons = 0
+    if rules.reveal != "scores":
+        length = {
+            bound.id: load_elicitation(bound.elicitation).calls(plan.rubric).tokens
+            for bound in plan.models
+        }
+        reasons = sum(length[judge.model] for judge in plan.judges[1:])
+    ratings = None if rules.reveal == "rationales" else _ratings_of(plan.output_rubric)
+    peers = [
+        Peer(peer_name(judge, plan.personas_by_id) if rules.named else "reader 10", ratings, None)
+        for judge in plan.judges[1:]
+    ]
+    question = question_of(
+        plan.rubric, plan.personas[0], response, plan.layout, one_call_per_dimension=False
+    )
+    return reasons + tokens_in(peer_feedback(_ratings_of(plan.output_rubric), peers, question))
+
+
+def _ratings_of(rubric: Rubric) -> str:
+    return ", ".join(f"{dimension.label} 5" for dimension in rubric.dimensions)
+
+
 def _reading_of(rubric: Rubric) -> str:
     """About what a judge is shown of one peer."""
-    said = ", ".join(f"{dimension.label} 5" for dimension in rubric.dimensions)
-    return f"<reader 10 00000000>\n{said}\n</reader 10 00000000>\n\n"
+    return f"<reader 10 00000000>\n{_ratings_of(rubric)}\n</reader 10 00000000>\n\n"

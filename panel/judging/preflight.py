@@ -1,15 +1,17 @@
-"""What is refused of models before the first call: caps without prices, and models that cannot
-be asked in the way they are to be."""
+"""What is refused of models before the first call: caps without prices, models that cannot be
+asked in the way they are to be, and requests that are too long."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from graphs.context import Unanswered
 from panel.calls.budget import Caps
 from panel.calls.caller import Caller
+from panel.calls.token_counts import tokens_in
 from panel.errors import ConfigurationError, RunStopped
 from panel.plan.bound_models import BoundModel
+from personas import Persona
 from rubrics import ModelRequest, load_elicitation
 
 
@@ -25,6 +27,11 @@ def refuse_unpriced(models: Sequence[BoundModel], caps: Caps) -> None:
             f"the price of {', '.join(unknown)} is unknown, so that a cap in dollars cannot be "
             "applied; set it in a panel file, or cap calls or tokens"
         )
+
+
+def longest_persona(personas: Iterable[Persona]) -> Persona:
+    """The persona that takes the most tokens of a request."""
+    return max(personas, key=lambda one: tokens_in(one.label) + tokens_in(one.description))
 
 
 PROBE = ModelRequest(

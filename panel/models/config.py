@@ -11,8 +11,8 @@ from panel.models.catalogue import Price
 from panel.models.options import answer_limit_in, checked_options
 from rubrics import elicitation_names
 
-MODEL_SPEC = r"^[a-z0-9_]+:.+$"
-"""What a model is called: `provider:name`."""
+MODEL_SPEC = r"^[a-z0-9_-]+:.+$"
+"""What a model is called: `provider:name`, the provider as its file or entry point is called."""
 
 
 def known_elicitation(value: str | None) -> str | None:

@@ -33,6 +33,7 @@ from rubrics import (
     load_elicitation,
     shares_prefix,
 )
+from rubrics.extensions import ExtensionError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -262,6 +263,18 @@ def _refuse_unknown(elicitation: str) -> None:
         raise ConfigurationError(
             f"no elicitation is called {elicitation!r}; the elicitations are {', '.join(known)}"
         )
+    try:
+        load_elicitation(elicitation)
+    except ExtensionError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def _can_serve(elicitation: str, rubric: Rubric) -> bool:
+    try:
+        return load_elicitation(elicitation).serves(rubric) is None
+    # Another package's that is not asked for, whatever it does.
+    except Exception:
+        return False
 
 
 def _refuse_unserved(bound: BoundModel, rubric: Rubric) -> None:
@@ -274,11 +287,7 @@ def _refuse_unserved(bound: BoundModel, rubric: Rubric) -> None:
     why = asked.serves(rubric)
     if why is None:
         return
-    able = [
-        name
-        for name in rubric_library.elicitation_names()
-        if load_elicitation(name).serves(rubric) is None
-    ]
+    able = [name for name in rubric_library.elicitation_names() if _can_serve(name, rubric)]
     raise ConfigurationError(
         f"{bound.id}: the elicitation {bound.elicitation!r} cannot be used with the rubric "
         f"{rubric.id!r}: {why}; use {' or '.join(map(repr, able))}"

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from graphs import Judge
 from graphs.deliberation import Deliberation
 from graphs.records import controls_among
+from graphs.stopping_rules import load_stopping_rule
 from panel.errors import ConfigurationError
 from panel.plan.bound_models import BoundModel
 from rubrics import CategoryScale, Rubric, is_comparative, load_elicitation
+from rubrics.extensions import ExtensionError
 
 if TYPE_CHECKING:
     from graphs.judging import Builder
@@ -156,6 +158,25 @@ def refuse_missing_rationales(
         raise ConfigurationError(
             f"deliberation cannot reveal {deliberation.reveal}: {told} gives no rationales; use "
             "the elicitation 'justified', or reveal scores"
+        )
+
+
+def refuse_broken_rule(deliberation: Deliberation | None) -> None:
+    """A rule that is to end a deliberation is there before the first call.
+
+    Raises:
+        ConfigurationError: another package's cannot be imported, or is no rule.
+    """
+    if deliberation is None or deliberation.stop_when is None:
+        return
+    try:
+        rule = load_stopping_rule(deliberation.stop_when)
+    except ExtensionError as error:
+        raise ConfigurationError(str(error)) from error
+    if not callable(getattr(rule, "should_stop", None)):
+        raise ConfigurationError(
+            f"the stopping rule {deliberation.stop_when!r} has no function should_stop(judgments, "
+            "rubric); name another in stop_when, or leave it out"
         )
 
 

@@ -24,6 +24,7 @@ from panel.plan.bound_models import BoundModel, bind_models
 from panel.plan.checks import (
     output_rubric_of,
     refuse_another_graph,
+    refuse_broken_rule,
     refuse_controls,
     refuse_if_comparative,
     refuse_missing_rationales,
@@ -99,6 +100,7 @@ class PanelPlan:
         if self.plain_judge:
             refuse_plain_repeats(self.models)
         refuse_missing_rationales(self.models, self.deliberation)
+        refuse_broken_rule(self.deliberation)
         if self.deliberation is not None:
             refuse_if_comparative(self.models, "deliberation")
             refuse_controls(self.judges, "deliberation")

@@ -28,7 +28,11 @@ _GROUP = "persona_panel.renderers"
 
 class Renderer(Protocol):
     """What an output format provides. Each function writes one kind of result, as text, to the
-    open stream `to`; it changes nothing in the result, and computes no statistic of its own."""
+    open stream `to`; it changes nothing in the result, and computes no statistic of its own.
+
+    A command's stream masks keys and escapes what is no visible character; it is no terminal, so
+    that styles and colours would be escaped, too.
+    """
 
     def render_run(self, run: Run, labels: Mapping[str, str], to: TextIO) -> None:
         """A run of a panel; `labels` are the labels of its dimensions by their ids."""
@@ -72,7 +76,12 @@ def load_renderer(name: str) -> Renderer:
 
     Raises:
         KeyError: there is none of that name.
+        ConfigurationError: another distribution's cannot be imported.
     """
-    from rubrics.extensions import load_extension
+    from panel.errors import ConfigurationError
+    from rubrics.extensions import ExtensionError, load_extension
 
-    return cast(Renderer, load_extension(__name__, _GROUP, name))
+    try:
+        return cast(Renderer, load_extension(__name__, _GROUP, name))
+    except ExtensionError as error:
+        raise ConfigurationError(str(error)) from error

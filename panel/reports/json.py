@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import orjson
 
 from panel.io.documents import as_json
-from panel.reports.terminal.visible import say_json
+from panel.secrets.visible import say_json
 
 if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit

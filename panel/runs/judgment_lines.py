@@ -61,11 +61,22 @@ def usage_in(document: Mapping[str, Any]) -> Usage:
     Raises:
         ValueError, LookupError, TypeError: it is something else.
     """
-    counts = [document[name] for name in _COUNTS]
-    if not all(isinstance(count, int) and count >= 0 for count in counts):
-        raise ValueError("usage")
-    read, cached, output, written, reasoning = counts
+    try:
+        read, cached, output, written, reasoning = (count_in(document[name]) for name in _COUNTS)
+    except ValueError:
+        raise ValueError("usage") from None
     return Usage(read, cached, output, written, reasoning=reasoning)
+
+
+def count_in(value: Any) -> int:
+    """A number of calls or tokens, as JSON has it.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(value)
+    return value
 
 
 def judgment_in(line: Mapping[str, Any]) -> Judgment:

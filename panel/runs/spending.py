@@ -17,11 +17,10 @@ from panel.calls.budget import NOTHING_SPENT, Spending
 from panel.calls.caller import Caller
 from panel.errors import RunFolderError
 from panel.io.private_files import PRIVATE_FILE
+from panel.runs.judgment_lines import count_in, usage_document, usage_in
 from panel.runs.output import RunOutput
-from rubrics import Usage
 
 _NAME = "spent.json"
-_COUNTS = ("input", "cached", "output", "written", "reasoning")
 _FEWEST_BYTES = 1024
 """Taken at once, so that a disk that fills up later stops no record."""
 
@@ -112,22 +111,10 @@ def _unwritable(path: Path, error: OSError) -> RunFolderError:
 
 
 def _line(spent: Spending) -> bytes:
-    usage = {
-        model: {name: getattr(used, name) for name in _COUNTS}
-        for model, used in spent.usage.items()
-    }
+    usage = {model: usage_document(used) for model, used in spent.usage.items()}
     return orjson.dumps({"calls": spent.calls, "usage": usage})
 
 
 def _read(document: Any) -> Spending:
-    usage = {}
-    for model, used in document["usage"].items():
-        read, cached, output, written, reasoning = (_count(used[name]) for name in _COUNTS)
-        usage[str(model)] = Usage(read, cached, output, written, reasoning=reasoning)
-    return Spending(_count(document["calls"]), usage)
-
-
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(value)
-    return value
+    usage = {str(model): usage_in(used) for model, used in document["usage"].items()}
+    return Spending(count_in(document["calls"]), usage)

@@ -9,26 +9,33 @@ import asyncio
 import copy
 import inspect
 import json
-from collections.abc import Callable, Sequence
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import personas as personas_library
 import rubrics
 from graphs import Judge, Judgment
 from graphs.framing import Framings
 from graphs.stopping_rules import StoppingRule
 from panel.calls.cache import CannotBeKept, ReplyStore
-from panel.errors import ConfigurationError, InputError
-from panel.io.definitions import load_definition
+from panel.errors import ConfigurationError, InputError, PanelError
+from panel.io.definitions import load_definition, resolve
 from panel.models.client import Capabilities, ModelClient
 from panel.models.completions import body_of
 from panel.models.config import ModelConfig
-from panel.models.providers import Provider
+from panel.models.providers import Provider, load_provider, provider_names
+from panel.secrets import credentials_in
 from panel.sweep.library import framings_of
+from panel.testing.requirement import require
 from panel.testing.server import default_text
 from personas import NO_PERSONA, PersonaSet
 from rubrics import (
+    CategoryScale,
     ModelRequest,
     ModelResponse,
     ParsedJudgment,
@@ -48,54 +55,80 @@ def check_provider(provider: Provider, config: ModelConfig) -> None:
 
     Asks the model that `config` names one question, which may cost something: a provider of
     served models is best checked with `config.base_url` at `panel.testing.serving`.
+
+    A provider's `parameters` must differ by model, by temperature where its answers do, and hold no
+    key or password that `config` says or names.
     """
-    for name in ("packages", "client", "availability"):
-        _require(hasattr(provider, name), f"the provider has no {name!r}")
+    name = config.provider
+    if name in provider_names():
+        require(load_provider(name) == provider, f"another provider is called {name!r} already")
+    for part in ("packages", "client", "availability"):
+        require(hasattr(provider, part), f"the provider has no {part!r}")
     packages = provider.packages
-    _require(
+    require(
         not isinstance(packages, str) and all(isinstance(package, str) for package in packages),
         f"packages is a sequence of distributions' names, found {packages!r}",
     )
     lines = provider.availability()
-    _require(bool(lines), "availability() says nothing of any model")
+    require(bool(lines), "availability() says nothing of any model")
     for line in lines:
         model, usable, detail = line
-        _require(
-            model.startswith(f"{config.provider}:") and isinstance(usable, bool) and bool(detail),
+        require(
+            model.startswith(f"{name}:") and isinstance(usable, bool) and bool(detail),
             f"availability() lists (model, usable, detail) for models that begin with "
-            f"{config.provider}:, found {tuple(line)!r}",
+            f"{name}:, found {tuple(line)!r}",
         )
     client = provider.client(config, False)
-    _require(
+    require(
         isinstance(client, ModelClient),
         f"client() returns a ModelClient, found {type(client).__name__}",
     )
-    _require(
+    require(
         isinstance(client.capabilities, Capabilities),
         f"capabilities is a Capabilities, found {type(client.capabilities).__name__}",
     )
-    try:
-        said = json.dumps(dict(client.parameters), sort_keys=True)
-    except (TypeError, ValueError) as error:
-        raise AssertionError(f"parameters cannot be written as JSON: {error}") from None
-    again = json.dumps(dict(provider.client(config, True).parameters), sort_keys=True)
-    _require(said == again, f"two clients of one config have other parameters: {said}, {again}")
-    try:
+    said, again = _said(client), _said(provider.client(config, True))
+    require(said == again, f"two clients of one config have other parameters: {said}, {again}")
+    for secret in _secrets_of(config):
+        require(secret not in said, "parameters hold a key or password of the config")
+    with suppress(PanelError):
+        other = provider.client(config.model_copy(update={"model": f"{config.model}-other"}), False)
+        require(_said(other) != said, f"another model has the same parameters: {said}")
+    cold, warm = (
+        provider.client(config.model_copy(update={"temperature": degree}), False)
+        for degree in (0.0, 1.0)
+    )
+    require(
+        warm.capabilities.deterministic_text or _said(cold) != _said(warm),
+        f"another temperature has the same parameters, and capabilities do not say "
+        f"deterministic_text: {said}",
+    )
+    with suppress(ConfigurationError):
         other = provider.client(config.changed(options={"persona_panel": 1}), False)
-    except ConfigurationError:
-        pass
-    else:
-        _require(
-            json.dumps(dict(other.parameters), sort_keys=True) != said,
+        require(
+            _said(other) != said,
             "an option changes nothing in parameters: hand config.options on to the model, or "
             "refuse them by panel.models.options.refuse_options",
         )
     reply = asyncio.run(_answer(client))
-    _require(
+    require(
         isinstance(reply, ModelResponse),
         f"complete() returns a ModelResponse, found {type(reply).__name__}",
     )
-    _require(isinstance(reply.text, str), f"a reply's text is text, found {reply.text!r}")
+    require(isinstance(reply.text, str), f"a reply's text is text, found {reply.text!r}")
+
+
+def _said(client: ModelClient) -> str:
+    try:
+        return json.dumps(dict(client.parameters), sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise AssertionError(f"parameters cannot be written as JSON: {error}") from None
+
+
+def _secrets_of(config: ModelConfig) -> Iterator[str]:
+    yield from credentials_in(config.base_url or "")
+    if config.key_env and (key := os.environ.get(config.key_env)):
+        yield key
 
 
 async def _answer(client: ModelClient) -> ModelResponse:
@@ -106,91 +139,129 @@ async def _answer(client: ModelClient) -> ModelResponse:
         await client.aclose()
 
 
-def check_elicitation(elicitation: Elicitation, rubric: Rubric) -> None:
+def check_elicitation(elicitation: Elicitation, rubric: Rubric, answer: str | None = None) -> None:
     """Whether an elicitation that rates one response leads a dialogue about it to its end, with
-    answers that fit what it asks and with answers that fit nothing."""
+    answers that fit what it asks and with answers that fit nothing. Those that fit must be scored,
+    on the scales of `output_rubric`, in as many calls as `calls` says.
+
+    `answer`: one that fits; by default JSON for the schema asked for, or a number.
+    """
+    require(
+        not getattr(elicitation, "COMPARES", False),
+        "it compares responses (COMPARES), and this check is for elicitations that rate one",
+    )
     for name in ("NEEDS_LOGPROBS", "GIVES_REASONS"):
-        _require(isinstance(getattr(elicitation, name, None), bool), f"{name} is True or False")
-    _require(bool(elicitation.__doc__), "the elicitation has no docstring")
+        require(isinstance(getattr(elicitation, name, None), bool), f"{name} is True or False")
+    require(bool(elicitation.__doc__), "the elicitation has no docstring")
     why = elicitation.serves(rubric)
-    _require(why is None, f"it does not serve the rubric {rubric.id!r}: {why}")
+    require(why is None, f"it does not serve the rubric {rubric.id!r}: {why}")
     rated = elicitation.output_rubric(rubric)
-    _require(isinstance(rated, Rubric), "output_rubric() returns a Rubric")
+    require(isinstance(rated, Rubric), "output_rubric() returns a Rubric")
     question = Question(rubric, "a sailor", "You sail.", "Why?", "Because of the wind.")
     fewest, most, reckoned, _ = elicitation.calls(rubric, False)
-    _require(
+    require(
         1 <= fewest <= reckoned <= most,
         f"calls() is from 1 on, and reckons with no fewer than the fewest and no more than the "
         f"most, found {fewest}, {reckoned} and {most}",
     )
-    judgment = _lead(elicitation, question, _fitting)
+    judgment, asked = _lead(elicitation, question, partial(_fitting, answer))
     unknown = {*judgment.scores, *judgment.labels} - {one.id for one in rated.dimensions}
-    _require(not unknown, f"it rates {sorted(unknown)}, which output_rubric() does not have")
+    require(not unknown, f"it rates {sorted(unknown)}, which output_rubric() does not have")
+    require(
+        judgment.status == "scored",
+        f"an answer that is to fit is {judgment.status} ({judgment.error}); if other words fit, "
+        "give them as `answer`",
+    )
+    require(
+        fewest <= asked <= most,
+        f"a dialogue takes {asked} calls, and calls() says {fewest} to {most}",
+    )
+    _require_on_scale(judgment, rated)
     for odd in ("", "I would rather not.", "{", '{"score": "high"}'):
         reply = ModelResponse(odd)
-        judgment = _lead(elicitation, question, partial(_same, reply))
-        _require(
+        judgment, _ = _lead(elicitation, question, partial(_same, reply))
+        require(
             judgment.status != "scored" or bool(judgment.scores or judgment.labels),
             f"the answer {odd!r} is scored and has no score",
         )
+        _require_on_scale(judgment, rated)
+
+
+def _require_on_scale(judgment: ParsedJudgment, rubric: Rubric) -> None:
+    for dimension in rubric.dimensions:
+        scale = dimension.scale
+        if isinstance(scale, CategoryScale):
+            label = judgment.labels.get(dimension.id)
+            right, found = label is None or label in scale.names, repr(label)
+        else:
+            score = judgment.scores.get(dimension.id, scale.min)
+            right, found = scale.min <= score <= scale.max, f"{score:g}"
+        require(right, f"{dimension.id} is rated {found}, which is not on its scale")
 
 
 def _lead(
     elicitation: Elicitation,
     question: Question,
     answer: Callable[[ModelRequest], ModelResponse],
-) -> ParsedJudgment:
+) -> tuple[ParsedJudgment, int]:
+    """What a dialogue comes to, and how many requests it took."""
     dialogue = elicitation.dialogue(question)
     asked = 0
     try:
         request = next(dialogue)
         while True:
             asked += 1
-            _require(isinstance(request, ModelRequest), "a dialogue yields ModelRequests")
-            _require(asked <= _MOST_REQUESTS, f"the dialogue asks over {_MOST_REQUESTS} times")
+            require(isinstance(request, ModelRequest), "a dialogue yields ModelRequests")
+            require(asked <= _MOST_REQUESTS, f"the dialogue asks over {_MOST_REQUESTS} times")
             request = dialogue.send(answer(request))
     except StopIteration as done:
         judgment: ParsedJudgment = done.value
-    _require(
+    require(
         isinstance(judgment, ParsedJudgment),
         f"a dialogue returns a ParsedJudgment, found {type(judgment).__name__}",
     )
-    return judgment
+    return judgment, asked
 
 
 def _same(reply: ModelResponse, request: ModelRequest) -> ModelResponse:
     return reply
 
 
-def _fitting(request: ModelRequest) -> ModelResponse:
-    text = default_text(body_of(request))
-    positions = tuple(Position(char, ((char, 0.0),)) for char in text)
+def _fitting(answer: str | None, request: ModelRequest) -> ModelResponse:
+    text = default_text(body_of(request)) if answer is None else answer
+    positions = tuple(Position(token, ((token, 0.0),)) for token in re.findall(r"\w+|\W", text))
     return ModelResponse(text, logprobs=positions if request.top_logprobs else ())
 
 
 def check_stopping_rule(rule: StoppingRule) -> None:
     """Whether a rule for the end of a deliberation answers True or False to what judges have
-    said, in the first round and later, and changes nothing of it."""
-    _require(bool(inspect.getdoc(rule)), "the rule has no docstring; its first line is its help")
+    said, in the first round and later, where some abstained or failed, the same each time, and
+    changes nothing of it."""
+    require(bool(inspect.getdoc(rule)), "the rule has no docstring; its first line is its help")
     rubric = load_definition(rubrics.shipped()["debate-speech"], Rubric)
     name = rubric.dimensions[0].id
 
-    def said(judge: str, turn: int, score: float | None) -> Judgment:
-        status: Status = "failed" if score is None else "scored"
+    def said(judge: str, turn: int, score: float | None, status: Status = "scored") -> Judgment:
         scores = {} if score is None else {name: score}
         who = Judge(judge, "m", "dimensions")
-        return Judgment("p", "r", "s", who, status, round=turn, scores=scores)
+        abstained = status == "abstained" or None
+        return Judgment("p", "r", "s", who, status, round=turn, scores=scores, abstained=abstained)
 
-    first = [said("a", 1, 2.0), said("b", 1, 4.0), said("c", 1, None)]
+    first = [said("a", 1, 2.0), said("b", 1, 4.0), said("c", 1, None, "failed")]
+    second = [*first, said("a", 2, 3.0), said("b", 2, None, "abstained")]
     cases: Sequence[list[Judgment]] = [
         first,
-        [*first, said("a", 2, 3.0), said("b", 2, 4.0)],
+        second,
+        [*second, said("a", 3, 3.0), said("b", 3, 3.0)],
+        [said(judge, 1, None, "abstained") for judge in "ab"],
     ]
     for judgments in cases:
         before = copy.deepcopy(judgments)
         answer = rule.should_stop(judgments, rubric)
-        _require(isinstance(answer, bool), f"should_stop() returns True or False, found {answer!r}")
-        _require(judgments == before, "should_stop() changes the judgments that it is shown")
+        require(isinstance(answer, bool), f"should_stop() returns True or False, found {answer!r}")
+        require(judgments == before, "should_stop() changes the judgments that it is shown")
+        again = rule.should_stop(judgments, rubric)
+        require(again is answer, "should_stop() answers otherwise when it is asked again")
 
 
 def check_reply_store(open_store: Callable[[], ReplyStore]) -> None:
@@ -211,8 +282,8 @@ def check_reply_store(open_store: Callable[[], ReplyStore]) -> None:
     )
     large = ModelResponse("x" * 1_000_000)
     store = open_store()
-    _require(bool(store.location), "location says where replies are kept")
-    _require(store.get(page, keys[0]) is None, "the storage is not empty at first")
+    require(bool(store.location), "location says where replies are kept")
+    require(store.get(page, keys[0]) is None, "the storage is not empty at first")
     store.put(page, keys[0], ModelResponse("earlier"))
     store.put(page, keys[0], reply)
     store.put(page, keys[1], large)
@@ -225,7 +296,7 @@ def check_reply_store(open_store: Callable[[], ReplyStore]) -> None:
         pass
     else:
         found = store.get(page, keys[2])
-        _require(
+        require(
             found is not None and found.text == "\ud800",
             "a text with half a surrogate pair is neither kept nor refused by CannotBeKept",
         )
@@ -240,7 +311,7 @@ def check_reply_store(open_store: Callable[[], ReplyStore]) -> None:
         }
         for (where, key), kept in expected.items():
             found = store.get(where, key)
-            _require(
+            require(
                 found == kept,
                 f"what was put is not served {when} as it was, but for cached=True: "
                 f"found {str(found)[:200]}, expected {str(kept)[:200]}",
@@ -257,26 +328,23 @@ def check_framings(framings: str | Path | Framings) -> None:
     except InputError as error:
         raise AssertionError(f"the framing set is not valid: {error}") from None
     labels = [condition.label for condition in found.conditions]
-    _require(len(set(labels)) == len(labels), f"two conditions have one label: {labels}")
+    require(len(set(labels)) == len(labels), f"two conditions have one label: {labels}")
     instructions = [condition.instruction.strip() for condition in found.conditions]
-    _require(len(set(instructions)) == len(labels), "two conditions have one instruction")
+    require(len(set(instructions)) == len(labels), "two conditions have one instruction")
 
 
 def check_persona_set(personas: str | Path | PersonaSet) -> None:
-    """Whether a persona set or its YAML file is valid and no two of its personas are alike."""
+    """Whether a persona set, its YAML file or its name is valid and no two of its personas are
+    alike."""
     found = personas
     if not isinstance(found, PersonaSet):
         try:
-            found = load_definition(Path(found), PersonaSet)
+            path = resolve(str(found), personas_library.shipped(), "persona set")
+            found = load_definition(path, PersonaSet)
         except InputError as error:
             raise AssertionError(f"the persona set is not valid: {error}") from None
     for field in ("label", "description"):
         described = [persona for persona in found.personas if persona != NO_PERSONA]
         said = [getattr(persona, field).strip() for persona in described]
-        _require(all(said), f"a persona's {field} is blank")
-        _require(len(set(said)) == len(said), f"two personas have one {field}")
-
-
-def _require(right: bool, otherwise: str) -> None:
-    if not right:
-        raise AssertionError(otherwise)
+        require(all(said), f"a persona's {field} is blank")
+        require(len(set(said)) == len(said), f"two personas have one {field}")

@@ -24,6 +24,7 @@ from panel.runs.load import load_run
 from panel.runs.run import Run
 from panel.statistics import AnalysisOptions, Ratings, Reason, Row, agree, correlate, panel_quality
 from panel.testing.model import ScriptedModel
+from panel.testing.requirement import require
 from panel.testing.server import MODEL, serving
 
 _N_ITEMS, _N_RATERS = 12, 4
@@ -47,8 +48,8 @@ def check_statistic(name: str) -> None:
             _check_row(row, what)
         values = Counter(_value(row) for row in rows)
         again = Counter(_value(row) for row in _rows_of(name, _in_order(ratings, order)))
-        _require(values == again, f"{name} depends on the order of items, where ratings {what}")
-    _require(found > 0, f"no command shows a statistic {name!r}")
+        require(values == again, f"{name} depends on the order of items, where ratings {what}")
+    require(found > 0, f"no command shows a statistic {name!r}")
 
 
 def _samples() -> Iterator[tuple[str, Ratings]]:
@@ -98,9 +99,9 @@ def _value(row: Row) -> tuple[object, ...]:
 
 def _check_row(row: Row, what: str) -> None:
     where = f"{row.statistic}, where ratings {what},"
-    _require(row.reason is not Reason.ERROR, f"{where} raises an error: {row.note}")
-    _require(not math.isinf(row.value), f"{where} is infinite")
-    _require(
+    require(row.reason is not Reason.ERROR, f"{where} raises an error: {row.note}")
+    require(not math.isinf(row.value), f"{where} is infinite")
+    require(
         math.isnan(row.ci_low) == math.isnan(row.ci_high) and not row.ci_low > row.ci_high,
         f"{where} has the interval {row.ci_low} to {row.ci_high}",
     )
@@ -108,15 +109,17 @@ def _check_row(row: Row, what: str) -> None:
 
 def check_renderer(renderer: Renderer) -> None:
     """Whether an output format has a function for each kind of result, and writes text to an open
-    stream, which it leaves open, for a run, a cost estimate, agreement and a comparison."""
+    stream, which it leaves open, for a run, a cost estimate, agreement and a comparison, in which
+    it changes nothing."""
     names = [name for name in vars(Renderer) if name.startswith("render_")]
     for name in names:
-        _require(callable(getattr(renderer, name, None)), f"the renderer has no {name}()")
+        require(callable(getattr(renderer, name, None)), f"the renderer has no {name}()")
     panel = Panel("disciplinary", ScriptedModel(), "debate-speech")
     responses = _responses()
     run = panel.score(responses)
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
     ratings = next(iter(_samples()))[1]
+    before = run.ratings.copy(), ratings.scores.copy()
     rows, compared = agree(ratings, _OPTIONS), correlate(ratings, ratings, _OPTIONS)
     _written("render_run", lambda to: renderer.render_run(run, labels, to))
     _written(
@@ -129,13 +132,15 @@ def check_renderer(renderer: Renderer) -> None:
     _written(
         "render_comparison", lambda to: renderer.render_comparison(compared, ratings, ratings, to)
     )
+    for found, was in zip((run.ratings, ratings.scores), before, strict=True):
+        require(np.array_equal(found, was, equal_nan=True), "the renderer changes ratings")
 
 
 def _written(name: str, render: Callable[[io.StringIO], None]) -> None:
     to = io.StringIO()
     render(to)
-    _require(not to.closed, f"{name}() closes the stream that it is given")
-    _require(bool(to.getvalue().strip()), f"{name}() writes nothing")
+    require(not to.closed, f"{name}() closes the stream that it is given")
+    require(bool(to.getvalue().strip()), f"{name}() writes nothing")
 
 
 def check_executor(
@@ -157,15 +162,15 @@ def check_executor(
         plan = PanelPlan.of("disciplinary", model, "debate-speech")
         expected = _ratings(Panel.from_plan(plan).score(responses))
         folders = score(plan, responses, Path(folder) / "run")
-        _require(bool(folders), "the executor returns no folder")
+        require(bool(folders), "the executor returns no folder")
         runs = [load_run(one) for one in folders]
         items = Counter(item for run in runs for item in run.items)
         twice = [item for item, n in items.items() if n > 1]
-        _require(not twice, f"{twice[:1]} is in two folders")
+        require(not twice, f"{twice[:1]} is in two folders")
         found: dict[Any, Any] = {}
         for run in runs:
             found |= _ratings(run)
-    _require(found == expected, "the judgments differ from those of one process")
+    require(found == expected, "the judgments differ from those of one process")
 
 
 def _responses() -> list[Response]:
@@ -181,8 +186,3 @@ def _ratings(run: Run) -> dict[Any, Any]:
         for i, item in enumerate(run.items)
         for j, judge in enumerate(run.judges)
     }
-
-
-def _require(right: bool, otherwise: str) -> None:
-    if not right:
-        raise AssertionError(otherwise)

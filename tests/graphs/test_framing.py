@@ -81,5 +81,5 @@ def test_a_set_that_does_not_hold_together_is_refused(
 
 def test_an_unknown_name_is_told_the_known_ones() -> None:
     """A name that is near a set's is told so."""
-    with pytest.raises(InputError, match=r"pressure, scrub.*did you mean 'scrub'"):
+    with pytest.raises(InputError, match=r"pressure.*scrub.*did you mean 'scrub'"):
         framings_of("scrb")

@@ -69,3 +69,33 @@ def test_what_is_not_there_is_a_key_error() -> None:
         load_elicitation("nonsense")
     with pytest.raises(KeyError):
         load_stopping_rule("nonsense")
+
+
+def test_a_file_s_name_is_kept_as_it_is_written(tmp_path: Path) -> None:
+    """A file with an underscore is called with it, or where names have hyphens, with one."""
+    (tmp_path / "others_kinds").mkdir()
+    (tmp_path / "others_kinds" / "__init__.py").write_text("")
+    (tmp_path / "others_kinds" / "my_kind.py").write_text("")
+    code = (
+        "from rubrics.extensions import extension_names, load_extension\n"
+        "where = ('others_kinds', 'none')\n"
+        "print(extension_names(*where), extension_names(*where, hyphens=True),\n"
+        "      load_extension(*where, 'my_kind').__name__,\n"
+        "      load_extension(*where, 'my-kind', hyphens=True).__name__)"
+    )
+    assert output_of(code, tmp_path) == (
+        "('my_kind',) ('my-kind',) others_kinds.my_kind others_kinds.my_kind\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["my_models", "my-models"])
+def test_a_provider_s_name_may_have_an_underscore_or_a_hyphen(tmp_path: Path, name: str) -> None:
+    """A model of it can be named, and is looked for at that provider."""
+    source = "def client(config, keep_prefix): return config.provider, config.name\n"
+    installed(tmp_path, "providers", f"{name} = others_mine", "others_mine", source)
+    code = (
+        "from panel.models.providers import client_for\n"
+        "from panel.plan.definitions import config_of\n"
+        f"print(*client_for(config_of('{name}:some')))"
+    )
+    assert output_of(code, tmp_path) == f"{name} some\n"

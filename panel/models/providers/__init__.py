@@ -23,7 +23,7 @@ from panel.models.client import ModelClient
 from panel.models.config import ModelConfig
 from panel.models.langchain_providers import LANGCHAIN_PROVIDERS
 from panel.secrets import learn_proxies
-from rubrics.extensions import extension_names, load_extension
+from rubrics.extensions import ExtensionError, extension_names, load_extension
 
 _GROUP = "persona_panel.providers"
 
@@ -71,12 +71,8 @@ def load_provider(name: str) -> Provider:
         raise KeyError(name)
     try:
         return cast(Provider, load_extension(__name__, _GROUP, name))
-    # Whatever another distribution does when it is imported.
-    except Exception as error:
-        raise ConfigurationError(
-            f"the provider {name!r} cannot be loaded ({type(error).__name__}: {error}); repair or "
-            "uninstall the package that brings it"
-        ) from error
+    except ExtensionError as error:
+        raise ConfigurationError(str(error)) from error
 
 
 def client_for(config: ModelConfig, keep_prefix: bool = False) -> ModelClient:

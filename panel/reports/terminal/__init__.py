@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-# Nothing is imported here that a command may do without: `panel.reports.terminal.visible` is
-# imported at every start.
+# Nothing is imported here that the result at hand may do without.
 if TYPE_CHECKING:
     from rich.console import Console
 

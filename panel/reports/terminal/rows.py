@@ -73,10 +73,11 @@ def show(
         console.print(Text(title, "bold"))
     for why in dict.fromkeys(undefined.values()):
         those = [one_line(heading) for heading in undefined if undefined[heading] == why]
-        remark(console, f"Undefined: {', '.join(those)} ({why}).")
+        # Names hold commas.
+        remark(console, f"Undefined: {'; '.join(those)} ({why}).")
     without = _without_interval(found)
     for reason, those in without.items():
-        remark(console, f"No interval: {', '.join(map(one_line, those))} ({reason}).")
+        remark(console, f"No interval: {'; '.join(map(one_line, those))} ({reason}).")
     if undefined or without:
         console.print()
 

@@ -65,10 +65,16 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
             f"{run.calls.made:,} calls made, {run.calls.cached:,} answered from the cache."
         )
     )
-    spent = sum(run.calls.spent.values(), Usage())
-    if spent.cached:
-        told = f"{spent.cached:,} of {spent.input:,} input tokens"
-        console.print(Text(f"{told} were read from the providers' prompt caches."))
+    for inside, whence in (
+        (False, "were read from the providers' prompt caches."),
+        (True, "were kept from the last request by a model in this process."),
+    ):
+        used = [
+            one for model, one in run.calls.spent.items() if model.startswith("local:") == inside
+        ]
+        spent = sum(used, Usage())
+        if spent.cached:
+            console.print(Text(f"{spent.cached:,} of {spent.input:,} input tokens {whence}"))
     show_spending(run, console)
     for status, n in coverage.missing.items():
         why = run.commonest_reason(status)

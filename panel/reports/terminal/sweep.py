@@ -161,7 +161,7 @@ def _show_limits(sweep: Sweep, console: Console) -> None:
                 "yellow",
             )
         )
-    models = {seat.id for seat in (*sweep.plan.targets, *sweep.plan.rewriters)}
+    models = {model.id for model in (*sweep.plan.targets, *sweep.plan.rewriters)}
     models |= {judge.model for judge in sweep.run.judges}
     if any(model.startswith("local:smollm2-135m") for model in models):
         console.print(Text(NOTICE, "yellow"))

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from panel.reports.terminal.visible import visible
+from panel.secrets.visible import unguarded, visible
 
 _WITHOUT_END = 100_000
 _GAP = 3
@@ -67,7 +67,7 @@ def output(to: TextIO | None = None) -> Console:
     """A stream, standard output unless told otherwise: as wide as the terminal or COLUMNS says,
     and where there is neither (a pipe, a file) as wide as what is printed, so that whoever
     searches it finds names whole."""
-    console = _Terminal(to)
+    console = _Terminal(unguarded(to))
     if not console.is_terminal and not os.environ.get("COLUMNS"):
         console.width = _WITHOUT_END
     return console

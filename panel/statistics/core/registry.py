@@ -29,7 +29,7 @@ ORDERED: tuple[MeasurementLevel, ...] = ("ordinal", "interval", "ratio")
 """The levels of all ratings but categories."""
 
 LAST = 1000
-"""The order of a statistic that asks for none: behind those of this package."""
+"""The order of a statistic that asks for none: behind those that do."""
 
 OnStep = Callable[[float], None]
 """Called with the share of an analysis that is done, 1 at its end."""
@@ -157,8 +157,8 @@ class Registry(Generic[BlockT]):
                 of both.
             over_dimensions: `correlate` only: whether it takes all dimensions together.
             show_note: whether its notes are printed below the table.
-            order: of rows and columns, smallest first, then by name. This package's are below
-                1000.
+            order: of rows and columns, smallest first, then by name. By default it comes
+                behind all that say one.
 
         Raises:
             ValueError: another statistic has the name, or there is no such level or need.

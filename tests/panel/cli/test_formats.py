@@ -11,6 +11,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from panel.testing import serving
+from tests.helpers.distributions import installed
 
 Command = Callable[..., CompletedProcess[str]]
 
@@ -58,6 +59,45 @@ def test_the_format_of_another_distribution_prints_results(
     assert (done.returncode, done.stdout) == (0, "2 responses, 1 labels\n")
 
 
+HOSTILE = "al\x1b[31mder\u202egnp\n"
+KEY = "sk-9fTq2LmXw7Rz4KdV"
+
+
+@pytest.mark.parametrize("kind", ["render_run", "render_cost_estimates", "render_agreement"])
+def test_what_a_format_of_others_prints_is_made_visible(
+    command: Command, tmp_path: Path, kind: str
+) -> None:
+    """A key, an escape sequence and a bidirectional control that a format of another distribution
+    prints as they come, a key in two parts, arrive masked and escaped."""
+    source = (
+        f"def {kind}(*given):\n"
+        f"    print('name', {HOSTILE!r}, file=given[-1])\n"
+        f"    given[-1].write('key ' + {KEY[:9]!r})\n"
+        f"    given[-1].write({KEY[9:]!r})\n"
+    )
+    site = os.pathsep.join([str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    installed(tmp_path / "site", "renderers", "raw = others_raw", "others_raw", source)
+    ratings = tmp_path / "ratings.csv"
+    ratings.write_text("item,rater,score\na,ann,1\na,bob,2\nb,ann,3\nb,bob,3\n")
+    row = {"id": "r", "prompt": "Why?", "response": "Because.", "system": "alder"}
+    (tmp_path / "batch.jsonl").write_text(json.dumps(row) + "\n")
+    score = ("score", tmp_path / "batch.jsonl", *PANEL)
+    arguments = {
+        "render_run": score,
+        "render_cost_estimates": (*score, "--dry-run"),
+        "render_agreement": ("agree", ratings),
+    }[kind]
+    with serving() as server:
+        done = command(
+            *arguments, "--format", "raw", OPENAI_BASE_URL=server.base_url,
+            OPENAI_API_KEY=KEY, PYTHONPATH=site,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "name al\\x1b[31mder\\u202egnp\n" in done.stdout
+    # `agree` calls no model, and so knows no key.
+    assert done.stdout.endswith(f"key {KEY if kind == 'render_agreement' else '[secret]'}")
+
+
 def test_json_is_a_format(command: Command, batch: Path, tmp_path: Path) -> None:
     """`--json` and `--format json` print what summary.json holds, and no table."""
     with serving() as server:
@@ -71,7 +111,7 @@ def test_json_is_a_format(command: Command, batch: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--format", "papyrus"], "'papyrus' is not one of 'json', 'terminal'"),
+        (["--format", "papyrus"], "'papyrus' is not one of 'json'"),
         (["--json", "--format", "terminal"], "--json and --format terminal exclude each other"),
     ],
 )

@@ -9,9 +9,12 @@ import math
 
 import pytest
 
+from panel import Panel, Response
 from panel.judging.cost_estimate import CostEstimate
 from panel.reports import Renderer, load_renderer, renderer_names
 from panel.statistics import Row
+from panel.testing import ScriptedModel
+from rubrics import ModelResponse, Usage
 
 KINDS = [name for name in vars(Renderer) if name.startswith("render_")]
 ESTIMATE = CostEstimate(
@@ -83,3 +86,16 @@ def test_a_table_is_written_to_the_stream(capsys: pytest.CaptureFixture[str]) ->
     assert "30 of the tokens out are the room that models which reason have" in text
     assert "The price of openai:stub is unknown; set it in a panel file" in text
     assert capsys.readouterr().out == ""
+
+
+def test_cached_tokens_are_told_by_where_they_were_kept() -> None:
+    """Those of a provider's prompt cache, and those of a model inside this process."""
+    reply = ModelResponse("4", usage=Usage(input=10, cached=6))
+    panel = Panel("disciplinary", ScriptedModel(reply), "debate-speech", elicitation="holistic")
+    run = panel.score([Response(id="1", prompt="Why?", text="Because.", system="a")])
+    run.calls.spent["local:some"] = Usage(input=9, cached=7)
+    to = io.StringIO()
+    load_renderer("terminal").render_run(run, {"overall": "Overall"}, to)
+    said = " ".join(to.getvalue().split())
+    assert "30 of 50 input tokens were read from the providers' prompt caches." in said
+    assert "7 of 9 input tokens were kept from the last request by a model in this process." in said

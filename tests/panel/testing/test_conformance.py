@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ import rubrics
 from graphs.stopping_rules import load_stopping_rule, stopping_rule_names
 from panel import ModelConfig, PanelPlan, Response, Rubric, load_definition
 from panel.calls.stores.disk import open_store
+from panel.models.client import Capabilities
 from panel.models.options import refuse_options
 from panel.models.providers import Availability, load_provider
 from panel.reports import load_renderer, renderer_names
@@ -56,7 +58,18 @@ def refusal(check: Callable[..., None], *arguments: Any) -> str:
 @pytest.mark.parametrize("name", [n for n in elicitation_names() if not is_comparative(n)])
 def test_elicitations_of_ours_conform(name: str) -> None:
     """Each leads its dialogue to an end, whatever it is answered."""
-    check_elicitation(load_elicitation(name), shipped("scrub"))
+    rubric = shipped("scrub")
+    ratings = json.dumps({one.id: 5 for one in rubric.dimensions} | {"abstained": False})
+    answers = {"justified": ratings, "expected": ratings, "yes-no": "no"}
+    check_elicitation(load_elicitation(name), rubric, answers.get(name))
+
+
+def test_an_elicitation_that_compares_is_told_that_there_is_no_check() -> None:
+    """The sentence says which elicitations the check is for."""
+    said = refusal(check_elicitation, load_elicitation("ranking"), shipped("scrub"))
+    assert (
+        said == "it compares responses (COMPARES), and this check is for elicitations that rate one"
+    )
 
 
 @pytest.mark.parametrize("name", stopping_rule_names())
@@ -69,8 +82,9 @@ def test_libraries_of_ours_conform() -> None:
     """Every framing set and persona set that ships."""
     for name in shipped_framings():
         check_framings(name)
-    for path in personas.shipped().values():
+    for name, path in personas.shipped().items():
         check_persona_set(path)
+        check_persona_set(name)
 
 
 def test_a_provider_of_ours_conforms() -> None:
@@ -144,7 +158,9 @@ def test_a_store_that_loses_all_when_closed_is_named() -> None:
 def provider(**changes: Any) -> Any:
     def client(config: ModelConfig, keep_prefix: bool) -> ScriptedModel:
         refuse_options(config)
-        return ScriptedModel("1", model=config.model_name)
+        return ScriptedModel(
+            "1", model=config.model_name, capabilities=Capabilities(deterministic_text=True)
+        )
 
     parts: dict[str, Any] = {
         "packages": ("acme",),
@@ -166,15 +182,37 @@ def provider(**changes: Any) -> Any:
             "two clients of one config",
         ),
         (
-            {"client": lambda config, keep_prefix: ScriptedModel("1", model=config.model_name)},
+            {
+                "client": lambda config, keep_prefix: ScriptedModel(
+                    "1",
+                    model=config.model_name,
+                    capabilities=Capabilities(deterministic_text=True),
+                )
+            },
             "an option changes nothing",
+        ),
+        ({"client": lambda config, keep_prefix: ScriptedModel("1")}, "another model has the same"),
+        (
+            {"client": lambda config, keep_prefix: ScriptedModel("1", model=config.model_name)},
+            "another temperature has the same",
+        ),
+        (
+            {"client": lambda config, keep_prefix: ScriptedModel("1", model=str(config))},
+            "parameters hold a key or password",
         ),
     ],
 )
 def test_what_a_provider_lacks_is_named(changes: dict[str, Any], said: str) -> None:
     """One sentence for each fault; without one it passes."""
-    check_provider(provider(), ModelConfig(model="acme:m"))
-    assert said in refusal(check_provider, provider(**changes), ModelConfig(model="acme:m"))
+    config = ModelConfig(model="acme:m", base_url="http://me:nq7Xw2mZ4@localhost:9/v1")
+    check_provider(provider(), config)
+    assert said in refusal(check_provider, provider(**changes), config)
+
+
+def test_a_provider_cannot_take_the_name_of_another() -> None:
+    """One that would be shadowed by ours is told so."""
+    config = ModelConfig(model="openai:m")
+    assert "another provider is called 'openai'" in refusal(check_provider, provider(), config)
 
 
 def test_an_elicitation_that_fails_is_named() -> None:
@@ -183,6 +221,20 @@ def test_an_elicitation_that_fails_is_named() -> None:
     parts = {name: getattr(own, name) for name in dir(own)}
     liar = SimpleNamespace(**parts | {"calls": lambda rubric, apart: rubrics.Calls.just(0, 1)})
     assert "from 1 on" in refusal(check_elicitation, liar, shipped("scrub"))
+    many = SimpleNamespace(**parts | {"calls": lambda rubric, apart: rubrics.Calls.just(2, 1)})
+    assert "takes 1 calls, and calls() says 2 to 2" in refusal(
+        check_elicitation, many, shipped("scrub")
+    )
+    tens = (
+        shipped("scrub")
+        .dimensions[0]
+        .model_copy(update={"scale": rubrics.Scale(min=20, max=30, low="no", high="yes")})
+    )
+    narrow = shipped("scrub")
+    narrow = narrow.model_copy(update={"dimensions": (tens, *narrow.dimensions[1:])})
+    off = SimpleNamespace(**parts | {"output_rubric": lambda rubric: narrow})
+    assert "which is not on its scale" in refusal(check_elicitation, off, shipped("scrub"))
+    assert "is unparsed" in refusal(check_elicitation, own, shipped("scrub"), "Splendid.")
     other = SimpleNamespace(**parts | {"output_rubric": lambda rubric: shipped("debate-speech")})
     assert "output_rubric() does not have" in refusal(check_elicitation, other, shipped("scrub"))
 
@@ -203,6 +255,16 @@ def test_a_stopping_rule_that_fails_is_named() -> None:
             judgments.clear()
             return True
 
+    class Wavering(Rule):
+        """Stops when asked twice."""
+
+        asked = 0
+
+        def should_stop(self, judgments: list[Any], rubric: Rubric) -> Any:
+            self.asked += 1
+            return self.asked % 2 == 0
+
+    assert "when it is asked again" in refusal(check_stopping_rule, Wavering())
     assert "True or False" in refusal(check_stopping_rule, Rule())
     assert "changes the judgments" in refusal(check_stopping_rule, Clearing())
 
@@ -263,6 +325,13 @@ def test_a_renderer_that_fails_is_named() -> None:
     parts = {name: getattr(own, name) for name in dir(own) if name.startswith("render_")}
     silent = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: None})
     closing = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: to.close()})
+
+    def rounding(rows: Any, ratings: Any, by: Any, to: Any) -> None:
+        ratings.scores[:] = 0
+        print("rounded", file=to)
+
+    changing = SimpleNamespace(**parts | {"render_agreement": rounding})
+    assert "changes ratings" in refusal(check_renderer, changing)
     del parts["render_sweep"]
     assert "no render_sweep()" in refusal(check_renderer, SimpleNamespace(**parts))
     assert "render_run() writes nothing" in refusal(check_renderer, silent)

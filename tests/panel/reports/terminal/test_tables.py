@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,9 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from panel.reports.terminal.rows import cells_of, show
+from panel.reports.terminal.tables import output
+from panel.statistics import Reason, Row
 from panel.testing import serving
 
 Command = Callable[..., CompletedProcess[str]]
@@ -124,6 +129,17 @@ def test_what_is_undefined_everywhere_is_said_once(command: Command, run: str) -
     text = " ".join(command("audit", "bias", run, COLUMNS="80").stdout.split())
     assert "Undefined: position bias (no comparison in both orders)." in text
     assert text.count("both orders") == 1
+
+
+def test_names_of_what_is_undefined_are_told_apart() -> None:
+    """Headings hold commas: two that have no value, for one reason, are parted by a semicolon."""
+    to = io.StringIO()
+    rows = [
+        Row(name, "all", "all", value=math.nan, reason=Reason.NO_PAIRS) for name in ("one", "two")
+    ]
+    headings = {"one": "W, corrected", "two": "ICC(2,1)"}
+    show(output(to), "Some", cells_of(rows, headings), headings.values())
+    assert f"Undefined: W, corrected; ICC(2,1) ({Reason.NO_PAIRS})." in to.getvalue()
 
 
 @pytest.mark.parametrize("by", ["prompt", "source"])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panel.reports.terminal.visible import visible
+from panel.secrets.visible import visible
 from panel.testing import Answer, ok, serving, status
 
 Command = Callable[..., CompletedProcess[str]]

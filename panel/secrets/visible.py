@@ -2,7 +2,9 @@
 
 Names, errors and answers come from files and servers. An escape sequence among them would
 be obeyed by a terminal, and a line break would forge a line of ours.
-`panel.reports.terminal.tables` puts tables and sentences through here, too.
+
+Sentences of a command are printed by `say`, and a result by a renderer, ours or another package's,
+on the stream of `standard_output`.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ import logging
 import sys
 import threading
 import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import TextIO
+from typing import TextIO, cast
 from unicodedata import category
 
 import click
@@ -41,13 +45,71 @@ def say(text: str, *, err: bool = False) -> None:
     click.echo(visible(text, keep="\n"), err=err)
 
 
+class VisibleStream:
+    """A text stream that writes to another what is visible of each line, without keys.
+
+    It is no terminal (`isatty` is False): styles and colours, which are escape sequences, are
+    written as text. A line is written when it is whole, so that no key comes in two parts.
+    """
+
+    def __init__(self, beneath: TextIO) -> None:
+        self._beneath = beneath
+        self._line = ""
+
+    @property
+    def encoding(self) -> str:
+        return self._beneath.encoding
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return False
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def write(self, text: str) -> int:
+        lines, end, self._line = (self._line + text).rpartition("\n")
+        self._beneath.write(visible(lines + end, keep="\n\t"))
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what there is of the last line, too."""
+        rest, self._line = self._line, ""
+        self._beneath.write(visible(rest, keep="\t"))
+        self._beneath.flush()
+
+    def beneath(self) -> TextIO:
+        """The stream beneath, for writers that make visible what they write themselves."""
+        self.flush()
+        return self._beneath
+
+
+@contextmanager
+def standard_output() -> Iterator[TextIO]:
+    """Standard output as a renderer is given it: whatever is written is made visible."""
+    stream = VisibleStream(sys.stdout)
+    yield cast(TextIO, stream)
+    stream.flush()
+
+
+def unguarded(to: TextIO | VisibleStream | None) -> TextIO:
+    """Beneath a `VisibleStream`, or the stream itself; standard output where there is none. For
+    text with escapes of JSON or styles of our own, which has been made visible."""
+    if to is None:
+        return sys.stdout
+    return to.beneath() if isinstance(to, VisibleStream) else to
+
+
 def say_json(text: str, to: TextIO | None = None) -> None:
     """Print JSON on a stream, standard output unless told otherwise, with the same content: what
     is not visible is escaped.
 
     It is UTF-8, as programs read it, whatever the encoding of the stream is for people.
     """
-    to = to or sys.stdout
+    to = unguarded(to)
     text = SECRETS.scrub(text)
     if not text.replace("\n", "").isprintable():
         text = "".join(

@@ -1,0 +1,32 @@
+"""What a command says of what it refuses, where it calls no model anyway."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.command import Command
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("agree", "runs/none"),
+        ("correlate", "runs/none", "--human", "runs/none"),
+        ("audit", "bias", "runs/none"),
+        ("personas", "none"),
+    ],
+)
+def test_a_command_that_calls_no_model_does_not_say_so(
+    command: Command, arguments: tuple[str, ...]
+) -> None:
+    """Its refusal is about its input alone."""
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert "found" in done.stderr
+    assert "model was called" not in done.stderr
+
+
+def test_a_path_that_is_not_there_may_have_been_a_run(command: Command) -> None:
+    """`agree` says that it takes a run's folder, too."""
+    said = command("agree", "runs/none").stderr
+    assert said.startswith("runs/none: found no such file or folder; expected a run's folder, or")
