@@ -22,7 +22,7 @@ from rich.table import Table
 from panel import Dimension, Panel, Response, Rubric, Scale, load_ratings
 from panel.statistics import (
     added_raters,
-    bootstrap,
+    jackknife,
     krippendorff_alpha,
     perfect_agreement,
     resampled_alpha,
@@ -85,7 +85,7 @@ table = Table(
 alphas = {}
 for dimension, scores in humans.items():
     alpha = krippendorff_alpha(scores)
-    interval = bootstrap(resampled_alpha(scores), len(scores))
+    interval = jackknife(resampled_alpha(scores), len(scores), limits=(-1.0, 1.0))
     perfect = perfect_agreement(scores, min_raters=MIN_RATERS)
     alphas[dimension] = (alpha.value, interval.low, interval.high)
     table.add_row(

@@ -42,7 +42,7 @@ class PublishedTable(NamedTuple):
     models: Mapping[str, Mapping[str, Any]]
 
 
-class Difference(NamedTuple):
+class PriceDifference(NamedTuple):
     """What the two tables say of one thing; None where one says nothing of it."""
 
     model: str
@@ -61,15 +61,15 @@ def litellm_table() -> PublishedTable | None:
     return PublishedTable(package.version, models) if isinstance(models, dict) else None
 
 
-def differences(published: PublishedTable) -> list[Difference]:
+def differences(published: PublishedTable) -> list[PriceDifference]:
     """Where LiteLLM's table says something else than ours, in our order; a model that it does not
     have is one difference."""
-    found: list[Difference] = []
+    found: list[PriceDifference] = []
     for model, facts in known_models().items():
         provider, _, name = model.partition(":")
         other = published.models.get(f"{_PREFIXES[provider]}{name}")
         if not isinstance(other, Mapping):
-            found.append(Difference(model, "model", "listed", None))
+            found.append(PriceDifference(model, "model", "listed", None))
         else:
             found += _between(model, facts, other)
     return found
@@ -89,9 +89,9 @@ def retired(today: date) -> list[str]:
     ]
 
 
-def _between(model: str, facts: ModelFacts, other: Mapping[str, Any]) -> Iterator[Difference]:
+def _between(model: str, facts: ModelFacts, other: Mapping[str, Any]) -> Iterator[PriceDifference]:
     if facts.context_window != (window := other.get("max_input_tokens")):
-        yield Difference(model, "context_window", facts.context_window, window)
+        yield PriceDifference(model, "context_window", facts.context_window, window)
     for ours, theirs in _PRICES.items():
         listed, per_token = getattr(facts, ours), other.get(theirs)
         # A price of nothing is LiteLLM's word for none.
@@ -102,7 +102,7 @@ def _between(model: str, facts: ModelFacts, other: Mapping[str, Any]) -> Iterato
             same = abs(listed - published) <= _NEXT_TO_EQUAL
         if not same:
             shown = None if published is None else round(published, 6)
-            yield Difference(model, ours, listed, shown)
+            yield PriceDifference(model, ours, listed, shown)
     reasons = bool(other.get("supports_reasoning"))
     if reasons != (facts.reasoning != "never"):
-        yield Difference(model, "reasoning", facts.reasoning, "yes" if reasons else "never")
+        yield PriceDifference(model, "reasoning", facts.reasoning, "yes" if reasons else "never")

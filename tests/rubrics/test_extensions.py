@@ -91,7 +91,7 @@ def test_a_file_s_name_is_kept_as_it_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["my_models", "my-models"])
 def test_a_provider_s_name_may_have_an_underscore_or_a_hyphen(tmp_path: Path, name: str) -> None:
     """A model of it can be named, and is looked for at that provider."""
-    source = "def client(config, keep_prefix): return config.provider, config.name\n"
+    source = "def client(config, keep_prefix): return config.provider, config.model_name\n"
     installed(tmp_path, "providers", f"{name} = others_mine", "others_mine", source)
     code = (
         "from panel.models.providers import client_for\n"

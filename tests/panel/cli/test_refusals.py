@@ -13,7 +13,7 @@ from tests.helpers.command import Command
         ("agree", "runs/none"),
         ("correlate", "runs/none", "--human", "runs/none"),
         ("audit", "bias", "runs/none"),
-        ("personas", "none"),
+        ("personas", "nobody"),
     ],
 )
 def test_a_command_that_calls_no_model_does_not_say_so(

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from panel.cli.models import models
 from panel.models import price_check
 from panel.models.catalogue import facts_of, prices_as_of
-from panel.models.price_check import Difference, differences, litellm_table, retired
+from panel.models.price_check import PriceDifference, differences, litellm_table, retired
 
 FILE = "model_prices_and_context_window_backup.json"
 
@@ -37,7 +37,7 @@ def installed(folder: Path, content: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.syspath_prepend(folder)
 
 
-def of_mini(published: dict[str, Any]) -> list[Difference]:
+def of_mini(published: dict[str, Any]) -> list[PriceDifference]:
     table = price_check.PublishedTable("9.9.0", {"gpt-4o-mini": published})
     return [one for one in differences(table) if one.model == "openai:gpt-4o-mini"]
 
@@ -61,7 +61,9 @@ def test_each_figure_that_differs_is_told(
     change: dict[str, Any], what: str, listed: Any, published: Any
 ) -> None:
     """A price that rose, one that is gone or new, another window, a model that reasons now."""
-    assert of_mini(entry(**change)) == [Difference("openai:gpt-4o-mini", what, listed, published)]
+    assert of_mini(entry(**change)) == [
+        PriceDifference("openai:gpt-4o-mini", what, listed, published)
+    ]
 
 
 def test_a_model_that_the_other_table_does_not_have() -> None:
