@@ -6,7 +6,7 @@ llama.cpp's server comes from xllamacpp (extra `local`), and LiteLLM's proxy sta
 its command `litellm` is installed (`pip install 'litellm[proxy]'`) or named by --litellm. Each
 elicitation is asked of two personas; the table says how many judgments came to which end, and in
 how many calls. The model is too small to judge: what is shown is that the servers are understood.
-Exits with 1 if a judgment failed, was skipped or was truncated; one that cannot be parsed is the
+Exits with 1 if a judgment failed or was skipped; one that is cut off or cannot be parsed is the
 model's doing.
 """
 
@@ -40,7 +40,7 @@ READERS = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are {name}, a {trade}.")
     for name, trade in (("ada", "teacher"), ("ben", "sailor"))
 ]
-FAULTS = ("failed", "skipped", "truncated")
+FAULTS = ("failed", "skipped")
 _LLAMA = """
 import sys, time, xllamacpp
 params = xllamacpp.CommonParams()
@@ -98,6 +98,8 @@ async def judged(url: str, elicitation: str, n_responses: int) -> tuple[str, int
     model = ModelConfig(
         model=f"openai:{MODEL}", base_url=f"{url}/v1", concurrency=2, timeout=300,
         context_window=8192, key_env="LITELLM_MASTER_KEY",
+        # The model goes on and on; what fits into it is enough to read.
+        options={"max_tokens": 200},
     )  # fmt: skip
     panel = Panel(READERS, model, "debate-speech", elicitation=elicitation)
     ends: Counter[str] = Counter()
