@@ -42,7 +42,8 @@ def _show_age(console: Console) -> None:
     """What of the table of prices, windows and abilities is no longer so."""
     today = date.today()
     known, as_of = len(known_models()), prices_as_of()
-    console.print(Text(f"\nPrices and context windows of {known} models are as of {as_of}."))
+    console.print()
+    console.print(Text(f"Prices and context windows of {known} models are as of {as_of}."))
     if (age := age_of_table(today)) > OLD:
         told = f"They are {age.days} days old: check them before you rely on a cost in dollars."
         console.print(Text(told, "yellow"))

@@ -21,7 +21,10 @@ _MASK = "[secret]"
 _CREDENTIAL = re.compile(
     r"""authorization["']?\s*[:=,]\s*["']?(?:\w+\s+)?[^\s"',}]+"""
     r"|bearer(?:\s|%20|[+:=])+\S+"
-    r"|\bsk-[\w.*-]{6,}",
+    r"|\bsk-[\w.*-]{6,}"
+    # As GitHub, GitLab, Hugging Face, Groq, xAI, Slack, Amazon and Google begin theirs.
+    r"|\b(?:gh[opsur]_|github_pat_|glpat-|hf_|gsk_|xai-|xox[abprs]-)[\w-]{16,}"
+    r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}",
     re.IGNORECASE,
 )
 CREDENTIAL_NAME = re.compile(

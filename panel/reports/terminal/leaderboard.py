@@ -109,7 +109,7 @@ def _show_differences(board: Leaderboard, console: Console) -> None:
     more = len(shown) - _DIFFERENCES_SHOWN
     remark(
         console,
-        f"Differences and ranges of ranks are {_SAMPLES[board.random]}, by prompt. p: t-tests, "
+        f"Differences and ranges of ranks are {_SAMPLES[board.random]}. p: paired t-tests, "
         "adjusted by Holm's method over all pairs; a range of ranks leaves out the places of the "
         "systems that differ so."
         + (f" {more:,} more differences are in summary.json." if more > 0 else ""),

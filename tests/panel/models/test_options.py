@@ -112,6 +112,19 @@ def test_a_key_is_refused_under_any_name(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
+    "begin", ["ghp_", "github_pat_", "glpat-", "hf_", "gsk_", "xai-", "xoxb-", "AKIA", "AIza"]
+)
+def test_what_begins_as_known_keys_do_is_refused(begin: str) -> None:
+    """Keys of services that no variable of this process holds."""
+    key = begin + "R7KQ2M5T9X4B8N1W"
+    if begin == "AIza":
+        key += "R7KQ2M5T9X4B8N1W"
+    said = refused({"user": key})
+    assert "key_env" in said
+    assert key not in said
+
+
+@pytest.mark.parametrize(
     "name", ["max_tokens", "eos_token", "prompt_cache_key", "stop_token_ids", "safety_identifier"]
 )
 def test_settings_whose_names_sound_like_secrets(name: str) -> None:
