@@ -1,9 +1,24 @@
-"""Dimensions and judgments of tests about what becomes of ratings."""
+"""A rubric, dimensions and judgments of tests about what becomes of ratings."""
 
 from __future__ import annotations
 
 from graphs import Judge, Judgment
-from rubrics import Dimension, Scale, Status
+from rubrics import Dimension, Rubric, Scale, Status
+
+PLAIN = Rubric(
+    id="plain",
+    label="Plain",
+    question="How plain is it?",
+    dimensions=(
+        Dimension(
+            id="clarity",
+            label="Clarity",
+            definition="How clear it is.",
+            guiding_question="Is it?",
+            scale=Scale(min=1, max=10, low="not", high="very"),
+        ),
+    ),
+)
 
 
 def a_dimension(name: str) -> Dimension:

@@ -19,36 +19,20 @@ from langchain_core.outputs import ChatResult
 from graphs.deliberation import Deliberation
 from panel import (
     ConfigurationError,
-    Dimension,
     ModelConfig,
     Panel,
     PanelPlan,
     Persona,
     Response,
-    Rubric,
-    Scale,
 )
 from panel.testing import always, ok, serving
+from tests.helpers.judgments import PLAIN
 
 CANARY = "sk-canary-4815162342"
 TWO = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are {name}.")
     for name in ("ann", "bob")
 ]
-PLAIN = Rubric(
-    id="plain",
-    label="Plain",
-    question="How plain is it?",
-    dimensions=(
-        Dimension(
-            id="clarity",
-            label="Clarity",
-            definition="How clear it is.",
-            guiding_question="Is it?",
-            scale=Scale(min=1, max=10, low="not", high="very"),
-        ),
-    ),
-)
 RESPONSES = [
     Response(id=f"r{i}", prompt=f"Question {i // 2}?", text=f"Text {i}.", system=f"s{i % 2}")
     for i in range(4)

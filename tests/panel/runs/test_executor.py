@@ -12,33 +12,17 @@ import pytest
 from graphs.deliberation import Deliberation
 from panel import (
     ConfigurationError,
-    Dimension,
     ModelConfig,
     Panel,
     Persona,
     Response,
-    Rubric,
-    Scale,
 )
 from panel.testing import Answer, ok, serving, stall
+from tests.helpers.judgments import PLAIN
 
 ANN, BOB = (
     Persona(id=name, label=name.title(), axis="own", description=f"You are {name}.")
     for name in ("ann", "bob")
-)
-PLAIN = Rubric(
-    id="plain",
-    label="Plain",
-    question="How plain is it?",
-    dimensions=(
-        Dimension(
-            id="clarity",
-            label="Clarity",
-            definition="How clear it is.",
-            guiding_question="Is it?",
-            scale=Scale(min=1, max=10, low="not", high="very"),
-        ),
-    ),
 )
 RESPONSES = [
     Response(id=f"r{i}", prompt="Why?", text=f"Text {i}.", system=f"s{i % 2}") for i in range(12)
