@@ -22,7 +22,7 @@ def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
     """
     controls = controls_among(judgment.judge for judgment in judgments)
     ordered = sorted(
-        (judgment for judgment in judgments if judgment.judge not in controls),
+        [judgment for judgment in judgments if not controls or judgment.judge not in controls],
         key=lambda judgment: judgment.judge.id,
     )
     scored = [judgment for judgment in ordered if judgment.status == "scored"]

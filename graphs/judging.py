@@ -33,7 +33,7 @@ from typing_extensions import TypedDict
 from graphs.aggregate import aggregate
 from graphs.context import Abort, GraphContext, Unanswered
 from graphs.deliberation import Deliberation, StoppingRuleError, peers_of, should_continue
-from graphs.records import Judge, Judgment, Response, Verdict, prompt_of
+from graphs.records import Judge, Judgment, Response, Verdict, prompt_of, without_texts
 from graphs.revisions import has_changed, latest_judgments, may_revise
 from personas import Persona
 from rubrics import (
@@ -131,8 +131,7 @@ async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]
         context.on_judgment(judgment)
         # The raw text has been told; the state is for what is counted, and for what
         # the peers will be shown.
-        rationale = judgment.rationale if context.deliberation else None
-        return replace(judgment, raw="", rationale=rationale)
+        return without_texts(judgment, keep_rationale=context.deliberation is not None)
 
     judgments = [await judged(judge) for judge in judges[:1]]
     judgments += await asyncio.gather(*(judged(judge) for judge in judges[1:]))

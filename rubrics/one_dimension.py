@@ -38,7 +38,11 @@ def dialogue_of(
     is that answer's; so does an abstention.
     """
     if not one_dimension_per_call:
-        return (yield from elicitation.dialogue(question))
+        return elicitation.dialogue(question)
+    return _dimension_by_dimension(elicitation, question)
+
+
+def _dimension_by_dimension(elicitation: Elicitation, question: Question) -> Dialogue:
     readings: dict[str, ParsedJudgment] = {}
     for rubric in single_dimension_rubrics(question.rubric):
         [dimension] = rubric.dimensions

@@ -18,7 +18,7 @@ import json_repair
 
 from rubrics.rubric import Dimension
 from rubrics.scale import CategoryScale, RealScale, Scale
-from rubrics.unicode import well_formed_json
+from rubrics.unicode import well_formed, well_formed_json
 
 
 class Unreadable(ValueError):
@@ -183,7 +183,9 @@ def _spelling(key: str) -> str:
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     """The outermost complete objects of a text, in order."""
-    for snippet in map(well_formed_json, _braced(text)):
+    # Neither a request, a file nor the cache could hold half a surrogate pair.
+    for found in _braced(well_formed(text)):
+        snippet = well_formed_json(found)
         try:
             value = _strict.decode(snippet)
         except Unreadable:
@@ -197,20 +199,11 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 def _without_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object's dict; the last of two values of one key must not win unnoticed."""
     whole: dict[str, Any] = {}
-    for written, said in pairs:
-        key, value = _encodable(written), _encodable(said)
+    for key, value in pairs:
         if key in whole and whole[key] != value:
             raise Unreadable(f"it says two things of {_named(key)}")
         whole[key] = value
     return whole
-
-
-def _encodable(value: Any) -> Any:
-    """A text or list from JSON with ? for half a surrogate pair: neither a request, a file nor
-    the cache could hold that."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode(errors="replace").decode()
-    return [_encodable(one) for one in value] if isinstance(value, list) else value
 
 
 _strict = json.JSONDecoder(object_pairs_hook=_without_contradiction)
@@ -227,7 +220,7 @@ def _repaired(snippet: str) -> object:
         value = json_repair.loads(snippet)
         written = json.dumps(value, ensure_ascii=False)
         kept = _NUMERALS.findall(snippet) == _NUMERALS.findall(written)
-        return _strict.decode(written) if kept else None
+        return _strict.decode(well_formed(written)) if kept else None
     except (ValueError, RecursionError):
         return None
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from panel.errors import ConfigurationError
 from panel.models.catalogue import Price
-from panel.models.usage import sound
 from rubrics import Usage
 
 
@@ -184,18 +183,18 @@ class Budget:
         )
 
     async def settle(self, model: str, reserved: Usage | None, used: Usage) -> None:
-        """Count what a call really came to; `reserved` is None where nothing was.
+        """Count what a call really came to, in counts that are sound (`panel.models.usage`);
+        `reserved` is None where nothing was set aside, as there is no cap.
 
         Raises:
             OSError: what is spent cannot be written down.
         """
-        used = sound(used)
         total = self._used.get(model, Usage()) + used
         self._used[model] = total if reserved is None else _less(total, reserved)
-        self._spent += self._amount(model, used)
         if reserved is None:
             self._calls += 1
         else:
+            self._spent += self._amount(model, used)
             self._calls_in_flight -= 1
             self._in_flight -= self._amount(model, reserved)
             async with self._settled:

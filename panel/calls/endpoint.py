@@ -67,9 +67,10 @@ class Endpoint:
 
     def heard(self) -> None:
         """The server is there, whatever it said."""
-        self._silent_since = None
-        if self.dead is None:
-            self.unavailable.clear()
+        if self._silent_since is not None:
+            self._silent_since = None
+            if self.dead is None:
+                self.unavailable.clear()
 
     def faulted(self, error: CallError, began: float, now: float) -> None:
         """A call that began at `began` met a fault."""

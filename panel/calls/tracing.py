@@ -16,6 +16,11 @@ from panel.secrets import SECRETS
 from rubrics import ModelRequest, ModelResponse
 
 
+def is_traced() -> bool:
+    """Whether what is done now belongs to a run that somebody traces."""
+    return get_current_run_tree() is not None
+
+
 async def traced(
     name: str,
     model: str,
@@ -24,14 +29,12 @@ async def traced(
     *,
     traces_calls: bool = False,
 ) -> ModelResponse:
-    """The reply that `call` brings, and a run of this name under the current one, if there is any.
+    """The reply that `call` brings, and a run of this name under the current one.
 
     Args:
         model: `provider:name`.
         traces_calls: the model's client traces its calls, tokens and all: the run only holds them.
     """
-    if get_current_run_tree() is None:
-        return await call
     provider, _, model_name = model.partition(":")
     about = {"ls_provider": provider, "ls_model_name": model_name}
     kind: Literal["chain", "llm"] = "chain" if traces_calls else "llm"

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -23,7 +23,7 @@ from panel.calls.cache import open_reply_store
 from panel.calls.caller import Caller
 from panel.calls.endpoint import PATIENCE_S, Endpoint
 from panel.calls.rate_limiter import shared_rate_limiter
-from panel.calls.tracing import traced
+from panel.calls.tracing import is_traced, traced
 from panel.io.descriptors import left_for_calls, shared_out
 from panel.judging.context import context_of
 from panel.plan.bound_models import BoundModel, texts_at_once
@@ -131,10 +131,15 @@ def graph_context(
 ) -> GraphContext:
     """What the graphs need. `texts` may grow while they run."""
 
-    async def ask(judge: Judge, response: Response, request: ModelRequest) -> ModelResponse:
+    # No coroutine of its own: it would stand in the way of every call.
+    def ask(
+        judge: Judge, response: Response, request: ModelRequest
+    ) -> Coroutine[Any, Any, ModelResponse]:
         call = caller.complete(judge.model, request, page(judge, response), judge.replicate)
+        if not is_traced():
+            return call
         by_itself = caller.traces_calls(judge.model)
-        return await traced(judge.id, judge.model, request, call, traces_calls=by_itself)
+        return traced(judge.id, judge.model, request, call, traces_calls=by_itself)
 
     def forget(judge: Judge, response: Response, requests: Sequence[ModelRequest]) -> None:
         caller.forget(requests, page(judge, response), judge.replicate)

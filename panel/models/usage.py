@@ -95,9 +95,9 @@ def _left_out(total: Any, read: Any, answered: Any) -> int:
     """Tokens of the total that are neither the prompt's nor the completion's: of thinking."""
     if not type(total) is type(read) is type(answered) is int:
         return 0
-    if not all(0 <= count <= MOST_TOKENS for count in (total, read, answered)):
+    if read < 0 or answered < 0 or not read + answered < total <= MOST_TOKENS:
         return 0
-    return max(0, int(total - read - answered))
+    return int(total - read - answered)
 
 
 def _are_sound(input_: Any, cached: Any, output: Any, written: Any, reasoning: Any) -> bool:

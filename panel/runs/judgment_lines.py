@@ -52,7 +52,13 @@ def line_of(judgment: Judgment) -> dict[str, Any]:
 def usage_document(usage: Usage) -> dict[str, int]:
     """Tokens as JSON has them; `cached` and `written` are parts of `input`, `reasoning` of
     `output`."""
-    return {name: getattr(usage, name) for name in _COUNTS}
+    return {
+        "input": usage.input,
+        "cached": usage.cached,
+        "output": usage.output,
+        "written": usage.written,
+        "reasoning": usage.reasoning,
+    }
 
 
 def usage_in(document: Mapping[str, Any]) -> Usage:

@@ -17,7 +17,7 @@ from panel.calls.budget import NOTHING_SPENT, Spending
 from panel.calls.caller import Caller
 from panel.errors import RunFolderError
 from panel.io.private_files import PRIVATE_FILE
-from panel.runs.judgment_lines import count_in, usage_document, usage_in
+from panel.runs.judgment_lines import count_in, usage_in
 from panel.runs.output import RunOutput
 
 _NAME = "spent.json"
@@ -111,8 +111,7 @@ def _unwritable(path: Path, error: OSError) -> RunFolderError:
 
 
 def _line(spent: Spending) -> bytes:
-    usage = {model: usage_document(used) for model, used in spent.usage.items()}
-    return orjson.dumps({"calls": spent.calls, "usage": usage})
+    return orjson.dumps({"calls": spent.calls, "usage": spent.usage})
 
 
 def _read(document: Any) -> Spending:

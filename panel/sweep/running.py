@@ -25,7 +25,7 @@ from graphs.sweeping import (
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.caller import Caller
 from panel.calls.in_flight import InFlightLimit
-from panel.calls.tracing import traced
+from panel.calls.tracing import is_traced, traced
 from panel.io.batch import Batch
 from panel.judging.model_access import graph_context
 from panel.plan.bound_models import texts_at_once
@@ -114,8 +114,10 @@ def sweep_context(
         # An answer of a target that was cut off is judged as it is.
         page, usable = caller.page(name, prompt.text), role == "target"
         call = caller.complete(name, request, page, cut_is_usable=usable)
-        by_itself = caller.traces_calls(name)
-        reply = await traced(name, model, request, call, traces_calls=by_itself)
+        if is_traced():
+            by_itself = caller.traces_calls(name)
+            call = traced(name, model, request, call, traces_calls=by_itself)
+        reply = await call
         gathered.usage[name] = gathered.usage.get(name, Usage()) + reply.usage
         return reply
 

@@ -9,6 +9,7 @@ import pytest
 from panel.calls.budget import Budget, CapReached, Caps, Spending
 from panel.errors import ConfigurationError
 from panel.models.catalogue import Price
+from panel.models.usage import sound
 from rubrics import Usage
 
 PRICE = Price(input=1.0, cached_input=0.1, output=10.0)
@@ -129,7 +130,7 @@ async def test_a_reported_usage_that_cannot_be_gives_nothing_back() -> None:
     """Below 0, or more cached than was read, it neither lowers what was spent nor breaks a sum."""
     capped = budget(tokens=1000)
     for odd in (Usage(-(10**6), 0, -5), Usage(500, 10**30), Usage(10, -(10**9)), Usage(1, 0, 489)):
-        await capped.settle("m", await capped.reserve("m", Usage()), odd)
+        await capped.settle("m", await capped.reserve("m", Usage()), sound(odd))
     # 500, 10 and 490: the cap is full to the last token.
     await capped.settle("m", await capped.reserve("m", Usage()), Usage())
     with pytest.raises(CapReached):
