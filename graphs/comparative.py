@@ -105,7 +105,7 @@ async def fan_out(state: ComparativeState, runtime: Runtime[GraphContext]) -> li
     """One `compare` per model."""
     return [
         Send("compare", CompareInput(responses=state["responses"], model=model))
-        for model in runtime.context.judges_by_model()
+        for model in runtime.context.models
     ]
 
 
@@ -113,7 +113,7 @@ async def compare(job: CompareInput, runtime: Runtime[GraphContext]) -> dict[str
     """All judges of one model: the first alone, then the others together."""
     context = runtime.context
     responses = by_id([context.responses[key] for key in job["responses"]])
-    first, *others = context.judges_by_model()[job["model"]]
+    first, *others = context.judges_of(job["model"])
 
     async def compared(judge: Judge) -> list[Judgment]:
         judgments = await compare_all(judge, responses, context)

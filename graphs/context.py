@@ -68,9 +68,11 @@ class GraphContext:
         """The rubric as the ratings come. All judges' elicitations rate alike."""
         return load_elicitation(self.judges[0].elicitation).output_rubric(self.rubric)
 
-    def judges_by_model(self) -> dict[str, list[Judge]]:
-        """The judges that speak through each model, in the panel's order."""
-        by_model: dict[str, list[Judge]] = {}
-        for judge in self.judges:
-            by_model.setdefault(judge.model, []).append(judge)
-        return by_model
+    @property
+    def models(self) -> list[str]:
+        """The models that judges speak through, in the panel's order."""
+        return list(dict.fromkeys([judge.model for judge in self.judges]))
+
+    def judges_of(self, model: str) -> list[Judge]:
+        """The judges that speak through a model, in the panel's order."""
+        return [judge for judge in self.judges if judge.model == model]

@@ -20,9 +20,9 @@ from __future__ import annotations
 import asyncio
 import operator
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import Annotated, Any, NotRequired, cast
+from typing import Annotated, Any, NamedTuple, NotRequired, cast
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -49,6 +49,8 @@ from rubrics import (
     load_elicitation,
 )
 from rubrics.peer_feedback import Peer, ask_why, peer_feedback, ratings_in_words
+
+_NOTHING = Usage()
 
 
 class JudgingState(TypedDict):
@@ -82,7 +84,7 @@ async def fan_out(state: JudgingState, runtime: Runtime[GraphContext]) -> list[S
     said, why = state.get("judgments", []), state.get("skip_reason")
     return [
         Send("read", ReadInput(response=state["response"], model=model, said=said, skip_reason=why))
-        for model in runtime.context.judges_by_model()
+        for model in runtime.context.models
     ]
 
 
@@ -117,9 +119,7 @@ async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]
         context = replace(context, ask=_skipping(reason))
     now = latest_judgments(said)
     judges = [
-        judge
-        for judge in context.judges_by_model()[job["model"]]
-        if not said or may_revise(now[judge])
+        judge for judge in context.judges_of(job["model"]) if not said or may_revise(now[judge])
     ]
 
     async def judged(judge: Judge) -> Judgment:
@@ -244,8 +244,7 @@ async def _judgment_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DialogueResult:
+class DialogueResult(NamedTuple):
     """What a dialogue came to, and what it took; `cached` if every reply was kept."""
 
     reading: ParsedJudgment
@@ -261,15 +260,15 @@ async def run_dialogue(
 
     Never raises but for cancellation and `Abort`.
     """
-    usage, latency, cached = Usage(), 0.0, True
+    usage, latency, cached = _NOTHING, 0.0, True
     requests: list[ModelRequest] = []
-    reading = ParsedJudgment("failed")
     try:
         request = next(dialogue)
         while True:
             reply = await context.ask(judge, response, request)
             requests.append(request)
-            usage, latency = usage + reply.usage, latency + reply.latency_s
+            usage = usage + reply.usage if usage else reply.usage
+            latency += reply.latency_s
             cached = cached and reply.cached
             request = dialogue.send(reply)
     except StopIteration as done:

@@ -107,6 +107,12 @@ class Usage:
     odd: str | None = None
     reasoning: int = 0
 
+    def __bool__(self) -> bool:
+        """Whether anything is counted, or was reported that cannot be."""
+        return bool(
+            self.input or self.output or self.cached or self.written or self.reasoning or self.odd
+        )
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.input + other.input,

@@ -81,13 +81,10 @@ def read_score(value: object, dimension: Dimension) -> float:
     scale = dimension.scale
     if isinstance(scale, CategoryScale):
         raise Unreadable(f"{dimension.id} has categories and no numbers")
-    if isinstance(scale, RealScale):
-        number = _real(value, scale)
-        wanted = f"a number from {scale.min:g} to {scale.max:g}"
-    else:
-        number = _whole(value, scale)
-        wanted = f"a whole number from {scale.min} to {scale.max}"
+    number = _real(value, scale) if isinstance(scale, RealScale) else _whole(value, scale)
     if number is None:
+        kind = "a number" if isinstance(scale, RealScale) else "a whole number"
+        wanted = f"{kind} from {scale.min:g} to {scale.max:g}"
         raise Unreadable(f"{dimension.id} is {shown(value)}, not {wanted}")
     return number
 
@@ -121,7 +118,7 @@ def _whole(value: object, scale: Scale) -> int | None:
         and match[2] in (None, str(scale.max))
     ):
         number = int(match[1])
-    return number if number is not None and number in scale.values else None
+    return number if number is not None and scale.min <= number <= scale.max else None
 
 
 def _real(value: object, scale: RealScale) -> float | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from panel.errors import ConfigurationError
 from panel.models.catalogue import Price
+from panel.models.client import NOTHING
 from rubrics import Usage
 
 
@@ -134,8 +135,8 @@ class Budget:
                     "or choose another --out"
                 )
         for name, usage in before.usage.items():
-            earlier = self._before.usage.get(name, Usage())
-            self._used[name] = _less(self._used.get(name, Usage()) + usage, earlier)
+            earlier = self._before.usage.get(name, NOTHING)
+            self._used[name] = _less(self._used.get(name, NOTHING) + usage, earlier)
         self._before = before
         amounts = (self._amount(name, usage) for name, usage in before.usage.items())
         self._before_amount = sum(amounts, Amount())
@@ -167,7 +168,7 @@ class Budget:
             self._calls += 1
             self._calls_in_flight += 1
             self._in_flight += need
-            self._used[model] = self._used.get(model, Usage()) + most
+            self._used[model] = self._used.get(model, NOTHING) + most
         # Before the call is sent: should the process be killed, it counts as what was set aside.
         self._write_down()
         return most
@@ -189,7 +190,7 @@ class Budget:
         Raises:
             OSError: what is spent cannot be written down.
         """
-        total = self._used.get(model, Usage()) + used
+        total = self._used.get(model, NOTHING) + used
         self._used[model] = total if reserved is None else _less(total, reserved)
         if reserved is None:
             self._calls += 1

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -47,8 +47,7 @@ class _Entry(NamedTuple):
     key: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(NamedTuple):
     """A request on its way to a model, and where the reply is to be kept.
 
     `before` is the answer that a lower limit cut off; what it took counts with this one's.
@@ -127,8 +126,8 @@ class Caller:
             with call_under_way():
                 asked = endpoint.answer_limit.applied_to(request)
                 reply = await self._answered(_Call(model, endpoint, asked, entry), request)
-                if is_spent_on_thinking(reply) or (
-                    reply.finish_reason == "length" and not cut_is_usable
+                if reply.finish_reason == "length" and (
+                    not cut_is_usable or is_spent_on_thinking(reply)
                 ):
                     cut_off = _Call(model, endpoint, asked, entry, reply)
                     reply = await self._asked_with_more(cut_off, request)
@@ -153,7 +152,7 @@ class Caller:
                 if error.kind != "rejected" or not has_room or endpoint.answer_limit.fixed:
                     raise
                 # The server's context may be too small for so high a limit.
-                call = replace(call, request=plain)
+                call = call._replace(request=plain)
                 reply = await self._attempt(call)
                 endpoint.answer_limit.withdraw_room()
         except CallError as error:
@@ -174,7 +173,7 @@ class Caller:
         ):
             return first
         try:
-            reply = await self._answered(replace(cut_off, request=higher), higher)
+            reply = await self._answered(cut_off._replace(request=higher), higher)
         except Unanswered:
             return first
         if is_spent_on_thinking(first) and reply.finish_reason != "length":
@@ -301,7 +300,7 @@ class Caller:
         said: Usage | None = None
         try:
             reply = without_keys(await endpoint.client.complete(request))
-            said = reply.usage if reply.usage != NOTHING else None
+            said = reply.usage or None
         except TimeoutError as late:
             endpoint.limiter.pushed_back(began)
             self.counts.faults["timeout"] += 1
@@ -320,7 +319,7 @@ class Caller:
         finally:
             # Also of a call that is cancelled: it may have been answered already.
             used, is_estimate = counted_usage(request, said, tokens, reserved)
-            if used != NOTHING:
+            if used:
                 self._note(model, used, is_estimate=is_estimate)
             try:
                 await self.budget.settle(model, reserved, used)

@@ -80,6 +80,9 @@ class _CallsOfOneSlot:
     def change(self, under_way: int, waiting: int) -> None:
         self._under_way += under_way
         self._waiting += waiting
+        # As nearly always.
+        if not self._waiting and not self._lent:
+            return
         only_waits = 0 < self._waiting == self._under_way
         if only_waits and not self._lent:
             self._lent = self._limit._lend()

@@ -40,7 +40,7 @@ def counted_usage(
 ) -> tuple[Usage, bool]:
     """What a call counts as, and whether that is an estimate: where it is not said what it took,
     it may have taken all."""
-    if said == NOTHING:
+    if said is not None and not said:
         return NOTHING, False
     used = sound(said or NOTHING)
     # No call is without input, and an odd report may have had the output in it.

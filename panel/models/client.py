@@ -62,7 +62,7 @@ def not_too_long(reply: ModelResponse) -> ModelResponse:
     """
     if (length := len(reply.text)) > MOST_CHARACTERS:
         said = f"the answer is {length:,} characters long; up to {MOST_CHARACTERS:,} are read"
-        raise CallError(said, kind="rejected", used=reply.usage if reply.usage != NOTHING else None)
+        raise CallError(said, kind="rejected", used=reply.usage or None)
     return reply
 
 

@@ -64,8 +64,7 @@ def sound(usage: Usage) -> Usage:
 def usage_in(content: Any) -> Usage | None:
     """What a body says that a call took, be it an answer or not; None where it says nothing."""
     said = content.get("usage") if isinstance(content, Mapping) else None
-    used = completion_usage(said)
-    return used if used != Usage() else None
+    return completion_usage(said) or None
 
 
 def completion_usage(reported: Any) -> Usage:

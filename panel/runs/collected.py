@@ -96,7 +96,8 @@ class CollectedRatings:
             total, n = self._off_scale.get(model, (0.0, 0))
             shares = judgment.off_scale.values()
             self._off_scale[model] = total + sum(shares) / len(shares), n + 1
-        self.usage[model] = self.usage.get(model, Usage()) + judgment.usage
+        used = self.usage.get(model)
+        self.usage[model] = judgment.usage if used is None else used + judgment.usage
 
     def _rating(self, judgment: Judgment, dimension: str) -> float:
         if dimension not in self.categories:
