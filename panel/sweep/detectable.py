@@ -26,10 +26,13 @@ from panel.statistics.resampling.sign_flip_power import items_needed, smallest_e
 from panel.sweep.deltas import LEVEL, Cell
 from panel.sweep.plan import SweepPlan
 
+_NONE = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The standard deviations of Δ over prompts, in points, of a sweep's cells.
+    """The standard deviations of Δ over prompts, in points, of a sweep's cells, without those
+    in which all prompts have the same.
 
     `split`: whether the share of the judges' noise is known, so that the values hold for
     the number of judges that was asked for; else they are those of `n_judges` judges.
@@ -108,7 +111,8 @@ def detectable_in(cells: Sequence[Cell], n_judges: int) -> DetectableDelta:
     """Of a sweep that was run, by how far its Δs spread; of the median number of prompts."""
     tested = [cell.delta for cell in cells if cell.delta.n_pairs > 1]
     n_prompts = int(np.median([one.n_pairs for one in tested])) if tested else 0
-    sds = [one.sd for one in tested]
+    # Where all prompts have the same Δ, nothing shows how far others would spread.
+    sds = [one.sd for one in tested if one.sd > _NONE]
     spread = _spread(sds, n_judges, split=True, source=None) if sds else None
     return _detectable(n_prompts, len(tested), n_judges, spread)
 
@@ -130,10 +134,10 @@ def _spread_in(folder: Path, n_judges: int) -> Spread:
     deltas = _deltas_by_judge(folder)
     n_found = deltas.shape[-1]
     cells = deltas.transpose(0, 2, 3, 1, 4).reshape(-1, deltas.shape[1], n_found)
-    sds = [sd for cell in cells if not math.isnan(sd := sd_with_judges(cell, n_judges))]
+    sds = [sd for cell in cells if (sd := sd_with_judges(cell, n_judges)) > _NONE]
     if not sds:
         raise InputError(
-            [Fault(str(folder), "no cell in which all judges have rated two prompts",
+            [Fault(str(folder), "no cell in which all judges rated two prompts and Δ differs",
                    "a sweep with two prompts or more")]
         )  # fmt: skip
     return _spread(sds, n_found, split=n_found > 1 or n_found == n_judges, source=str(folder))

@@ -42,11 +42,11 @@ def show_detectable(detectable: DetectableDelta, console: Console) -> None:
 
 def show_detected(detectable: DetectableDelta, console: Console) -> None:
     """After a sweep in which no cell is significant: in points, by how far its Δs spread."""
-    if detectable.spread is None:
-        return
-    if math.isnan(detectable.effect):
+    if detectable.n_prompts and math.isnan(detectable.effect):
         size = f"{detectable.n_prompts:,} prompts and {detectable.n_cells:,} cells"
         console.print(Text(_too_few(detectable, size), "yellow"))
+        return
+    if detectable.spread is None:
         return
     console.print(
         Text(

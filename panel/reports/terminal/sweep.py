@@ -171,15 +171,14 @@ def _show_asymmetry(
         further = f"gaps {'above' if skew > 0 else 'below'} the others"
         other = f"gap {'below' if skew > 0 else 'above'} 0"
     held_back = sum(one.p_holm < LEVEL and not one.shown for one in means)
-    console.print(
-        Text(
-            f"The {what} are asymmetric (skewness {signed(skew)}): a few prompts have much "
-            f"larger {further}. {_article(other)} is marked only if a second test, which allows "
-            "that prompts outside of this sample change as far, is significant, too; "
-            f"{held_back:,} of {len(means):,} {what} lost the mark by it.",
-            "yellow",
-        )
+    told = (
+        f"The {what} are asymmetric (skewness {signed(skew)}): a few prompts have much larger "
+        f"{further}. {_article(other)} is marked only if a second test, which allows that prompts "
+        "outside of this sample change as far, is significant, too"
     )
+    if held_back:
+        told += f"; {held_back:,} of {len(means):,} {what} lost the mark by it"
+    console.print(Text(f"{told}.", "yellow"))
 
 
 def _article(word: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 from graphs.framing import FramedResponse
 from panel import InputError, Panel, Persona, Response
 from panel.statistics.resampling.sign_flip_power import smallest_effect
+from panel.sweep.deltas import Names, measure
 from panel.sweep.detectable import detectable_delta, detectable_in, sd_with_judges
 from panel.sweep.plan import sweep_plan_of
 from panel.testing import ScriptedModel, serving
@@ -78,6 +79,19 @@ def test_an_earlier_sweep_says_how_far_deltas_spread(
     assert swept.detectable.effect == smallest_effect(12, 0.05 / 50)
     with pytest.raises(InputError, match="another command"):
         detectable_delta(plan, 5, 3, tmp_path / "run")
+
+
+def test_a_cell_in_which_all_deltas_are_equal_says_nothing_of_their_spread() -> None:
+    """The median is over the cells in which Δs differ; where none do, there is no figure."""
+    delta = np.zeros((1, 12, 3, 1))
+    delta[0, :, 2, 0] = np.arange(12)
+    names = Names(("s",), tuple(map(str, range(12))), ("a", "b", "c"), ("d",))
+    none = np.zeros((1, 12, 3), dtype=np.intp)
+    found = detectable_in(measure(delta, names, none, none).cells, 1)
+    assert found.n_cells == 3
+    assert found.spread is not None
+    assert found.spread.lowest == pytest.approx(np.arange(12).std(ddof=1))
+    assert detectable_in(measure(delta * 0, names, none, none).cells, 1).spread is None
 
 
 def test_nothing_to_compare() -> None:
