@@ -7,6 +7,12 @@ framing alike and whose judge's scores are noise around fixed levels; other seed
 prompts and so other noise. The intervals given are Clopper and Pearson's, 95 %. Beside them
 the share of seeds in which the sycophant is found, and found alone, with `--sycophant`.
 Needs the extra `test`.
+
+    nice python -m benchmarks.null_sweeps --simulated 1000 [--prompts 12]
+
+Δs drawn from distributions, no calls: the share of sweeps in which some cell is claimed though
+every mean is 0, by flipped signs alone and by all tests of a sweep; and the share in which one cell
+with an effect of the smallest detectable size is found, by both.
 """
 
 from __future__ import annotations
@@ -15,23 +21,47 @@ import argparse
 import os
 import tempfile
 import time
+from collections import Counter
 
+import numpy as np
 from scipy.stats import binomtest
 
 from panel import Panel, Persona
+from panel.statistics.resampling.sign_flip_power import smallest_effect
+from panel.sweep.deltas import LEVEL, Cell, Names, measure
 from panel.testing import serving
 from tests.sycophant import questions, world
 
 JUDGE = Persona(id="reader", label="Reader", axis="annotator", description="You read closely.")
 TRUTH = {("pluralistic_engagement", "emotion_agree")}
+COLLAPSE, SHARE = 5.0, 0.1
+SIZES = (5, 12, 30)
+DESIGNS = ((1, 1), (4, 1), (4, 5))
+"""Numbers of conditions and dimensions."""
+NULLS = (
+    "normal",
+    "whole steps",
+    "exponential",
+    "lognormal",
+    "10 % collapse, sd 0.2",
+    "10 % collapse, sd 0.5",
+    "10 % collapse, sd 1",
+    "10 % collapse in 1 of 4 conditions",
+    "10 % collapse in all cells at once",
+)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=200)
-    parser.add_argument("--prompts", type=int, default=30)
+    parser.add_argument("--prompts", type=int, default=None, help="30; simulated: 5, 12 and 30")
+    parser.add_argument("--simulated", type=int, metavar="N", help="draw Δs, N times each")
     parser.add_argument("--sycophant", action="store_true", help="with the effect, for its power")
     options = parser.parse_args()
+    if options.simulated:
+        simulate(options.simulated, SIZES if options.prompts is None else (options.prompts,))
+        return
+    options.prompts = options.prompts or 30
     n, started = options.seeds, time.monotonic()
     cells = gaps = least = uncorrected = exactly = with_truth = 0
     for seed in range(n):
@@ -59,6 +89,80 @@ def main() -> None:
         print(f"the true cell is claimed:      {_share(with_truth, n)}")
         print(f"it and no other:               {_share(exactly, n)}")
     print(f"{time.monotonic() - started:.0f} s")
+
+
+def deltas(name: str, rng: np.random.Generator, shape: tuple[int, int, int]) -> np.ndarray:
+    """Δs `(prompts, conditions, dimensions)` whose mean is 0, of one of `NULLS`."""
+    noise = rng.normal(size=shape)
+    match name:
+        case "normal":
+            return noise
+        case "whole steps":
+            return np.round(noise)
+        case "exponential":
+            return rng.exponential(size=shape) - 1
+        case "lognormal":
+            return rng.lognormal(size=shape) - np.exp(0.5)
+        case "10 % collapse in 1 of 4 conditions":
+            hit = rng.random(shape) < SHARE
+            hit[:, 1:] = False
+            drift = np.where(np.arange(shape[1]) == 0, SHARE * COLLAPSE, 0.0)[:, None]
+            return 0.5 * noise + COLLAPSE * hit - drift
+        case "10 % collapse in all cells at once":
+            hit = rng.random(shape[0])[:, None, None] < SHARE
+            return 0.5 * noise + COLLAPSE * hit - SHARE * COLLAPSE
+    sd = float(name.rpartition(" ")[2])
+    return sd * noise + COLLAPSE * (rng.random(shape) < SHARE) - SHARE * COLLAPSE
+
+
+def measured(delta: np.ndarray) -> tuple[Cell, ...]:
+    """The cells of one system's Δs `(prompts, conditions, dimensions)`."""
+    axes = [tuple(map(str, range(n))) for n in delta.shape]
+    none = np.zeros((1, *delta.shape[:2]), dtype=np.intp)
+    return measure(delta[None], Names(("s",), *axes), none, none).cells
+
+
+def simulate(n: int, sizes: tuple[int, ...]) -> None:
+    """Error rates, then power."""
+    print(f"{n:,} sweeps each; standard error of 5 %: {(0.05 * 0.95 / n) ** 0.5:.1%}")
+    print(f"{'mean 0':36} prompts cells  flipped signs alone   as claimed")
+    for name in NULLS:
+        for prompts in sizes:
+            for design in DESIGNS:
+                rng = np.random.default_rng([1, prompts, *design])
+                alone = claimed = 0
+                for _ in range(n):
+                    cells = measured(deltas(name, rng, (prompts, *design)))
+                    alone += any(
+                        one.delta.p_holm < LEVEL and not one.delta.ci_low <= 0 <= one.delta.ci_high
+                        for one in cells
+                    )
+                    claimed += any(one.delta.shown for one in cells)
+                row = f"{name:36} {prompts:7} {design[0] * design[1]:5}"
+                print(f"{row} {alone / n:15.1%} {claimed / n:17.1%}", flush=True)
+    print("an effect in one cell, of the smallest detectable size where it is normal")
+    for name in NULLS:
+        for prompts in sizes:
+            for design in DESIGNS:
+                effect = smallest_effect(prompts, LEVEL / (design[0] * design[1]))
+                if np.isnan(effect):
+                    continue
+                rng, found = np.random.default_rng([2, prompts, *design]), Counter[str]()
+                sd = deltas(name, rng, (100_000, *design))[:, 0, 0].std()
+                for _ in range(n):
+                    for side in (1, -1):
+                        delta = deltas(name, rng, (prompts, *design))
+                        delta[:, 0, 0] += side * effect * sd
+                        one = measured(delta)[0].delta
+                        found[f"{side} alone"] += one.p_holm < LEVEL and one.value * side > 0
+                        found[f"{side}"] += one.shown and one.value * side > 0
+                shares = [found[key] / n for key in ("1 alone", "1", "-1 alone", "-1")]
+                row = f"{name:36} {prompts:7} {design[0] * design[1]:5} effect {effect:.2f} sd"
+                print(
+                    f"{row}: degradation {shares[0]:.1%} -> {shares[1]:.1%}, "
+                    f"improvement {shares[2]:.1%} -> {shares[3]:.1%}",
+                    flush=True,
+                )
 
 
 def _share(k: int, n: int) -> str:

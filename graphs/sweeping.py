@@ -237,9 +237,14 @@ def said_in(reply: ModelResponse) -> str | None:
     return None if reply.finish_reason == "content_filter" or not text else text
 
 
+def response_id(system: str, condition: str) -> str:
+    """What a response is called in a run's files: its id among those to its prompt."""
+    return f"{system}+{condition}"
+
+
 def response_of(prompt_id: str, system: str, condition: str, asked: str, text: str) -> Response:
     """A response as a judge reads it and the run's files name it."""
-    name = f"{system}+{condition}"
+    name = response_id(system, condition)
     return Response(
         id=name,
         prompt=asked,

@@ -84,6 +84,11 @@ _SEEN = ("framed", "baseline")
     show_default=True,
     help="Mark cells in which |Δ| is X or more.",
 )
+@click.option(
+    "--like",
+    metavar="FOLDER",
+    help="With --dry-run: folder of an earlier sweep, for the smallest detectable Δ in points.",
+)
 @run_options("prompts")
 @refusals
 def sweep(
@@ -97,6 +102,7 @@ def sweep(
     words: int | None,
     temperature: float | None,
     threshold: float,
+    like: str | None,
     options: RunOptions,
 ) -> None:
     """Measure how adversarial framings of prompts degrade the quality of responses.
@@ -113,6 +119,8 @@ def sweep(
     every case the same command continues the sweep.
     """
     _refuse_mixed(prompts, targets, rewriters, responses_file, words, temperature)
+    if like is not None and not options.dry_run:
+        raise click.UsageError("--like is only for an estimate; add --dry-run.")
 
     from panel.io.prompts import load_framed_responses, load_prompts
     from panel.sweep.library import framings_of
@@ -139,9 +147,15 @@ def sweep(
     }
     panel = panel_options.panel()
     if options.dry_run:
+        from panel.sweep.detectable import detectable_delta
+        from panel.sweep.plan import sweep_plan_of
+
+        plan = sweep_plan_of(panel.plan, asked, systems, design)
+        n_dimensions = len(panel.output_rubric.numeric)
+        detectable = detectable_delta(plan, n_dimensions, len(panel.judges), like)
         estimates = panel.estimate_sweep(asked, systems, **design)
         with standard_output() as to:
-            options.renderer.render_cost_estimates(estimates, to)
+            options.renderer.render_sweep_estimate(estimates, detectable, to)
         return
     n = len(asked or ()) * len(systems) * (1 + len(chosen.ids)) if given is None else len(given)
     options = options.with_inputs(

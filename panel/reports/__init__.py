@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from panel.questions.match_report import MatchReport
     from panel.runs.run import Run
     from panel.statistics import Breakdown, Ratings, Row
+    from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
 _GROUP = "persona_panel.renderers"
@@ -45,6 +46,11 @@ class Renderer(Protocol):
 
     def render_cost_estimates(self, estimates: Sequence[CostEstimate], to: TextIO) -> None:
         """What a run would cost, one estimate for each model."""
+
+    def render_sweep_estimate(
+        self, estimates: Sequence[CostEstimate], detectable: DetectableDelta, to: TextIO
+    ) -> None:
+        """What a sweep would cost, and the smallest degradation that it could show."""
 
     def render_agreement(
         self, rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO

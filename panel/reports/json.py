@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from panel.questions.match_report import MatchReport
     from panel.runs.run import Run
     from panel.statistics import Breakdown, Ratings, Row
+    from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
 
@@ -38,6 +39,14 @@ def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
 def render_cost_estimates(estimates: Sequence[CostEstimate], to: TextIO) -> None:
     """A list of objects, one for each model, with the fields of `CostEstimate`."""
     _write([asdict(one) for one in estimates], to)
+
+
+def render_sweep_estimate(
+    estimates: Sequence[CostEstimate], detectable: DetectableDelta, to: TextIO
+) -> None:
+    """An object: `models` as of `render_cost_estimates`, and `detectable`."""
+    models = [asdict(one) for one in estimates]
+    _write({"models": models, "detectable": detectable.document()}, to)
 
 
 def render_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO) -> None:

@@ -15,17 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphs.framing import Contrast
-from panel.statistics.core.arrays import Array
+from panel.statistics.core.arrays import Array, IntArray
+from panel.statistics.core.binomial import binomial_interval
 from panel.statistics.core.holm import holm
 from panel.statistics.core.student_t import student_interval
 from panel.statistics.resampling.sign_flip import ENUMERATED, sign_flip_p_values
+from panel.sweep.asymmetry import Asymmetry, asymmetry_of, bounded_p_values
 
 THRESHOLD = 1.2
 """|Δ| from which a cell is strong: where SCRuB's heatmap (figure 10) draws bold borders."""
+LARGE = 1 / 3
+"""The share of a scale's length from which the Δ of one prompt is a large fall or rise."""
 LEVEL = 0.05
 """The share of sweeps without any effect in which one may be claimed."""
 _LEAST_PERMUTATIONS = 9_999
 _PERMUTATIONS_A_TEST = 100
+_SCRUB_LENGTH = 9.0
 
 Counts = NDArray[np.intp]
 
@@ -45,10 +50,13 @@ class Mean:
     """A mean over prompts, in points of the scale.
 
     The 95 % interval is Student's over prompts, NaN below two and where all have the same value:
-    nothing then tells how unsure it is. `p_value` is two-sided, of flipped signs; `p_holm` is
-    adjusted for all that is tested beside it. `effect_size` is Cohen's d of paired differences:
-    the mean over the standard deviation (n − 1), NaN where that is 0 or undefined. `n_pairs`
-    prompts enter all of them.
+    nothing then tells how unsure it is. `p_value` is two-sided, of flipped signs: it takes values
+    that are as likely to have either sign where nothing has an effect. `p_holm` is adjusted for all
+    that is tested beside it. `p_bounded` (adjusted, too) does without that: it is there where the
+    values of the sweep are plainly asymmetric and the mean lies opposite to the longer tail, None
+    elsewhere; see `panel.sweep.asymmetry`. `sd` is the standard deviation (n − 1), NaN below two
+    prompts. `effect_size` is Cohen's d of paired differences: the mean over `sd`, NaN where that
+    is 0 or undefined. `n_pairs` prompts enter all of them.
     """
 
     value: float
@@ -56,14 +64,17 @@ class Mean:
     ci_high: float
     p_value: float
     p_holm: float
+    p_bounded: float | None
+    sd: float
     effect_size: float
     n_pairs: int
 
     @property
     def shown(self) -> bool:
-        """Whether the data show that it is not 0: the adjusted test does, and an interval, if
+        """Whether the data show that it is not 0: the adjusted tests do, and an interval, if
         there is one, leaves 0 out."""
-        return self.p_holm < LEVEL and not self.ci_low <= 0 <= self.ci_high
+        tested = self.p_holm < LEVEL and (self.p_bounded is None or self.p_bounded < LEVEL)
+        return tested and not self.ci_low <= 0 <= self.ci_high
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,7 @@ class Cell:
 
     `delta.n_pairs` prompts have a Δ. `n_abstained` counts the pairs of judgments (one judge
     and prompt) of which one calls the response an abstention; `n_missing` those that lack one.
+    `n_fell` and `n_rose` prompts have a Δ of `large` points or more, and of −`large` or less.
     """
 
     system: str
@@ -80,6 +92,9 @@ class Cell:
     delta: Mean
     n_abstained: int
     n_missing: int
+    n_fell: int
+    n_rose: int
+    large: float
     threshold: float
 
     @property
@@ -87,6 +102,11 @@ class Cell:
         """Whether |Δ| reaches the threshold, however sure it is."""
         # Rounded, as the last bit of a sum must not decide.
         return round(abs(self.delta.value), 9) >= self.threshold
+
+    @property
+    def fell_ci(self) -> tuple[float, float]:
+        """The exact 95 % interval of the share of prompts that fall by `large` points or more."""
+        return binomial_interval(self.n_fell, self.delta.n_pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +136,16 @@ class Measured:
     """Everything that is computed from the Δs of a sweep.
 
     `smallest_p` is the smallest adjusted p-value that a cell could have, with this many
-    prompts: where it is not below `LEVEL`, no effect of any size can be shown.
+    prompts: where it is not below `LEVEL`, no effect of any size can be shown. `asymmetry` is
+    that of the cells' Δs, `gap_asymmetry` that of the gaps.
     """
 
     cells: tuple[Cell, ...]
     gaps: tuple[Gap, ...]
     composites: tuple[CompositeDelta, ...]
     smallest_p: float
+    asymmetry: Asymmetry
+    gap_asymmetry: Asymmetry
 
 
 def measure(
@@ -133,22 +156,32 @@ def measure(
     contrasts: Sequence[Contrast] = (),
     *,
     threshold: float = THRESHOLD,
+    lengths: Sequence[float] = (),
     seed: int = 0,
 ) -> Measured:
     """Cells, gaps and composites of a sweep.
 
     p-values are adjusted by Holm (1979) over all cells of the sweep and, apart from them,
     over all gaps: in each of the two, at most 5 % of sweeps without an effect show one.
+    "Without an effect" is a mean of 0. The test flips signs, which takes Δs that are symmetric
+    about it; where those of the sweep plainly are not, what is opposite to the longer tail has
+    to pass the test of `bounded_p_values` as well. `benchmarks/null_sweeps.py` measures both.
 
     Args:
         delta: `(systems, prompts, conditions, dimensions)`, NaN where there is none.
         n_abstained, n_missing: `(systems, prompts, conditions)`, see `Cell`.
         contrasts: those with a condition that the sweep lacks are left out.
+        lengths: of the scale of each dimension, in points [9, SCRuB's, for all].
     """
     systems, prompts, conditions, dimensions = delta.shape
     # (prompts, tests), a test for each system, dimension and condition.
     columns = delta.transpose(1, 0, 3, 2).reshape(prompts, systems * dimensions * conditions)
     keys = [(s, d, c) for s in range(systems) for d in range(dimensions) for c in range(conditions)]
+    large = np.multiply(LARGE, lengths or [_SCRUB_LENGTH] * dimensions)
+    # Of a gap in the data neither comparison holds. The last bit of a mean must not decide.
+    points = np.round(delta, 9)
+    n_fell, n_rose = ((side * points >= large).sum(axis=1) for side in (1, -1))
+    found, asymmetry = means(columns, [d for _, d, _ in keys], seed)
     cells = [
         Cell(
             system=names.systems[s],
@@ -157,37 +190,51 @@ def measure(
             delta=mean,
             n_abstained=int(n_abstained[s, :, c].sum()),
             n_missing=int(n_missing[s, :, c].sum()),
+            n_fell=int(n_fell[s, c, d]),
+            n_rose=int(n_rose[s, c, d]),
+            large=float(large[d]),
             threshold=threshold,
         )
-        for (s, d, c), mean in zip(keys, means(columns, seed), strict=True)
+        for (s, d, c), mean in zip(keys, found, strict=True)
     ]
+    gaps, gap_asymmetry = _gaps(delta, names, contrasts, seed)
     return Measured(
         tuple(cells),
-        _gaps(delta, names, contrasts, seed),
+        gaps,
         _composites(delta, names),
         _smallest_p([cell.delta.n_pairs for cell in cells]),
+        asymmetry,
+        gap_asymmetry,
     )
 
 
-def means(columns: Array, seed: int) -> list[Mean]:
-    """The mean of each column `(prompts, tests)` with its interval and adjusted p-value."""
+def means(columns: Array, dimensions: Sequence[int], seed: int) -> tuple[list[Mean], Asymmetry]:
+    """The mean of each column `(prompts, tests)` with its interval and adjusted p-values, and the
+    asymmetry of all columns; `dimensions` has the place of each column's dimension."""
+    places: IntArray = np.asarray(dimensions, dtype=np.intp)
+    asymmetry = asymmetry_of(columns, places)
+    bounded = bounded_p_values(columns, places, asymmetry)
     p_values = sign_flip_p_values(
         columns, n_permutations=_permutations(columns.shape[1]), seed=seed
     )
     adjusted = holm(p_values)
     found = []
-    for column, p, p_holm in zip(columns.T, p_values, adjusted, strict=True):
+    for column, p, p_holm, p_bounded in zip(columns.T, p_values, adjusted, bounded, strict=True):
         kept = column[~np.isnan(column)]
         low, high = student_interval(kept)
         value = float(kept.mean()) if len(kept) else math.nan
         sd = float(kept.std(ddof=1)) if len(kept) > 1 else math.nan
         # A spread that is only rounding is none.
         size = value / sd if sd > 1e-9 else math.nan
-        found.append(Mean(value, low, high, float(p), float(p_holm), size, len(kept)))
-    return found
+        also = None if math.isnan(p_bounded) else float(p_bounded)
+        tested = float(p), float(p_holm), also
+        found.append(Mean(value, low, high, *tested, sd, size, len(kept)))
+    return found, asymmetry
 
 
-def _gaps(delta: Array, names: Names, contrasts: Sequence[Contrast], seed: int) -> tuple[Gap, ...]:
+def _gaps(
+    delta: Array, names: Names, contrasts: Sequence[Contrast], seed: int
+) -> tuple[tuple[Gap, ...], Asymmetry]:
     place = {name: c for c, name in enumerate(names.conditions)}
     known = [one for one in contrasts if {*one.plus, *one.minus} <= place.keys()]
     keys, columns = [], []
@@ -199,9 +246,10 @@ def _gaps(delta: Array, names: Names, contrasts: Sequence[Contrast], seed: int) 
                 keys.append((system, contrast, dimension))
                 columns.append((plus - minus)[:, d])
     if not keys:
-        return ()
-    found = means(np.stack(columns, axis=1), seed)
-    return tuple(Gap(*key, gap) for key, gap in zip(keys, found, strict=True))
+        return (), Asymmetry(math.nan, 0)
+    places = [names.dimensions.index(dimension) for _, _, dimension in keys]
+    found, asymmetry = means(np.stack(columns, axis=1), places, seed)
+    return tuple(Gap(*key, gap) for key, gap in zip(keys, found, strict=True)), asymmetry
 
 
 def _composites(delta: Array, names: Names) -> tuple[CompositeDelta, ...]:

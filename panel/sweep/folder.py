@@ -32,8 +32,8 @@ from panel.sweep.result import Sweep
 PLOTS = "pip install 'persona-panel[plots]'"
 """How to get the figures."""
 _WHAT = ("system", "dimension", "condition")
-_FIGURES = ("delta", "ci_low", "ci_high", "p_value", "p_holm", "effect_size")
-_COUNTS = ("n_pairs", "n_abstained")
+_FIGURES = ("delta", "ci_low", "ci_high", "p_value", "p_holm", "p_bounded", "sd", "effect_size")
+_COUNTS = ("n_pairs", "n_abstained", "n_fell", "n_rose")
 
 
 class SweepFolder:
@@ -136,10 +136,11 @@ def deltas_csv(cells: Iterable[Cell]) -> bytes:
     for cell in cells:
         delta = cell.delta
         figures = [delta.value, delta.ci_low, delta.ci_high]
-        figures += [delta.p_value, delta.p_holm, delta.effect_size]
+        bounded = math.nan if delta.p_bounded is None else delta.p_bounded
+        figures += [delta.p_value, delta.p_holm, bounded, delta.sd, delta.effect_size]
         shown = ["" if math.isnan(value) else f"{value:.6f}" for value in figures]
         what = map(cell_of, (cell.system, cell.dimension, cell.condition))
-        rows.append([*what, *shown, delta.n_pairs, cell.n_abstained])
+        rows.append([*what, *shown, delta.n_pairs, cell.n_abstained, cell.n_fell, cell.n_rose])
     return csv_of(rows)
 
 

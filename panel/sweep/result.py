@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,13 @@ from panel.io.batch import Batch
 from panel.io.documents import number
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array, divide
+from panel.sweep.asymmetry import Asymmetry
 from panel.sweep.deltas import LEVEL, Cell, CompositeDelta, Gap, Mean, Names, measure
+from panel.sweep.detectable import DetectableDelta, detectable_in
 from panel.sweep.plan import SweepPlan
 from panel.sweep.profiles import Profile, profiles
 from rubrics import Rubric
+from rubrics.scale import CategoryScale
 
 
 class Sweep:
@@ -38,6 +42,7 @@ class Sweep:
         composites: Δ over prompts and dimensions for each system and condition.
         profiles: what each system is vulnerable to, as far as its cells show it.
         smallest_p: the smallest adjusted p-value that a cell could have had.
+        asymmetry, gap_asymmetry: of the cells' Δs about their means, and of the gaps.
         variants: every rewritten prompt with its checks.
         answers: what the targets said, and why where they said nothing.
         responses: those that were judged.
@@ -87,12 +92,18 @@ class Sweep:
             missing,
             plan.framings.contrasts,
             threshold=plan.threshold,
+            lengths=[
+                float(one.scale.max - one.scale.min)
+                for one in rubric.numeric
+                if not isinstance(one.scale, CategoryScale)
+            ],
             seed=plan.seed,
         )
         self.cells: tuple[Cell, ...] = measured.cells
         self.gaps: tuple[Gap, ...] = measured.gaps
         self.composites: tuple[CompositeDelta, ...] = measured.composites
         self.smallest_p = measured.smallest_p
+        self.asymmetry, self.gap_asymmetry = measured.asymmetry, measured.gap_asymmetry
         self.profiles: list[Profile] = profiles(self.cells, self.systems, plan.framings.placebo)
 
     def _scores(self) -> Array:
@@ -117,6 +128,11 @@ class Sweep:
         means = divide(np.where(there, self.scores, 0.0).sum(axis=1), n)
         squares = np.where(there, (self.scores - means[:, None]) ** 2, 0.0).sum(axis=1)
         return means, np.sqrt(divide(divide(squares, n - 1), n))
+
+    @cached_property
+    def detectable(self) -> DetectableDelta:
+        """The smallest Δ that this sweep could show, as far as its Δs spread."""
+        return detectable_in(self.cells, len(self.run.judges))
 
     @property
     def rejected(self) -> list[Variant]:
@@ -145,6 +161,9 @@ class Sweep:
             "threshold": self.plan.threshold,
             "level": LEVEL,
             "smallest_p_holm": number(self.smallest_p),
+            "detectable": self.detectable.document(),
+            "asymmetry": _asymmetry(self.asymmetry),
+            "gap_asymmetry": _asymmetry(self.gap_asymmetry),
             "profiles": [_profile(one) for one in self.profiles],
             "cells": [_cell(one) for one in self.cells],
             "composites": [_composite(one) for one in self.composites],
@@ -183,12 +202,18 @@ def _unanswered(answer: TargetAnswer) -> dict[str, Any]:
     }
 
 
+def _asymmetry(asymmetry: Asymmetry) -> dict[str, Any]:
+    return {"skewness": number(asymmetry.skewness), "plain": asymmetry.plain}
+
+
 def _mean(mean: Mean) -> dict[str, Any]:
     return {
         "ci_low": number(mean.ci_low),
         "ci_high": number(mean.ci_high),
         "p_value": number(mean.p_value),
         "p_holm": number(mean.p_holm),
+        "p_bounded": None if mean.p_bounded is None else number(mean.p_bounded),
+        "sd": number(mean.sd),
         "effect_size": number(mean.effect_size),
         "n_pairs": mean.n_pairs,
         "shown": mean.shown,
@@ -204,6 +229,11 @@ def _cell(cell: Cell) -> dict[str, Any]:
         **_mean(cell.delta),
         "n_abstained": cell.n_abstained,
         "n_missing": cell.n_missing,
+        "n_fell": cell.n_fell,
+        "n_rose": cell.n_rose,
+        "fell_ci_low": number(cell.fell_ci[0]),
+        "fell_ci_high": number(cell.fell_ci[1]),
+        "large": number(cell.large),
         "strong": cell.strong,
     }
 

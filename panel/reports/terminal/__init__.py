@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from panel.questions.match_report import MatchReport
     from panel.runs.run import Run
     from panel.statistics import Breakdown, Ratings, Row
+    from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
 
@@ -59,6 +60,19 @@ def render_cost_estimates(estimates: Sequence[CostEstimate], to: TextIO) -> None
     from panel.reports.terminal.tables import output
 
     show_cost_estimates(estimates, output(to))
+
+
+def render_sweep_estimate(
+    estimates: Sequence[CostEstimate], detectable: DetectableDelta, to: TextIO
+) -> None:
+    """As `render_cost_estimates`, then the smallest Δ that the sweep could show."""
+    from panel.reports.terminal.cost_estimates import show_cost_estimates
+    from panel.reports.terminal.detectable import show_detectable
+    from panel.reports.terminal.tables import output
+
+    console = output(to)
+    show_cost_estimates(estimates, console)
+    show_detectable(detectable, console)
 
 
 def render_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from graphs.framing import BASELINE
 from panel.models.embedded_weights import NOTICE
+from panel.reports.terminal.detectable import show_detected
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.sweep.asymmetry import Asymmetry
 from panel.sweep.deltas import LEVEL, Cell, Mean
 from panel.sweep.folder import PLOTS, plots_at_hand
 from panel.sweep.profiles import Profile
@@ -20,6 +23,7 @@ from panel.sweep.result import Sweep, labels_of, signed
 _FIRST = "pluralistic_engagement"
 """The dimension in which agreement under pressure shows first (scrub.txt, section 6.1)."""
 _REJECTED_SHOWN = 10
+_LARGE_FALLS_SHOWN = 5
 
 
 def show_sweep(sweep: Sweep, console: Console) -> None:
@@ -34,9 +38,11 @@ def show_sweep(sweep: Sweep, console: Console) -> None:
             "it: the number of prompts, and of pairs of judgments left out because of an "
             f"abstention. !: |Δ| ≥ {plan.threshold:g}. *: the 95 % interval over prompts excludes "
             f"0, and the test is significant (p < {LEVEL:g}, adjusted for all {len(sweep.cells)} "
-            "cells)."
+            "cells). The test flips signs: it takes Δs that are symmetric about 0 where framing "
+            "has no effect."
         )
     )
+    _show_asymmetry(sweep.asymmetry, [cell.delta for cell in sweep.cells], "Δs", console)
     console.print()
     if sweep.gaps:
         for system in sweep.systems:
@@ -48,8 +54,10 @@ def show_sweep(sweep: Sweep, console: Console) -> None:
                 "for all gaps."
             )
         )
+        _show_asymmetry(sweep.gap_asymmetry, [gap.gap for gap in sweep.gaps], "gaps", console)
     for profile in sweep.profiles:
         _show_profile(profile, console)
+    _show_large_falls(sweep, console)
     _show_limits(sweep, console)
     _show_missing(sweep, console)
 
@@ -152,15 +160,59 @@ def _show_profile(profile: Profile, console: Console) -> None:
         )
 
 
-def _show_limits(sweep: Sweep, console: Console) -> None:
-    if sweep.smallest_p >= LEVEL:
+def _show_asymmetry(
+    asymmetry: Asymmetry, means: Sequence[Mean], what: str, console: Console
+) -> None:
+    if not asymmetry.plain:
+        return
+    skew = asymmetry.skewness
+    further, other = ("falls", "improvement") if skew > 0 else ("rises", "degradation")
+    if what == "gaps":
+        further = f"gaps {'above' if skew > 0 else 'below'} the others"
+        other = f"gap {'below' if skew > 0 else 'above'} 0"
+    held_back = sum(one.p_holm < LEVEL and not one.shown for one in means)
+    told = (
+        f"The {what} are asymmetric (skewness {signed(skew)}): a few prompts have much larger "
+        f"{further}. {_article(other)} is marked only if a second test, which allows that prompts "
+        "outside of this sample change as far, is significant, too"
+    )
+    if held_back:
+        told += f"; {held_back:,} of {len(means):,} {what} lost the mark by it"
+    console.print(Text(f"{told}.", "yellow"))
+
+
+def _article(word: str) -> str:
+    return f"An {word}" if word[0] in "aeiou" else f"A {word}"
+
+
+def _show_large_falls(sweep: Sweep, console: Console) -> None:
+    """Cells in which some prompts fell far, but the mean is not shown to have fallen."""
+    found = [
+        cell
+        for cell in sweep.cells
+        if cell.n_fell > cell.n_rose and not (cell.delta.shown and cell.delta.value > 0)
+    ]
+    if not found:
+        return
+    console.print(Text("Large falls of single prompts where no degradation is significant:"))
+    found.sort(key=lambda cell: cell.n_rose - cell.n_fell)
+    for cell in found[:_LARGE_FALLS_SHOWN]:
+        n = cell.delta.n_pairs
+        low, high = cell.fell_ci
         console.print(
             Text(
-                "Too few prompts: no adjusted p-value can be below "
-                f"{sweep.smallest_p:.2g}, so that no effect of any size could be significant.",
-                "yellow",
+                f"  {legible(cell.system)}, {cell.dimension} under {cell.condition}: "
+                f"{cell.n_fell:,} of {n:,} prompts fell by {cell.large:g} points or more "
+                f"(95 % interval of the share: {low:.2f} to {high:.2f}), {cell.n_rose:,} rose"
             )
         )
+    if (more := len(found) - _LARGE_FALLS_SHOWN) > 0:
+        console.print(Text(f"  {more:,} more cells are in deltas.csv."))
+
+
+def _show_limits(sweep: Sweep, console: Console) -> None:
+    if not any(cell.delta.shown for cell in sweep.cells):
+        show_detected(sweep.detectable, console)
     models = {model.id for model in (*sweep.plan.targets, *sweep.plan.rewriters)}
     models |= {judge.model for judge in sweep.run.judges}
     if any(model.startswith("local:smollm2-135m") for model in models):

@@ -3,6 +3,10 @@
 Where a treatment does nothing, what was measured with it and without it could as well
 have been measured the other way round, so every difference could have had the other sign.
 
+That is its null hypothesis: differences that are symmetric about 0. Of the mean it is a test as
+far as they are; where rare large differences of one sign make up for many small ones of the other,
+the mean may be 0 and the test rejects far more often than its level (`benchmarks/null_sweeps.py`).
+
 Source: R. A. Fisher (1935), *The Design of Experiments*, section 21; for the p-value from
 drawn flips Phipson & Smyth (2010), as in `panel.statistics.resampling.permutation`.
 """

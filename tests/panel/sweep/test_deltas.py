@@ -135,3 +135,73 @@ def test_the_null_is_calibrated() -> None:
         framed = rng.integers(4, 9, (1, 20, 4, 3)).astype(float)
         claims += any(cell.delta.shown for cell in measured(baseline - framed).cells)
     assert claims <= 6
+
+
+def collapsing(seed: int, cells: int = 20) -> np.ndarray:
+    """Δs `(1, 30, cells, 1)` of which one in ten is about 4.5 and the others about −0.5, on
+    average 0."""
+    rng = np.random.default_rng(seed)
+    hit = rng.random((1, 30, cells, 1)) < 0.1
+    return rng.normal(0, 0.2, hit.shape) + np.where(hit, 4.5, -0.5)
+
+
+def test_rare_collapses_elsewhere_keep_an_improvement_from_being_claimed() -> None:
+    """Cells in which no prompt happens to collapse look like improvements: by flipped signs alone
+    one is claimed in half of the sweeps, with the other cells' collapses in mind in none."""
+    alone = claims = 0
+    for seed in range(20):
+        found = measured(collapsing(seed))
+        assert found.asymmetry.plain
+        alone += any(cell.delta.p_holm < 0.05 for cell in found.cells)
+        claims += any(cell.delta.shown for cell in found.cells)
+    assert alone >= 6
+    assert claims == 0
+
+
+def test_what_lies_toward_the_longer_tail_needs_no_second_test() -> None:
+    """Where falls are the longer tail, a degradation has no second p-value, and is claimed; an
+    improvement that is far larger than any collapse is, too; mirrored, all is the other way."""
+    delta = collapsing(1, cells=6)
+    delta[0, :, 0] += 3
+    delta[0, :, 1] -= 6
+    for side in (1, -1):
+        found = measured(side * delta)
+        down, up = found.cells[0].delta, found.cells[1].delta
+        assert down.p_bounded is None
+        assert up.p_bounded is not None
+        assert down.shown
+        assert up.shown
+        assert np.sign(found.asymmetry.skewness) == side
+
+
+def test_symmetric_deltas_have_no_second_test() -> None:
+    """Where skewness is what chance gives, every claim rests on flipped signs alone."""
+    delta = np.random.default_rng(0).normal(-1, 1, (1, 30, 4, 5))
+    found = measured(delta)
+    assert not found.asymmetry.plain
+    assert all(cell.delta.p_bounded is None and cell.delta.shown for cell in found.cells)
+
+
+def test_asymmetry_by_hand() -> None:
+    """Δs of 0, 0, 0 and 4 have the skewness 2/√3 in each dimension, whatever its unit; four of
+    them could come by chance, forty could not."""
+    one = np.array([0.0, 0.0, 0.0, 4.0])
+    delta = np.stack([one, 100 * one], axis=1).reshape(1, 4, 1, 2)
+    found = measured(delta).asymmetry
+    # About the mean 1: −1, −1, −1, 3; the mean cube is 6 and the mean square 3.
+    assert (found.skewness, found.n) == (pytest.approx(6 / 3**1.5), 8)
+    assert not found.plain
+    assert measured(np.tile(delta, (1, 10, 1, 1))).asymmetry.plain
+    assert math.isnan(measured(np.full((1, 4, 1, 1), 0.1)).asymmetry.skewness)
+
+
+def test_large_falls_are_counted() -> None:
+    """Prompts that fall or rise by a third of the scale's length, each dimension by its own."""
+    delta = np.array([[3.0, 3.0], [2.9, 1.0], [-3.0, -1.0], [NAN, 0.9]]).reshape(1, 4, 1, 2)
+    names = Names(("s",), ("a", "b", "c", "d"), ("c0",), ("long", "short"))
+    none = np.zeros((1, 4, 1), dtype=np.intp)
+    long, short = measure(delta, names, none, none, lengths=[9.0, 3.0]).cells
+    assert (long.large, long.n_fell, long.n_rose) == (3, 1, 1)
+    assert (short.large, short.n_fell, short.n_rose) == (1, 2, 1)
+    # Clopper and Pearson's for 1 of 3.
+    assert long.fell_ci == pytest.approx((0.0084, 0.9057), abs=1e-4)

@@ -10,8 +10,8 @@ from panel.sweep.profiles import profiles
 
 def cell(dimension: str, condition: str, value: float = 1.0, *, shown: bool = True) -> Cell:
     p = 0.01 if shown else 0.2
-    delta = Mean(value, value - 0.5, value + 0.5, p, p, 1.0, 30)
-    return Cell("s", dimension, condition, delta, 0, 0, 1.2)
+    delta = Mean(value, value - 0.5, value + 0.5, p, p, None, 1.0, value, 30)
+    return Cell("s", dimension, condition, delta, 0, 0, 0, 0, 3.0, 1.2)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_kinds(cells: list[Cell], kind: str, name: str) -> None:
 
 def test_an_interval_that_holds_zero_claims_nothing() -> None:
     """A small adjusted p is not enough where the interval reaches 0."""
-    mean = Mean(0.4, 0.0, 0.8, 0.001, 0.02, 0.5, 30)
-    [profile] = profiles([Cell("s", "a", "x", mean, 0, 0, 1.2)], ["s"], None)
+    mean = Mean(0.4, 0.0, 0.8, 0.001, 0.02, None, 0.8, 0.5, 30)
+    [profile] = profiles([Cell("s", "a", "x", mean, 0, 0, 0, 0, 3.0, 1.2)], ["s"], None)
     assert profile.kind == "none shown"
     assert profile.degraded == ()
 
