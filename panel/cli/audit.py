@@ -10,7 +10,12 @@ import click
 
 from panel.cli.failures import refusals, refusals_without_calls
 from panel.cli.options import RunOptions, output_format, run_options
-from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
+from panel.cli.panel_options import (
+    PanelOptions,
+    deliberation_options,
+    panel_options,
+    without_plain_judge,
+)
 from panel.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
@@ -30,6 +35,7 @@ def audit() -> None:
 @audit.command(short_help="Measure how much prompt injections raise scores.")
 @click.argument("responses", metavar="[RESPONSES]", required=False)
 @panel_options
+@without_plain_judge
 @deliberation_options
 @click.option("--attacks", "attack_file", metavar="FILE", help="A YAML file of your own attacks.")
 @click.option(
@@ -47,6 +53,7 @@ def audit() -> None:
 def injection(
     responses: str | None,
     panel_options: PanelOptions,
+    plain_judge: bool | None,
     deliberation: Deliberation | None,
     attack_file: str | None,
     ids: tuple[str, ...],
@@ -84,7 +91,7 @@ def injection(
     source = Path(attack_file) if attack_file else shipped_attacks()
     attacks = load_definition(source, AttackSet).chosen(ids, families)
     batch = load_responses(responses or shipped_responses(), limit=options.limit)
-    panel = panel_options.panel(deliberation)
+    panel = panel_options.panel(deliberation, plain_judge=plain_judge)
     rivals = (
         load_responses(shipped_rivals()) if panel.plan.is_comparative and responses is None else []
     )

@@ -32,11 +32,12 @@ INCOMPLETE = 1
     "deliberation moved the panel toward them. Works only with --deliberate.",
 )
 @click.option(
-    "--plain-judge",
-    is_flag=True,
+    "--plain-judge/--no-plain-judge",
+    default=None,
     help="Score with a judge without a persona, too, as often as with all personas together: "
     "`agree` and `correlate` then report what personas add at equal cost. It enters neither "
-    "verdicts nor rankings. Needs a temperature above 0.",
+    "verdicts nor rankings. Needs a temperature above 0.  [default: as the panel file says, or "
+    "without]",
 )
 @random_option("What differences between systems, and with them ranks, take as a sample")
 @run_options("responses")
@@ -46,7 +47,7 @@ def score(
     panel_options: PanelOptions,
     deliberation: Deliberation | None,
     human: str | None,
-    plain_judge: bool,
+    plain_judge: bool | None,
     random: Random,
     options: RunOptions,
 ) -> None:

@@ -12,7 +12,7 @@ import click
 
 from panel.cli.failures import gathered, refusals
 from panel.cli.options import RunOptions, run_options
-from panel.cli.panel_options import PanelOptions, panel_options
+from panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ _SEEN = ("framed", "baseline")
     "panel file has for a model; repeatable.",
 )
 @panel_options
+@without_plain_judge
 @click.option(
     "--framings",
     metavar="NAME|FILE",
@@ -90,6 +91,7 @@ def sweep(
     prompts: str | None,
     targets: tuple[str, ...],
     panel_options: PanelOptions,
+    plain_judge: bool | None,
     framings: str,
     rewriters: tuple[str, ...],
     responses_file: str | None,
@@ -137,7 +139,7 @@ def sweep(
         "temperature": temperature,
         "threshold": threshold,
     }
-    panel = panel_options.panel()
+    panel = panel_options.panel(plain_judge=plain_judge)
     if options.dry_run:
         estimates = panel.estimate_sweep(asked, systems, **design)
         with standard_output() as to:

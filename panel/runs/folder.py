@@ -30,8 +30,8 @@ from panel.runs.output import RunOutput
 from panel.runs.run import Run, share_name
 
 _IDENTITY = (
-    "personas", "rubric", "models", "layout", "replicates", "deliberation", "seed", "graph",
-    "sweep",
+    "personas", "rubric", "models", "layout", "replicates", "plain_judge",
+    "one_dimension_per_call", "deliberation", "seed", "graph", "sweep",
 )  # fmt: skip
 _RESULTS = ("scored", "abstained")
 _WRITTEN = (
@@ -172,7 +172,10 @@ def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTe
                     f"{others[0]}); choose another --out"
                 )
         elif not output.overwrite:
-            changed = [key for key in _IDENTITY if kept.get(key) != manifest.get(key)]
+            # What an earlier version did not name, its runs did not have.
+            changed = [
+                key for key in _IDENTITY if (kept.get(key) or None) != (manifest.get(key) or None)
+            ]
             if changed:
                 raise RunFolderError(
                     f"{path} contains another run (it differs in: {', '.join(changed)}); choose "
