@@ -88,7 +88,7 @@ async def score(
     if humans is not None:
         _compare_with(humans, run, plan)
     output = None if out is None else RunOutput.of(out)
-    manifest, texts = manifest_of(plan), KeptTexts.of_batch(batch)
+    manifest, texts = manifest_of(plan) | {"random": random}, KeptTexts.of_batch(batch)
     async with prepared(plan, caps, output, manifest, texts) as caller:
         folder = None
         if output is not None:
