@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.dry_run import tell
 from panel.cli.failures import refusals, refusals_without_calls
 from panel.cli.options import RunOptions, output_format, run_options
 from panel.cli.panel_options import (
@@ -97,8 +98,13 @@ def injection(
     )
     plan = plan_injection(panel, batch, attacks, rivals)
     if options.dry_run:
+        from panel.runs.executor import held_run
+
+        held = held_run(panel.plan, plan.responses, options.out, options.caps)
+        estimates = estimate_injection(panel, plan)
         with standard_output() as to:
-            options.renderer.render_cost_estimates(estimate_injection(panel, plan), to)
+            options.renderer.render_cost_estimates(estimates, to)
+        tell(estimates, options.caps, held, len(plan.responses) * len(panel.judges))
     else:
         options = options.with_inputs([responses, attack_file], panel_options.inputs)
         _audit(panel, plan, options)
@@ -147,7 +153,12 @@ def _audit(panel: Panel, plan: AuditPlan, options: RunOptions) -> None:
         len(plan.responses) * len(panel.judges),
         options.out.folder,
         lambda progress: aaudit_injection(
-            panel, plan, out=options.out, caps=options.caps, on_judgment=progress.take
+            panel,
+            plan,
+            out=options.out,
+            caps=options.caps,
+            on_judgment=progress.take,
+            on_start=progress.begin,
         ),
     )
     with standard_output() as to:

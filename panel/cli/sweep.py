@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from panel.cli.dry_run import tell
 from panel.cli.failures import gathered, refusals
 from panel.cli.options import RunOptions, run_options
 from panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
@@ -141,9 +142,13 @@ def sweep(
     }
     panel = panel_options.panel(plain_judge=plain_judge)
     if options.dry_run:
+        from panel.sweep.running import held_sweep
+
+        held = held_sweep(panel.plan, asked, systems, design, options.out, options.caps)
         estimates = panel.estimate_sweep(asked, systems, **design)
         with standard_output() as to:
             options.renderer.render_cost_estimates(estimates, to)
+        tell(estimates, options.caps, held)
         return
     n = len(asked or ()) * len(systems) * (1 + len(chosen.ids)) if given is None else len(given)
     options = options.with_inputs(
@@ -198,19 +203,22 @@ def _sweep(
 ) -> None:
     """The sweep itself, with what it prints and its exit status."""
     from panel.cli.watching import counted, run_shown
+    from panel.sweep.running import run_sweep
 
     done = run_shown(
         panel,
         f"at most {counted(n_responses, 'response')}",
         n_responses * len(panel.judges),
         options.out.folder,
-        lambda progress: panel.asweep(
+        lambda progress: run_sweep(
+            panel.plan,
             prompts,
             targets,
+            design,
             out=options.out,
             caps=options.caps,
             on_event=_Stages(progress),
-            **design,
+            on_start=progress.begin,
         ),
     )
     with standard_output() as to:

@@ -38,9 +38,9 @@ def load_run(folder: str | Path) -> Run:
     """Read a run's folder, or that of a sweep or an audit, back as the run that wrote it.
 
     Ratings, statuses, verdicts, rankings, what their intervals take as a sample (`random`) and what
-    was spent are those of the run, also where it was stopped. Judgments with their texts are read when they are asked for (`Run.judgments`),
-    and so are the responses (`Run.responses`). People's ratings are not in the folder: set
-    `humans` to compare a deliberation with them.
+    was spent are those of the run, also where it was stopped. Judgments with their texts are read
+    when they are asked for (`Run.judgments`), and so are the responses (`Run.responses`). People's
+    ratings are not in the folder: set `humans` to compare a deliberation with them.
 
     A run that was killed has the judgments that it had written, the verdicts of responses that
     every judge has judged, and no record of its calls.

@@ -141,8 +141,8 @@ def correlate(
 
     Prompts and sources are the humans', or the panel's where humans name none. Intervals
     are over prompts, or items where there are none. p-values are from permutations inside
-    prompts, adjusted by Holm over dimensions. `on_step` is called with the share that is done. `only`
-    names the comparisons to compute; by default all are.
+    prompts, adjusted by Holm over dimensions. `on_step` is called with the share that is done.
+    `only` names the comparisons to compute; by default all are.
 
     On dimensions of categories the labels are compared, by majority and each judge.
 

@@ -96,8 +96,8 @@ def panel_quality(
     `smallest_subset`, the number of judges whose ranking keeps τ_b ≥ 0.95 to the panel's on
     held-out items, and who they are. The rows' `by` and `by_value` say which number of
     judges, component or judge a row is of. Judges who did not each rate half of the items are
-    not left out one by one, nor chosen from. `on_step` is called with the share that is done. `only` names the
-    statistics to compute; by default all are.
+    not left out one by one, nor chosen from. `on_step` is called with the share that is done.
+    `only` names the statistics to compute; by default all are.
     """
     ratings = ratings.numeric()
     blocks: list[tuple[PanelBlock, str, str]] = []
