@@ -8,6 +8,9 @@ terminal rates the essay in the judges' place. The graph of each essay is a thre
 LangGraph checkpointer: this one keeps them in memory, and one on a disk would let the person come
 back tomorrow.
 
+Where nobody answers (the input ends, or Ctrl-C), the verdicts that there are are printed, with what
+is undecided, and the exit status is 1.
+
 The default model is embedded: no key, no server, some seconds on two cores.
 """
 
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -30,6 +34,7 @@ from graphs.context import GraphContext
 from graphs.deliberation import spread
 from graphs.judging import Builder, JudgingState, builder
 from panel import Judge, Judgment, Panel, Response, Verdict, load_responses
+from panel.runs.panel_graph import PanelGraph
 
 RESPONSES = Path(__file__).with_name("responses.jsonl")
 PERSON = Judge("person", "human", "dimensions")
@@ -54,14 +59,16 @@ def graph_with_a_person(above: float) -> Builder:
     return graph
 
 
-def rated_by_the_person(panel: Panel, response: Response) -> Mapping[str, float]:
+def rated_by_the_person(panel: Panel, name: str, response: Response) -> Mapping[str, float]:
     """What the person at the terminal says of a response, dimension by dimension."""
     print(f"\n{response.prompt}\n\n{response.text}\n")
+    if sys.stdin is None:  # a process that was started without any
+        raise EOFError
     scores = {}
     for dimension in panel.output_rubric.numeric:
         low, high = dimension.scale.min, dimension.scale.max
         while True:
-            said = input(f"{dimension.label} ({low:g} to {high:g}): ")
+            said = input(f"{name}, {dimension.label} ({low:g} to {high:g}): ")
             try:
                 scores[dimension.id] = float(said)
             except ValueError:
@@ -71,11 +78,10 @@ def rated_by_the_person(panel: Panel, response: Response) -> Mapping[str, float]
     return scores
 
 
-async def main(model: str, above: float) -> None:
-    panel = Panel("disciplinary", model, "scrub", graph=graph_with_a_person(above))
-    serializer = JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED)
-    graph = panel.graph(InMemorySaver(serde=serializer))
-    verdicts: dict[str, tuple[Verdict, str]] = {}
+async def judged(
+    graph: PanelGraph, verdicts: dict[str, tuple[Verdict, str]]
+) -> dict[str, Response]:
+    """The essays on which the judges disagree, by their threads; the others have verdicts."""
     waiting: dict[str, Response] = {}
     for response in islice(load_responses(RESPONSES), 4):
         thread = f"{response.prompt_id}/{response.id}"
@@ -88,14 +94,31 @@ async def main(model: str, above: float) -> None:
         else:
             print(f"{thread}: the judges agree")
             verdicts[thread] = done["verdict"], f"{done['verdict'].n_judges} judges"
-    for thread, response in waiting.items():
-        decision = await asyncio.to_thread(rated_by_the_person, panel, response)
-        config = {"configurable": {"thread_id": thread}}
-        done = await graph.ainvoke(Command(resume=decision), config)
-        verdicts[thread] = done["verdict"], "a person"
+    return waiting
+
+
+def main(model: str, above: float) -> int:
+    panel = Panel("disciplinary", model, "scrub", graph=graph_with_a_person(above))
+    serializer = JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED)
+    graph = panel.graph(InMemorySaver(serde=serializer))
+    verdicts: dict[str, tuple[Verdict, str]] = {}
+    waiting = asyncio.run(judged(graph, verdicts))
+    undecided = list(waiting)
+    try:
+        for place, (thread, response) in enumerate(waiting.items(), start=1):
+            name = f"Essay {place} of {len(waiting)}, {thread}"
+            decision = rated_by_the_person(panel, name, response)
+            config: Any = {"configurable": {"thread_id": thread}}
+            done = asyncio.run(graph.ainvoke(Command(resume=decision), config))
+            verdicts[thread] = done["verdict"], "a person"
+            undecided.remove(thread)
+    # The terminal was closed, or there is none; Ctrl-C.
+    except (EOFError, KeyboardInterrupt):
+        print(f"\n\nNo answer. Undecided: {', '.join(undecided)}")
     print()
     for thread, (verdict, who) in sorted(verdicts.items()):
         print(f"{thread:30} {verdict.composite:5.2f}   decided by {who}")
+    return 1 if undecided else 0
 
 
 if __name__ == "__main__":
@@ -103,4 +126,4 @@ if __name__ == "__main__":
     parser.add_argument("--model", default="local:smollm2-135m", help="provider:name")
     parser.add_argument("--above", type=float, default=0.25, help="points on the scale")
     options = parser.parse_args()
-    asyncio.run(main(options.model, options.above))
+    sys.exit(main(options.model, options.above))

@@ -169,6 +169,7 @@ async def aaudit_injection(
     out: str | Path | RunOutput,
     caps: Caps = NO_CAPS,
     on_judgment: Callable[[Judgment], None] | None = None,
+    on_start: executor.OnStart | None = None,
 ) -> InjectionAudit:
     """Score all that the plan holds, and write the run and injection.json.
 
@@ -177,8 +178,9 @@ async def aaudit_injection(
     """
     peers = partial(with_plants, plants=plan.plants) if plan.plants else None
     run = await executor.score(
-        panel.plan, plan.responses, out=out, caps=caps, on_judgment=on_judgment, peers=peers
-    )
+        panel.plan, plan.responses, out=out, caps=caps, on_judgment=on_judgment,
+        on_start=on_start, peers=peers,
+    )  # fmt: skip
     ratings, extent, unit = _on_one_scale(run.scores, panel.output_rubric)
     measured = measure(
         _where_shown(ratings, run, plan),

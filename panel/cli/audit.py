@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.dry_run import tell
 from panel.cli.failures import refusals, refusals_without_calls
 from panel.cli.options import RunOptions, output_format, run_options
-from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
+from panel.cli.panel_options import (
+    PanelOptions,
+    deliberation_options,
+    panel_options,
+    without_plain_judge,
+)
 from panel.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
@@ -30,6 +36,7 @@ def audit() -> None:
 @audit.command(short_help="Measure how much prompt injections raise scores.")
 @click.argument("responses", metavar="[RESPONSES]", required=False)
 @panel_options
+@without_plain_judge
 @deliberation_options
 @click.option("--attacks", "attack_file", metavar="FILE", help="A YAML file of your own attacks.")
 @click.option(
@@ -47,6 +54,7 @@ def audit() -> None:
 def injection(
     responses: str | None,
     panel_options: PanelOptions,
+    plain_judge: bool | None,
     deliberation: Deliberation | None,
     attack_file: str | None,
     ids: tuple[str, ...],
@@ -84,14 +92,19 @@ def injection(
     source = Path(attack_file) if attack_file else shipped_attacks()
     attacks = load_definition(source, AttackSet).chosen(ids, families)
     batch = load_responses(responses or shipped_responses(), limit=options.limit)
-    panel = panel_options.panel(deliberation)
+    panel = panel_options.panel(deliberation, plain_judge=plain_judge)
     rivals = (
         load_responses(shipped_rivals()) if panel.plan.is_comparative and responses is None else []
     )
     plan = plan_injection(panel, batch, attacks, rivals)
     if options.dry_run:
+        from panel.runs.executor import held_run
+
+        held = held_run(panel.plan, plan.responses, options.out, options.caps)
+        estimates = estimate_injection(panel, plan)
         with standard_output() as to:
-            options.renderer.render_cost_estimates(estimate_injection(panel, plan), to)
+            options.renderer.render_cost_estimates(estimates, to)
+        tell(estimates, options.caps, held, len(plan.responses) * len(panel.judges))
     else:
         options = options.with_inputs([responses, attack_file], panel_options.inputs)
         _audit(panel, plan, options)
@@ -140,7 +153,12 @@ def _audit(panel: Panel, plan: AuditPlan, options: RunOptions) -> None:
         len(plan.responses) * len(panel.judges),
         options.out.folder,
         lambda progress: aaudit_injection(
-            panel, plan, out=options.out, caps=options.caps, on_judgment=progress.take
+            panel,
+            plan,
+            out=options.out,
+            caps=options.caps,
+            on_judgment=progress.take,
+            on_start=progress.begin,
         ),
     )
     with standard_output() as to:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from panel.cli.dry_run import tell
 from panel.cli.failures import refusals
 from panel.cli.options import (
     caps_of_a_command,
@@ -107,6 +108,7 @@ def match(
         estimate = estimate_by_model(batch, known, configured(spec or "", model_options))
         with standard_output() as to:
             renderer.render_cost_estimates([estimate], to)
+        tell([estimate], caps)
         return
     if by == "model":
         model = configured(spec or "", model_options)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -247,12 +248,23 @@ def _caps(command: Command, where: str) -> Command:
 
 
 def dry_run(command: Command) -> Command:
-    """The option to spend nothing; the command is given it as `dry_run`."""
-    return option(
+    """The option to spend nothing, for which no key is needed; the command is given it as
+    `dry_run`."""
+
+    @option(
         "--dry-run",
         is_flag=True,
-        help="Estimate calls, tokens and cost for each model, and call no model.",
-    )(command)
+        help="Estimate calls, tokens and cost for each model, and call no model. Needs no key; "
+        "says what is done already and which caps would stop the run.",
+    )
+    @wraps(command)
+    def with_dry_run(*args: Any, dry_run: bool, **others: Any) -> Any:
+        from panel.models.keys import keys_optional
+
+        with keys_optional() if dry_run else nullcontext():
+            return command(*args, dry_run=dry_run, **others)
+
+    return with_dry_run
 
 
 def _out(command: Command) -> Command:

@@ -33,7 +33,7 @@ class PanelOptions:
     concurrency: int | None
     patience: int | None
     model_options: Mapping[str, Any]
-    one_dimension_per_call: bool
+    one_dimension_per_call: bool | None
 
     @property
     def inputs(self) -> tuple[str | None, str | None, str | None]:
@@ -43,9 +43,10 @@ class PanelOptions:
         return self.panel_file, self.personas, self.rubric and split_variant(self.rubric)[0]
 
     def panel(
-        self, deliberation: Deliberation | None = None, *, plain_judge: bool = False
+        self, deliberation: Deliberation | None = None, *, plain_judge: bool | None = None
     ) -> Panel:
-        """That panel, deliberating in this way, and with a plain judge to be compared with.
+        """That panel, deliberating in this way, and with a plain judge to be compared with, or
+        without; None, as a panel file says.
 
         Raises:
             PanelError: it cannot be had.
@@ -80,8 +81,8 @@ class PanelOptions:
             deliberation=deliberation,
             concurrency=self.concurrency,
             patience=self.patience,
-            plain_judge=plain_judge,
-            one_dimension_per_call=self.one_dimension_per_call,
+            plain_judge=bool(plain_judge),
+            one_dimension_per_call=bool(self.one_dimension_per_call),
         )
 
 
@@ -135,10 +136,11 @@ def panel_options(command: Command) -> Command:
         "temperature 0 are nearly identical.  [default: 1]",
     )
     @option(
-        "--one-dimension-per-call",
-        is_flag=True,
+        "--one-dimension-per-call/--no-one-dimension-per-call",
+        default=None,
         help="Ask for each dimension of the rubric in a call of its own, so that the judge does "
-        "not see the others: as many calls as dimensions.",
+        "not see the others: as many calls as dimensions.  [default: as the panel file says, or "
+        "all dimensions in one call]",
     )
     @option(
         "--concurrency",
@@ -158,7 +160,7 @@ def panel_options(command: Command) -> Command:
         elicitation: str | None,
         layout: Layout | None,
         replicates: int | None,
-        one_dimension_per_call: bool,
+        one_dimension_per_call: bool | None,
         concurrency: int | None,
         patience: int | None,
         model_options: Mapping[str, Any],
@@ -180,6 +182,18 @@ def panel_options(command: Command) -> Command:
         return command(*args, panel_options=chosen, **others)
 
     return with_panel
+
+
+def without_plain_judge(command: Command) -> Command:
+    """The option of a command that takes no plain judge, for panel files that have one; the
+    command is given `plain_judge`, False or None."""
+    return option(
+        "--no-plain-judge",
+        "plain_judge",
+        flag_value=False,
+        default=None,
+        help="Leave out the plain judge of a panel file.",
+    )(command)
 
 
 def deliberation_options(command: Command) -> Command:

@@ -21,10 +21,12 @@ _LINE_EVERY_S = 5.0
 
 
 class ScoreProgress:
-    """Counts judgments as they come, and shows them."""
+    """Counts judgments as they come, and shows them from `begin` on, below a heading."""
 
-    def __init__(self, total: int, prices: Mapping[str, Price | None]) -> None:
+    def __init__(self, heading: str, total: int, prices: Mapping[str, Price | None]) -> None:
         self.total = total
+        self.begun = False
+        self._heading = heading
         self._prices = prices
         self._console = notices()
         self._started = self._shown = time.monotonic()
@@ -43,11 +45,17 @@ class ScoreProgress:
             )
             self._task = self._bar.add_task("", total=total, tail="")
 
-    def __enter__(self) -> Self:
+    def begin(self) -> None:
+        """Show the heading, and that nothing is done yet."""
+        self.begun = True
+        self._started = self._shown = time.monotonic()
+        self._console.print(self._heading, soft_wrap=True)
         if self._bar is not None:
             self._bar.start()
         else:
-            self._console.print(f"0/{self.total} judgments")
+            self._console.print(f"0/{self.total:,} judgments")
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -56,6 +64,8 @@ class ScoreProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if not self.begun:
+            return
         if self._bar is not None:
             self._bar.stop()
         else:

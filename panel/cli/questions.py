@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from panel.cli.dry_run import tell
 from panel.cli.failures import refusals
 from panel.cli.options import caps_of_a_command, dry_run, model_options, patience
 from panel.cli.signals import run_to_end
@@ -83,6 +84,7 @@ def questions(
         estimate = estimate_answers(model, dialogues, QUESTIONS_TOKENS, times)
         with standard_output() as to:
             load_renderer("terminal").render_cost_estimates([estimate], to)
+        tell([estimate], caps)
         return
     found = run_to_end(answers(model, dialogues, caps, times))
     rows = [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.dry_run import tell
 from panel.cli.failures import refusals
 from panel.cli.options import RunOptions, random_option, run_options
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
@@ -32,11 +33,12 @@ INCOMPLETE = 1
     "deliberation moved the panel toward them. Works only with --deliberate.",
 )
 @click.option(
-    "--plain-judge",
-    is_flag=True,
+    "--plain-judge/--no-plain-judge",
+    default=None,
     help="Score with a judge without a persona, too, as often as with all personas together: "
     "`agree` and `correlate` then report what personas add at equal cost. It enters neither "
-    "verdicts nor rankings. Needs a temperature above 0.",
+    "verdicts nor rankings. Needs a temperature above 0.  [default: as the panel file says, or "
+    "without]",
 )
 @random_option("What differences between systems, and with them ranks, take as a sample")
 @run_options("responses")
@@ -46,7 +48,7 @@ def score(
     panel_options: PanelOptions,
     deliberation: Deliberation | None,
     human: str | None,
-    plain_judge: bool,
+    plain_judge: bool | None,
     random: Random,
     options: RunOptions,
 ) -> None:
@@ -74,8 +76,13 @@ def score(
             "human ratings, use `persona-panel correlate`."
         )
     if options.dry_run:
+        from panel.runs.executor import held_run
+
+        held = held_run(panel.plan, batch, options.out, options.caps)
+        estimates = panel.estimate(batch)
         with standard_output() as to:
-            options.renderer.render_cost_estimates(panel.estimate(batch), to)
+            options.renderer.render_cost_estimates(estimates, to)
+        tell(estimates, options.caps, held, len(batch) * len(panel.judges))
     else:
         options = options.with_inputs([human], panel_options.inputs)
         _score(panel, batch, human, random, options)
@@ -86,6 +93,7 @@ def _score(
 ) -> None:
     """The run itself, with what it prints and its exit status."""
     from panel.cli.watching import counted, run_shown
+    from panel.runs import executor
 
     humans = None
     if human:
@@ -98,13 +106,15 @@ def _score(
         counted(len(batch), "response"),
         len(batch) * len(panel.judges),
         options.out.folder,
-        lambda progress: panel.ascore(
+        lambda progress: executor.score(
+            panel.plan,
             batch,
             out=options.out,
             caps=options.caps,
             humans=humans,
             random=random,
             on_judgment=progress.take,
+            on_start=progress.begin,
         ),
     )
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from panel.cli.dry_run import tell
 from panel.cli.failures import gathered, refusals
 from panel.cli.options import RunOptions, run_options
-from panel.cli.panel_options import PanelOptions, panel_options
+from panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _SEEN = ("framed", "baseline")
     "panel file has for a model; repeatable.",
 )
 @panel_options
+@without_plain_judge
 @click.option(
     "--framings",
     metavar="NAME|FILE",
@@ -95,6 +97,7 @@ def sweep(
     prompts: str | None,
     targets: tuple[str, ...],
     panel_options: PanelOptions,
+    plain_judge: bool | None,
     framings: str,
     rewriters: tuple[str, ...],
     responses_file: str | None,
@@ -145,17 +148,20 @@ def sweep(
         "temperature": temperature,
         "threshold": threshold,
     }
-    panel = panel_options.panel()
+    panel = panel_options.panel(plain_judge=plain_judge)
     if options.dry_run:
         from panel.sweep.detectable import detectable_delta
         from panel.sweep.plan import sweep_plan_of
+        from panel.sweep.running import held_sweep
 
+        held = held_sweep(panel.plan, asked, systems, design, options.out, options.caps)
         plan = sweep_plan_of(panel.plan, asked, systems, design)
         n_dimensions = len(panel.output_rubric.numeric)
         detectable = detectable_delta(plan, n_dimensions, len(panel.judges), like)
         estimates = panel.estimate_sweep(asked, systems, **design)
         with standard_output() as to:
             options.renderer.render_sweep_estimate(estimates, detectable, to)
+        tell(estimates, options.caps, held)
         return
     n = len(asked or ()) * len(systems) * (1 + len(chosen.ids)) if given is None else len(given)
     options = options.with_inputs(
@@ -210,19 +216,22 @@ def _sweep(
 ) -> None:
     """The sweep itself, with what it prints and its exit status."""
     from panel.cli.watching import counted, run_shown
+    from panel.sweep.running import run_sweep
 
     done = run_shown(
         panel,
         f"at most {counted(n_responses, 'response')}",
         n_responses * len(panel.judges),
         options.out.folder,
-        lambda progress: panel.asweep(
+        lambda progress: run_sweep(
+            panel.plan,
             prompts,
             targets,
+            design,
             out=options.out,
             caps=options.caps,
             on_event=_Stages(progress),
-            **design,
+            on_start=progress.begin,
         ),
     )
     with standard_output() as to:

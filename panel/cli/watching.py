@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from panel.cli.progress import ScoreProgress
 from panel.cli.signals import end, run_to_end
 from panel.panel import Panel
-from panel.reports.terminal.tables import notices
 
 T = TypeVar("T")
 
@@ -22,7 +21,8 @@ def run_shown(
     folder: Path,
     start: Callable[[ScoreProgress], Coroutine[Any, Any, T]],
 ) -> T:
-    """What a run returns, with its progress on standard error.
+    """What a run returns, with its progress on standard error from its beginning on: of a run that
+    is refused nothing is shown but why.
 
     A signal ends the process once the run's files are written, with what is done and how to
     continue.
@@ -31,19 +31,18 @@ def run_shown(
         what: the texts that the panel judges, for the first line.
         total: how many judgments there are to be.
         folder: where the run is written.
-        start: makes the run, of which each judgment is to be passed on to the progress.
+        start: makes the run, which is to begin the progress and to pass each judgment on to it.
     """
-    notices().print(
-        f"{what} × {counted(len(panel.judges), 'judge')} ({', '.join(panel.models)})",
-        soft_wrap=True,
-    )
+    heading = f"{what} × {counted(len(panel.judges), 'judge')} ({', '.join(panel.models)})"
     # What the imports made stays for good: the collector need not look at it again.
     gc.freeze()
-    progress = ScoreProgress(total, panel.plan.prices)
+    progress = ScoreProgress(heading, total, panel.plan.prices)
     try:
         with progress:
             return run_to_end(start(progress))
     except KeyboardInterrupt:
+        if not progress.begun:
+            end()
         end(
             f"{progress.done:,} of {progress.total:,} judgments are done and written to {folder}. "
             "The same command continues the run."

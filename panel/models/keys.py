@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from panel.errors import ConfigurationError
 from panel.models.config import ModelConfig
@@ -14,11 +17,30 @@ _PLAIN_NAME = re.compile(r"(?!(?:\D*\d){4})[A-Z][A-Z0-9]{0,19}(?:_[A-Z0-9]{1,19}
 """Words in capitals with underscores and few figures: what is no key, and can be shown."""
 
 
+_missing: ContextVar[dict[str, None] | None] = ContextVar("missing", default=None)
+
+
+@contextmanager
+def keys_optional() -> Iterator[None]:
+    """Within it models can be had without their keys, for what calls none of them: an estimate."""
+    before = _missing.set({})
+    try:
+        yield
+    finally:
+        _missing.reset(before)
+
+
+def missing_keys() -> list[str]:
+    """What is to be said of each key that was found missing so far, where keys are optional."""
+    return list(_missing.get() or ())
+
+
 def find_key(config: ModelConfig, variable: str | None, *, required: bool = True) -> str | None:
     """The key in the environment variable that `config` names, or else in `variable`.
 
     From then on neither the key nor a password in the model's address appears in any message.
-    None where no variable is named, or none is `required` and it is not set.
+    None where no variable is named, or it is not set and no key is `required`, or keys are
+    optional (`keys_optional`).
 
     Raises:
         ConfigurationError: a key is required, or named by `config`, and not there.
@@ -28,7 +50,11 @@ def find_key(config: ModelConfig, variable: str | None, *, required: bool = True
     SECRETS.learn(key, *credentials_in(config.base_url or ""))
     if variable is None or key or not (required or config.key_env):
         return key or None
-    raise ConfigurationError(_no_key(config, variable))
+    message, missing = _no_key(config, variable), _missing.get()
+    if missing is None:
+        raise ConfigurationError(message)
+    missing[message] = None
+    return None
 
 
 def _no_key(config: ModelConfig, variable: str) -> str:

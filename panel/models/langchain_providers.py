@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from panel.models.client import ModelClient
 
 
+_NO_KEY = "not-needed"
+
+
 @dataclass(frozen=True, slots=True)
 class LangChainProvider:
     """A provider by its name in LangChain's `init_chat_model`.
@@ -58,8 +61,12 @@ class LangChainProvider:
                 f"{config.model} needs {' and '.join(missing)}; get it with: {self.install}"
             )
         # On Vertex, Google's models are reached with the credentials of the machine.
-        key = find_key(config, self.key_env, required=not config.options.get("vertexai"))
-        return self._init_chat_model(config, key, keep_prefix)
+        own = not config.options.get("vertexai")
+        key = find_key(config, self.key_env, required=own)
+        if key is None and own and (config.key_env or self.key_env):
+            # Nothing is called (`keys_optional`), and the classes want one all the same.
+            return self._init_chat_model(config, _NO_KEY, keep_prefix)
+        return self._init_chat_model(config, config.key_env and key, keep_prefix)
 
     def availability(self) -> Sequence[Availability]:
         """See `panel.models.providers.Provider`."""
@@ -93,8 +100,7 @@ class LangChainProvider:
         from panel.models.langchain import LangChainClient
 
         options: dict[str, Any] = {"temperature": config.temperature, "base_url": config.base_url}
-        if config.key_env is not None:
-            options["api_key"] = key
+        options["api_key"] = key
         if self.module == "langchain_aws" and self.name.startswith("bedrock"):
             options["config"] = _amazon_config()
         given = {name: value for name, value in options.items() if value is not None}

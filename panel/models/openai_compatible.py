@@ -260,7 +260,8 @@ class OpenAICompatible(BaseChatModel):
 
     def _fault(self, complaint: Complaint, answer: HttpResponse, content: Any) -> CallError:
         kind = kind_of(complaint)
-        option = blamed_option(complaint, self.extra_body)
+        seeded = () if self.seed is None else ("seed",)
+        option = blamed_option(complaint, (*self.extra_body, *seeded))
         if option is not None and kind == "rejected":
             # No other text will fare better.
             kind = "permanent"

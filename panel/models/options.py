@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, Protocol
 
@@ -104,6 +104,12 @@ def parsed_option(text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except ValueError:
         pass
+    # YAML takes what stands behind # for a comment.
+    if not value.partition("#")[0].strip():
+        raise ValueError(
+            f"{name} has no value; expected NAME=VALUE, such as seed=7, with quotes around a text "
+            "that is empty or begins with #"
+        )
     try:
         read = yaml.safe_load(value)
     except yaml.YAMLError:
@@ -122,12 +128,23 @@ def answer_limit_in(options: Mapping[str, Any]) -> int | None:
 def options_document(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as run.json and the cache's keys have them: of headers a digest, since a header
     whose name does not say so may be a secret all the same."""
-    return {
-        name: {header.lower(): digest(str(said)) for header, said in value.items()}
-        if "header" in name.lower() and isinstance(value, Mapping)
-        else value
-        for name, value in options.items()
-    }
+    return with_headers(options, digest)
+
+
+def with_headers(options: Mapping[str, Any], told: Callable[[str], str]) -> dict[str, Any]:
+    """Options with what `told` makes of each header's value, however deep headers stand."""
+    return {name: _told(name, value, told) for name, value in options.items()}
+
+
+def _told(name: str, value: Any, told: Callable[[str], str]) -> Any:
+    match value:
+        case Mapping() if "header" in name.lower():
+            return {str(header).lower(): told(str(said)) for header, said in value.items()}
+        case Mapping():
+            return {inner: _told(str(inner), one, told) for inner, one in value.items()}
+        case list() | tuple():
+            return [_told(name, one, told) for one in value]
+    return value
 
 
 def digest(text: str) -> str:
@@ -163,6 +180,8 @@ def _faults(options: Mapping[str, Any], fields: frozenset[str]) -> Iterator[str]
             not isinstance(value, int) or isinstance(value, bool) or value < 1
         ):
             yield f"{name} (a whole number of 1 or more)"
+        elif name == "seed" and (not isinstance(value, int) or isinstance(value, bool)):
+            yield "seed (a whole number)"
     if len(limits := [name for name in LIMIT_NAMES if name in options]) > 1:
         yield f"{' and '.join(limits)} (both limit an answer: set one of them)"
 

@@ -269,7 +269,8 @@ def _refuse_unknown(elicitation: str) -> None:
         raise ConfigurationError(str(error)) from error
 
 
-def _can_serve(elicitation: str, rubric: Rubric) -> bool:
+def can_serve(elicitation: str, rubric: Rubric) -> bool:
+    """Whether ratings by this rubric can be elicited in this way."""
     try:
         return load_elicitation(elicitation).serves(rubric) is None
     # Another package's that is not asked for, whatever it does.
@@ -287,7 +288,7 @@ def _refuse_unserved(bound: BoundModel, rubric: Rubric) -> None:
     why = asked.serves(rubric)
     if why is None:
         return
-    able = [name for name in rubric_library.elicitation_names() if _can_serve(name, rubric)]
+    able = [name for name in rubric_library.elicitation_names() if can_serve(name, rubric)]
     raise ConfigurationError(
         f"{bound.id}: the elicitation {bound.elicitation!r} cannot be used with the rubric "
         f"{rubric.id!r}: {why}; use {' or '.join(map(repr, able))}"

@@ -11,8 +11,8 @@ from graphs.deliberation import Deliberation
 from graphs.records import controls_among
 from graphs.stopping_rules import load_stopping_rule
 from panel.errors import ConfigurationError
-from panel.plan.bound_models import BoundModel
-from rubrics import CategoryScale, Rubric, is_comparative, load_elicitation
+from panel.plan.bound_models import BoundModel, can_serve
+from rubrics import CategoryScale, Rubric, elicitation_names, is_comparative, load_elicitation
 from rubrics.extensions import ExtensionError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
             f"a plain judge is asked as often as there are personas, and {why} every time, so that "
             "personas would be compared with one judgment counted several times; set a temperature "
             "above 0 for the model in a panel file and use an elicitation that reads its text, "
-            "such as 'dimensions', or leave the plain judge out"
+            "such as 'dimensions', or leave the plain judge out (--no-plain-judge)"
         )
 
 
@@ -118,15 +118,24 @@ def refuse_undivided(models: Sequence[BoundModel], rubric: Rubric) -> None:
     Raises:
         ConfigurationError: a model's elicitation rates something else.
     """
-    dimensions = [dimension.id for dimension in rubric.dimensions]
     for bound in models:
-        output_rubric = load_elicitation(bound.elicitation).output_rubric(rubric)
-        if [dimension.id for dimension in output_rubric.dimensions] != dimensions:
+        if not _rates_each_dimension(bound.elicitation, rubric):
+            able = [
+                repr(name)
+                for name in elicitation_names()
+                if can_serve(name, rubric) and _rates_each_dimension(name, rubric)
+            ]
             raise ConfigurationError(
                 f"one dimension per call does not work with the elicitation {bound.elicitation!r} "
-                f"of {bound.id}, which weighs all dimensions together; use 'dimensions', "
-                "'justified', 'expected' or 'yes_no', or leave it out"
+                f"of {bound.id}, which weighs all dimensions together; use "
+                f"{' or '.join(able)}, or leave it out (--no-one-dimension-per-call)"
             )
+
+
+def _rates_each_dimension(elicitation: str, rubric: Rubric) -> bool:
+    output_rubric = load_elicitation(elicitation).output_rubric(rubric)
+    ids = [[dimension.id for dimension in one.dimensions] for one in (output_rubric, rubric)]
+    return ids[0] == ids[1]
 
 
 def refuse_controls(judges: Sequence[Judge], what: str) -> None:
@@ -138,7 +147,8 @@ def refuse_controls(judges: Sequence[Judge], what: str) -> None:
     if controls_among(judges):
         raise ConfigurationError(
             f"{what} is of one panel, and this one has a judge without a persona to be compared "
-            "with; leave it out, or run a panel of it alone (personas: none)"
+            "with; leave it out (--no-plain-judge, where a panel file has plain_judge: true), or "
+            "run a panel of it alone (personas: none)"
         )
 
 

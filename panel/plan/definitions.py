@@ -43,7 +43,7 @@ def with_plain_judge(personas: tuple[Persona, ...]) -> tuple[Persona, ...]:
     if personas == (NO_PERSONA,):
         raise ConfigurationError(
             "a plain judge is compared with personas, and this panel has none; name a persona "
-            "set, or leave the plain judge out and set replicates"
+            "set, or leave the plain judge out (--no-plain-judge) and set replicates"
         )
     return personas if NO_PERSONA in personas else (*personas, NO_PERSONA)
 

@@ -38,6 +38,7 @@ from panel.plan.bound_models import BoundModel
 from panel.plan.manifest import manifest_of
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.folder import RunFolder, refuse_another
+from panel.runs.held import HeldRun, held_in
 from panel.runs.judge_units import judge_units
 from panel.runs.kept_texts import KeptTexts
 from panel.runs.output import RunOutput
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OnJudgment = Callable[[Judgment], None]
+OnStart = Callable[[], None]
+"""Called once nothing speaks against a run, before it judges anything."""
 
 
 class ScoreOptions(TypedDict, total=False):
@@ -73,6 +76,7 @@ async def score(
     humans: Ratings | None = None,
     random: Random = "prompts",
     on_judgment: OnJudgment | None = None,
+    on_start: OnStart | None = None,
     peers: ShowPeers | None = None,
 ) -> Run:
     """Have every judge of a plan read every response; see `Panel.ascore`.
@@ -88,13 +92,15 @@ async def score(
     if humans is not None:
         _compare_with(humans, run, plan)
     output = None if out is None else RunOutput.of(out)
-    manifest, texts = manifest_of(plan), KeptTexts.of_batch(batch)
+    manifest, texts = manifest_of(plan) | {"random": random}, KeptTexts.of_batch(batch)
     async with prepared(plan, caps, output, manifest, texts) as caller:
         folder = None
         if output is not None:
             own = [responses.name] if isinstance(responses, ResponseFile) else []
             start = start_of([*own, *output.inputs], plan.models)
             folder = RunFolder(output, manifest, texts, start)
+        if on_start is not None:
+            on_start()
 
         def take(judgment: Judgment) -> None:
             run.add(judgment)
@@ -144,6 +150,15 @@ def estimate(plan: PanelPlan, responses: Iterable[Response]) -> list[CostEstimat
     batch = Batch(responses, one_prompt_each=True)
     with predicted_calls() as predicted:
         return mode_of(plan).estimate(batch, predicted)
+
+
+def held_run(
+    plan: PanelPlan, responses: Iterable[Response], output: RunOutput, caps: Caps = NO_CAPS
+) -> HeldRun:
+    """What a folder holds of this run; refuses what `score` would refuse; see `held_in`."""
+    texts = KeptTexts.of_batch(Batch(responses, one_prompt_each=True))
+    models = {model.id: model for model in plan.models}
+    return held_in(output, manifest_of(plan), texts, models, caps)
 
 
 @contextmanager

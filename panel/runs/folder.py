@@ -23,16 +23,17 @@ from panel.io.batch import Batch
 from panel.io.csv_cells import cell_of, csv_of
 from panel.io.documents import as_json
 from panel.io.private_files import make_private_folder, replace_file
-from panel.runs.growing_file import AppendedFile
+from panel.runs.growing_file import AppendedFile, results_in
 from panel.runs.judgment_lines import line_of
 from panel.runs.kept_texts import PROMPTS, RESPONSES, KeptTexts
 from panel.runs.output import RunOutput
 from panel.runs.run import Run, share_name
 
 _IDENTITY = (
-    "personas", "rubric", "models", "layout", "replicates", "deliberation", "seed", "graph",
-    "sweep",
+    "personas", "rubric", "models", "layout", "replicates", "plain_judge",
+    "one_dimension_per_call", "deliberation", "seed", "graph", "sweep",
 )  # fmt: skip
+_JUDGMENTS = "judgments.jsonl"
 _RESULTS = ("scored", "abstained")
 _WRITTEN = (
     "verdicts.csv", "summary.json", "report.html", RESPONSES, PROMPTS, "injection.json",
@@ -66,9 +67,7 @@ class RunFolder:
         with _writing(path):
             refuse_another(output, manifest, texts)
             make_private_folder(path)
-            self._judgments = AppendedFile(
-                path / "judgments.jsonl", _result, fresh=output.overwrite
-            )
+            self._judgments = AppendedFile(path / _JUDGMENTS, _result, fresh=output.overwrite)
             try:
                 self._begin(output, manifest, texts, start)
             except BaseException:
@@ -129,6 +128,19 @@ class RunFolder:
             )
 
 
+def count_results(path: Path) -> int:
+    """How many judgments with a result a run's folder has; 0 where there is no such folder.
+
+    Raises:
+        RunFolderError: the file cannot be read.
+    """
+    with _writing(path):
+        try:
+            return len(results_in(path / _JUDGMENTS, _result))
+        except FileNotFoundError:
+            return 0
+
+
 def _result(line: Mapping[str, Any]) -> Hashable | None:
     """Which judgment a line of judgments.jsonl is, None where it has no result."""
     if line["status"] not in _RESULTS:
@@ -172,7 +184,10 @@ def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTe
                     f"{others[0]}); choose another --out"
                 )
         elif not output.overwrite:
-            changed = [key for key in _IDENTITY if kept.get(key) != manifest.get(key)]
+            # What an earlier version did not name, its runs did not have.
+            changed = [
+                key for key in _IDENTITY if (kept.get(key) or None) != (manifest.get(key) or None)
+            ]
             if changed:
                 raise RunFolderError(
                     f"{path} contains another run (it differs in: {', '.join(changed)}); choose "

@@ -48,7 +48,7 @@ class AppendedFile:
         # Not emptied before it is sure that nobody else is writing it.
         self._held = open_private(path, "ab", buffered=False)
         _lock(self._held, path.parent)
-        self._missing = set() if fresh else _results(path, key_of)
+        self._missing = set() if fresh else results_in(path, key_of)
         self._new: Path | None = None
         if self._missing:
             self._new = path.with_name(f".{path.name}.new")
@@ -116,7 +116,7 @@ class AppendedFile:
             self._new = None
 
 
-def _results(path: Path, key_of: KeyOf) -> set[int]:
+def results_in(path: Path, key_of: KeyOf) -> set[int]:
     """The results that a file has, by their keys' hashes: a run may have millions."""
     found = set()
     with path.open("rb") as lines:

@@ -28,6 +28,7 @@ from panel.runs.judgment_lines import JudgmentFile, usage_in
 from panel.runs.kept_responses import kept_lines
 from panel.runs.kept_texts import PROMPTS, RESPONSES
 from panel.runs.run import Run
+from panel.statistics.core.options import DEFAULT_OPTIONS, Random, check_choice
 from rubrics import Rubric, Status, Usage
 
 _OTHER = (ValueError, LookupError, TypeError, AttributeError, ValidationError)
@@ -36,10 +37,10 @@ _OTHER = (ValueError, LookupError, TypeError, AttributeError, ValidationError)
 def load_run(folder: str | Path) -> Run:
     """Read a run's folder, or that of a sweep or an audit, back as the run that wrote it.
 
-    Ratings, statuses, verdicts, rankings and what was spent are those of the run, also where it
-    was stopped. Judgments with their texts are read when they are asked for (`Run.judgments`),
-    and so are the responses (`Run.responses`). People's ratings are not in the folder: set
-    `humans` to compare a deliberation with them.
+    Ratings, statuses, verdicts, rankings, what their intervals take as a sample (`random`) and what
+    was spent are those of the run, also where it was stopped. Judgments with their texts are read
+    when they are asked for (`Run.judgments`), and so are the responses (`Run.responses`). People's
+    ratings are not in the folder: set `humans` to compare a deliberation with them.
 
     A run that was killed has the judgments that it had written, the verdicts of responses that
     every judge has judged, and no record of its calls.
@@ -59,6 +60,9 @@ def load_run(folder: str | Path) -> Run:
         prices = {name: price and Price(**price) for name, price in document["prices"].items()}
         deliberating, seed = document["deliberation"] is not None, int(document["seed"])
         sweep = document.get("sweep")
+        # Sweeps and earlier versions say nothing of it.
+        random: Random = document.get("random", DEFAULT_OPTIONS.random)
+        check_choice("random", random, Random)
     except _OTHER:
         raise _not_ours(path / "run.json") from None
     judgments = JudgmentFile(path / "judgments.jsonl")
@@ -67,6 +71,7 @@ def load_run(folder: str | Path) -> Run:
     else:
         items, titles = _swept(path, sweep, judgments)
     run = Run(items, titles, judges, rubric, prices=prices, seed=seed, deliberating=deliberating)
+    run.random = random
     _fill(run, judgments, path / "verdicts.csv")
     if (path / "summary.json").is_file():
         _restore_calls(run, path / "summary.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -14,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from panel.models.options import parsed_option, with_headers
 from panel.models.providers import load_provider, provider_names
 from panel.plan.bound_models import BoundModel
 from panel.secrets import scrub
@@ -43,7 +45,7 @@ def command_line(arguments: Sequence[str]) -> str:
     """A command as a shell takes it, with the program's name alone and without secrets.
 
     A secret is what a variable holds that is called a key, token, secret or password, what
-    stands behind an option of such a name, and a password in an address.
+    stands behind an option of such a name, a password in an address, and the value of any header.
     """
     told = [Path(arguments[0]).name] if arguments else []
     named = False
@@ -54,9 +56,23 @@ def command_line(arguments: Sequence[str]) -> str:
         elif equals and _SECRET_NAME.search(name):
             told.append(f"{name}={_MASK}")
         else:
-            told.append(argument)
+            told.append(_without_headers(argument))
         named = not named and argument.startswith("-") and bool(_SECRET_NAME.search(argument))
     return shlex.join(map(_scrubbed, told))
+
+
+def _without_headers(argument: str) -> str:
+    """`NAME=VALUE`, a model's option, without the values of headers in it: a header whose name does
+    not say so may be a secret all the same."""
+    if "header" not in argument.lower():
+        return argument
+    before = "--option=" if argument.startswith("--option=") else ""
+    try:
+        name, value = parsed_option(argument.removeprefix(before))
+    except ValueError:
+        return argument
+    told = with_headers({name: value}, lambda _: _MASK)
+    return argument if told == {name: value} else f"{before}{name}={json.dumps(told[name])}"
 
 
 def _scrubbed(text: str) -> str:

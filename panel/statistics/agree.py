@@ -124,6 +124,7 @@ def agree(
     options: AnalysisOptions = DEFAULT_OPTIONS,
     by: Breakdown = "dimension",
     on_step: OnStep | None = None,
+    only: Collection[str] | None = None,
 ) -> list[Row]:
     """Every agreement statistic of each group of raters, and of all where there are several.
 
@@ -140,7 +141,8 @@ def agree(
     `options.random` says so. p-values are those of permutation tests, adjusted by Holm over
     dimensions.
 
-    `on_step` is called with the share that is done.
+    `on_step` is called with the share that is done. `only` names the statistics to compute; by
+    default all are.
 
     Raises:
         ValueError: ratings without the sources or prompts to go by, or as the statistics do.
@@ -151,7 +153,7 @@ def agree(
         for part, dimension, block in _blocks(ratings, group, raters, options, by)
     ]
     rows: list[Row] = []
-    every = agreement_statistics.rows_of_all([block for _, block in parts], on_step)
+    every = agreement_statistics.rows_of_all([block for _, block in parts], on_step, only)
     for (part, _), found in zip(parts, every, strict=True):
         if part is not None:
             found = [replace(row, by=by, by_value=part) for row in found if row.by is None]

@@ -130,6 +130,7 @@ def correlate(
     humans: Ratings,
     options: AnalysisOptions = DEFAULT_OPTIONS,
     on_step: OnStep | None = None,
+    only: Collection[str] | None = None,
 ) -> list[Row]:
     """Every comparison of a panel with humans, for each group of judges and dimension.
 
@@ -141,6 +142,7 @@ def correlate(
     Prompts and sources are the humans', or the panel's where humans name none. Intervals
     are over prompts, or items where there are none. p-values are from permutations inside
     prompts, adjusted by Holm over dimensions. `on_step` is called with the share that is done.
+    `only` names the comparisons to compute; by default all are.
 
     On dimensions of categories the labels are compared, by majority and each judge.
 
@@ -214,7 +216,7 @@ def correlate(
             every.append((block, group, dimension))
     if numeric:
         every += [(whole, group, ALL) for group, whole in blocks.items()]
-    found = comparison_statistics.rows_of_all(every, on_step)
+    found = comparison_statistics.rows_of_all(every, on_step, only)
     return adjust_over_dimensions([row for rows in found for row in rows])
 
 

@@ -28,10 +28,12 @@ from panel.calls.in_flight import InFlightLimit
 from panel.calls.tracing import is_traced, traced
 from panel.io.batch import Batch
 from panel.judging.model_access import graph_context
+from panel.models.catalogue import Price
 from panel.plan.bound_models import texts_at_once
 from panel.plan.manifest import manifest_of, prices_document
 from panel.plan.panel_plan import PanelPlan
-from panel.runs.executor import prepared, written_at_the_end
+from panel.runs.executor import OnStart, prepared, written_at_the_end
+from panel.runs.held import HeldRun, held_in
 from panel.runs.output import RunOutput
 from panel.runs.provenance import start_of
 from panel.runs.run import Run
@@ -200,18 +202,19 @@ async def run_sweep(
     out: str | Path | RunOutput | None = None,
     caps: Caps = NO_CAPS,
     on_event: OnEvent | None = None,
+    on_start: OnStart | None = None,
 ) -> Sweep:
     """Plan a sweep, run it and write it; see `Panel.asweep`."""
     plan = sweep_plan_of(panel, prompts, targets, options)
     output = None if out is None else RunOutput.of(out)
-    prices = panel.prices | {name: bound.price for name, bound in plan.endpoints.items()}
-    manifest = manifest_of(panel) | plan.manifest() | {"prices": prices_document(prices)}
-    texts = texts_of(plan)
+    prices, manifest, texts = _prices(panel, plan), _manifest(panel, plan), texts_of(plan)
     async with prepared(panel, caps, output, manifest, texts, plan.endpoints) as caller:
         folder = None
         if output is not None:
             start = start_of(output.inputs, [*panel.models, *plan.endpoints.values()])
             folder = SweepFolder(output, manifest, plan, start)
+        if on_start is not None:
+            on_start()
         gathered, started = Gathered(), time.monotonic()
 
         def take(event: Event) -> None:
@@ -254,3 +257,26 @@ async def run_sweep(
             await run_prompts(plan.prompts, context, take)
     assert sweep is not None  # noqa: S101
     return sweep
+
+
+def held_sweep(
+    panel: PanelPlan,
+    prompts: Sequence[str | Prompt] | None,
+    targets: Models,
+    options: Options,
+    output: RunOutput,
+    caps: Caps = NO_CAPS,
+) -> HeldRun:
+    """What a folder holds of this sweep; refuses what `run_sweep` would refuse; see `held_in`."""
+    plan = sweep_plan_of(panel, prompts, targets, options)
+    models = {model.id: model for model in panel.models} | dict(plan.endpoints)
+    return held_in(output, _manifest(panel, plan), texts_of(plan), models, caps)
+
+
+def _prices(panel: PanelPlan, plan: SweepPlan) -> dict[str, Price | None]:
+    return panel.prices | {name: bound.price for name, bound in plan.endpoints.items()}
+
+
+def _manifest(panel: PanelPlan, plan: SweepPlan) -> dict[str, Any]:
+    prices = prices_document(_prices(panel, plan))
+    return manifest_of(panel) | plan.manifest() | {"prices": prices}

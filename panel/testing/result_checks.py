@@ -86,10 +86,12 @@ def _in_order(ratings: Ratings, order: np.ndarray[Any, Any]) -> Ratings:
 
 
 def _rows_of(name: str, ratings: Ratings) -> list[Row]:
-    rows = agree(ratings, _OPTIONS) + panel_quality(ratings, _OPTIONS)
+    only = [name]
+    rows = agree(ratings, _OPTIONS, only=only) + panel_quality(ratings, _OPTIONS, only=only)
     if not ratings.categories:
-        rows += correlate(ratings, replace(ratings, scores=ratings.scores[:, ::-1]), _OPTIONS)
-    return [row for row in rows if row.statistic == name]
+        others = replace(ratings, scores=ratings.scores[:, ::-1])
+        rows += correlate(ratings, others, _OPTIONS, only=only)
+    return rows
 
 
 def _value(row: Row) -> tuple[object, ...]:

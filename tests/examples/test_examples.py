@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import random
+import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -182,6 +183,32 @@ def test_human_in_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert done.stdout.count(" 7.00   decided by a person") == waiting
         assert done.stdout.count("decided by 5 judges") == 4 - waiting
         assert len(server.calls) == 20
+        assert f"Essay 1 of {waiting}, " in done.stdout
+        assert f"Essay {waiting} of {waiting}, " in done.stdout
+
+
+def test_human_in_the_loop_without_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the input ends, or there is none, the verdicts that there are are shown, with what is
+    undecided."""
+    with serving() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        panel = ("--model", "openai:stub", "--above", "3.5")
+        ended = example("human_in_the_loop.py", tmp_path, *panel, typed="7\n" * 7)
+        command = shlex.join([sys.executable, str(EXAMPLES / "human_in_the_loop.py"), *panel])
+        closed = subprocess.run(
+            f"{command} <&-", shell=True, capture_output=True, text=True, check=False,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+    for done, decided in ((ended, 1), (closed, 0)):
+        assert done.returncode == 1
+        assert not done.stderr
+        assert done.stdout.count("decided by a person") == decided
+        lines = done.stdout.splitlines()
+        [undecided] = [line for line in lines if line.startswith("No answer. Undecided: ")]
+        waiting = done.stdout.count("points apart, waiting")
+        assert undecided.count("/") == waiting - decided > 0
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: file.name)

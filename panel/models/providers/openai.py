@@ -17,7 +17,7 @@ URL = "https://api.openai.com/v1"
 packages = ("aiohttp",)
 _HEADERS = {"organization": "OpenAI-Organization", "project": "OpenAI-Project"}
 """Options that OpenAI takes as headers."""
-_NOT_OF_THE_BODY = frozenset({"extra_body", "headers", *_HEADERS})
+_NOT_OF_THE_BODY = frozenset({"seed", "extra_body", "headers", *_HEADERS})
 
 
 def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
@@ -37,6 +37,7 @@ def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
             base_url=base_url,
             api_key=SecretStr(key) if key else None,
             temperature=config.temperature,
+            seed=config.options.get("seed"),
             timeout_s=config.timeout,
             extra_body=body,
             headers=headers,
@@ -47,7 +48,7 @@ def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
 
 
 def _sent(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Options as what goes into each request's body, and as its headers."""
+    """Options as what goes into each request's body beside the seed, and as its headers."""
     body = {name: value for name, value in options.items() if name not in _NOT_OF_THE_BODY}
     body |= options.get("extra_body") or {}
     headers = dict(options.get("headers") or {})

@@ -197,17 +197,21 @@ class Registry(Generic[BlockT]):
         return iter(sorted(self._found.values(), key=lambda one: (one.order, one.name)))
 
     def rows_of_all(
-        self, blocks: Sequence[tuple[BlockT, str, str]], on_step: OnStep | None = None
+        self,
+        blocks: Sequence[tuple[BlockT, str, str]],
+        on_step: OnStep | None = None,
+        only: Collection[str] | None = None,
     ) -> Iterator[list[Row]]:
         """The rows of each block, which stands with its group and dimension; see `rows`.
 
         `on_step` is called after each statistic of a block with the share of all that is done.
+        `only` names the statistics to compute; None, all.
         """
-        total = sum(1 for _ in self) * len(blocks)
+        total = len(self._named(only)) * len(blocks)
         for done, (block, group, dimension) in enumerate(blocks):
             rows: list[Row] = []
             for n, found in enumerate(
-                self._rows(block, group, dimension), done * total // len(blocks)
+                self._rows(block, group, dimension, only), done * total // len(blocks)
             ):
                 rows += found
                 if on_step is not None:
@@ -224,10 +228,15 @@ class Registry(Generic[BlockT]):
         """
         return [row for found in self._rows(block, group, dimension) for row in found]
 
-    def _rows(self, block: BlockT, group: str, dimension: str) -> Iterator[list[Row]]:
+    def _named(self, only: Collection[str] | None) -> list[RegisteredStatistic[BlockT]]:
+        return [one for one in self if only is None or one.name in only]
+
+    def _rows(
+        self, block: BlockT, group: str, dimension: str, only: Collection[str] | None = None
+    ) -> Iterator[list[Row]]:
         """Of each statistic, none where it does not apply."""
         without = block.without_judges()
-        for one in self:
+        for one in self._named(only):
             if not one.applies(block):
                 yield []
                 continue

@@ -86,6 +86,7 @@ def panel_quality(
     ratings: Ratings,
     options: AnalysisOptions = DEFAULT_OPTIONS,
     on_step: OnStep | None = None,
+    only: Collection[str] | None = None,
 ) -> list[Row]:
     """How good each group of raters, and all where there are several, are as a panel.
 
@@ -96,6 +97,7 @@ def panel_quality(
     held-out items, and who they are. The rows' `by` and `by_value` say which number of
     judges, component or judge a row is of. Judges who did not each rate half of the items are
     not left out one by one, nor chosen from. `on_step` is called with the share that is done.
+    `only` names the statistics to compute; by default all are.
     """
     ratings = ratings.numeric()
     blocks: list[tuple[PanelBlock, str, str]] = []
@@ -115,4 +117,5 @@ def panel_quality(
                 ratings.judge_factors(raters),
             )
             blocks.append((block, group, dimension))
-    return [row for rows in panel_quality_statistics.rows_of_all(blocks, on_step) for row in rows]
+    found = panel_quality_statistics.rows_of_all(blocks, on_step, only)
+    return [row for rows in found for row in rows]

@@ -83,7 +83,12 @@ def test_a_panel_file_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_one_number_cannot_be_asked_by_dimension(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An elicitation that weighs all dimensions together is refused, with those that do not."""
+    """An elicitation that weighs all dimensions together is refused, with those that do not, by
+    the names under which they are chosen; of those only what the rubric can be asked by."""
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
-    with pytest.raises(ConfigurationError, match="weighs all dimensions together; use 'dimens"):
-        Panel("none", "openai:stub", elicitation="holistic", one_dimension_per_call=True)
+    refused = {"personas": "none", "models": "openai:stub", "elicitation": "holistic"}
+    able = r"use 'dimensions' or 'expected' or 'justified' or 'yes-no', or leave it out"
+    with pytest.raises(ConfigurationError, match=f"weighs all dimensions together; {able}"):
+        Panel(**refused, one_dimension_per_call=True)
+    with pytest.raises(ConfigurationError, match="use 'dimensions' or 'justified', or"):
+        Panel(**refused, rubric="conceptual-critique", one_dimension_per_call=True)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from panel.errors import ConfigurationError
 from panel.models.client import CallError, ModelClient
 from panel.models.config import ModelConfig
-from panel.models.options import parsed_option
+from panel.models.options import options_document, parsed_option
 from panel.models.providers import client_for
 from panel.testing import ScriptedServer, always, in_turn, ok, serving, status
 from rubrics import ModelRequest
@@ -87,6 +87,17 @@ def test_what_is_no_option(text: str) -> None:
         parsed_option(text)
 
 
+@pytest.mark.parametrize("value", ["", "  ", "#5"])
+def test_an_option_without_a_value_is_refused(value: str) -> None:
+    """Nothing, or nothing but a YAML comment, is no value; a text that is empty has quotes, and
+    null is written as such."""
+    with pytest.raises(ValueError, match="user has no value"):
+        parsed_option(f"user={value}")
+    assert parsed_option('user=""') == ("user", "")
+    assert parsed_option("user='#5'") == ("user", "#5")
+    assert parsed_option("user=~") == ("user", None)
+
+
 @pytest.mark.parametrize("name", SECRETS)
 @pytest.mark.parametrize("nest", ["{}", "headers", "extra_body", "a.b"])
 def test_secrets_are_refused_with_the_remedy(name: str, nest: str) -> None:
@@ -141,6 +152,9 @@ def test_settings_whose_names_sound_like_secrets(name: str) -> None:
         ({"n": 3}, "replicates"),
         ({"temperature": 1}, "next to `options`"),
         ({"max_tokens": 0}, "1 or more"),
+        ({"seed": None}, "seed (a whole number)"),
+        ({"seed": "7"}, "seed (a whole number)"),
+        ({"seed": True}, "seed (a whole number)"),
         ({"max_tokens": 5, "max_completion_tokens": 6}, "set one of them"),
         ({"top_p": float("nan")}, "finite"),
         ({"client": object()}, "neither a number"),
@@ -176,6 +190,27 @@ async def test_options_of_an_openai_compatible_server(server: ScriptedServer) ->
     assert [call.headers[name] for name in names] == ["essays", "org-1", "proj-1"]
 
 
+async def test_a_seed_is_the_seed_of_the_model(server: ScriptedServer) -> None:
+    """It is told as the model's seed, not among other options, and is sent."""
+    client = at(server, seed=7, top_p=0.5)
+    assert client.parameters["seed"] == 7
+    assert client.parameters["extra_body"] == {"top_p": 0.5}
+    await client.complete(ASK)
+    await client.aclose()
+    assert server.calls[0].payload["seed"] == 7
+
+
+async def test_a_seed_that_the_server_refuses_stops_the_model() -> None:
+    """As any option, whose name the message has."""
+    said = {"error": {"message": "seed must be below 5", "param": "seed", "code": None}}
+    with serving(in_turn(status(400, body=said))) as server:
+        client = at(server, seed=7)
+        with pytest.raises(CallError, match="option seed is set") as caught:
+            await client.complete(ASK)
+        await client.aclose()
+    assert caught.value.kind == "permanent"
+
+
 async def test_max_completion_tokens_goes_by_that_name(server: ScriptedServer) -> None:
     """Some servers know the one name of the limit, and some the other."""
     client = at(server, max_completion_tokens=50)
@@ -194,6 +229,18 @@ def test_options_identify_a_model_and_show_no_header(server: ScriptedServer) -> 
     assert len(set(texts)) == 4
     assert not any(KEY in text for text in texts)
     assert "extra_body" not in plain
+
+
+def test_headers_within_options_are_told_by_their_digests() -> None:
+    """However deep they stand, as in the parameters that a chat model's class hands on."""
+    given = {"model_kwargs": {"extra_headers": {"X-Mark": KEY}, "top_k": 4}}
+    told = options_document(given)
+    assert KEY not in json.dumps(told)
+    assert told["model_kwargs"]["top_k"] == 4
+    assert list(told["model_kwargs"]["extra_headers"]) == ["x-mark"]
+    assert options_document({"include_response_headers": True}) == {
+        "include_response_headers": True
+    }
 
 
 async def test_an_option_that_the_server_does_not_take_stops_the_model() -> None:

@@ -135,7 +135,7 @@ def test_what_is_named_is_overridden_and_the_rest_stays(
 ) -> None:
     """An elicitation is for every model, also for one with its own; options are merged; the log
     names the file and each thing that it no longer says."""
-    path = written(tmp_path, *TWO)
+    path = written(tmp_path, *TWO, "replicates: 2", "rubric: scrub")
     with caplog.at_level(logging.WARNING):
         plan = PanelPlan.from_file(
             path,
@@ -155,6 +155,32 @@ def test_what_is_named_is_overridden_and_the_rest_stays(
         assert told in line
 
 
+def test_only_what_the_file_says_is_said_to_be_replaced(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is logged of what the file leaves open, or says alike; of what it says otherwise,
+    the value that holds, as YAML has it."""
+    path = written(tmp_path, *TWO, "replicates: 2", "plain_judge: true")
+    with caplog.at_level(logging.WARNING):
+        plan = PanelPlan.from_file(
+            path,
+            replicates=2,
+            one_dimension_per_call=True,
+            layout="persona-first",
+            options={"top_k": 4, "seed": 1},
+            models=["deep", "quick"],
+        )
+        assert plan.one_dimension_per_call
+        assert plan.plain_judge
+        assert not caplog.records
+        plan = PanelPlan.from_file(path, plain_judge=False, options={"top_p": 1, "top_k": 4})
+    assert not plan.plain_judge
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path}: replaced by options of the command or arguments: options (top_p), "
+        "plain_judge (false)"
+    ]
+
+
 def test_a_file_alone_is_what_it_says(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing is replaced, and nothing is logged."""
     with caplog.at_level(logging.WARNING):
@@ -169,8 +195,63 @@ def test_models_by_their_names_in_the_file(tmp_path: Path) -> None:
     assert [(model.id, model.config.options) for model in plan.models] == [
         ("deep", {"seed": 1, "top_p": 0.5})
     ]
-    with pytest.raises(ConfigurationError, match="write provider:name"):
-        PanelPlan.from_file(written(tmp_path, *TWO), models=["shallow"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "hint"),
+    [
+        ("shallow", ""),
+        ("depe", r" \(did you mean 'deep'\?\)"),
+        ("openia:m", r" \(did you mean 'openai:m'\?\)"),
+    ],
+)
+def test_a_model_that_the_file_does_not_have(tmp_path: Path, spec: str, hint: str) -> None:
+    """The refusal lists the file's own, with the nearest, and the form of any other."""
+    said = f"panel.yaml has no model called '{spec}'{hint}: its models are 'deep', 'quick'; "
+    with pytest.raises(ConfigurationError, match=f"{said}.* or provider:name"):
+        PanelPlan.from_file(written(tmp_path, *TWO), models=[spec])
+    assert PanelPlan.from_file(written(tmp_path, *TWO), models=["local:smollm2-135m"]).judges
+
+
+@pytest.mark.parametrize(
+    ("arguments", "judges", "asked"),
+    [((), 20, 1), (("--no-plain-judge",), 10, 1), (("--no-one-dimension-per-call",), 20, 0)],
+)
+def test_a_command_switches_off_what_a_file_switches_on(
+    command: Any, tmp_path: Path, arguments: tuple[str, ...], judges: int, asked: int
+) -> None:
+    """`plain_judge: true` and `one_dimension_per_call: true` of a file, by the command's
+    options; run.json has what holds."""
+    path = written(tmp_path, *TWO, "plain_judge: true", "one_dimension_per_call: true")
+    (tmp_path / "batch.jsonl").write_text(
+        json.dumps({"id": "1", "prompt": "Why?", "response": "So.", "system": "ash"})
+    )
+    with serving() as server:
+        path.write_text(path.read_text().replace(AT, server.base_url))
+        done = command(
+            "score", "batch.jsonl", "--panel", path, "--elicitation", "dimensions", *arguments,
+            "--out", "run",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "run" / "judgments.jsonl").read_text().splitlines()) == judges
+    manifest = json.loads((tmp_path / "run" / "run.json").read_bytes())
+    assert manifest["plain_judge"] is (judges == 20)
+    assert manifest["one_dimension_per_call"] is bool(asked)
+    assert ("_judge (false)" in done.stderr) is ("--no-plain-judge" in arguments)
+
+
+def test_a_sweep_and_an_audit_leave_a_file_s_plain_judge_out(command: Any, tmp_path: Path) -> None:
+    """They take none, and say how to leave it out; with that option the file is theirs, too."""
+    path = written(tmp_path, *TWO, "plain_judge: true")
+    (tmp_path / "prompts.jsonl").write_text(json.dumps({"prompt": "Why?"}))
+    sweep = ("sweep", "prompts.jsonl", "--target", "deep", "--panel", path, "--dry-run")
+    refused = command(*sweep)
+    assert refused.returncode == 2
+    assert "--no-plain-judge" in refused.stderr
+    assert command(*sweep, "--no-plain-judge").returncode == 0
+    audit = ("audit", "injection", "--panel", path, "--limit", "5", "--dry-run")
+    assert command(*audit).returncode == 2
+    assert command(*audit, "--no-plain-judge").returncode == 0
 
 
 def test_a_secret_among_a_file_s_options(tmp_path: Path) -> None:

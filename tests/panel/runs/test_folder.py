@@ -352,6 +352,8 @@ def test_two_runs_do_not_write_into_one_folder(tmp_path: Path) -> None:
         ("replicates", {"replicates": 2}),
         ("deliberation", {"deliberation": Deliberation(rounds=2)}),
         ("seed", {"seed": 1}),
+        ("one_dimension_per_call", {"one_dimension_per_call": True}),
+        ("personas, plain_judge", {"plain_judge": True}),
     ],
 )
 def test_a_panel_that_judges_otherwise_is_another_run(
@@ -369,6 +371,21 @@ def test_a_panel_that_judges_otherwise_is_another_run(
             other.score([response("a")], out=first)
         other.score([response("a")], out=tmp_path / "other")
     said = [json.loads((tmp_path / name / "run.json").read_bytes()) for name in ("run", "other")]
-    assert said[0][key] != said[1][key]
+    assert all(said[0][name] != said[1][name] for name in key.split(", "))
     if key == "layout":
         assert [one["layout"] for one in said] == ["shared-prefix", "persona-first"]
+
+
+def test_a_folder_that_an_earlier_version_wrote_goes_on(tmp_path: Path) -> None:
+    """What its run.json does not name, such as a plain judge, its run did not have."""
+    folder = tmp_path / "run"
+    with serving(always(ok('{"clarity": 7, "depth": 5}'))) as server:
+        model = ModelConfig(model="openai:m", base_url=server.base_url)
+        people = [Persona(id="ann", label="Ann", axis="own", description="You are Ann.")]
+        Panel(people, model, rubric()).score([response("a")], out=folder)
+        document = json.loads((folder / "run.json").read_bytes())
+        for key in ("plain_judge", "one_dimension_per_call"):
+            del document[key]
+        (folder / "run.json").write_text(json.dumps(document))
+        run = Panel(people, model, rubric()).score([response("a")], out=folder)
+    assert run.coverage.scored == 1

@@ -158,6 +158,27 @@ def test_a_loaded_run_is_the_run_that_wrote_it(mode: str, tmp_path: Path) -> Non
     assert texts == RESPONSES
 
 
+def test_what_intervals_take_as_a_sample_comes_back(tmp_path: Path) -> None:
+    """run.json has it, and the figures of the loaded run are made with it; a run that another one
+    continues has the later one's; a file that says nothing of it is of prompts."""
+    folder = tmp_path / "run"
+    with serving(by_text) as server:
+        panel = Panel(PERSONAS, stub(server), PLAIN)
+        panel.score(RESPONSES, out=folder)
+        assert load_run(folder).random == "prompts"
+        run = panel.score(RESPONSES, out=folder, random="prompts-and-judges")
+    document = json.loads((folder / "run.json").read_bytes())
+    assert document["random"] == "prompts-and-judges"
+    assert load_run(folder).summary()["random"] == "prompts-and-judges"
+    same(run, load_run(folder))
+    (folder / "run.json").write_text(json.dumps(document | {"random": "judges"}))
+    with pytest.raises(InputError, match="none that this version writes"):
+        load_run(folder)
+    del document["random"]
+    (folder / "run.json").write_text(json.dumps(document))
+    assert load_run(folder).random == "prompts"
+
+
 def test_a_run_that_was_stopped_and_one_with_gaps(tmp_path: Path) -> None:
     """What a cap left unasked is skipped, what failed has failed, and no verdict is made up."""
     with serving(by_text) as server:

@@ -319,6 +319,24 @@ def test_an_undefined_statistic_conforms() -> None:
     assert "no command shows" in refusal(check_statistic, "undefined")
 
 
+def test_only_the_statistic_in_question_is_computed() -> None:
+    """Another one, however slow or faulty, is not called."""
+    called: list[AgreementBlock] = []
+
+    def rows(block: AgreementBlock) -> Iterator[Result]:
+        called.append(block)
+        yield Result(Statistic.undefined(Reason.NO_PAIRS))
+
+    agreement_statistics.register("slow", "slow")(rows)
+    try:
+        check_statistic("perfect_agreement")
+        assert not called
+        check_statistic("slow")
+        assert called
+    finally:
+        del agreement_statistics._found["slow"]
+
+
 def test_a_renderer_that_fails_is_named() -> None:
     """One that lacks a function, one that writes nothing and one that closes the stream."""
     own = load_renderer("json")

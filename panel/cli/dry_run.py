@@ -1,0 +1,86 @@
+"""What a dry run says beside the estimate: what is done already, what will not do.
+
+On standard error: standard output has the estimate alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from panel.calls.budget import NOTHING_SPENT, Caps, Spending
+from panel.models.keys import missing_keys
+from panel.secrets.visible import say, visible
+
+if TYPE_CHECKING:
+    from panel.judging.cost_estimate import CostEstimate
+    from panel.runs.held import HeldRun
+
+
+def tell(
+    estimates: Sequence[CostEstimate],
+    caps: Caps,
+    held: HeldRun | None = None,
+    expected: int | None = None,
+) -> None:
+    """Say what is done in the run's folder, which caps would stop the run, and which keys it lacks.
+
+    Args:
+        held: what the folder holds, where the command has one.
+        expected: how many judgments the run is to have, where that is known.
+    """
+    spent, usd = (held.spent, held.usd) if held else (NOTHING_SPENT, 0.0)
+    lines = [*_done(held, expected), *_caps(estimates, caps, spent, usd), *missing_keys()]
+    for line in lines:
+        say(visible(line), err=True)
+
+
+def _done(held: HeldRun | None, expected: int | None) -> list[str]:
+    if held is None or not (held.results or held.spent.calls):
+        return []
+    done = f"{held.results:,} judgments are done"
+    if expected is not None:
+        left = max(expected - held.results, 0)
+        done = f"{held.results:,} of {expected:,} judgments are done, {left:,} are left"
+    return [f"{held.path} holds this run: {done}; {_told(held.spent, held.usd)} spent so far."]
+
+
+def _told(spent: Spending, usd: float | None) -> str:
+    dollars = "dollars unknown" if usd is None else f"${usd:,.4f}"
+    return f"{spent.calls:,} calls, {spent.tokens:,} tokens, {dollars}"
+
+
+def _caps(
+    estimates: Sequence[CostEstimate], caps: Caps, spent: Spending, usd: float | None
+) -> list[str]:
+    """A sentence for each cap that the run would reach, with what was spent before."""
+    before = ", what was spent so far included" if spent.calls else ""
+    found = []
+    if caps.usd is not None:
+        total = math.fsum(one.usd or 0.0 for one in estimates) + (usd or 0.0)
+        if total > caps.usd:
+            found.append(_stops(f"--max-usd {caps.usd:g}", f"about ${total:,.4f}", before))
+    if caps.calls is not None:
+        least, most = (
+            spent.calls + sum(counts)
+            for counts in (
+                [one.calls_at_least for one in estimates],
+                [one.calls_at_most for one in estimates],
+            )
+        )
+        cap = f"--max-calls {caps.calls}"
+        if least > caps.calls:
+            found.append(_stops(cap, f"at least {least:,} calls", before))
+        elif most > caps.calls:
+            found.append(_stops(cap, f"up to {most:,} calls", before, may=True))
+    if caps.tokens is not None:
+        tokens = spent.tokens + sum(one.input_tokens + one.output_tokens for one in estimates)
+        if tokens > caps.tokens:
+            found.append(_stops(f"--max-tokens {caps.tokens}", f"about {tokens:,} tokens", before))
+    return found
+
+
+def _stops(cap: str, takes: str, before: str, *, may: bool = False) -> str:
+    verb = "may" if may else "would"
+    return f"The run {verb} stop before its end at {cap}: it takes {takes}{before}."

@@ -1,0 +1,68 @@
+"""What a folder holds of a run that is to be started there, or gone on with: for a dry run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from panel.calls.budget import Budget, Caps, Spending
+from panel.judging.preflight import refuse_unpriced
+from panel.models.catalogue import cost
+from panel.plan.bound_models import BoundModel
+from panel.runs.folder import count_results, refuse_another
+from panel.runs.kept_texts import KeptTexts
+from panel.runs.output import RunOutput
+from panel.runs.spending import earlier_spending
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRun:
+    """What a run's folder holds.
+
+    Attributes:
+        path: of the folder, which need not be there.
+        results: how many judgments are done, of those that are kept.
+        spent: by all earlier starts of the run.
+        usd: what that came to in US dollars; None where a price is not known.
+    """
+
+    path: Path
+    results: int
+    spent: Spending
+    usd: float | None
+
+
+def held_in(
+    output: RunOutput,
+    manifest: Mapping[str, Any],
+    texts: KeptTexts,
+    models: Mapping[str, BoundModel],
+    caps: Caps,
+) -> HeldRun:
+    """What a folder holds of the run that `manifest` and `texts` describe; calls nothing.
+
+    Raises:
+        ConfigurationError: a model that is called, or was called before, has no known price where
+            `caps` are in dollars.
+        RunFolderError: the folder holds another run, or cannot be written.
+    """
+    refuse_unpriced(list(models.values()), caps)
+    refuse_another(output, manifest, texts)
+    prices = {name: model.price for name, model in models.items()}
+    spent = earlier_spending(output)
+    Budget(caps, prices).go_on_from(spent)
+    costs = [cost(prices.get(name), usage) for name, usage in spent.usage.items()]
+    return HeldRun(
+        output.folder,
+        0 if output.overwrite else count_results(output.folder),
+        spent,
+        _sum_of(costs),
+    )
+
+
+def _sum_of(costs: Sequence[float | None]) -> float | None:
+    known = [usd for usd in costs if usd is not None]
+    return math.fsum(known) if len(known) == len(costs) else None
