@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphs import Judge, Judgment
 from panel.io.batch import Item
+from panel.runs.comparisons import CollectedComparisons
 from rubrics import Rubric, Status, Usage
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
@@ -64,6 +65,7 @@ class CollectedRatings:
         self.stated = np.zeros(shape if deliberating else (0, 0), dtype=bool)
         self.n_revisions_failed: Counter[str] = Counter()
         self.n_reasons_missing = 0
+        self._comparisons = CollectedComparisons(self.items, self.judges)
         self._off_scale: dict[str, tuple[float, int]] = {}
         self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
         self._reasons: Counter[tuple[str, str]] = Counter()
@@ -75,6 +77,7 @@ class CollectedRatings:
         i = self._row[judgment.prompt_id, judgment.id]
         j = self._column[judgment.judge]
         self._codes[i, j] = _CODE[judgment.status]
+        self._comparisons.add(judgment, j)
         if judgment.status == "scored":
             for d, dimension in enumerate(self.dimensions):
                 self.ratings[i, j, d] = self._rating(judgment, dimension)

@@ -25,6 +25,7 @@ from panel.io.documents import number
 from panel.models.catalogue import Price, cost
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.collected import CollectedRatings, judgment_of_row
+from panel.runs.comparisons import strengths_document
 from panel.runs.judge_sample import judge_sample
 from panel.runs.judgment_lines import JudgmentFile, usage_document
 from panel.runs.kept_responses import kept_responses
@@ -36,6 +37,7 @@ from panel.statistics.core.ranking import (
     competition_ranks,
     rank_systems,
 )
+from panel.statistics.core.strengths import Strengths
 from rubrics import Rubric, Usage
 
 if TYPE_CHECKING:
@@ -265,6 +267,14 @@ class Run(CollectedRatings):
             random=self.random,
         )
 
+    def strengths(self) -> Strengths | None:
+        """The Bradley-Terry strengths of the systems, by the judges of the leaderboard; None where
+        judges do not compare responses. Intervals are over what `random` says."""
+        controls = controls_among(self.judges)
+        judges = [column for column, judge in enumerate(self.judges) if judge not in controls]
+        prompts = {verdict.prompt_id for verdict in self.verdicts}
+        return self._comparisons.strengths(prompts, judges, self.random)
+
     def prompt_rankings(self) -> dict[str, list[tuple[int | None, Verdict]]]:
         """For each prompt its responses with their ranks, best first, the unranked last."""
         by_prompt: dict[str, list[Verdict]] = {}
@@ -284,6 +294,7 @@ class Run(CollectedRatings):
         """What summary.json holds."""
         coverage, report = self.coverage, self.deliberation()
         board, controls = self.leaderboard(), self.control_leaderboard()
+        strengths = self.strengths()
         return {
             "ranking": [_entry(entry) for entry in board.systems],
             "winner": board.winner,
@@ -294,6 +305,7 @@ class Run(CollectedRatings):
                 if controls
                 else {}
             ),
+            **({} if strengths is None else {"strengths": strengths_document(strengths)}),
             "coverage": {
                 "expected": coverage.expected,
                 "scored": coverage.scored,

@@ -63,6 +63,13 @@ from panel.statistics.core.ranks import Ranks, mean_ranks, ranks_within
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.core.strengths import (
+    StrengthDifference,
+    Strengths,
+    SystemStrength,
+    WinCounts,
+    bradley_terry,
+)
 from panel.statistics.core.table import Ratings, Row
 from panel.statistics.correlate import ComparisonBlock, comparison_statistics, correlate
 from panel.statistics.deliberation.conformity import (
@@ -178,16 +185,21 @@ __all__ = [
     "SmallestSubset",
     "SourceMeans",
     "Statistic",
+    "StrengthDifference",
+    "Strengths",
     "Substitution",
     "SystemRank",
     "SystemShift",
+    "SystemStrength",
     "Table",
     "TowardHumans",
     "VarianceComponents",
+    "WinCounts",
     "added_raters",
     "agree",
     "agreement_on",
     "agreement_statistics",
+    "bradley_terry",
     "by_dimension",
     "by_items",
     "by_judge",

@@ -12,6 +12,7 @@ from graphs import Verdict
 from panel.calls.budget import Spending
 from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.leaderboard import score, show_leaderboard
+from panel.reports.terminal.strengths import show_strengths
 from panel.reports.terminal.tables import NARROWEST_LABEL, TableRow, legible, show_table
 from panel.runs.run import Run, share_name
 from panel.statistics.core.ranking import SystemRank
@@ -37,6 +38,8 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
     """
     leaderboard = run.leaderboard()
     show_leaderboard("Systems", leaderboard, console)
+    if (strengths := run.strengths()) is not None:
+        show_strengths(strengths, console)
     board = leaderboard.systems
     if (controls := run.control_leaderboard()) is not None:
         show_leaderboard("Systems, by judges without a persona", controls, console)

@@ -47,6 +47,15 @@ class Reason(StrEnum):
     IDENTICAL_REPLICATES = "all replicates without a persona gave the same ratings"
     OTHER_SCALE = "not on the same scale"
     FEW_TO_TELL = "too few prompts were deliberated"
+    FEW_FOR_A_STRENGTH = "its interval takes three prompts"
+    NEVER_COMPARED = "it was compared with no other system"
+    WON_ALL = "it won every comparison, so no finite strength fits"
+    LOST_ALL = "it lost every comparison, so no finite strength fits"
+    NO_OTHER_STRENGTH = "no other system has a finite strength"
+    NOT_CONNECTED = "some systems were never compared with the others, not even through a third"
+    NEVER_LOST = "some systems never lost to the others, so no finite strengths fit"
+    ALL_TIES = "every comparison ended in a tie"
+    MANY_SYSTEMS = "strengths are computed of up to 50 systems"
     ERROR = "its computation failed"
 
 

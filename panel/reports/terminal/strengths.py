@@ -1,0 +1,66 @@
+"""Bradley-Terry strengths in a terminal, below the leaderboard of systems that were compared."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from rich.console import Console
+from rich.text import Text
+
+from panel.reports.terminal.leaderboard import score
+from panel.reports.terminal.rows import remark
+from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.statistics.core.strengths import Strengths
+
+_SAMPLES = {
+    "prompts": "over prompts, with these judges as they are",
+    "prompts-and-judges": "over prompts and judges, as a sample of such judges",
+}
+
+
+def show_strengths(strengths: Strengths, console: Console) -> None:
+    """The systems that have a strength, then why others have none, or no interval."""
+    defined = [one for one in strengths.systems if one.reason is None]
+    if defined:
+        show_table(
+            console,
+            "Strengths of systems (Bradley-Terry)",
+            ["system"],
+            ["strength", "95 % interval", "win\nprobability", "95 % interval", "prompts"],
+            [
+                TableRow(
+                    one.system,
+                    [
+                        Text(score(one.strength)),
+                        Text(_interval(one.ci_low, one.ci_high)),
+                        Text(score(one.win_probability)),
+                        Text(_interval(one.win_low, one.win_high)),
+                        Text(str(one.n_prompts)),
+                    ],
+                )
+                for one in defined
+            ],
+        )
+    else:
+        console.print(Text("Strengths of systems (Bradley-Terry)", "bold"))
+    for one, reasons in (
+        ("strength", [(one.system, one.reason) for one in strengths.systems]),
+        ("interval", [(one.system, one.ci_reason) for one in defined]),
+    ):
+        for reason in dict.fromkeys(reason for _, reason in reasons if reason is not None):
+            those = [legible(system) for system, of in reasons if of is reason]
+            named = f": {'; '.join(those)}" if len(those) < len(reasons) else ""
+            remark(console, f"No {one}{named} ({reason}).")
+    if defined:
+        others = "" if len(defined) == len(strengths.systems) else " of those listed"
+        remark(
+            console,
+            f"Strength: log-odds of being preferred; 0 is the mean{others}. Win probability: "
+            "against a system of strength 0, a tie counting half. Intervals are "
+            f"{_SAMPLES[strengths.random]}. Whether systems differ is tested above.",
+        )
+    console.print()
+
+
+def _interval(low: float, high: float) -> str:
+    return "-" if isnan(low) else f"{low:.2f} to {high:.2f}"

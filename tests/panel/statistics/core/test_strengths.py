@@ -1,0 +1,264 @@
+"""Strengths of systems over prompts: intervals against clustered standard errors of statsmodels,
+and what has no strength or no interval."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+
+from panel.statistics import Reason, Strengths, WinCounts, bradley_terry, holm
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def drawn(
+    n_clusters: int, n_systems: int, seed: int = 0, *, ties: bool = True, each: int = 6
+) -> WinCounts:
+    """`each` comparisons of every two systems in each cluster, at random."""
+    rng = np.random.default_rng(seed)
+    wins, even = np.zeros((2, n_clusters, n_systems, n_systems))
+    shares = [0.5, 0.3, 0.2] if ties else [0.6, 0.4, 0.0]
+    for a, b in combinations(range(n_systems), 2):
+        counts = rng.multinomial(each, shares, n_clusters).astype(float)
+        wins[:, a, b], wins[:, b, a], even[:, a, b] = counts.T
+        even[:, b, a] = even[:, a, b]
+    return WinCounts(wins, even)
+
+
+def by_name(found: Strengths) -> dict[str, tuple[float, float, float]]:
+    return {one.system: (one.strength, one.ci_low, one.ci_high) for one in found.systems}
+
+
+def test_intervals_are_those_of_a_clustered_logistic_regression() -> None:
+    """Without ties and with as many comparisons on every prompt, strengths relative to the last
+    system have the cluster-robust standard errors of statsmodels' logistic regression, times
+    √(n / (n − 1)), and Student's t with n − 1 degrees of freedom."""
+    n, counts = 7, drawn(7, 4, ties=False)
+    rows, won, prompts = [], [], []
+    for prompt, a, b in np.argwhere(counts.wins):
+        row = np.zeros(4)
+        row[a], row[b] = 1, -1
+        times = int(counts.wins[prompt, a, b])
+        # A win of a over b as a success of a, or as a failure of b: the same by the model.
+        rows += [row] * times
+        won += [1] * times
+        prompts += [prompt] * times
+    # Half of them the other way round, so that the regression has both outcomes.
+    design, outcome = np.array(rows), np.array(won)
+    design[::2], outcome[::2] = -design[::2], 0
+    fitted = sm.Logit(outcome, design[:, :3]).fit(
+        disp=0, tol=1e-12, cov_type="cluster",
+        cov_kwds={"groups": prompts, "use_correction": False},
+    )  # fmt: skip
+    errors = fitted.bse * math.sqrt(n / (n - 1))
+    found = {frozenset((one.a, one.b)): one for one in bradley_terry(NAMES, counts).differences}
+    for place in range(3):
+        one = found[frozenset((NAMES[place], "d"))]
+        sign = 1 if one.b == "d" else -1
+        assert sign * one.difference == pytest.approx(fitted.params[place], abs=1e-7)
+        reach = stats.t.ppf(0.975, n - 1) * errors[place]
+        assert (one.ci_high - one.ci_low) / 2 == pytest.approx(reach, abs=1e-7)
+        t = abs(fitted.params[place]) / errors[place]
+        assert one.p == pytest.approx(2 * stats.t.sf(t, n - 1), abs=1e-9)
+
+
+def test_two_systems_by_hand() -> None:
+    """Of 4, 2 and 3 wins in 6 comparisons on three prompts, 9 of 18 in all: strength 0, and without
+    a prompt a Newton step of (wins − 3) / (12 / 4) away, half of which is each system's."""
+    wins = np.zeros((3, 2, 2))
+    wins[:, 0, 1], wins[:, 1, 0] = [4, 2, 3], [2, 4, 3]
+    found = bradley_terry(["a", "b"], WinCounts(wins, np.zeros_like(wins)))
+    # Left out: difference −1/3, 1/3, 0; variance 2/3 · 2/9; of one system's half of it a quarter.
+    reach = stats.t.ppf(0.975, 2) * math.sqrt(2 / 3 * 2 / 9 / 4)
+    assert by_name(found)["a"] == pytest.approx((0, -reach, reach))
+    of_a = found.systems[0]
+    expit = 1 / (1 + math.exp(reach))
+    assert (of_a.win_probability, of_a.win_low) == pytest.approx((0.5, expit))
+    assert (found.ties, of_a.n_comparisons, of_a.n_prompts) == (0, 18, 3)
+
+
+def test_a_tie_counts_half_in_the_win_probability() -> None:
+    """6 wins, 2 losses and 4 ties: strengths ± log(3) / 2, ν = 4 / √12. Against a system of
+    strength 0 the stronger then has 3^(1/4) + ν / 2 of 3^(1/4) + 3^(−1/4) + ν."""
+    wins, ties = np.zeros((2, 3, 2, 2))
+    wins[:, 0, 1], wins[:, 1, 0], ties[:, 0, 1], ties[:, 1, 0] = 6, 2, 4, 4
+    found = bradley_terry(["a", "b"], WinCounts(wins, ties))
+    nu, root = 4 / math.sqrt(12), 3**0.25
+    assert found.ties == pytest.approx(nu)
+    expected = (root + nu / 2) / (root + 1 / root + nu)
+    assert found.systems[0].win_probability == pytest.approx(expected)
+    assert found.systems[1].win_probability == pytest.approx(1 - expected)
+    # Every prompt is the same.
+    assert {one.ci_reason for one in found.systems} == {Reason.NO_SPREAD}
+    assert math.isnan(found.systems[0].ci_low)
+
+
+def test_the_order_of_systems_and_prompts_makes_no_difference() -> None:
+    """Systems and prompts in another order have the same strengths and intervals, and log-strengths
+    add up to 0."""
+    counts = drawn(6, 4)
+    found = by_name(bradley_terry(NAMES, counts))
+    turned = WinCounts(counts.wins[::-1, ::-1, ::-1], counts.ties[::-1, ::-1, ::-1])
+    again = by_name(bradley_terry(NAMES[::-1], turned))
+    for name in NAMES:
+        assert again[name] == pytest.approx(found[name], abs=1e-8)
+    assert sum(strength for strength, _, _ in found.values()) == pytest.approx(0, abs=1e-9)
+
+
+def test_p_values_are_adjusted_by_holm_and_the_stronger_stands_first() -> None:
+    """All pairs are one family; differences are not negative."""
+    found = bradley_terry(NAMES, drawn(9, 4, seed=3)).differences
+    assert len(found) == 6
+    assert [one.p_adjusted for one in found] == pytest.approx(holm([one.p for one in found]))
+    assert all(one.difference >= 0 for one in found)
+    assert any(one.p_adjusted > one.p for one in found)
+
+
+def test_systems_that_win_or_lose_everything_have_no_strength() -> None:
+    """They are named with the reason, the others are fitted as if they were not there, and no
+    infinite number is anywhere."""
+    inner = drawn(5, 3)
+    wins, ties = np.zeros((2, 5, 6, 6))
+    wins[:, :3, :3], ties[:, :3, :3] = inner.wins, inner.ties
+    wins[:, 3, :3], wins[:, :3, 4] = 2, 1
+    wins[:, 3, 4] = 1
+    found = bradley_terry(["a", "b", "c", "best", "worst", "alone"], WinCounts(wins, ties))
+    reasons = {one.system: one.reason for one in found.systems if one.reason}
+    assert reasons == {
+        "best": Reason.WON_ALL,
+        "worst": Reason.LOST_ALL,
+        "alone": Reason.NEVER_COMPARED,
+    }
+    expected = by_name(bradley_terry(["a", "b", "c"], inner))
+    assert {name: ends for name, ends in by_name(found).items() if name in expected} == expected
+    assert not any(math.isinf(value) for ends in by_name(found).values() for value in ends)
+    assert {name for one in found.differences for name in (one.a, one.b)} == {"a", "b", "c"}
+    assert {one.system: one.n_comparisons for one in found.systems}["best"] == 5 * 7
+
+
+def test_without_finite_strengths_no_system_has_one() -> None:
+    """Two pairs that were never compared with each other, or of which one never lost to the
+    other, are undefined, all with that reason."""
+    wins = np.zeros((4, 4, 4))
+    wins[:, 0, 1] = wins[:, 1, 0] = wins[:, 2, 3] = wins[:, 3, 2] = 1
+    apart = bradley_terry(NAMES, WinCounts(wins, np.zeros_like(wins)))
+    assert {one.reason for one in apart.systems} == {Reason.NOT_CONNECTED}
+    wins[:, :2, 2:] = 1
+    above = bradley_terry(NAMES, WinCounts(wins, np.zeros_like(wins)))
+    assert {one.reason for one in above.systems} == {Reason.NEVER_LOST}
+    assert (above.differences, math.isnan(above.ties)) == ((), True)
+
+
+def test_the_middle_of_three_in_a_row_is_left_alone() -> None:
+    """With one system above and one below there is nobody to be stronger than."""
+    wins = np.triu(np.ones((3, 3)), 1)[None].repeat(3, axis=0)
+    found = bradley_terry(["a", "b", "c"], WinCounts(wins, np.zeros_like(wins)))
+    assert {one.system: one.reason for one in found.systems} == {
+        "a": Reason.WON_ALL,
+        "b": Reason.NO_OTHER_STRENGTH,
+        "c": Reason.LOST_ALL,
+    }
+
+
+def test_two_prompts_give_strengths_without_intervals() -> None:
+    """And the reason says how many would do."""
+    found = bradley_terry(NAMES, drawn(2, 4))
+    assert {one.ci_reason for one in found.systems} == {Reason.FEW_FOR_A_STRENGTH}
+    assert "three prompts" in Reason.FEW_FOR_A_STRENGTH
+    assert all(math.isfinite(one.strength) and math.isnan(one.win_low) for one in found.systems)
+    assert all(math.isnan(one.p_adjusted) for one in found.differences)
+
+
+def test_a_system_on_few_prompts_has_their_degrees_of_freedom() -> None:
+    """A system on two of eight prompts has no interval, nor have its differences; the others
+    have."""
+    counts = drawn(8, 4)
+    for array in (counts.wins, counts.ties):
+        array[2:, 3], array[2:, :, 3] = 0, 0
+    found = bradley_terry(NAMES, counts)
+    assert {one.system: one.ci_reason for one in found.systems} == {
+        "a": None, "b": None, "c": None, "d": Reason.FEW_FOR_A_STRENGTH,
+    }  # fmt: skip
+    assert {one.reason for one in found.differences if "d" in (one.a, one.b)} == {
+        Reason.FEW_FOR_A_STRENGTH
+    }
+    assert {one.system: one.n_prompts for one in found.systems}["d"] == 2
+    counts = drawn(8, 4, seed=1)
+    for array in (counts.wins, counts.ties):
+        array[4:, 3], array[4:, :, 3] = 0, 0
+    differences = bradley_terry(NAMES, counts).differences
+    assert {one.n_prompts for one in differences} == {4, 8}
+    for one in differences:
+        df = one.n_prompts - 1
+        error = (one.ci_high - one.ci_low) / 2 / stats.t.ppf(0.975, df)
+        assert one.p == pytest.approx(2 * stats.t.sf(one.difference / error, df))
+
+
+def test_a_prompt_that_alone_connects_leaves_no_interval() -> None:
+    """Where the strengths are undefined without one of the prompts, no interval is computed."""
+    counts = drawn(5, 4, ties=False)
+    counts.wins[1:, :2, 2:] = counts.wins[1:, 2:, :2] = 0
+    found = bradley_terry(NAMES, counts)
+    assert {one.ci_reason for one in found.systems} == {Reason.UNDEFINED_WITHOUT_ONE}
+
+
+def test_over_prompts_and_judges_variances_add_up() -> None:
+    """The variance is that over prompts plus that over judges, as if either were the prompts, with
+    Satterthwaite's degrees of freedom; the interval is not narrower than that over prompts."""
+    rng = np.random.default_rng(5)
+    chance = rng.dirichlet([3, 2, 1], (12, 7, 3))
+    cells = rng.multinomial(1, chance).astype(float)
+    wins, ties = np.zeros((2, 12, 7, 3, 3))
+    for pair, (a, b) in enumerate(combinations(range(3), 2)):
+        wins[:, :, a, b], wins[:, :, b, a] = cells[:, :, pair, 0], cells[:, :, pair, 1]
+        ties[:, :, a, b] = ties[:, :, b, a] = cells[:, :, pair, 2]
+    prompts, judges = (WinCounts(wins.sum(axis=axis), ties.sum(axis=axis)) for axis in (1, 0))
+    names = NAMES[:3]
+    both = bradley_terry(
+        names, prompts, by_judge=judges, factors={"persona": range(7), "model": ["m"] * 7}
+    )
+    assert both.random == "prompts-and-judges"
+    over_prompts, over_judges = (by_name(bradley_terry(names, one)) for one in (prompts, judges))
+    for name, (strength, low, high) in by_name(both).items():
+        parts = [
+            ((ends[name][2] - ends[name][1]) / 2 / stats.t.ppf(0.975, df)) ** 2
+            for ends, df in ((over_prompts, 11), (over_judges, 6))
+        ]
+        df = sum(parts) ** 2 / (parts[0] ** 2 / 11 + parts[1] ** 2 / 6)
+        reach = stats.t.ppf(0.975, df) * math.sqrt(sum(parts))
+        own = (over_prompts[name][2] - over_prompts[name][1]) / 2
+        assert (high - low) / 2 == pytest.approx(max(reach, own))
+        assert strength == pytest.approx((low + high) / 2)
+
+
+def test_few_judges_are_no_sample() -> None:
+    """Four judges give no interval over judges, with the reason; nor do those of one persona and
+    one model."""
+    counts = drawn(8, 3)
+    for factors in ({"persona": range(4)}, {"persona": ["p"] * 8, "model": ["m"] * 8}):
+        n = len(factors["persona"])
+        judges = drawn(n, 3, seed=1)
+        found = bradley_terry(NAMES[:3], counts, by_judge=judges, factors=factors)
+        assert {one.ci_reason for one in found.systems} == {Reason.FEW_JUDGES}
+
+
+@pytest.mark.parametrize(
+    ("wins", "ties", "told"),
+    [
+        (np.zeros((2, 3, 3)), np.zeros((2, 3, 3)), r"shape \(clusters, 2, 2\)"),
+        (np.zeros((2, 2)), np.zeros((2, 2)), "shape"),
+        (-np.ones((1, 2, 2)), np.zeros((1, 2, 2)), "not below 0"),
+        (np.full((1, 2, 2), np.nan), np.zeros((1, 2, 2)), "finite"),
+        (np.zeros((1, 2, 2)), np.array([[[0.0, 1.0], [0.0, 0.0]]]), "ties"),
+        (np.zeros((1, 2, 2)), np.zeros((2, 2, 2)), "ties"),
+    ],
+)
+def test_what_is_no_count_is_refused(wins: np.ndarray, ties: np.ndarray, told: str) -> None:
+    """A wrong shape, a negative or missing number, and ties that are not symmetric."""
+    with pytest.raises(ValueError, match=told):
+        bradley_terry(["a", "b"], WinCounts(wins, ties))
