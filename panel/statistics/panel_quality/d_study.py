@@ -99,7 +99,13 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
 
 def error_shares(components: VarianceComponents, measured: str, levels: Levels) -> dict[str, float]:
     """Which share of the absolute error variance of a design each component brings, largest first;
-    empty where there is no error. Args and errors as for `d_study`."""
+    empty where there is no error. Args and errors as for `d_study`.
+
+    >>> variances = {"item": 1.0, "rater": 0.2, "residual": 0.6}
+    >>> found = VarianceComponents(variances, {}, 0, {"item": 9, "rater": 5})
+    >>> {name: round(part, 2) for name, part in error_shares(found, "item", {"rater": 5}).items()}
+    {'residual': 0.75, 'rater': 0.25}
+    """
     sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
     parts = {term.name: float(term.over(sizes)[0]) for term in _terms(components, measured, levels)}
     total = sum(parts.values())
@@ -131,6 +137,11 @@ def expected_width(
 
     Raises:
         ValueError: as for `d_study`, or a G-study without the factor `prompt`.
+
+    >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
+    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
+    >>> round(expected_width(found, "system", {"prompt": 9, "rater": 5}), 2)
+    1.47
     """
     sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
     terms = _terms(components, measured, levels)
@@ -159,6 +170,12 @@ def cheapest_design(
 
     Raises:
         ValueError: as for `d_study`, or a width that is not above 0.
+
+    >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
+    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
+    >>> choices = {"prompt": range(2, 100), "rater": range(5, 30)}
+    >>> cheapest_design(found, "system", 1.0, choices)
+    {'prompt': 15, 'rater': 9}
     """
     if not width > 0:
         raise ValueError(f"a width is above 0, found {width}")

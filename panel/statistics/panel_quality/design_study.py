@@ -123,6 +123,15 @@ def design_studies(ratings: Ratings, composites: Array | None = None) -> list[De
 
     Returns:
         Responses first, the composite before the dimensions.
+
+    >>> scores = np.array([[1.0, 2], [2, 3], [3, 5]])[:, :, None]
+    >>> ratings = Ratings(scores, ("a", "b", "c"), ("r", "s"), ("clarity",), ("human", "human"))
+    >>> (study,) = design_studies(ratings)
+    >>> for one in study.designs:
+    ...     print(design_name(one.figures.levels), round(one.figures.dependability, 3))
+    2 raters 0.75
+    1 rater 0.6
+    4 raters 0.857
     """
     raters = [column for column, name in enumerate(ratings.raters) if name not in ratings.controls]
     if ratings.personas is None:
