@@ -11,6 +11,8 @@ from subprocess import CompletedProcess
 import numpy as np
 import pytest
 
+from panel.io.ratings import load_ratings
+from panel.statistics import design_studies
 from panel.testing import serving
 
 Command = Callable[..., CompletedProcess[str]]
@@ -99,6 +101,16 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
     assert present["levels"] == {"prompt": 6, "persona": 5, "model": 2}
     assert present["calls"] == summary["calls"]["made"] == 120
     assert present["usd"] == pytest.approx(summary["calls"]["usd"], abs=1e-5)
+    # The composite of this rubric is the mean over its dimensions.
+    studies = design_studies(load_ratings(tmp_path / "run"))
+    study = next(one for one in studies if one.measured == "system")
+    composite = {
+        row["component"]: row["variance"]
+        for row in document["components"]
+        if (row["measured"], row["dimension"]) == ("system", "all") and row["variance"] is not None
+    }
+    expected = {name: study.components.variances[name] for name in composite}
+    assert composite == pytest.approx(expected, abs=1e-6)
     names = {row["component"] for row in document["components"] if row["measured"] == "item"}
     assert {"item:persona", "item:model", "persona:model", "item:persona:model"} <= names
     assert document["width"] is None
