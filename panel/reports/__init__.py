@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
+    from panel.runs.design import DesignReport
     from panel.runs.run import Run
     from panel.statistics import Breakdown, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
@@ -56,6 +57,9 @@ class Renderer(Protocol):
         self, rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO
     ) -> None:
         """Inter-rater agreement and panel quality of these ratings, broken down in this way."""
+
+    def render_design(self, report: DesignReport, to: TextIO) -> None:
+        """How precise the means of this design and of others are, and the cheapest design."""
 
     def render_comparison(
         self, rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO

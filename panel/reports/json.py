@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
+    from panel.runs.design import DesignReport
     from panel.runs.run import Run
     from panel.statistics import Breakdown, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
@@ -52,6 +53,11 @@ def render_sweep_estimate(
 def render_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO) -> None:
     """A list of objects with the fields of `Row`."""
     _write_rows(rows, to)
+
+
+def render_design(report: DesignReport, to: TextIO) -> None:
+    """Variance components and designs as lists of objects, and the cheapest design."""
+    _write(report.document(), to)
 
 
 def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO) -> None:

@@ -27,14 +27,9 @@ def judge_sample(
     Args:
         ratings: `(responses, judges, dimensions)`; a category is its place among `categories`.
     """
-    rule = composite_rule(rubric)
-    if rule is None:
+    terms = composite_terms(ratings, rubric, dimensions, categories)
+    if terms is None:
         return None
-    place = {name: d for d, name in enumerate(dimensions)}
-    terms = _terms(ratings, rule, place, categories)
-    if (required := rule.reliable_where) is not None:
-        unreliable = ratings[:, :, place[required.dimension]] < required.at_least
-        terms = np.where(unreliable[:, :, None], np.nan, terms)
     labels = {
         "persona": [judge.persona for judge in judges],
         "model": [judge.model for judge in judges],
@@ -43,13 +38,31 @@ def judge_sample(
     return JudgeSample(influence_of(terms), factors)
 
 
+def composite_terms(
+    ratings: Array,
+    rubric: Rubric,
+    dimensions: Sequence[str],
+    categories: Mapping[str, Sequence[str]],
+) -> Array | None:
+    """What of each judge a rubric's composite is the mean of `(responses, judges, terms)`, NaN
+    where a judge has none; None where the rubric has no composite. Args as for `judge_sample`."""
+    rule = composite_rule(rubric)
+    if rule is None:
+        return None
+    place = {name: d for d, name in enumerate(dimensions)}
+    terms = _terms(ratings, rule, place, categories)
+    if (required := rule.reliable_where) is not None:
+        unreliable = ratings[:, :, place[required.dimension]] < required.at_least
+        terms = np.where(unreliable[:, :, None], np.nan, terms)
+    return terms
+
+
 def _terms(
     ratings: Array,
     rule: Composite,
     place: Mapping[str, int],
     categories: Mapping[str, Sequence[str]],
 ) -> Array:
-    """What of each judge a composite is the mean of `(responses, judges, terms)`."""
     if rule.share_of is not None:
         chosen = ratings[:, :, [place[rule.share_of.dimension]]]
         wanted = list(categories[rule.share_of.dimension]).index(rule.share_of.value)

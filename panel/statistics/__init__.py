@@ -126,6 +126,19 @@ from panel.statistics.humans.substitution import (
     substitution,
 )
 from panel.statistics.panel_quality.components import VarianceComponents, variance_components
+from panel.statistics.panel_quality.d_study import (
+    DStudy,
+    cheapest_design,
+    d_study,
+    error_shares,
+    expected_width,
+)
+from panel.statistics.panel_quality.design_study import (
+    DesignResult,
+    DesignStudy,
+    design_name,
+    design_studies,
+)
 from panel.statistics.panel_quality.effective_judges import (
     LeaveOneOut,
     effective_judges,
@@ -155,6 +168,9 @@ __all__ = [
     "Conformities",
     "Conformity",
     "CorrelationKind",
+    "DStudy",
+    "DesignResult",
+    "DesignStudy",
     "Direction",
     "Distributions",
     "EstimateKind",
@@ -203,6 +219,7 @@ __all__ = [
     "by_dimension",
     "by_items",
     "by_judge",
+    "cheapest_design",
     "cohen_kappa",
     "comparison_statistics",
     "competition_ranks",
@@ -214,8 +231,13 @@ __all__ = [
     "correlation_test",
     "correlation_within",
     "custom_loss",
+    "d_study",
+    "design_name",
+    "design_studies",
     "disagreement_by_item",
     "effective_judges",
+    "error_shares",
+    "expected_width",
     "fleiss_kappa",
     "gain_within_prompts",
     "holm",

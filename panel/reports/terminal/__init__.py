@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
+    from panel.runs.design import DesignReport
     from panel.runs.run import Run
     from panel.statistics import Breakdown, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
@@ -81,6 +82,14 @@ def render_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: T
     from panel.reports.terminal.tables import output
 
     show_agreement(rows, ratings, by, output(to))
+
+
+def render_design(report: DesignReport, to: TextIO) -> None:
+    """What the present design gives and what would narrow it, variance components, designs."""
+    from panel.reports.terminal.design import show_design
+    from panel.reports.terminal.tables import output
+
+    show_design(report, output(to))
 
 
 def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO) -> None:

@@ -32,7 +32,7 @@ def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> S
         ratings: `(items, columns)`, NaN where missing.
         raters: a label a column; columns of the same label are one rater, asked repeatedly.
         part: `rater` are differences between the raters' means; which rater likes which item
-            is `residual`, with error.
+            is `residual`, with error, also where columns of a rater tell the two apart.
 
     Raises:
         ValueError: a wrong shape, an infinite value, or not one label a column.
@@ -56,7 +56,11 @@ def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> S
     found = variance_components(array.ravel(), {"item": items, "rater": columns})
     if found.reason:
         return Statistic.undefined(found.reason, n_items=counts[0], n_raters=counts[1])
-    return Statistic(found.shares[part], *counts)
+    share = found.shares[part]
+    if part == RESIDUAL:
+        # Of its own where raters were asked repeatedly; nothing else is left out.
+        share = 1 - found.shares["item"] - found.shares["rater"]
+    return Statistic(share, *counts)
 
 
 def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Resampled:
@@ -70,6 +74,7 @@ def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: Component
     sizes, totals, squares = cells.sum(axis=1), sums.sum(axis=1), (values**2).sum(axis=1)
     spread = np.nan_to_num(divide((cells**2).sum(axis=1), sizes))
     between = np.nan_to_num(divide(totals**2, sizes))
+    n_cells, in_cell = (cells > 0).sum(axis=1), np.nan_to_num(divide(sums**2, cells)).sum(axis=1)
     place = ("item", "rater", RESIDUAL).index(part)
 
     def statistic(weights: Array) -> Array:
@@ -79,18 +84,29 @@ def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: Component
         mean_rater = divide((n_rater**2).sum(axis=1), n)
         in_rater = np.nan_to_num(divide(weights @ cells**2, n_rater)).sum(axis=1)
         n_items, n_raters = weights @ (sizes > 0), (n_rater > 0).sum(axis=1)
+        mean_cell, in_item = divide(weights @ (cells**2).sum(axis=1), n), weights @ spread
+        of_item, of_rater, of_cell = n - mean_item, n - mean_rater, n - mean_cell
+        repeated = weights @ (sizes - n_cells) > 0
+        none, one = np.zeros(len(weights)), np.ones(len(weights))
+        # Each rater's ratings of an item vary by error alone; of one rating nothing is known.
+        of_cells = np.where(
+            repeated,
+            [of_item, of_rater, of_cell, weights @ n_cells - 1],
+            [none, none, one, none],
+        )
         equations = np.stack(
             [
-                np.stack([n - mean_item, weights @ spread - mean_rater, n_items - 1], axis=1),
-                np.stack([in_rater - mean_item, n - mean_rater, n_raters - 1], axis=1),
-                np.stack([n - mean_item, n - mean_rater, n - 1], axis=1),
-            ],
-            axis=1,
-        )
+                np.stack([of_item, in_item - mean_rater, in_item - mean_cell, n_items - 1]),
+                np.stack([in_rater - mean_item, of_rater, in_rater - mean_cell, n_raters - 1]),
+                of_cells,
+                np.stack([of_item, of_rater, of_cell, n - 1]),
+            ]
+        ).transpose(2, 0, 1)
         found = np.stack(
             [
                 weights @ between - of_mean,
                 np.nan_to_num(divide(sum_rater**2, n_rater)).sum(axis=1) - of_mean,
+                np.where(repeated, weights @ in_cell - of_mean, 0.0),
                 weights @ squares - of_mean,
             ],
             axis=1,
@@ -98,11 +114,12 @@ def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: Component
         solvable = (n_items > 1) & (n_raters > 1)
         size = np.prod(np.abs(equations).max(axis=2), axis=1)
         solvable &= np.abs(np.linalg.det(np.nan_to_num(equations))) > _SINGULAR * size
-        variances = np.full((len(weights), 3), np.nan)
+        variances = np.full((len(weights), 4), np.nan)
         variances[solvable] = np.linalg.solve(equations[solvable], found[solvable][:, :, None])[
             :, :, 0
         ]
         positive = np.maximum(variances, 0)
-        return divide(positive[:, place], positive.sum(axis=1))
+        wanted = positive[:, place:] if part == RESIDUAL else positive[:, [place]]
+        return divide(wanted.sum(axis=1), positive.sum(axis=1))
 
     return statistic

@@ -34,6 +34,7 @@ class Reason(StrEnum):
     NOT_POSITIVE = "the variances do not add up to a positive total"
     NOT_REACHED = "no subset reaches the threshold"
     ONE_LEVEL = "one level only"
+    IN_RESIDUAL = "no cell has several ratings, so it is in the residual"
     SPARSE = "a judge rated fewer than half of the items"
     NO_LENGTHS = "the lengths of the responses are not known"
     NO_BOTH_ORDERS = "no comparison in both orders"

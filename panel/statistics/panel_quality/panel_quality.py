@@ -58,6 +58,13 @@ class PanelBlock:
         return () if self.prompts is None else ("prompts",)
 
     @property
+    def interchangeable(self) -> bool:
+        """Whether any further judge is one more of the same kind: judges differ by one factor,
+        and none is a replicate of another."""
+        several = [set(labels) for labels in self.judge_factors.values() if len(set(labels)) > 1]
+        return len(several) == 1 and len(several[0]) == len(self.judges)
+
+    @property
     def sparse(self) -> bool:
         """Whether a judge rated too few of the items to stand for the others."""
         rated = np.mean(~np.isnan(self.ratings), axis=0)
@@ -91,12 +98,14 @@ def panel_quality(
     """How good each group of raters, and all where there are several, are as a panel.
 
     On each dimension that is rated by numbers: `reliability` of the mean of 1, 2, 4, … and
-    twice as many judges as there are (Spearman-Brown, from ICC(2,1)); `variance_share` of
-    items, judges (of a run: personas and models) and the residual; `alpha_without` each judge;
+    twice as many judges as there are (Spearman-Brown, from ICC(2,1)), or, where judges are
+    personas through several models or replicates, `reliability_by_design`, of more and fewer of
+    each; `variance_share` of items, judges (of a run: personas and models), their interactions and
+    the residual; `alpha_without` each judge;
     `smallest_subset`, the number of judges whose ranking keeps τ_b ≥ 0.95 to the panel's on
     held-out items, and who they are. The rows' `by` and `by_value` say which number of
-    judges, component or judge a row is of. Judges who did not each rate half of the items are
-    not left out one by one, nor chosen from. `on_step` is called with the share that is done.
+    judges, design, component or judge a row is of. Judges who did not each rate half of the items
+    are not left out one by one, nor chosen from. `on_step` is called with the share that is done.
     `only` names the statistics to compute; by default all are.
     """
     ratings = ratings.numeric()

@@ -26,7 +26,10 @@ from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quali
     order=10,
 )
 def of_the_mean(block: PanelBlock) -> Iterator[Result]:
-    """Spearman-Brown rises with ICC(2,1), so the ends of its interval go through it too."""
+    """Where judges are interchangeable: other personas on one model, or raters. Spearman-Brown
+    rises with ICC(2,1), so the ends of its interval go through it too."""
+    if not block.interchangeable:
+        return
     one = icc(block.ratings, "icc2")
     judges = [
         [icc(block.ratings[:, kept], "icc2").value for kept in levels]

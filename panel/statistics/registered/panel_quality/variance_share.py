@@ -1,15 +1,16 @@
-"""How much of the variance of scores is due to items, to judges and to the residual."""
+"""How much of the variance of scores is due to items, to judges and to their interactions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason
-from panel.statistics.panel_quality.components import RESIDUAL, variance_components
+from panel.statistics.panel_quality.components import BETWEEN, RESIDUAL, variance_components
+from panel.statistics.panel_quality.design_study import ITEM, crossed_factors
 from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quality_statistics
 
 
@@ -18,23 +19,35 @@ from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quali
     "share",
     table=Table(
         "Variance components, as shares of the variance of scores",
-        columns="by_value",
+        columns="dimension",
         all_raters_only=True,
+        remark="item: what judges agree on. item:model: models disagree about which items are "
+        "better. residual: the highest interaction, unless replicates separate it, and error. "
+        "Components have no intervals: those that were tried did not cover.",
     ),
     order=20,
 )
 def of_components(block: PanelBlock) -> Iterator[Result]:
-    shape = block.ratings.shape
-    factors = {"item": np.broadcast_to(np.arange(shape[0])[:, None], shape).ravel()}
-    for name, labels in block.judge_factors.items():
-        factors[name] = np.broadcast_to(np.array(labels, dtype=object), shape).ravel()
-    found = variance_components(block.ratings.ravel(), factors)
-    for name in (*factors, RESIDUAL):
-        share = found.shares[name]
+    """Of interactions those that the design identifies."""
+    rows = {ITEM: np.arange(len(block.ratings))}
+    found = variance_components(
+        block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_factors)
+    )
+    for name, share in found.shares.items():
+        if BETWEEN in name and (found.reason or name in found.unidentified):
+            continue
         defined = not np.isnan(share)
         yield Result(
             block.counted(share) if defined else block.undefined(found.reason or Reason.ONE_LEVEL),
-            note=f"variance {found.variances[name]:.4g}" if defined else "",
+            note=_note(name, found.variances[name], found.unidentified) if defined else "",
             by="component",
             by_value=name,
         )
+
+
+def _note(name: str, variance: float, unidentified: Mapping[str, Reason]) -> str:
+    note = f"variance {variance:.4g}"
+    if variance < 0:
+        note += ", taken as 0"
+    held = [of for of, why in unidentified.items() if why is Reason.IN_RESIDUAL]
+    return f"{note}, with {held[0]}" if name == RESIDUAL and held else note

@@ -41,7 +41,9 @@ def test_a_resample_is_the_statistic_of_its_items(gaps: float) -> None:
             found = variance_components(
                 again.ravel(), {"item": items, "rater": np.tile(raters, len(again))}
             )
-            assert value == pytest.approx(found.shares[part], abs=1e-9)
+            shares = {name: 0 if np.isnan(share) else share for name, share in found.shares.items()}
+            shares["residual"] += shares["item:rater"]
+            assert value == pytest.approx(shares[part], abs=1e-9)
         plain = resampled_variance_share(ratings, raters, part)(np.ones((1, 15)))[0]
         assert variance_share(ratings, raters, part).value == pytest.approx(plain)
 
@@ -64,3 +66,11 @@ def test_undefined(ratings: list[list[float]], raters: str, reason: Reason) -> N
     assert np.isnan(
         resampled_variance_share(ratings, list(raters), "rater")(np.ones((1, len(ratings))))
     )
+
+
+def test_what_a_rater_repeats_of_an_item_is_no_variance_of_items() -> None:
+    """Two raters asked twice give 1 1 and 3 3, then 3 3 and 1 1: items and raters have the mean 2
+    each, so all variance is who says it of which item."""
+    ratings = [[1.0, 1.0, 3.0, 3.0], [3.0, 3.0, 1.0, 1.0]]
+    found = [variance_share(ratings, "aabb", part).value for part in PARTS]
+    assert found == pytest.approx([0, 0, 1])

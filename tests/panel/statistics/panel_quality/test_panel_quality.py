@@ -14,10 +14,12 @@ from panel.statistics import (
     Reason,
     Row,
     correlate,
+    d_study,
     icc,
     krippendorff_alpha,
     panel_quality,
     smallest_subset,
+    variance_components,
 )
 
 QUICK = AnalysisOptions(n_resamples=60, n_permutations=39, min_shared=5)
@@ -86,6 +88,52 @@ def test_variance_of_a_run_is_split_by_persona_and_model() -> None:
     alone = rows["variance_share", "m", "component", "model"]
     assert isnan(alone.value)
     assert alone.reason is Reason.ONE_LEVEL
+
+
+def test_what_models_disagree_about_is_not_the_items() -> None:
+    """Half of the models score items the other way round: items get nothing of it, and more
+    personas do not make the mean reliable, which more models would."""
+    run = made_up(personas=("a", "b", "c") * 2, groups=("m",) * 3 + ("n",) * 3)
+    run.scores[:, 3:] = 8 - run.scores[:, 3:]
+    rows = by_name(panel_quality(run, QUICK))
+    shares = {
+        name: rows["variance_share", "all", "component", name].value
+        for name in ("item", "item:model", "residual")
+    }
+    assert shares["item"] == 0
+    assert shares["item:model"] > 0.5
+    assert rows["variance_share", "all", "component", "item"].note.endswith(", taken as 0")
+    assert rows["variance_share", "all", "component", "residual"].note.endswith(
+        ", with item:persona:model"
+    )
+    assert rows["reliability_by_design", "all", "design", "6 personas x 2 models"].value == 0
+
+
+def test_reliability_of_personas_through_models_is_that_of_the_d_study() -> None:
+    """Twice the personas on the same models is not twice the models, and neither is
+    Spearman-Brown's; of one model alone it is that."""
+    run = made_up(personas=("a", "b", "c") * 2, groups=("m",) * 3 + ("n",) * 3)
+    run.scores[::2, 3:] += 3
+    rows = by_name(panel_quality(run, QUICK))
+    items, judges = (grid.ravel() for grid in np.indices((20, 6)))
+    factors = {"item": items, "persona": judges % 3, "model": judges // 3}
+    parts = variance_components(run.scores.ravel(), factors)
+    for personas, models in ((3, 2), (6, 2), (3, 4), (1, 2), (3, 1)):
+        few = f"{personas} persona{'s' * (personas > 1)} x {models} model{'s' * (models > 1)}"
+        expected = d_study(parts, "item", {"persona": personas, "model": models})
+        row = rows["reliability_by_design", "all", "design", few]
+        assert row.value == pytest.approx(expected.dependability)
+        assert isnan(row.ci_low)
+    assert {key[1] for key in rows if key[0] == "reliability"} == {"m", "n"}
+
+
+def test_replicates_are_no_further_judges() -> None:
+    """Two raters asked twice each are not four: their reliability is by design."""
+    run = made_up(4, personas=("a", "b") * 2, groups=("m",) * 4)
+    rows = by_name(panel_quality(run, QUICK))
+    designs = {key[3] for key in rows if key[0] == "reliability_by_design"}
+    assert "2 personas x 1 model x 2 replicates" in designs
+    assert not any(key[0] == "reliability" for key in rows)
 
 
 def test_alpha_without_each_judge() -> None:

@@ -1,0 +1,217 @@
+"""What `design` prints: what the present design gives and what would narrow it, then the variance
+components and other designs."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from rich.console import Console
+from rich.text import Text
+
+from panel.reports.terminal.rows import number, remark
+from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.runs.design import DesignReport
+from panel.statistics.core.statistic import Reason
+from panel.statistics.core.table import ALL
+from panel.statistics.panel_quality.components import RESIDUAL
+from panel.statistics.panel_quality.design_study import (
+    ITEM,
+    SYSTEM,
+    DesignResult,
+    DesignStudy,
+    design_name,
+)
+
+_WORDS = {ITEM: "response", SYSTEM: "system"}
+
+
+def show_design(report: DesignReport, console: Console) -> None:
+    """Systems before responses; the composite, or the first dimension where there is none."""
+    studies = [study for kind in (SYSTEM, ITEM) if (study := report.main(kind)) is not None]
+    for study in studies:
+        console.print(Text(_conclusion(study)))
+    if report.width is not None:
+        for line in _reached(report, report.width):
+            console.print(Text(line))
+    console.print()
+    defined = [study for study in studies if study.reason is None]
+    for study in defined:
+        _show_components(study, console)
+    for study in defined:
+        _show_designs(report, study, console)
+    for line in _remarks(report, defined):
+        remark(console, line)
+
+
+def _conclusion(study: DesignStudy) -> str:
+    """What the present design gives, and which twice as many would narrow most."""
+    mean = f"A {_WORDS[study.measured]}'s mean{_of(study)}"
+    if study.reason is not None:
+        return f"{mean}: its precision cannot be estimated ({study.reason})."
+    present, *others = study.designs
+    told = (
+        f"{mean} has a standard error of {number(present.figures.absolute_error, 2)} points with "
+        f"{_listed(present)}"
+    )
+    if not isnan(present.width):
+        told += f", and a 95 % interval over prompts and judges about {present.width:.2f} wide"
+    told += "."
+    if largest := [name for name, share in (study.error_shares or {}).items() if share >= 0.1][:3]:
+        shares = [f"{name} ({(study.error_shares or {})[name]:.0%})" for name in largest]
+        told += f" Its error comes most from {', '.join(shares)}."
+    doubled = [one for one in others if one.n_ratings == 2 * present.n_ratings]
+    if doubled:
+        best = min(doubled, key=lambda one: one.figures.absolute_error)
+        facet = next(
+            name for name, n in best.figures.levels.items() if n != present.figures.levels[name]
+        )
+        told += (
+            f" Twice the {facet}s would lower it most, to {number(best.figures.absolute_error, 2)}."
+        )
+    return told
+
+
+def _listed(result: DesignResult) -> str:
+    *first, last = design_name(result.figures.levels).split(" x ")
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _of(study: DesignStudy) -> str:
+    return " (composite)" if study.dimension == ALL else f" ({legible(study.dimension)})"
+
+
+def _reached(report: DesignReport, width: float) -> list[str]:
+    wanted = f"An interval of a system's mean {width:g} points wide"
+    if report.cheapest is None:
+        return [f"{wanted} is not to be expected from any number of prompts and judges tried."]
+    lines = [f"{wanted} takes at least {_costed(report, report.cheapest)}."]
+    if report.with_these_judges is None:
+        lines.append("With the present judges no number of prompts reaches it.")
+    elif report.with_these_judges != report.cheapest:
+        lines.append(
+            f"With the present judges it takes {_costed(report, report.with_these_judges)}."
+        )
+    return lines
+
+
+def _costed(report: DesignReport, result: DesignResult) -> str:
+    told = f"{_listed(result)}: {_counted(report, report.calls(SYSTEM, result))}"
+    if (usd := report.usd(SYSTEM, result)) is not None:
+        told += f", ${usd:,.2f}"
+    return f"{told} for {report.n_systems} systems"
+
+
+def _counted(report: DesignReport, n: int) -> str:
+    return f"{n:,} {'ratings' if report.cost is None else 'calls'}"
+
+
+def _show_components(study: DesignStudy, console: Console) -> None:
+    found = study.components
+    shares = study.error_shares or {}
+    show_table(
+        console,
+        f"Variance components of {_WORDS[study.measured]}s' scores{_of(study)}",
+        ["component"],
+        ["variance", "share of\nvariance", "share of the\nmean's error"],
+        [
+            TableRow(
+                name,
+                [
+                    Text(number(variance, 3)),
+                    Text(_share(found.shares[name])),
+                    Text(_share(shares[name]) if name in shares else ""),
+                ],
+            )
+            for name, variance in found.variances.items()
+            if not isnan(variance)
+        ],
+    )
+
+
+def _share(value: float) -> str:
+    return "-" if isnan(value) else f"{value:.1%}"
+
+
+def _show_designs(report: DesignReport, study: DesignStudy, console: Console) -> None:
+    widths = study.measured == SYSTEM
+    costs = [report.usd(study.measured, result) for result in study.designs]
+    known = any(costs)
+    facets = list(study.designs[0].figures.levels)
+    columns = [
+        "ratings" if report.cost is None else "calls",
+        *(["US\ndollars"] if known else []),
+        "SE,\nabs.",
+        "SE,\nrel.",
+        "Φ",
+        "Eρ²",
+        *(["width,\nmean", "width,\ndiff."] if widths else []),
+    ]
+    lines = []
+    for place, (result, usd) in enumerate(zip(study.designs, costs, strict=True)):
+        figures = result.figures
+        values = [
+            figures.absolute_error,
+            figures.relative_error,
+            figures.dependability,
+            figures.generalizability,
+            *([result.width, result.difference_width] if widths else []),
+        ]
+        cells = [
+            f"{report.calls(study.measured, result):,}",
+            *([f"{usd or 0:,.2f}"] if known else []),
+            *("-" if isnan(value) else number(value, 2) for value in values),
+        ]
+        label = "x".join(f"{n:,}" for n in figures.levels.values())
+        heading = "present design" if place == 0 else "half or twice as many"
+        lines.append(TableRow(label, [Text(cell) for cell in cells], heading))
+    of = "all systems" if widths else "one response"
+    show_table(
+        console,
+        f"Precision of a {_WORDS[study.measured]}'s mean{_of(study)}, by design; "
+        f"{columns[0]} for {of}",
+        ["", " x\n".join(f"{facet}s" for facet in facets)],
+        columns,
+        lines,
+    )
+
+
+def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
+    """How to read it, and what cannot be concluded."""
+    lines = [
+        "SE: the standard error of a mean in points, absolute (of the mean itself) and relative "
+        "(of its distance from others; rankings rest on it). Φ and Eρ²: the share of the variance "
+        "of means that is not absolute, or relative, error. Width: of the 95 % interval over "
+        "prompts and judges that can be expected, of a mean and of a difference of two; - where "
+        "there is none (fewer than five judges, or one of several)."
+    ]
+    single: dict[str, list[str]] = {}
+    for study in studies:
+        for name, why in study.components.unidentified.items():
+            if why is Reason.ONE_LEVEL and study.components.levels.get(name) == 1:
+                single.setdefault(name, []).append(_WORDS[study.measured])
+            elif why is Reason.IN_RESIDUAL:
+                lines.append(
+                    f"{_WORDS[study.measured].capitalize()}s: no cell has several ratings, so that "
+                    f"{RESIDUAL} includes {name}; what replicates would bring cannot be said."
+                )
+    for name in single:
+        lines.append(
+            f"One {name} only: its variance cannot be separated from the rest. The figures are for "
+            f"this {name} as it is and say nothing of others."
+        )
+    if any(variance < 0 for study in studies for variance in study.components.variances.values()):
+        lines.append("Components below 0 are estimates of values near 0 and count as 0.")
+    for study in studies:
+        levels = [f"{n:,} {name}s" for name, n in study.components.levels.items() if n > 1]
+        lines.append(
+            f"The components of {_WORDS[study.measured]}s rest on {', '.join(levels)}: those of "
+            "few are rough, and have no intervals, as none that was tried covers."
+        )
+    if report.deliberated:
+        lines.append(
+            "Judges saw each other's ratings, which are therefore not independent: the errors are "
+            "too small."
+        )
+    if any(study.dimension == ALL for study in studies):
+        lines.append("--json has every dimension.")
+    return lines

@@ -1,0 +1,210 @@
+"""How precise the means of a run, or of a file of ratings, are, and what another design would
+give and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from panel.errors import Fault, InputError
+from panel.io.documents import number
+from panel.io.ratings import load_ratings
+from panel.models.catalogue import cost
+from panel.runs.judge_sample import composite_terms
+from panel.runs.load import load_run
+from panel.runs.run import Run
+from panel.statistics.core.arrays import Array
+from panel.statistics.core.table import Ratings
+from panel.statistics.panel_quality.design_study import (
+    SYSTEM,
+    DesignResult,
+    DesignStudy,
+    design_studies,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentCost:
+    """What a judgment of this run took, on average over its models: calls, and US dollars, None
+    where a price is not known."""
+
+    calls: float
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class DesignReport:
+    """What `persona-panel design` says.
+
+    Attributes:
+        studies: of responses and of systems, the composite first.
+        n_systems: whose means a design is to give.
+        cost: of a judgment; None for a file of ratings.
+        width: what was asked for; None, nothing.
+        with_these_judges, cheapest: the design that reaches it by more prompts alone, and of all
+            the one with the fewest ratings; None where there is none.
+        deliberated: whether judges saw each other's ratings.
+    """
+
+    studies: tuple[DesignStudy, ...]
+    n_systems: int
+    cost: JudgmentCost | None
+    width: float | None = None
+    with_these_judges: DesignResult | None = None
+    cheapest: DesignResult | None = None
+    deliberated: bool = False
+
+    def main(self, measured: str) -> DesignStudy | None:
+        """The study of `item` or `system` means that is shown: of the composite, where there is
+        one."""
+        return next((one for one in self.studies if one.measured == measured), None)
+
+    def calls(self, measured: str, result: DesignResult) -> int:
+        """The calls for all systems, or for one response; a rating is one where it is not known."""
+        each = 1.0 if self.cost is None else self.cost.calls
+        n = self.n_systems if measured == SYSTEM else 1
+        return round(n * result.n_ratings * each)
+
+    def usd(self, measured: str, result: DesignResult) -> float | None:
+        """What they cost, in US dollars; None where that is not known."""
+        if self.cost is None or self.cost.usd is None:
+            return None
+        n = self.n_systems if measured == SYSTEM else 1
+        return n * result.n_ratings * self.cost.usd
+
+    def document(self) -> dict[str, Any]:
+        """The report for programs, what is undefined null."""
+        systems = self.main(SYSTEM)
+        return {
+            "components": [row for study in self.studies for row in _components(study)],
+            "designs": [
+                self._design(study, result) | {"present": place == 0}
+                for study in self.studies
+                for place, result in enumerate(study.designs)
+            ],
+            "width": None
+            if self.width is None or systems is None
+            else {
+                "wanted": self.width,
+                **{
+                    name: None if result is None else self._design(systems, result)
+                    for name, result in (
+                        ("with_these_judges", self.with_these_judges),
+                        ("cheapest", self.cheapest),
+                    )
+                },
+            },
+            "n_systems": self.n_systems,
+            "deliberated": self.deliberated,
+        }
+
+    def _design(self, study: DesignStudy, result: DesignResult) -> dict[str, Any]:
+        figures = result.figures
+        return {
+            "measured": study.measured,
+            "dimension": study.dimension,
+            "levels": dict(figures.levels),
+            "n_ratings": result.n_ratings,
+            "calls": self.calls(study.measured, result),
+            "usd": self.usd(study.measured, result),
+            "absolute_error": number(figures.absolute_error),
+            "relative_error": number(figures.relative_error),
+            "dependability": number(figures.dependability),
+            "generalizability": number(figures.generalizability),
+            "width": number(result.width),
+            "difference_width": number(result.difference_width),
+        }
+
+
+def _components(study: DesignStudy) -> list[dict[str, Any]]:
+    found = study.components
+    return [
+        {
+            "measured": study.measured,
+            "dimension": study.dimension,
+            "component": name,
+            "variance": number(variance),
+            "share": number(found.shares[name]),
+            "error_share": number((study.error_shares or {}).get(name, nan)),
+            "reason": study.reason or found.unidentified.get(name),
+        }
+        for name, variance in found.variances.items()
+    ]
+
+
+def design_report(source: str, width: float | None = None) -> DesignReport:
+    """The report on a run's folder, or a file of ratings as `load_ratings` reads it.
+
+    Args:
+        width: of the 95 % interval of a system's mean over prompts and judges, in points.
+
+    Raises:
+        InputError: anything is wrong with it, nothing is rated by numbers, or a width is asked for
+            and systems and prompts are not known or cannot be told apart.
+    """
+    ratings = load_ratings(source, min_raters=2)
+    run = load_run(source) if Path(source).is_dir() else None
+    composites = None if run is None else _composites(run, ratings)
+    studies = tuple(design_studies(ratings, composites))
+    if not studies:
+        raise InputError([Fault(source, "categories only", "a dimension that is rated by numbers")])
+    systems = next((one for one in studies if one.measured == SYSTEM), None)
+    n_systems = 0 if ratings.sources is None else len(set(ratings.sources))
+    cheapest = present = None
+    if width is not None:
+        if systems is None or systems.reason is not None or systems.components.levels["prompt"] < 2:
+            found = (
+                "no sources and prompts"
+                if systems is None
+                else str(systems.reason or "a single prompt")
+            )
+            raise InputError(
+                [Fault(source, found, "systems that answered the same prompts, for a width")]
+            )
+        cheapest, present = systems.cheapest(width), systems.cheapest(width, present_judges=True)
+    return DesignReport(
+        studies,
+        n_systems,
+        None if run is None else _cost(run),
+        width,
+        present,
+        cheapest,
+        run is not None and run.before is not None,
+    )
+
+
+def _composites(run: Run, ratings: Ratings) -> Array | None:
+    """Each judge's composite `(items, raters)`, in the order of the ratings; None where the rubric
+    has none."""
+    terms = composite_terms(run.ratings, run.rubric, run.dimensions, run.categories)
+    if terms is None:
+        return None
+    row = _places(f"{item.prompt_id}/{item.id}" for item in run.items)
+    column = _places(judge.id for judge in run.judges)
+    found: Array = terms.mean(axis=2)[
+        np.ix_([row[name] for name in ratings.items], [column[name] for name in ratings.raters])
+    ]
+    return found
+
+
+def _places(names: Iterable[str]) -> Mapping[str, int]:
+    return {name: place for place, name in enumerate(names)}
+
+
+def _cost(run: Run) -> JudgmentCost | None:
+    """What a judgment took; None where no judgment was made."""
+    coverage = run.coverage
+    made = coverage.expected - coverage.missing.get("skipped", 0)
+    if not made:
+        return None
+    usd = [cost(run.prices.get(model), used) for model, used in run.usage.items()]
+    known = [each for each in usd if each is not None]
+    # Replies from the cache are calls of a run that has none yet; of a run that was killed nothing
+    # is recorded, and a judgment is a call.
+    calls = max(1.0, (run.calls.made + run.calls.cached) / made)
+    return JudgmentCost(calls, sum(known) / made if len(known) == len(usd) else None)

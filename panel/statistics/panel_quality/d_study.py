@@ -1,0 +1,278 @@
+"""What another design would give: the D-study of generalizability theory.
+
+From the variance components of a G-study follow, for any number of prompts, personas, models and
+replicates, the standard error of a mean and the share of its variance that is not error.
+
+Sources: L. J. Cronbach, G. C. Gleser, H. Nanda & N. Rajaratnam (1972), *The Dependability of
+Behavioral Measurements*; R. L. Brennan (2001), *Generalizability Theory*, chapter 4, for random
+facets that are crossed. The width of an interval is that of `sampled_mean`, with each variance at
+its expected value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import nan, sqrt
+
+import numpy as np
+import scipy
+
+from panel.statistics.core.arrays import Array
+from panel.statistics.panel_quality.components import BETWEEN, RESIDUAL, VarianceComponents
+from panel.statistics.resampling.jackknife import LEAST_JUDGES
+
+PROMPT = "prompt"
+"""The facet of what systems answered; all facets but this one are of judges."""
+REPLICATE = "replicate"
+"""The facet of repeated ratings by the same judge."""
+
+Levels = Mapping[str, int]
+"""How many conditions of each facet: 8 prompts, 10 personas, 3 models."""
+
+
+@dataclass(frozen=True, slots=True)
+class DStudy:
+    """What a design gives.
+
+    Attributes:
+        levels: how many conditions it has of each facet.
+        absolute_error: the standard error of a mean as an estimate of the mean over all such
+            conditions, in points.
+        relative_error: the same of its distance from the others' means: what moves all alike is
+            no error. Two of them differ with √2 times this standard error.
+        dependability: Φ, the share of the variance of means that is not absolute error, 0 to 1.
+        generalizability: Eρ², the same for relative error; for rankings.
+
+    The last three are NaN where the objects of measurement have one level, and the last two where
+    nothing varies.
+    """
+
+    levels: Levels
+    absolute_error: float
+    relative_error: float
+    dependability: float
+    generalizability: float
+
+
+def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DStudy:
+    """What a design with so many conditions of each facet gives.
+
+    How to read it: twice the personas on the same models divides what personas bring by two, and
+    leaves what models bring as it is. Where one model was used, its effects are part of the
+    objects' own and the figures are of that model alone: they say nothing of others. Estimates
+    below zero are taken as zero. The figures rest on estimates: with three models that of models
+    may be off by a factor of several.
+
+    Args:
+        components: of a G-study that was defined.
+        measured: the factor whose levels are measured: `item`, or `system`.
+        levels: how many conditions of each other factor, 1 or more; and of `replicate`, where the
+            G-study tells these from the highest interaction. What is not named has 1.
+
+    Raises:
+        ValueError: undefined components, a factor that there is not, fewer conditions than one,
+            or several of a facet of which the G-study had one, or no replicates.
+
+    >>> from panel.statistics import variance_components
+    >>> scores = [1, 2, 2, 4, 3, 4, 5, 5]
+    >>> found = variance_components(scores, {"item": [0, 0, 1, 1, 2, 2, 3, 3], "rater": [0, 1] * 4})
+    >>> [round(d_study(found, "item", {"rater": n}).dependability, 3) for n in (2, 4)]
+    [0.836, 0.911]
+    """
+    terms = _terms(components, measured, levels)
+    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    error = {
+        kind: float(sum(term.over(sizes)[0] for term in terms if term.relative or kind == "any"))
+        for kind in ("any", "relative")
+    }
+    own = components.variances.get(measured, nan)
+    own = max(own, 0.0) if components.levels[measured] > 1 else nan
+    return DStudy(
+        dict(levels),
+        sqrt(error["any"]),
+        nan if np.isnan(own) else sqrt(error["relative"]),
+        _share(own, error["any"]),
+        _share(own, error["relative"]),
+    )
+
+
+def error_shares(components: VarianceComponents, measured: str, levels: Levels) -> dict[str, float]:
+    """Which share of the absolute error variance of a design each component brings, largest first;
+    empty where there is no error. Args and errors as for `d_study`.
+
+    >>> variances = {"item": 1.0, "rater": 0.2, "residual": 0.6}
+    >>> found = VarianceComponents(variances, {}, 0, {"item": 9, "rater": 5})
+    >>> {name: round(part, 2) for name, part in error_shares(found, "item", {"rater": 5}).items()}
+    {'residual': 0.75, 'rater': 0.25}
+    """
+    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    parts = {term.name: float(term.over(sizes)[0]) for term in _terms(components, measured, levels)}
+    total = sum(parts.values())
+    ordered = sorted(parts, key=lambda name: -parts[name])
+    return {name: parts[name] / total for name in ordered} if total > 0 else {}
+
+
+def expected_width(
+    components: VarianceComponents,
+    measured: str,
+    levels: Levels,
+    *,
+    difference: bool = False,
+    confidence: float = 0.95,
+) -> float:
+    """How wide, from end to end, the interval over prompts and judges of a mean can be expected to
+    be: the leaderboard's, `sampled_mean` with judges as a sample.
+
+    It is wider than the standard error says: that of few conditions has Student's t with few
+    degrees of freedom, and each sample's variance includes its interactions with the others.
+
+    Args:
+        levels: as for `d_study`, two or more of each facet that was not single in the G-study.
+        difference: whether it is of the difference of two means, by the same prompts and judges.
+
+    Returns:
+        NaN with fewer than five judges, with one condition of a facet of which the G-study had
+        several, and for a difference where it had one object of measurement.
+
+    Raises:
+        ValueError: as for `d_study`, or a G-study without the factor `prompt`.
+
+    >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
+    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
+    >>> round(expected_width(found, "system", {"prompt": 9, "rater": 5}), 2)
+    1.47
+    """
+    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    terms = _terms(components, measured, levels)
+    if difference and components.levels[measured] < 2:
+        return nan
+    return float(_widths(terms, sizes, difference, confidence)[0])
+
+
+def cheapest_design(
+    components: VarianceComponents,
+    measured: str,
+    width: float,
+    choices: Mapping[str, Sequence[int]],
+    *,
+    confidence: float = 0.95,
+) -> Levels | None:
+    """The design with the fewest ratings whose interval can be expected to be this narrow.
+
+    Args:
+        width: of `expected_width`, in points, above 0.
+        choices: for each facet, which numbers of conditions may be had.
+
+    Returns:
+        Of equally many ratings, the design with fewest models, personas and so on, in the reverse
+        order of `choices`; None where no design does.
+
+    Raises:
+        ValueError: as for `d_study`, or a width that is not above 0.
+
+    >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
+    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
+    >>> choices = {"prompt": range(2, 100), "rater": range(5, 30)}
+    >>> cheapest_design(found, "system", 1.0, choices)
+    {'prompt': 15, 'rater': 9}
+    """
+    if not width > 0:
+        raise ValueError(f"a width is above 0, found {width}")
+    facets = tuple(choices)
+    grid = np.meshgrid(
+        *(np.array(sorted(set(choices[facet])), dtype=np.float64) for facet in facets),
+        indexing="ij",
+    )
+    sizes = {facet: each.ravel() for facet, each in zip(facets, grid, strict=True)}
+    _terms(components, measured, {facet: int(each.min()) for facet, each in sizes.items()})
+    most = {facet: int(each.max()) for facet, each in sizes.items()}
+    terms = _terms(components, measured, most)
+    narrow = _widths(terms, sizes, False, confidence) <= width
+    if not narrow.any():
+        return None
+    ratings = np.where(narrow, np.prod(list(sizes.values()), axis=0), np.inf)
+    # The last key is the first to be sorted by.
+    place = np.lexsort([*sizes.values(), ratings])[0]
+    return {facet: int(each[place]) for facet, each in sizes.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A component as a part of the error: its variance, and what it is averaged over."""
+
+    name: str
+    variance: float
+    facets: tuple[str, ...]
+    relative: bool
+
+    def over(self, sizes: Mapping[str, Array]) -> Array:
+        """What it brings to the variance of a mean, for each design."""
+        n = np.prod([sizes[facet] for facet in self.facets if facet in sizes], axis=0)
+        result: Array = self.variance / (n * np.ones(_n_designs(sizes)))
+        return result
+
+
+def _n_designs(sizes: Mapping[str, Array]) -> int:
+    return max((len(each) for each in sizes.values()), default=1)
+
+
+def _terms(components: VarianceComponents, measured: str, levels: Levels) -> list[_Term]:
+    """The parts of the error, checked."""
+    factors = components.levels
+    if components.reason is not None:
+        raise ValueError(f"the variance components are undefined: {components.reason}")
+    if unknown := {measured, *levels} - {*factors, REPLICATE}:
+        raise ValueError(f"no such factor: {', '.join(sorted(unknown))}")
+    if measured in levels or min(levels.values(), default=1) < 1:
+        raise ValueError(
+            "each facet has one condition or more, and what is measured is not a facet"
+        )
+    if alone := [name for name, n in levels.items() if n > 1 and factors.get(name, 2) < 2]:
+        raise ValueError(f"one {alone[0]} says nothing of others")
+    facets = tuple(name for name in factors if name != measured)
+    highest = BETWEEN.join(name for name, n in factors.items() if n > 1)
+    if levels.get(REPLICATE, 1) > 1 and highest in components.unidentified:
+        raise ValueError("no cell has several ratings, which says nothing of replicates")
+    terms = []
+    for name, variance in components.variances.items():
+        if np.isnan(variance) or name == measured:
+            continue
+        of = (*facets, REPLICATE) if name == RESIDUAL else tuple(name.split(BETWEEN))
+        averaged = tuple(facet for facet in of if facet != measured)
+        relative = name == RESIDUAL or measured in of
+        terms.append(_Term(name, max(variance, 0.0), averaged, relative))
+    return terms
+
+
+def _share(own: float, error: float) -> float:
+    return own / (own + error) if own + error > 0 else nan
+
+
+def _widths(
+    terms: Sequence[_Term], sizes: Mapping[str, Array], difference: bool, confidence: float
+) -> Array:
+    """The expected width of the interval of each design."""
+    parts = [term for term in terms if term.relative or not difference]
+    known = {facet for term in terms if term.name != RESIDUAL for facet in term.facets}
+    if not {PROMPT} <= known & set(sizes):
+        raise ValueError("an interval over prompts takes several of the factor 'prompt'")
+    of_judges = [facet for facet in sizes if facet in known - {PROMPT}]
+    sampled = [PROMPT, *of_judges]
+    judges = np.prod([np.ones(_n_designs(sizes)), *(sizes[facet] for facet in of_judges)], axis=0)
+    variances, dfs = [], []
+    for facet in sampled:
+        of_facet = [term.over(sizes) for term in parts if facet in term.facets]
+        variances.append(np.sum(of_facet, axis=0) * (2 if difference else 1))
+        dfs.append(sizes[facet] - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = np.sum(variances, axis=0)
+        df = total**2 / np.sum([v**2 / n for v, n in zip(variances, dfs, strict=True)], axis=0)
+        quantile = (1 + confidence) / 2
+        reaches = [
+            np.sqrt(variance) * scipy.special.stdtrit(of, quantile)
+            for variance, of in ((variances[0], dfs[0]), (total, df))
+        ]
+    possible = (judges >= LEAST_JUDGES) & (np.min(dfs, axis=0) > 0)
+    width: Array = np.where(possible & (total > 0), 2 * np.fmax(*reaches), nan)
+    return width

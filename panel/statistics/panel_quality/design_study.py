@@ -1,0 +1,263 @@
+"""From ratings to designs: what the present number of prompts, personas, models and replicates
+gives, what others would give, and which is the cheapest for a wanted interval.
+
+The dimensions of a rubric are fixed: they are all that is asked, not a sample of such questions. So
+each is studied by itself, and the composite as what it is, one score of each judge (Brennan 2001,
+section 4.4: a fixed facet is averaged over).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import nan, prod
+
+import numpy as np
+
+from panel.statistics.core.arrays import Array, Labels, divide, encode_labels
+from panel.statistics.core.statistic import Reason
+from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.panel_quality.components import (
+    BETWEEN,
+    VarianceComponents,
+    variance_components,
+)
+from panel.statistics.panel_quality.d_study import (
+    PROMPT,
+    REPLICATE,
+    DStudy,
+    Levels,
+    cheapest_design,
+    d_study,
+    error_shares,
+    expected_width,
+)
+
+ITEM, SYSTEM = "item", "system"
+_MOST = {"persona": 30, "model": 10, "rater": 100, REPLICATE: 5}
+"""How many of each the cheapest design may have, unless there are more already."""
+_MOST_PROMPTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class DesignResult:
+    """What a design gives.
+
+    Attributes:
+        figures: standard errors and coefficients.
+        n_ratings: how many ratings of judges one mean takes.
+        width: of the 95 % interval of a system's mean over prompts and judges that can be
+            expected, from end to end, in points; of responses and where there is no such interval
+            NaN.
+        difference_width: the same of the difference of two systems.
+    """
+
+    figures: DStudy
+    n_ratings: int
+    width: float = nan
+    difference_width: float = nan
+
+
+@dataclass(frozen=True, slots=True)
+class DesignStudy:
+    """The G-study of one dimension and its D-study.
+
+    Attributes:
+        measured: whose means are studied: each `item`'s, or each `system`'s over prompts.
+        dimension: `all` is the composite.
+        components: of the G-study.
+        designs: the present one first, then with half and twice as many conditions of each facet;
+            none where `reason` says why.
+        error_shares: which share of the present absolute error variance each component brings,
+            largest first.
+    """
+
+    measured: str
+    dimension: str
+    components: VarianceComponents
+    designs: tuple[DesignResult, ...] = ()
+    error_shares: Mapping[str, float] | None = None
+    reason: Reason | None = None
+
+    def cheapest(self, width: float, *, present_judges: bool = False) -> DesignResult | None:
+        """The design with the fewest ratings whose 95 % interval of a system's mean, over prompts
+        and judges, can be expected to be this wide at most, in points; None where none is: up to
+        10,000 prompts, 30 personas, 10 models (or 100 raters), and 5 replicates, where there are
+        any.
+
+        Args:
+            present_judges: whether only the number of prompts may change.
+
+        Raises:
+            ValueError: a study of items, an undefined one, or a width that is not above 0.
+        """
+        if self.measured != SYSTEM or not self.designs:
+            raise ValueError("the interval of a system's mean takes a defined study of systems")
+        present = self.designs[0].figures.levels
+        choices: dict[str, Sequence[int]] = {PROMPT: _prompts(present[PROMPT])}
+        for facet, n in present.items():
+            if facet == PROMPT:
+                continue
+            single = facet != REPLICATE and self.components.levels[facet] < 2
+            if present_judges or single:
+                choices[facet] = [n]
+            else:
+                fewest = 1 if facet == REPLICATE else 2
+                choices[facet] = range(fewest, max(n, _MOST[facet]) + 1)
+        levels = cheapest_design(self.components, SYSTEM, width, choices)
+        return None if levels is None else _result(self.components, SYSTEM, levels)
+
+
+def design_studies(ratings: Ratings, composites: Array | None = None) -> list[DesignStudy]:
+    """The studies of responses and of systems, on each dimension that is rated by numbers and on
+    the composite.
+
+    Items, systems, prompts and judges are random and crossed: of a run a judge is a persona through
+    a model, else a rater. Judges who are only compared with the panel are left out. A judge's
+    ratings of several responses of one system to one prompt count as their mean. There are no
+    studies of systems without sources and prompts.
+
+    Args:
+        composites: `(items, raters)`, each judge's composite of each item, NaN where missing; None:
+            the mean over the dimensions.
+
+    Returns:
+        Responses first, the composite before the dimensions.
+
+    >>> scores = np.array([[1.0, 2], [2, 3], [3, 5]])[:, :, None]
+    >>> ratings = Ratings(scores, ("a", "b", "c"), ("r", "s"), ("clarity",), ("human", "human"))
+    >>> (study,) = design_studies(ratings)
+    >>> for one in study.designs:
+    ...     print(design_name(one.figures.levels), round(one.figures.dependability, 3))
+    2 raters 0.75
+    1 rater 0.6
+    4 raters 0.857
+    """
+    raters = [column for column, name in enumerate(ratings.raters) if name not in ratings.controls]
+    if ratings.personas is None:
+        judges: dict[str, Labels] = {"rater": [ratings.raters[rater] for rater in raters]}
+    else:
+        judges = {
+            "persona": [ratings.personas[rater] for rater in raters],
+            "model": [ratings.groups[rater] for rater in raters],
+        }
+    numeric = ratings.numeric()
+    scored = {name: numeric.scores[:, raters, d] for d, name in enumerate(numeric.dimensions)}
+    if composites is not None:
+        scored = {ALL: composites[:, raters]} | scored
+    elif len(scored) > 1:
+        scored = {ALL: numeric.composite().scores[:, raters, 0]} | scored
+    studies = [
+        _study(ITEM, name, scores, {ITEM: ratings.items}, judges) for name, scores in scored.items()
+    ]
+    if ratings.sources is None or ratings.prompts is None:
+        return studies
+    pairs = list(zip(ratings.sources, ratings.prompts, strict=True))
+    codes = encode_labels(pairs, len(pairs))[1]
+    sources, prompts = zip(*dict.fromkeys(pairs), strict=True)
+    rows: dict[str, Labels] = {SYSTEM: sources, PROMPT: prompts}
+    for name, scores in scored.items():
+        there = ~np.isnan(scores)
+        sums, counts = np.zeros((2, len(prompts), len(raters)))
+        np.add.at(sums, codes, np.where(there, scores, 0.0))
+        np.add.at(counts, codes, there)
+        studies.append(_study(SYSTEM, name, divide(sums, counts), rows, judges))
+    return studies
+
+
+def design_name(levels: Levels) -> str:
+    """A design in words.
+
+    >>> design_name({"prompt": 8, "persona": 10, "model": 1, "replicate": 1})
+    '8 prompts x 10 personas x 1 model'
+    """
+    return " x ".join(
+        f"{n:,} {facet}{'s' if n != 1 else ''}"
+        for facet, n in levels.items()
+        if facet != REPLICATE or n > 1
+    )
+
+
+def _study(
+    measured: str,
+    dimension: str,
+    scores: Array,
+    rows: Mapping[str, Labels],
+    columns: Mapping[str, Labels],
+) -> DesignStudy:
+    """Of scores `(rows, columns)`, each of which has labels."""
+    found = variance_components(scores.ravel(), crossed_factors(scores.shape, rows, columns))
+    if found.reason is not None:
+        return DesignStudy(measured, dimension, found, reason=found.reason)
+    levels = present_levels(found, measured)
+    designs = designs_around(found, measured, levels)
+    return DesignStudy(
+        measured,
+        dimension,
+        found,
+        tuple(_result(found, measured, design) for design in designs),
+        error_shares(found, measured, levels),
+    )
+
+
+def crossed_factors(
+    shape: tuple[int, ...], rows: Mapping[str, Labels], columns: Mapping[str, Labels]
+) -> dict[str, Labels]:
+    """A label for each cell of a table of this shape, in the order of its rows, from those of its
+    rows and columns."""
+    n_rows, n_columns = shape
+    return {
+        **{
+            name: encode_labels(labels, n_rows)[1].repeat(n_columns)
+            for name, labels in rows.items()
+        },
+        **{
+            name: np.tile(encode_labels(labels, n_columns)[1], n_rows)
+            for name, labels in columns.items()
+        },
+    }
+
+
+def present_levels(components: VarianceComponents, measured: str) -> Levels:
+    """How many conditions the design of a G-study has of each facet."""
+    levels = {name: n for name, n in components.levels.items() if name != measured}
+    if _repeated(components):
+        levels[REPLICATE] = round(components.replicates)
+    return levels
+
+
+def designs_around(components: VarianceComponents, measured: str, present: Levels) -> list[Levels]:
+    """The present design, and with half and twice as many conditions of each facet of which it has
+    several."""
+    designs = [present]
+    for facet, n in present.items():
+        if facet == REPLICATE or components.levels[facet] > 1:
+            designs += [{**present, facet: max(1, n // 2)}, {**present, facet: 2 * n}]
+    return [design for place, design in enumerate(designs) if design not in designs[:place]]
+
+
+def _repeated(components: VarianceComponents) -> bool:
+    """Whether replicates tell the highest interaction from error."""
+    return BETWEEN.join(name for name, n in components.levels.items() if n > 1) not in (
+        components.unidentified
+    )
+
+
+def _result(components: VarianceComponents, measured: str, levels: Levels) -> DesignResult:
+    figures = d_study(components, measured, levels)
+    n_ratings = prod(levels.values())
+    if components.levels.get(PROMPT, 1) < 2:
+        return DesignResult(figures, n_ratings)
+    return DesignResult(
+        figures,
+        n_ratings,
+        expected_width(components, measured, levels),
+        expected_width(components, measured, levels, difference=True),
+    )
+
+
+def _prompts(present: int) -> list[int]:
+    """Which numbers of prompts a design may have: every one up to 100, then by steps of a
+    twentieth, and the present one."""
+    further = np.geomspace(100, _MOST_PROMPTS, 96).round().astype(int)
+    return sorted({*range(2, 101), *further.tolist(), present})

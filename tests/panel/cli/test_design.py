@@ -1,0 +1,150 @@
+"""`persona-panel design` as a user runs it: a run's folder or a file, tables, JSON, refusals."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import numpy as np
+import pytest
+
+from panel.io.ratings import load_ratings
+from panel.statistics import design_studies
+from panel.testing import serving
+
+Command = Callable[..., CompletedProcess[str]]
+
+
+def rated(path: Path, *, sources: bool = True) -> None:
+    """Ratings of 4 systems on 8 prompts by 6 raters who differ in severity."""
+    rng = np.random.default_rng(3)
+    system, prompt, rater = (grid.ravel() for grid in np.indices((4, 8, 6)))
+    scores = 5 + rng.normal(size=4)[system] + rng.normal(size=8)[prompt]
+    scores = scores + 0.5 * rng.normal(size=6)[rater] + rng.normal(size=scores.size)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item", "rater", "score", "prompt", *(["source"] if sources else [])])
+        for s, t, r, score in zip(system, prompt, rater, scores, strict=True):
+            row = [f"i{s}-{t}", f"r{r}", f"{score:.1f}", f"p{t}"]
+            writer.writerow([*row, *([f"s{s}"] if sources else [])])
+
+
+def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
+    """The precision of systems' and responses' means is said first; tables fit 80 columns; without
+    a run costs are in ratings, and nothing is said of replicates."""
+    rated(tmp_path / "in.csv")
+    done = command("design", "in.csv", "--width", "1.5", COLUMNS="80")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("A system's mean")
+    assert max(map(len, lines)) <= 80
+    said = " ".join(done.stdout.split())
+    for expected in (
+        "with 8 prompts and 6 raters, and a 95 % interval over prompts and judges about",
+        "A response's mean",
+        "An interval of a system's mean 1.5 points wide takes at least",
+        "ratings for 4 systems",
+        "Variance components of systems' scores",
+        "residual includes system:prompt:rater; what replicates would bring cannot be said",
+        "rest on 4 systems, 8 prompts, 6 raters",
+    ):
+        assert expected in said
+    assert "dollars" not in said
+
+
+def test_json_has_components_designs_and_the_cheapest(command: Command, tmp_path: Path) -> None:
+    """As lists of objects with levels as numbers; the width that was wanted is reached."""
+    rated(tmp_path / "in.csv")
+    document = json.loads(command("design", "in.csv", "--json", "--width", "1.5").stdout)
+    components = {
+        row["component"]: row for row in document["components"] if row["measured"] == "system"
+    }
+    assert components["system:prompt:rater"]["variance"] is None
+    assert "residual" in components["system:prompt:rater"]["reason"]
+    assert components["system"]["error_share"] is None
+    present = [row for row in document["designs"] if row["present"]]
+    assert [row["levels"] for row in present] == [{"rater": 6}, {"prompt": 8, "rater": 6}]
+    assert [(row["n_ratings"], row["calls"]) for row in present] == [(6, 6), (48, 4 * 48)]
+    assert present[1]["usd"] is None
+    cheapest = document["width"]["cheapest"]
+    assert cheapest["width"] <= document["width"]["wanted"] == 1.5
+    assert cheapest["n_ratings"] == cheapest["levels"]["prompt"] * cheapest["levels"]["rater"]
+    assert document["n_systems"] == 4
+
+
+def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
+    """Judges are personas through models, and costs are the run's own: as many calls as it made, at
+    what they cost; the standard errors are of the rubric's composite."""
+    batch = [
+        {"id": f"r{i}", "prompt": f"Question {i // 2}?", "response": f"Text {i}." + " so" * (i % 5),
+         "system": ("alder", "birch")[i % 2]}
+        for i in range(12)
+    ]  # fmt: skip
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in batch))
+    with serving() as server:
+        models = ("--model", "openai:gpt-4o-mini", "--model", "openai:gpt-4o")
+        scored = command(
+            "score", "in.jsonl", *models, "--personas", "disciplinary", "--out", "run",
+            OPENAI_BASE_URL=server.base_url,
+        )  # fmt: skip
+    assert scored.returncode == 0, scored.stderr
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    document = json.loads(command("design", "run", "--json").stdout)
+    (present,) = (
+        row
+        for row in document["designs"]
+        if row["present"] and (row["measured"], row["dimension"]) == ("system", "all")
+    )
+    assert present["levels"] == {"prompt": 6, "persona": 5, "model": 2}
+    assert present["calls"] == summary["calls"]["made"] == 120
+    assert present["usd"] == pytest.approx(summary["calls"]["usd"], abs=1e-5)
+    # The composite of this rubric is the mean over its dimensions.
+    studies = design_studies(load_ratings(tmp_path / "run"))
+    study = next(one for one in studies if one.measured == "system")
+    composite = {
+        row["component"]: row["variance"]
+        for row in document["components"]
+        if (row["measured"], row["dimension"]) == ("system", "all") and row["variance"] is not None
+    }
+    expected = {name: study.components.variances[name] for name in composite}
+    assert composite == pytest.approx(expected, abs=1e-6)
+    names = {row["component"] for row in document["components"] if row["measured"] == "item"}
+    assert {"item:persona", "item:model", "persona:model", "item:persona:model"} <= names
+    assert document["width"] is None
+    printed = command("design", "run", COLUMNS="80").stdout
+    assert "(composite)" in printed
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_without_systems_there_are_responses(command: Command, tmp_path: Path) -> None:
+    """Without sources there are responses alone, and no width of systems' means."""
+    rated(tmp_path / "in.csv", sources=False)
+    done = command("design", "in.csv")
+    assert done.returncode == 0
+    assert "system" not in done.stdout
+    refused = command("design", "in.csv", "--width", "1")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "in.csv: found no sources and prompts; expected systems" in refused.stderr
+
+
+@pytest.mark.parametrize("width", ["0", "-1", "nan", "inf", "wide"])
+def test_a_width_is_a_number_of_points_above_0(
+    command: Command, tmp_path: Path, width: str
+) -> None:
+    """Anything else is refused, and nothing is read."""
+    done = command("design", "missing.csv", "--width", width)
+    assert done.returncode == 2
+    assert "--width" in done.stderr
+    assert "missing.csv" not in done.stderr
+
+
+def test_categories_alone_have_no_precision(command: Command, tmp_path: Path) -> None:
+    """Labels are refused: their variance means nothing."""
+    lines = [f"i{item},r{rater},{'ab'[item % 2]}" for item in range(4) for rater in range(2)]
+    (tmp_path / "in.csv").write_text("\n".join(["item,rater,label", *lines]) + "\n")
+    done = command("design", "in.csv")
+    assert done.returncode == 2
+    assert "found categories only; expected a dimension that is rated by numbers" in done.stderr
