@@ -24,7 +24,14 @@ from benchmarks.harness import ROOT, environment
 from benchmarks.report import Figure, Outcome, show_figures, show_rows
 
 MEASURED = ("overhead", "peers", "memory", "layout", "startup", "tracing")
-CHECKED = {"alpha": "alpha_bootstrap", "faults": "faults", "soak": "soak"}
+CHECKED = {
+    "alpha": "alpha_bootstrap",
+    "faults": "faults",
+    "soak": "soak",
+    "null_added_raters": "null_added_raters",
+    "null_subset": "null_subset",
+    "effective": "effective_judges",
+}
 
 
 def main() -> int:
