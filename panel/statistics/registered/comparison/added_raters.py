@@ -15,7 +15,12 @@ from panel.statistics.humans.added_raters import added_raters
 @comparison_statistics.register(
     "alpha_added",
     "change of α",
-    table=Table("Change of the humans' Krippendorff α as judges are added", columns="by_value"),
+    table=Table(
+        "Change of the humans' Krippendorff α as judges are added",
+        columns="by_value",
+        remark="Intervals and p here: Student's t over prompts, adjusted by Bonferroni for the "
+        "numbers of judges.",
+    ),
     levels=ANY_LEVEL,
     needs=("same_scale",),
     order=610,

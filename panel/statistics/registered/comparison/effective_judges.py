@@ -21,7 +21,7 @@ ASSUMED = (0.8, 0.5)
 
 @comparison_statistics.register(
     "effective_judges",
-    "judges",
+    "effective number",
     table=Table("Effective number of judges, from the correlation of their errors"),
     show_note=True,
     order=410,
