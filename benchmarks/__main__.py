@@ -29,6 +29,9 @@ CHECKED = {
     "faults": "faults",
     "soak": "soak",
     "strengths": "strengths",
+    "null_added_raters": "null_added_raters",
+    "null_subset": "null_subset",
+    "effective": "effective_judges",
 }
 
 

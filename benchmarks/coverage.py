@@ -161,7 +161,7 @@ def _correlate(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: 
                 everyone.sources,
             )
         )
-    options = AnalysisOptions(intervals=intervals, n_permutations=0, n_resamples=1, min_shared=2)
+    options = AnalysisOptions(intervals=intervals, n_permutations=0, min_shared=2)
     rows = correlate(*sides, options)
     # Added raters have a bootstrap of their own, and no interval from here.
     return {

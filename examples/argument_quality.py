@@ -117,7 +117,7 @@ table = Table(
     "change",
     "95 % interval",
     "p",
-    "p, Holm",
+    "p, adjusted",
     title="Clarity, sample",
     box=SIMPLE_HEAD,
 )
@@ -129,7 +129,7 @@ for n, persona in enumerate(ratings.personas or ()):
         f"{added.change[n]:+.3f}",
         f"{added.low[n]:+.3f} to {added.high[n]:+.3f}",
         f"{added.p_value[n]:.3f}",
-        f"{added.p_holm[n]:.3f}",
+        f"{added.p_adjusted[n]:.3f}",
     )
 Console().print(table)
 print("A model of 135 million parameters is for demonstration only.")

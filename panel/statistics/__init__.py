@@ -117,6 +117,7 @@ from panel.statistics.humans.gain import (
     resampled_correlation_gain,
 )
 from panel.statistics.humans.losses import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
+from panel.statistics.humans.mean_reliability import mean_reliability, resampled_mean_reliability
 from panel.statistics.humans.preferences import Preferences, preferences, resampled_preferences
 from panel.statistics.humans.sources import SourceMeans, source_means
 from panel.statistics.humans.substitution import (
@@ -142,8 +143,8 @@ from panel.statistics.panel_quality.design_study import (
 from panel.statistics.panel_quality.effective_judges import (
     LeaveOneOut,
     effective_judges,
+    effective_judges_interval,
     leave_one_judge_out,
-    resampled_effective_judges,
     spearman_brown,
 )
 from panel.statistics.panel_quality.panel_quality import (
@@ -238,6 +239,7 @@ __all__ = [
     "effective_judges",
     "error_shares",
     "expected_width",
+    "effective_judges_interval",
     "fleiss_kappa",
     "gain_within_prompts",
     "holm",
@@ -251,6 +253,7 @@ __all__ = [
     "leave_one_judge_out",
     "majority",
     "mean_ranks",
+    "mean_reliability",
     "mode_share",
     "over_prompts",
     "pairwise",
@@ -270,11 +273,11 @@ __all__ = [
     "resampled_correlation",
     "resampled_correlation_gain",
     "resampled_correlation_within",
-    "resampled_effective_judges",
     "resampled_fleiss_kappa",
     "resampled_human_ceiling",
     "resampled_icc",
     "resampled_mean",
+    "resampled_mean_reliability",
     "resampled_mode_share",
     "resampled_over_prompts",
     "resampled_pairwise",

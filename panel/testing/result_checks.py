@@ -28,7 +28,7 @@ from panel.testing.requirement import require
 from panel.testing.server import MODEL, serving
 
 _N_ITEMS, _N_RATERS = 12, 4
-_OPTIONS = AnalysisOptions(n_resamples=200, n_permutations=99)
+_OPTIONS = AnalysisOptions(n_permutations=99)
 
 
 def check_statistic(name: str) -> None:

@@ -11,7 +11,7 @@ from panel.statistics import (
     Ratings,
 )
 
-QUICK = AnalysisOptions(n_resamples=60, n_permutations=39, min_shared=10)
+QUICK = AnalysisOptions(n_permutations=39, min_shared=10)
 
 
 RNG = np.random.default_rng(0)

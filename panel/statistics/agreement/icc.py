@@ -77,7 +77,9 @@ def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
         reason = Reason.NO_SHARED_ITEMS
     elif np.ptp(array[rated]) == 0:
         reason = Reason.ONE_VALUE
-    elif np.isnan(_variances(*_centred(array), unit_weights(len(array)), form != "icc1")[0]):
+    elif np.isnan(
+        item_rater_variances(*centred_ratings(array), unit_weights(len(array)), form != "icc1")[0]
+    ):
         reason = Reason.NO_ERROR_TERM
     else:
         reason = Reason.NOT_POSITIVE
@@ -90,10 +92,10 @@ def resampled_icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Resampled:
     An item drawn twice is two items.
     """
     check_choice("form", form, ICCForm)
-    values, counts = _centred(as_ratings(ratings))
+    values, counts = centred_ratings(as_ratings(ratings))
 
     def statistic(weights: Array) -> Array:
-        items, raters, residual = _variances(values, counts, weights, form != "icc1")
+        items, raters, residual = item_rater_variances(values, counts, weights, form != "icc1")
         mean_of = 1.0 if form != "icc2k" else _harmonic_mean(counts.sum(axis=1), weights)
         total = items + (raters + residual) / mean_of
         size = np.abs(items) + (np.abs(raters) + np.abs(residual)) / mean_of
@@ -102,8 +104,9 @@ def resampled_icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Resampled:
     return statistic
 
 
-def _centred(array: Array) -> tuple[Array, Array]:
-    """Ratings about their median, 0 where missing, and 1 where there is one, 0 where not."""
+def centred_ratings(array: Array) -> tuple[Array, Array]:
+    """Ratings about their median and below one in size, 0 where missing; and 1 where there is one,
+    0 where not."""
     rated = ~np.isnan(array)
     values = np.zeros(array.shape)
     if rated.any():
@@ -111,7 +114,7 @@ def _centred(array: Array) -> tuple[Array, Array]:
     return values, rated.astype(np.float64)
 
 
-def _variances(
+def item_rater_variances(
     values: Array, counts: Array, weights: Array, two_way: bool
 ) -> tuple[Array, Array, Array]:
     """The variances of items, raters (0 unless `two_way`) and error in each resample.

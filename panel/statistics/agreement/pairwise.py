@@ -109,7 +109,7 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     if defined.any():
         mean = Statistic(float(values[defined].mean()), n_items, len(raters))
     else:
-        mean = Statistic.undefined(_why_undefined(rated, len(pairs)))
+        mean = Statistic.undefined(why_no_pair(rated, len(pairs)))
     return Pairwise(mean, pairs, values, int((~defined).sum()))
 
 
@@ -157,7 +157,9 @@ def _pairs(array: Array, statistic: str, min_shared: int) -> Iterator[tuple[int,
     return ((a, b) for a, b in combinations(range(array.shape[1]), 2) if enough[a, b])
 
 
-def _why_undefined(rated: Array, n_pairs: int) -> Reason:
+def why_no_pair(rated: Array, n_pairs: int) -> Reason:
+    """Why no pair of raters has a value, from who rated what `(items, raters)` and how many pairs
+    share enough items."""
     if rated.any(axis=0).sum() < 2:
         return Reason.FEW_RATERS
     if n_pairs:

@@ -27,22 +27,20 @@ class AnalysisOptions:
         intervals: whether there are any.
         confidence: of the intervals.
         n_permutations: of the permutation tests.
-        n_resamples: of the bootstrap test of added raters.
         seed: of all that is drawn.
         min_shared: for substitution: pairs of humans who share fewer items are left out.
         target: what a panel is compared with: the mean human score, or the mean rank in its
             prompt that humans give an item.
 
     Raises:
-        ValueError: an unknown level, sample or target, a confidence outside (0, 1), fewer than
-            one resample, or a negative number of permutations.
+        ValueError: an unknown level, sample or target, a confidence outside (0, 1), or a negative
+            number of permutations.
     """
 
     level: MeasurementLevel = "ordinal"
     random: Random = "prompts"
     intervals: bool = True
     confidence: float = 0.95
-    n_resamples: int = 2000
     n_permutations: int = 1999
     seed: int = 0
     min_shared: int = 50
@@ -53,8 +51,6 @@ class AnalysisOptions:
         check_choice("target", self.target, Target)
         check_choice("random", self.random, Random)
         check_confidence(self.confidence)
-        if self.n_resamples < 1:
-            raise ValueError(f"at least one resample is needed, found {self.n_resamples}")
         if self.n_permutations < 0:
             raise ValueError(f"permutations are 0 or more, found {self.n_permutations}")
 

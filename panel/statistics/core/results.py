@@ -27,7 +27,7 @@ class Result:
         kind, limits: what the statistic is and between which values it lies, as for `jackknife`.
         note: further facts for people to read.
         by, by_value: as for `Row`.
-        ci: an interval that is known already, low and high.
+        ci: an interval that is known already, low and high; `ci_reason` says why it has none.
         p_raw, n_tests, adjusted_over: as for `Row`, where the statistic has adjusted its
             p-value itself; it is then not adjusted over dimensions.
     """
@@ -40,6 +40,7 @@ class Result:
     by: str | None = None
     by_value: str | None = None
     ci: tuple[float, float] | None = None
+    ci_reason: Reason | None = None
     p_raw: float = nan
     n_tests: int = 0
     adjusted_over: str | None = None
@@ -152,7 +153,7 @@ def labels_of(labels: Sequence[Hashable] | None, items: Iterable[int]) -> list[H
 def _row(name: str, result: Result, group: str, dimension: str, interval: Interval | None) -> Row:
     found = result.statistic
     low, high = result.ci or (nan, nan)
-    reason: Reason | None = None
+    reason = result.ci_reason
     if interval is not None:
         low, high, reason = interval.low, interval.high, interval.reason
     adjusted = result.adjusted_over is not None

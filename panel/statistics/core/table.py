@@ -187,8 +187,8 @@ class Row:
             one could not be computed.
         ci_over: what the interval takes as a sample: prompts (items, where there are none), or
             these and judges. None without an interval.
-        p_value: adjusted by Holm for `n_tests` tests, over what `adjusted_over` names, or as
-            it is where that is None. NaN where nothing was tested.
+        p_value: adjusted by Holm (of added raters: Bonferroni) for `n_tests` tests, over what
+            `adjusted_over` names, or as it is where that is None. NaN where nothing was tested.
         p_raw: the p-value before that.
         n_items, n_raters: how many entered.
         note: further facts for people to read. Nothing that a program needs is here alone.

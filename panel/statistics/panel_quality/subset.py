@@ -1,34 +1,52 @@
-"""The fewest judges who rank as the whole panel does, on items they were not chosen on."""
+"""The fewest judges who rank as the whole panel does, on prompts they were not chosen on.
+
+The prompts are dealt into folds. Judges are chosen on all folds but one, and compared with the
+full panel on that one. The mean over folds of so many judges' τ_b has a lower confidence bound
+(Student's t over folds, on Fisher's scale). Numbers of judges are tested from the largest down, and
+the first whose bound is below the threshold ends it: so the chance that any number is wrongly found
+to be enough is that of one test.
+
+Sources: S. Geisser (1975), "The predictive sample reuse method with applications", for the folds;
+W. Maurer, L. A. Hothorn and W. Lehmacher (1995), "Multiple comparisons in drug clinical trials and
+preclinical assays", for tests in a fixed order; R. A. Fisher (1921) for the scale.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import nan
+from math import nan, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from panel.statistics.agreement.rank_matrices import tau_b_matrix
 from panel.statistics.core.arrays import Array, Labels, as_ratings, divide, encode_labels, row_means
+from panel.statistics.core.options import check_confidence
 from panel.statistics.core.statistic import Reason
 from panel.statistics.humans.correlation import correlation
+
+LEAST_PROMPTS, LEAST_ITEMS = 20, 60
+"""With fewer the τ_b on a fold takes so few values that no bound holds."""
+N_FOLDS = 5
+FEW_ITEMS = 300
+_NONE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class SmallestSubset:
     """`judges` are columns in the order chosen, chosen on all items; empty when no number
-    of judges reaches the threshold. `held_out` `(judges,)` is the τ_b to the full panel
-    that 1, 2, … judges reach on held-out items, averaged over folds, NaN where undefined;
-    `tau` is that of the subset's size. `cost_saved` is a share of the panel's cost."""
+    of judges is shown to reach the threshold. `tau_low` is the lower confidence bound of the τ_b
+    that so many judges reach with the full panel on other prompts. `held_out` and `low`
+    `(judges,)` are the mean over folds of the τ_b that 1, 2, … judges reach, and its bound; NaN
+    where undefined. `cost_saved` is a share of the panel's cost."""
 
     judges: tuple[int, ...]
-    tau: float
+    tau_low: float
     held_out: Array
+    low: Array
     cost_saved: float
     reason: Reason | None = None
-
-
-FEW_ITEMS = 300
 
 
 def smallest_subset(
@@ -37,66 +55,83 @@ def smallest_subset(
     *,
     threshold: float = 0.95,
     costs: ArrayLike | None = None,
-    n_folds: int = 5,
+    confidence: float = 0.95,
     seed: int = 0,
 ) -> SmallestSubset:
-    """The smallest number of judges whose mean keeps the full panel's ranking.
+    """The smallest number of judges whose mean is shown to keep the full panel's ranking.
 
-    Prompts are dealt into folds. On all folds but one, judges are chosen one by one, each
-    time the one that brings τ_b with the full panel's mean highest (a greedy search: a
-    smaller subset that it misses may exist). The τ_b on the fold left out, averaged over
-    folds, says how many judges are enough; which ones is then chosen on all items.
+    Judges are chosen one by one, each time the one that brings τ_b with the full panel's mean
+    highest (a greedy search: a smaller subset that it misses may exist). How many are enough is
+    decided on prompts that did not choose them; which ones is then chosen on all.
 
     How to read it: the judges beyond `judges` hardly change the panel's ranking, and can be left
-    out where only the ranking matters; `held_out` shows what each further judge adds. Other
-    subsets may reach about the same τ_b: it does not say that these judges are better than the
-    others.
+    out where only the ranking matters. `tau_low` is what can be relied on; `held_out` shows what
+    each further judge adds. Where no number is found, fewer judges may still do: more prompts
+    would tell. Other subsets may reach about the same τ_b: it does not say that these judges are
+    better than the others.
 
     Args:
         ratings: `(items, judges)`, NaN where missing. An item's mean is over the judges
             who rated it.
-        prompts: a label an item; each item is dealt alone if None.
+        prompts: a label an item; each item is dealt alone if None. It takes 20 prompts and
+            60 items.
         threshold: the τ_b to keep.
         costs: `(judges,)` what each costs; alike if None.
-        n_folds: at least 2, lowered to the number of prompts.
+        confidence: of the lower bound, one-sided.
         seed: of the dealing.
 
     Raises:
-        ValueError: a wrong shape, an infinite value, costs that are not one positive
-            number a judge, or fewer than 2 folds.
+        ValueError: a wrong shape, an infinite value, a confidence outside (0, 1), or costs that
+            are not one positive number a judge.
 
-    >>> ratings = np.column_stack([np.arange(12), np.arange(12), np.arange(12) % 2])
-    >>> found = smallest_subset(ratings, threshold=0.9)
+    >>> rng = np.random.default_rng(0)
+    >>> one = rng.normal(size=60)
+    >>> ratings = np.column_stack([one, one + 0.01 * rng.normal(size=60), np.arange(60) % 2])
+    >>> found = smallest_subset(ratings, threshold=0.5)
     >>> len(found.judges), round(found.cost_saved, 3)
     (1, 0.667)
     """
     array = as_ratings(ratings)
     n_items, n_judges = array.shape
+    check_confidence(confidence)
     price = np.ones(n_judges) if costs is None else np.asarray(costs, dtype=np.float64)
     if price.shape != (n_judges,) or not (price > 0).all():
         raise ValueError(f"costs are {n_judges} positive numbers, one a judge")
-    if n_folds < 2:
-        raise ValueError(f"items are held out in at least 2 folds, found {n_folds}")
+    rated = ~np.isnan(array)
     codes = encode_labels(range(n_items) if prompts is None else prompts, n_items)[1]
+    array, codes = array[rated.any(axis=1)], codes[rated.any(axis=1)]
+    codes = np.unique(codes, return_inverse=True)[1]
     n_prompts = int(codes.max(initial=-1)) + 1
-    rated = np.sum(~np.isnan(array).all(axis=0))
-    if rated < 2 or n_prompts < 2:
-        reason = Reason.FEW_RATERS if rated < 2 else Reason.FEW_CLUSTERS
-        return SmallestSubset((), nan, np.full(n_judges, nan), nan, reason)
+    held_out, low = np.full(n_judges, nan), np.full(n_judges, nan)
+    if rated.any(axis=0).sum() < 2:
+        return SmallestSubset((), nan, held_out, low, nan, Reason.FEW_RATERS)
+    if n_prompts < LEAST_PROMPTS or len(array) < LEAST_ITEMS:
+        return SmallestSubset((), nan, held_out, low, nan, Reason.FEW_TO_CHOOSE)
 
-    fold = np.random.default_rng(seed).permutation(n_prompts)[codes] % n_folds
-    reached = np.full((min(n_folds, n_prompts), n_judges), np.nan)
-    for held in range(len(reached)):
-        order = _greedy(array[fold != held])
-        reached[held] = _reached(array[fold == held], order)
-    held_out = divide(np.nansum(reached, axis=0), np.sum(~np.isnan(reached), axis=0))
-    enough = np.flatnonzero(held_out >= threshold)
-    if not len(enough):
-        return SmallestSubset((), nan, held_out, nan, Reason.NOT_REACHED)
-    size = int(enough[0]) + 1
+    fold = np.random.default_rng(seed).permutation(n_prompts)[codes] % N_FOLDS
+    reached = np.array(
+        [_reached(array[fold == held], _greedy(array[fold != held])) for held in range(N_FOLDS)]
+    )
+    held_out = reached.mean(axis=0)
+    low = np.array([_lower_bound(taus, confidence) for taus in reached.T])
+    size = n_judges
+    while size > 1 and low[size - 2] >= threshold:
+        size -= 1
+    if size == n_judges:
+        return SmallestSubset((), nan, held_out, low, nan, Reason.NOT_REACHED)
     judges = tuple(_greedy(array)[:size])
     saved = 1 - price[list(judges)].sum() / price.sum()
-    return SmallestSubset(judges, float(held_out[size - 1]), held_out, float(saved))
+    return SmallestSubset(judges, float(low[size - 1]), held_out, low, float(saved))
+
+
+def _lower_bound(taus: Array, confidence: float) -> float:
+    """Of the mean of the folds' τ_b, one-sided. Folds that are all alike, or one of which has no
+    τ_b, leave it open."""
+    mean, error = float(taus.mean()), float(taus.std(ddof=1)) / sqrt(len(taus))
+    if not error > _NONE:
+        return nan
+    reach = error * float(special.stdtrit(len(taus) - 1, confidence))
+    return float(np.tanh(np.arctanh(mean) - reach / (1 - mean**2)))
 
 
 def _greedy(array: Array) -> list[int]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
 from panel.statistics.core.arrays import Array, IntArray, Resampled, divide
-
-ROWS = 250
-"""Resamples weighed at a time, so that memory does not grow with their number."""
 
 
 def resampled_mean(values: Array) -> Resampled:
@@ -37,16 +34,6 @@ def by_items(function: Callable[[IntArray], float]) -> Resampled:
         return np.array([function(np.repeat(items, row)) for row in counts])
 
     return statistic
-
-
-def resample_weights(
-    codes: IntArray, n_clusters: int, n_resamples: int, rng: np.random.Generator
-) -> Iterator[Array]:
-    """Item weights `(up to ROWS, items)` of resamples that draw clusters with replacement."""
-    share = np.full(n_clusters, 1 / n_clusters)
-    for start in range(0, n_resamples, ROWS):
-        size = min(ROWS, n_resamples - start)
-        yield rng.multinomial(n_clusters, share, size=size).astype(np.float64)[:, codes]
 
 
 def left_out_weights(codes: IntArray, n_clusters: int) -> Array:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
 
 from panel.statistics.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.core.results import Result
 from panel.statistics.panel_quality.effective_judges import (
     effective_judges,
-    resampled_effective_judges,
+    effective_judges_interval,
 )
 
 
@@ -17,6 +16,15 @@ from panel.statistics.panel_quality.effective_judges import (
     "effective_judges", "effective\nnumber of\njudges", table=AGREEMENT, order=60
 )
 def of_all_agreement(block: AgreementBlock) -> Iterator[Result]:
-    yield Result(
-        effective_judges(block.ratings), resampled_effective_judges(block.ratings), limits=(0, inf)
+    found, options = effective_judges(block.ratings), block.options
+    if found.reason or not options.intervals:
+        yield Result(found)
+        return
+    interval = effective_judges_interval(
+        block.ratings,
+        clusters=block.clusters,
+        judges=[[left.ratings for left in levels] for levels in block.without_judges()],
+        confidence=options.confidence,
+        seed=options.seed,
     )
+    yield Result(found, ci=(interval.low, interval.high), ci_reason=interval.reason)

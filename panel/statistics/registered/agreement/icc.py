@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import inf
 
 from panel.statistics.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.icc import ICCForm, icc, resampled_icc
 from panel.statistics.core.results import Result
+from panel.statistics.core.statistic import Reason, Statistic
 
 
 @agreement_statistics.register("icc1", "ICC(1,1)", order=190)
@@ -22,7 +24,16 @@ def two_way(block: AgreementBlock) -> Iterator[Result]:
 
 @agreement_statistics.register("icc2k", "ICC(2,k),\nof the mean", table=AGREEMENT, order=50)
 def two_way_of_the_mean(block: AgreementBlock) -> Iterator[Result]:
-    yield _icc(block, "icc2k")
+    """Spearman-Brown's figure from ICC(2,1): none where that is not above 0, and none below 0."""
+    found = _icc(block, "icc2k")
+    one = found.statistic
+    if one.reason in (None, Reason.NOT_POSITIVE) and not one.value > 0:
+        undefined = Statistic.undefined(
+            Reason.NOT_RELIABLE, n_items=one.n_items, n_raters=one.n_raters
+        )
+        yield Result(undefined)
+        return
+    yield replace(found, limits=(0, 1))
 
 
 def _icc(block: AgreementBlock, form: ICCForm) -> Result:

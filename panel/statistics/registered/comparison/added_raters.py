@@ -15,13 +15,19 @@ from panel.statistics.humans.added_raters import added_raters
 @comparison_statistics.register(
     "alpha_added",
     "change of α",
-    table=Table("Change of the humans' Krippendorff α as judges are added", columns="by_value"),
+    table=Table(
+        "Change of the humans' Krippendorff α as judges are added",
+        columns="by_value",
+        remark="Intervals and p here: Student's t over prompts, adjusted by Bonferroni for the "
+        "numbers of judges.",
+    ),
     levels=ANY_LEVEL,
     needs=("same_scale",),
     order=610,
 )
 def change_of_alpha(block: ComparisonBlock) -> Iterator[Result]:
-    """The first 1, 2, … judges join, in the panel's order."""
+    """The first 1, 2, … judges join, in the panel's order. p-values and intervals are adjusted by
+    Bonferroni for the numbers of judges."""
     options = block.options
     found = added_raters(
         block.humans,
@@ -29,7 +35,6 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[Result]:
         block.level,
         block.clusters,
         confidence=options.confidence,
-        n_resamples=options.n_resamples,
         seed=options.seed,
     )
     alone = found.alphas[0]
@@ -39,7 +44,7 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[Result]:
             Statistic.undefined(reason, n_items=alpha.n_items, n_raters=alpha.n_raters)
             if reason
             else replace(
-                alpha, value=float(found.change[place]), p_value=float(found.p_holm[place])
+                alpha, value=float(found.change[place]), p_value=float(found.p_adjusted[place])
             )
         )
         yield Result(
@@ -49,7 +54,8 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[Result]:
             else f"α {alone.value:.4g} of the humans, {alpha.value:.4g} with judges",
             by="judges added",
             by_value=f"{place + 1}",
-            ci=(float(found.low[place]), float(found.high[place])),
+            ci=(float(found.low[place]), float(found.high[place])) if options.intervals else None,
+            ci_reason=found.reasons[place] if options.intervals and not reason else None,
             p_raw=float(found.p_value[place]),
             n_tests=len(found.change),
             adjusted_over="judges added",

@@ -3,27 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
+from math import isnan
 
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
+from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.mean_reliability import mean_reliability
 from panel.statistics.panel_quality.effective_judges import (
     effective_judges,
-    resampled_effective_judges,
+    effective_judges_interval,
 )
+
+ASSUMED = (0.8, 0.5)
+"""Reliabilities of the humans' mean for which the number is given where there is no knowing it."""
 
 
 @comparison_statistics.register(
     "effective_judges",
-    "judges",
+    "effective number",
     table=Table("Effective number of judges, from the correlation of their errors"),
+    show_note=True,
     order=410,
 )
 def of_errors(block: ComparisonBlock) -> Iterator[Result]:
-    yield Result(
-        effective_judges(block.judges, block.target),
-        resampled_effective_judges(block.judges, block.target),
-        "of the residuals of judges' scores on the humans' mean",
-        limits=(0, inf),
-    )
+    """Corrected for the noise of the humans' mean where its reliability can be estimated; else a
+    lower bound, with what it would be for given reliabilities."""
+    options, reliability = block.options, mean_reliability(block.compared)
+    bound = effective_judges(block.judges, block.target)
+    if reliability.reason is None:
+        reference = block.compared
+        found = effective_judges(block.judges, reference)
+        note = (
+            f"corrected for the noise of the humans' mean (reliability {reliability.value:.2f}); "
+            f"without the correction {_number(bound)}, a lower bound"
+        )
+    else:
+        reference, found = block.target, bound
+        assumed = (
+            f"{_number(effective_judges(block.judges, block.target, reliability=one))} if its "
+            f"reliability were {one}"
+            for one in ASSUMED
+        )
+        note = (
+            "a lower bound, as the noise of the humans' mean is not known "
+            f"({reliability.reason}): {', '.join(assumed)}"
+        )
+    interval = None
+    if options.intervals and found.reason in (None, Reason.NOT_CORRELATED):
+        interval = effective_judges_interval(
+            block.judges,
+            reference,
+            clusters=block.clusters,
+            confidence=options.confidence,
+            seed=options.seed,
+        )
+    if interval is None:
+        yield Result(found, note=note)
+    elif found.reason is None:
+        yield Result(found, note=note, ci=(interval.low, interval.high), ci_reason=interval.reason)
+    else:
+        # Judges whose errors seem independent have no number, but a bound.
+        least = (
+            ""
+            if isnan(interval.low)
+            else f"; {options.confidence:.0%} interval {interval.low:.1f} to {interval.high:.1f}"
+        )
+        yield Result(found, note=note + least)
+
+
+def _number(found: Statistic) -> str:
+    return "undefined" if found.reason else f"{found.value:.1f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,8 +27,12 @@ from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quali
     order=10,
 )
 def of_the_mean(block: PanelBlock) -> Iterator[Result]:
-    """Where judges are interchangeable: other personas on one model, or raters. Spearman-Brown
-    rises with ICC(2,1), so the ends of its interval go through it too."""
+    """Where judges are interchangeable: other personas on one model, or raters.
+
+    Spearman-Brown rises with ICC(2,1), so the ends of its interval go through it too; of an end
+    below 0 it is 0, as no reliability is less. With an ICC(2,1) that is not above 0 nothing can be
+    said of other numbers of judges.
+    """
     if not block.interchangeable:
         return
     one = icc(block.ratings, "icc2")
@@ -37,20 +42,22 @@ def of_the_mean(block: PanelBlock) -> Iterator[Result]:
     ]
     whole = Result(one, resampled_icc(block.ratings, "icc2"), limits=(-np.inf, 1.0))
     interval = interval_of(whole, block.clusters, block.options, judges)
-    low, high = (np.nan, np.nan) if interval is None else (interval.low, interval.high)
     n_judges = len(block.judges)
     sizes = {*(2**n for n in range(n_judges.bit_length())), n_judges, 2 * n_judges}
     for size in sorted(sizes):
-        value, *ci = (
-            np.nan if np.isnan(end) else float(spearman_brown(min(end, 1.0), size))
-            for end in (one.value, low, high)
+        by, by_value = "judges", f"{size}"
+        if one.reason or one.value <= 0:
+            undefined = Statistic.undefined(
+                one.reason or Reason.NOT_RELIABLE, n_items=one.n_items, n_raters=one.n_raters
+            )
+            yield Result(undefined, by=by, by_value=by_value)
+            continue
+        value = replace(one, value=float(spearman_brown(one.value, size)))
+        if interval is None:
+            yield Result(value, by=by, by_value=by_value)
+            continue
+        low, high = (
+            0.0 if end <= 0 else float(spearman_brown(end, size))
+            for end in (interval.low, interval.high)
         )
-        reason = one.reason or Reason.NOT_POSITIVE
-        yield Result(
-            Statistic.undefined(reason, n_items=one.n_items, n_raters=one.n_raters)
-            if np.isnan(value)
-            else Statistic(value, one.n_items, one.n_raters),
-            by="judges",
-            by_value=f"{size}",
-            ci=(ci[0], ci[1]),
-        )
+        yield Result(value, by=by, by_value=by_value, ci=(low, high), ci_reason=interval.reason)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason
@@ -26,13 +28,19 @@ def that_keeps_the_ranking(block: PanelBlock) -> Iterator[Result]:
     if block.sparse:
         yield Result(block.undefined(Reason.SPARSE))
         return
-    found = smallest_subset(block.sign * block.ratings, block.prompts, seed=block.options.seed)
+    options = block.options
+    found = smallest_subset(
+        block.sign * block.ratings, block.prompts, confidence=options.confidence, seed=options.seed
+    )
     if found.reason:
-        yield Result(block.undefined(found.reason))
+        best = found.low[-2] if found.reason is Reason.NOT_REACHED else np.nan
+        note = "" if np.isnan(best) else f"τ_b of all judges but one: at least {best:.3f}"
+        yield Result(block.undefined(found.reason), note=note)
         return
     note = (
-        f"τ_b {found.tau:.3f} with the full panel on held-out items, {found.cost_saved:.0%} of "
-        "the cost saved if judges cost alike"
+        f"τ_b with the full panel on other prompts at least {found.tau_low:.3f} "
+        f"({options.confidence:.0%} lower bound), {found.cost_saved:.0%} of the cost saved if "
+        "judges cost alike"
     )
     yield Result(block.counted(float(len(found.judges))), note=note)
     for place, judge in enumerate(found.judges):

@@ -22,7 +22,7 @@ from panel.statistics import (
     variance_components,
 )
 
-QUICK = AnalysisOptions(n_resamples=60, n_permutations=39, min_shared=5)
+QUICK = AnalysisOptions(n_permutations=39, min_shared=5)
 
 
 def made_up(n_raters: int = 6, seed: int = 0, **names: object) -> Ratings:
@@ -37,7 +37,7 @@ def made_up(n_raters: int = 6, seed: int = 0, **names: object) -> Ratings:
         "groups": ("all",) * n_raters,
         "prompts": tuple(f"p{n // 4}" for n in range(20)),
     }
-    return Ratings(scores, **(given | names))  # type: ignore[arg-type]
+    return Ratings(**({"scores": scores} | given | names))  # type: ignore[arg-type]
 
 
 def by_name(rows: list[Row]) -> dict[tuple[str, str, str | None, str | None], Row]:
@@ -61,6 +61,28 @@ def test_reliability_of_more_and_fewer_judges() -> None:
         assert row.ci_low < row.value < row.ci_high
     of_six = ROWS["reliability", "all", "judges", "6"].value
     assert of_six == pytest.approx(icc(SCORES, "icc2k").value)
+
+
+def test_reliability_of_judges_who_share_nothing() -> None:
+    """With an ICC(2,1) that is not above 0 every number of judges is undefined and says why; an
+    interval whose lower end would be below 0 begins at 0."""
+    undefined = kept = 0
+    for seed in range(30):
+        noise = made_up(scores=np.random.default_rng(seed).normal(size=(20, 6, 1)))
+        rows = by_name(panel_quality(noise, QUICK))
+        one = icc(noise.scores[:, :, 0], "icc2").value
+        for n in (1, 6, 12):
+            row = rows["reliability", "all", "judges", f"{n}"]
+            if one <= 0:
+                undefined += 1
+                assert isnan(row.value)
+                assert isnan(row.ci_low)
+                assert row.reason is Reason.NOT_RELIABLE
+            elif not isnan(row.ci_low):
+                kept += row.ci_low == 0
+                assert 0 <= row.ci_low <= row.value <= row.ci_high <= 1
+    assert undefined
+    assert kept
 
 
 def test_shares_of_variance_are_those_of_mean_squares() -> None:
@@ -151,18 +173,29 @@ def test_alpha_without_each_judge() -> None:
 
 
 def test_the_fewest_judges() -> None:
-    """The row is smallest_subset's answer, its note says what they save; further rows name the
-    judges, in the order in which they are chosen."""
-    found = smallest_subset(SCORES, PANEL.prompts)
-    row = ROWS["smallest_subset", "all", None, None]
+    """The row is smallest_subset's answer, its note has the lower bound and what they save; further
+    rows name the judges, in the order in which they are chosen."""
+    rng = np.random.default_rng(1)
+    scores = rng.normal(size=(200, 1, 1)) + 0.1 * rng.normal(size=(200, 6, 1))
+    panel = made_up(
+        items=tuple(f"i{n}" for n in range(200)),
+        prompts=tuple(f"p{n // 4}" for n in range(200)),
+        scores=scores,
+    )
+    rows = by_name(panel_quality(panel, QUICK))
+    found = smallest_subset(scores[:, :, 0], panel.prompts)
+    assert found.judges
+    row = rows["smallest_subset", "all", None, None]
     assert row.value == len(found.judges)
+    assert f"at least {found.tau_low:.3f} (95% lower bound)" in row.note
     assert f"{found.cost_saved:.0%} of the cost saved" in row.note
     chosen = [
         (one.by_value, one.value)
-        for one in ROWS.values()
+        for one in rows.values()
         if one.statistic == "smallest_subset" and one.by == "judge"
     ]
     assert chosen == [(f"r{judge}", place + 1) for place, judge in enumerate(found.judges)]
+    assert ROWS["smallest_subset", "all", None, None].reason is Reason.FEW_TO_CHOOSE
 
 
 def test_raters_who_share_too_little_are_not_chosen_from() -> None:
@@ -193,7 +226,7 @@ def test_what_judges_add_to_the_humans_alpha() -> None:
         assert row.n_raters == 4 + n
 
 
-@pytest.mark.parametrize(("n_missing", "reason"), [(10, None), (11, Reason.SPARSE)])
+@pytest.mark.parametrize(("n_missing", "reason"), [(10, Reason.FEW_TO_CHOOSE), (11, Reason.SPARSE)])
 def test_judges_who_rated_half_of_the_items_are_chosen_from(
     n_missing: int, reason: Reason | None
 ) -> None:
@@ -202,4 +235,4 @@ def test_judges_who_rated_half_of_the_items_are_chosen_from(
     gaps.scores[:n_missing, 2] = nan
     rows = by_name(panel_quality(gaps, QUICK))
     assert rows["smallest_subset", "all", None, None].reason is reason
-    assert any(key[0] == "alpha_without" for key in rows) == (reason is None)
+    assert any(key[0] == "alpha_without" for key in rows) == (reason is not Reason.SPARSE)

@@ -13,7 +13,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from panel.statistics import Reason, by_items, jackknife, krippendorff_alpha, resampled_alpha
 from panel.statistics.resampling.jackknife import MOST_GROUPS
-from panel.statistics.resampling.weights import left_out_weights, resample_weights, resampled_mean
+from panel.statistics.resampling.weights import left_out_weights, resampled_mean
 
 RNG = np.random.default_rng(0)
 SKEWED = RNG.exponential(size=40)
@@ -164,18 +164,14 @@ def test_few_judges_and_undefined_ones_are_refused() -> None:
     assert jackknife(mean, 40, kind="mean", judges=gap).reason is Reason.UNDEFINED_WITHOUT_ONE
 
 
-def test_weights_leave_out_and_draw_whole_clusters() -> None:
-    """Items of a cluster share their weight; as many clusters are drawn as there are."""
+def test_weights_leave_out_whole_clusters() -> None:
+    """The items of one cluster weigh nothing, all others one."""
     codes = np.array([0, 0, 1, 2, 2, 2])
     assert left_out_weights(codes, 3).tolist() == [
         [0, 0, 1, 1, 1, 1],
         [1, 1, 0, 1, 1, 1],
         [1, 1, 1, 0, 0, 0],
     ]
-    weights = np.concatenate(list(resample_weights(codes, 3, 600, np.random.default_rng(0))))
-    assert weights.shape == (600, 6)
-    assert (weights[:, 0] == weights[:, 1]).all()
-    assert (weights[:, [0, 2, 3]].sum(axis=1) == 3).all()
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12))
