@@ -5,8 +5,8 @@
     python -m benchmarks overhead --scale 0.1   a tenth of the size: a look, not a figure
 
 Needs the extras `test` and `local`; `peers` installs two packages more, in environments of
-their own. `alpha`, `faults` and `soak` take options of their own when they are run by
-themselves: `python -m benchmarks.soak --help`.
+their own. `alpha`, `faults`, `humans`, `rankings` and `soak` take options of their own when they
+are run by themselves: `python -m benchmarks.soak --help`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ from benchmarks.harness import ROOT, environment
 from benchmarks.report import Figure, Outcome, show_figures, show_rows
 
 MEASURED = ("overhead", "peers", "memory", "layout", "startup", "tracing")
-CHECKED = {"alpha": "alpha_bootstrap", "faults": "faults", "soak": "soak"}
+CHECKED = {
+    "alpha": "alpha_bootstrap",
+    "faults": "faults",
+    "humans": "null_humans",
+    "rankings": "null_rankings",
+    "soak": "soak",
+}
 
 
 def main() -> int:

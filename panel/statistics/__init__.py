@@ -19,6 +19,10 @@ from panel.statistics.agree import AgreementBlock, Breakdown, agree, agreement_s
 from panel.statistics.agreement.concordance import kendall_w
 from panel.statistics.agreement.disagreement import disagreement_by_item
 from panel.statistics.agreement.icc import icc, resampled_icc
+from panel.statistics.agreement.incomplete_rankings import (
+    IncompleteConcordance,
+    incomplete_concordance,
+)
 from panel.statistics.agreement.kappa import (
     KappaWeights,
     cohen_kappa,
@@ -103,6 +107,13 @@ from panel.statistics.humans.correlation import (
     resampled_correlation,
     within_prompts,
 )
+from panel.statistics.humans.difference import (
+    DifferenceOverPrompts,
+    HumanDifference,
+    human_difference,
+    human_difference_by_prompt,
+    resampled_human_difference,
+)
 from panel.statistics.humans.distribution import Distributions, score_distributions
 from panel.statistics.humans.gain import (
     correlation_gain,
@@ -148,10 +159,13 @@ __all__ = [
     "Conformities",
     "Conformity",
     "CorrelationKind",
+    "DifferenceOverPrompts",
     "Direction",
     "Distributions",
     "EstimateKind",
     "HumanCeiling",
+    "HumanDifference",
+    "IncompleteConcordance",
     "Influence",
     "Interval",
     "KappaWeights",
@@ -209,7 +223,10 @@ __all__ = [
     "holm",
     "human_ceiling",
     "human_ceiling_by_prompt",
+    "human_difference",
+    "human_difference_by_prompt",
     "icc",
+    "incomplete_concordance",
     "influence",
     "jackknife",
     "kendall_w",
@@ -239,6 +256,7 @@ __all__ = [
     "resampled_effective_judges",
     "resampled_fleiss_kappa",
     "resampled_human_ceiling",
+    "resampled_human_difference",
     "resampled_icc",
     "resampled_mean",
     "resampled_mode_share",
