@@ -33,7 +33,7 @@ def correlate(panel: str, human: str, resamples: int, intervals: bool, renderer:
 
     The panel's score of an item is the mean over its judges, the human score the mean over
     humans, or their mean rank. For comparison, the same statistics of one human and the mean of
-    the others are printed, and the difference of panel and human where both are held against the
+    the others are printed, and the difference of panel and human where both are compared with the
     same other humans. Every statistic has a 95 % confidence interval over prompts (over
     items, where there are none), or the reason why there is none: Student's t over what it is
     without each prompt. p-values are those of permutation tests within prompts, adjusted by

@@ -1,4 +1,4 @@
-"""A panel and one human held against the same other humans: the difference, and averaging's share.
+"""A panel and one human compared with the same other humans: the difference, and averaging's share.
 
 The panel's correlation with the mean of k humans is no match for a human's with the mean of the
 other k − 1: a mean of fewer is less reliable, so that a judge who rates exactly as humans do
@@ -58,7 +58,7 @@ class DifferenceOverPrompts(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """Two raters a column, and the mean of the humans whom both are held against
+    """Two raters a column, and the mean of the humans whom both are compared with
     `(items, comparisons)`, NaN outside the items that all three have."""
 
     first: Array

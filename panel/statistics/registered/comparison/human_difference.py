@@ -1,4 +1,4 @@
-"""The panel less one human, both held against the same other humans, and what averaging adds."""
+"""The panel less one human, both compared with the same other humans, and what averaging adds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = ("panel − human", "judge − human", "panel − judge")
 _LIMITS = (-2.0, 2.0)
 """Between which the difference of two correlations lies."""
 
-_TITLE = "Panel and human held against the same other humans: difference of correlations, "
+_TITLE = "Panel and human compared with the same other humans: difference of correlations, "
 OVER_ALL_ITEMS = Table(
     _TITLE + "over all items",
     all_raters_only=True,

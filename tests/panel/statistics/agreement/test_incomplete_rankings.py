@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations, product
 from math import isnan, nan
 
@@ -12,7 +13,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from panel.statistics import Reason, incomplete_concordance, kendall_w
+from panel.statistics import (
+    AnalysisOptions,
+    Ratings,
+    Reason,
+    agree,
+    incomplete_concordance,
+    kendall_w,
+)
 from panel.statistics.agreement.incomplete_rankings import leaves_out_raters
 
 COMPLETE = arrays(
@@ -207,3 +215,33 @@ def test_undefined_has_a_reason(ratings: object, reason: Reason) -> None:
     found = incomplete_concordance(ratings, n_permutations=9)  # type: ignore[arg-type]
     assert found.over_prompts.mean.reason is reason
     assert isnan(found.statistic)
+
+
+def test_it_stands_beside_kendalls_w_where_that_leaves_raters_out() -> None:
+    """`agree` has its row, with T and what is expected at random in the note, where raters rated
+    different items, and none where all rated the same."""
+    rng = np.random.default_rng(0)
+    quality = rng.normal(size=(30, 1))
+    scores = np.round(3 + 2 * (quality + rng.normal(size=(30, 4))), 1)
+    prompts = tuple(f"p{item // 5}" for item in range(30))
+    whole = Ratings(
+        scores[:, :, None],
+        tuple(f"i{item}" for item in range(30)),
+        tuple("abcd"),
+        ("all",),
+        ("human",) * 4,
+        prompts,
+    )
+    for prompt in range(6):
+        for rater in range(4):
+            scores[5 * prompt + (prompt + rater) % 5, rater] = nan
+    options = AnalysisOptions(n_permutations=99)
+    rows = {row.statistic: row for row in agree(replace(whole, scores=scores[:, :, None]), options)}
+    row, expected = rows["kendall_w_incomplete"], incomplete_concordance(scores, prompts)
+    assert row.value == expected.over_prompts.mean.value
+    assert row.ci_low < row.value < row.ci_high
+    assert row.p_value < 0.05
+    assert row.note.startswith(f"Skillings-Mack T {expected.statistic:.1f}; at random T ")
+    assert rows["kendall_w"].reason is Reason.NO_COMPLETE_RATERS
+    full = replace(whole, scores=np.nan_to_num(scores)[:, :, None])
+    assert "kendall_w_incomplete" not in {row.statistic for row in agree(full, options)}
