@@ -1,6 +1,6 @@
 """Every benchmark in one command, and one table of what they came to.
 
-    python -m benchmarks                        all of them (half an hour on two cores)
+    python -m benchmarks                        all of them (an hour on two cores)
     python -m benchmarks overhead peers         some of them
     python -m benchmarks overhead --scale 0.1   a tenth of the size: a look, not a figure
 

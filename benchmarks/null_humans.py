@@ -7,7 +7,7 @@ is to be 0, and a 95 % interval to exclude 0 in at most 5 %. `unlike` (on reques
 who differ in noise and in taste: the interval is over prompts, so that it excludes 0 the more
 often the more prompts there are, as these judges and these people do differ.
 
-    python -m benchmarks.null_humans                  1,000 simulations a cell
+    python -m benchmarks.null_humans                  400 simulations a cell
     python -m benchmarks.null_humans --scale 0.1      a look
     python -m benchmarks.null_humans --unlike
 """
@@ -35,7 +35,7 @@ from panel.statistics.humans.difference import (
 )
 from panel.statistics.resampling.jackknife import jackknife
 
-SIMULATIONS = 1000
+SIMULATIONS = 400
 PEOPLE = (2, 3, 5)
 PROMPTS = (3, 5, 12, 30)
 RESPONSES = 4

@@ -5,7 +5,7 @@ judge ranks the three and a triple of the ten that no other judge of the prompt 
 whole, so that there are ties. At random, p is to be at most 0.05 in 5 %; where raters share an
 order in part, the 95 % interval over prompts is to hold the mean W of many prompts.
 
-    python -m benchmarks.null_rankings                1,000 simulations a cell
+    python -m benchmarks.null_rankings                400 simulations a cell
     python -m benchmarks.null_rankings --scale 0.1    a look
 """
 
@@ -23,7 +23,7 @@ from panel.statistics.core.arrays import Array, IntArray
 from panel.statistics.core.prompts import resampled_over_prompts
 from panel.statistics.resampling.jackknife import jackknife
 
-SIMULATIONS = 1000
+SIMULATIONS = 400
 PERMUTATIONS = 199
 HUMAN_TEXTS, MODEL_TEXTS, SEEN = 10, 3, 3
 TRIPLES = list(combinations(range(HUMAN_TEXTS), SEEN))

@@ -26,7 +26,7 @@ class Reason(StrEnum):
     NO_COMPLETE_RATERS = "fewer than two raters rated every item"
     NO_OVERLAP = "raters share too few items for their rankings to be compared"
     NO_PAIRS = "no pair of raters shares enough items"
-    FEW_SHARED = "no two humans both rated `min_shared` items, which is 50 by default"
+    FEW_SHARED = "no two humans rated 50 items in common (or as many as `min_shared` says)"
     NO_MAJORITY = "no item has a majority of labels on each side"
     NO_COMPARISONS = "no pair of items that the reference tells apart"
     ONE_VALUE = "one-value domain"
