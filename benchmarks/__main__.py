@@ -1,12 +1,12 @@
 """Every benchmark in one command, and one table of what they came to.
 
-    python -m benchmarks                        all of them (half an hour on two cores)
+    python -m benchmarks                        all of them (an hour on two cores)
     python -m benchmarks overhead peers         some of them
     python -m benchmarks overhead --scale 0.1   a tenth of the size: a look, not a figure
 
 Needs the extras `test` and `local`; `peers` installs two packages more, in environments of
-their own. `alpha`, `faults`, `soak` and `strengths` take options of their own when they are run
-by themselves: `python -m benchmarks.soak --help`.
+their own. `alpha`, `faults`, `humans`, `rankings`, `soak` and `strengths` take options of their
+own when they are run by themselves: `python -m benchmarks.soak --help`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ CHECKED = {
     "null_added_raters": "null_added_raters",
     "null_subset": "null_subset",
     "effective": "effective_judges",
+    "humans": "null_humans",
+    "rankings": "null_rankings",
 }
 
 

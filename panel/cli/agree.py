@@ -49,9 +49,10 @@ def agree(
     """Measure inter-rater agreement in RATINGS, and how good the raters are as a panel.
 
     RATINGS is a run's folder, or a .csv, .tsv, .jsonl or .parquet file with a line for each
-    rating: item, rater, score (or rank, 1 the best) and optionally dimension, group (of the
-    rater: human, expert, a model), prompt and source (of the item). Empty cells, ? and NA are
-    gaps, and stay gaps. Of a run, judges are raters, and their models groups.
+    rating: item, rater, score (or rank, 1 the best; or label, the name of a category) and
+    optionally dimension, group (of the rater: human, expert, a model), prompt and source (of the
+    item). Empty cells, ? and NA are gaps, and stay gaps. Of a run, judges are raters, and their
+    models groups. Labels have no order: of them there are the nominal statistics.
 
     Every statistic has a 95 % confidence interval over prompts (over items, where there are
     none), or the reason why there is none: Student's t over what it is without each prompt.

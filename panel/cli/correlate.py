@@ -25,14 +25,16 @@ def correlate(panel: str, human: str, resamples: int, intervals: bool, renderer:
     """Compare panel scores with human ratings. PANEL is a run's folder, or ratings.
 
     Ratings are a .csv, .tsv, .jsonl or .parquet file with a line for each rating: item, rater,
-    score (or rank, 1 the best) and optionally dimension, group, prompt and source. Items are
-    matched by their names: those of a run are prompt_id/id, or id alone where ids come once.
+    score (or rank, 1 the best; or label, the name of a category) and optionally dimension, group,
+    prompt and source. Items are matched by their names: those of a run are prompt_id/id, or id
+    alone where ids come once. Labels are compared by the majority of each side.
     Ratings without a dimension are of the whole: they are compared with the mean of the other
     side's dimensions.
 
     The panel's score of an item is the mean over its judges, the human score the mean over
     humans, or their mean rank. For comparison, the same statistics of one human and the mean of
-    the others are printed. Every statistic has a 95 % confidence interval over prompts (over
+    the others are printed, and the difference of panel and human where both are compared with the
+    same other humans. Every statistic has a 95 % confidence interval over prompts (over
     items, where there are none), or the reason why there is none: Student's t over what it is
     without each prompt. p-values are those of permutation tests within prompts, adjusted by
     Holm's method over dimensions.

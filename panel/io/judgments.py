@@ -6,10 +6,10 @@ Reads what `panel.runs.folder` writes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from panel.errors import Fault
 from panel.io.records import Fields, Record, Report, read_records
@@ -23,19 +23,29 @@ _FIELDS = Fields(
 )
 
 
-def read_judgments(folder: Path, report: Report) -> tuple[list[Given], dict[str, tuple[str, ...]]]:
-    """Every judge's rating of every response on every dimension, NaN where there is none, and
-    the dimensions on which it is a category, by its place in the scale, with the scale.
+class Judgments(NamedTuple):
+    """Every judge's rating of every response on every dimension, NaN where there is none; the
+    dimensions on which it is a category, by its place in the scale, with the scale; and of the
+    others the lowest and the highest value of theirs."""
+
+    given: list[Given]
+    categories: dict[str, tuple[str, ...]]
+    scales: dict[str, tuple[float, float]]
+
+
+def read_judgments(folder: Path, report: Report) -> Judgments:
+    """The judgments of a run's folder.
 
     `report` is that of judgments.jsonl; faults of run.json go there too.
     """
-    dimensions = _dimensions(folder / "run.json", report)
+    found = _scales(folder / "run.json", report)
     path = folder / "judgments.jsonl"
-    if not dimensions:
-        return [], {}
+    if not found:
+        return Judgments([], {}, {})
     if not path.is_file():
         report.add(unreadable(path), "a run's folder, which contains this file")
-        return [], {}
+        return Judgments([], {}, {})
+    dimensions = {name: tuple(_categories(scale)) for name, scale in found.items()}
     last: dict[tuple[str, str], list[tuple[int, Record]]] = {}
     for record in read_records(path, _FIELDS, report):
         number = _round(record, report)
@@ -67,7 +77,11 @@ def read_judgments(folder: Path, report: Report) -> tuple[list[Given], dict[str,
         for _, record in records
         for dimension, score in _scores(record, dimensions, report)
     ]
-    return given, {name: categories for name, categories in dimensions.items() if categories}
+    return Judgments(
+        given,
+        {name: categories for name, categories in dimensions.items() if categories},
+        {name: ends for name, scale in found.items() if (ends := _ends(scale)) is not None},
+    )
 
 
 def _round(record: Record, report: Report) -> int | None:
@@ -122,8 +136,8 @@ def _code(name: str, record: Record, categories: tuple[str, ...], report: Report
     return float(categories.index(label))
 
 
-def _dimensions(path: Path, report: Report) -> dict[str, tuple[str, ...]]:
-    """The ids of the rubric's dimensions, in its order, each with its categories if it has any."""
+def _scales(path: Path, report: Report) -> dict[str, Mapping[str, Any]]:
+    """The ids of the rubric's dimensions, in its order, each with its scale."""
     if not path.is_file():
         report.faults.append(
             Fault(str(path), unreadable(path), "a run's folder, which contains it")
@@ -132,14 +146,22 @@ def _dimensions(path: Path, report: Report) -> dict[str, tuple[str, ...]]:
     try:
         document: Any = json.loads(path.read_bytes())
         rubric = document.get("output_rubric") or document["rubric"]
-        return {str(one["id"]): tuple(_categories(one)) for one in rubric["dimensions"]}
+        return {str(one["id"]): dict(one.get("scale") or {}) for one in rubric["dimensions"]}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         fault = Fault(str(path), "no rubric with dimensions", "a rubric, as a run writes it")
         report.faults.append(fault)
         return {}
 
 
-def _categories(dimension: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The categories of a dimension's scale, none where it is of numbers."""
-    scale = dimension.get("scale") or {}
-    return scale["values"] if scale.get("kind") == "category" else {}
+def _categories(scale: Mapping[str, Any]) -> Iterable[str]:
+    """The categories of a scale, none where it is of numbers."""
+    values: Any = scale.get("values") if scale.get("kind") == "category" else None
+    return map(str, values or ())
+
+
+def _ends(scale: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The lowest and the highest value of a scale of numbers."""
+    low, high = scale.get("min"), scale.get("max")
+    if isinstance(low, int | float) and isinstance(high, int | float):
+        return float(low), float(high)
+    return None

@@ -7,6 +7,7 @@ A line of a long file is one rating. What a rating is worth beside others is sai
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,18 +67,19 @@ def load_ratings(source: Source, *, min_raters: int = 1) -> Ratings:
     if isinstance(source, str | Path) and Path(source).is_dir():
         folder = Path(source)
         report = Report(str(folder / "judgments.jsonl"))
-        given, categories = read_judgments(folder, report)
+        given, categories, scales = read_judgments(folder, report)
         ranks = False
     else:
         report = Report(name_of(source))
         given, ranks, categories = _read_long(source, report)
+        scales = {}
     table = Tabulation(report)
     for one in given:
         table.add(one)
     ratings = table.finish(ranks=ranks, min_raters=min_raters, categories=categories)
     if ratings is None:
         raise InputError(sorted(report.faults, key=lambda fault: fault.line or 0))
-    return ratings
+    return replace(ratings, scales=scales)
 
 
 def _read_long(

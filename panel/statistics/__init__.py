@@ -19,6 +19,10 @@ from panel.statistics.agree import AgreementBlock, Breakdown, agree, agreement_s
 from panel.statistics.agreement.concordance import kendall_w
 from panel.statistics.agreement.disagreement import disagreement_by_item
 from panel.statistics.agreement.icc import icc, resampled_icc
+from panel.statistics.agreement.incomplete_rankings import (
+    IncompleteConcordance,
+    incomplete_concordance,
+)
 from panel.statistics.agreement.kappa import (
     KappaWeights,
     cohen_kappa,
@@ -110,6 +114,13 @@ from panel.statistics.humans.correlation import (
     resampled_correlation,
     within_prompts,
 )
+from panel.statistics.humans.difference import (
+    DifferenceOverPrompts,
+    HumanDifference,
+    human_difference,
+    human_difference_by_prompt,
+    resampled_human_difference,
+)
 from panel.statistics.humans.distribution import Distributions, score_distributions
 from panel.statistics.humans.gain import (
     correlation_gain,
@@ -172,10 +183,13 @@ __all__ = [
     "DStudy",
     "DesignResult",
     "DesignStudy",
+    "DifferenceOverPrompts",
     "Direction",
     "Distributions",
     "EstimateKind",
     "HumanCeiling",
+    "HumanDifference",
+    "IncompleteConcordance",
     "Influence",
     "Interval",
     "KappaWeights",
@@ -237,15 +251,18 @@ __all__ = [
     "design_studies",
     "disagreement_by_item",
     "effective_judges",
+    "effective_judges_interval",
     "error_shares",
     "expected_width",
-    "effective_judges_interval",
     "fleiss_kappa",
     "gain_within_prompts",
     "holm",
     "human_ceiling",
     "human_ceiling_by_prompt",
+    "human_difference",
+    "human_difference_by_prompt",
     "icc",
+    "incomplete_concordance",
     "influence",
     "jackknife",
     "kendall_w",
@@ -275,6 +292,7 @@ __all__ = [
     "resampled_correlation_within",
     "resampled_fleiss_kappa",
     "resampled_human_ceiling",
+    "resampled_human_difference",
     "resampled_icc",
     "resampled_mean",
     "resampled_mean_reliability",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Literal
 
+from panel.statistics.agreement.incomplete_rankings import leaves_out_raters
 from panel.statistics.core.arrays import Array, Labels, items_by_label
 from panel.statistics.core.options import (
     DEFAULT_OPTIONS,
@@ -90,6 +91,7 @@ class AgreementBlock:
             "prompts": self.prompts is not None,
             "controls": bool(self.controls.size),
             "categories": bool(self.categories),
+            "incomplete_rankings": leaves_out_raters(self.ratings, self.prompts),
         }
         return [name for name, found in there.items() if found]
 

@@ -42,7 +42,8 @@ class ComparisonBlock:
             were given.
         prompts, sources: one an item, None where there are none.
         clusters: what intervals are over, a label an item: its prompt, or itself.
-        same_scale: whether the ratings of both sides mean the same.
+        same_scale: whether both sides give scores, or both ranks.
+        other_scale: whether their scores are known to be on different scales.
         controls: `(items, replicates)`, ratings by judges without a persona, higher is better;
             none, `(items, 0)`, where there are no such judges.
         judge_names, human_names: of the columns of `judges` and `humans`.
@@ -67,6 +68,7 @@ class ComparisonBlock:
     human_names: tuple[str, ...]
     categories: tuple[str, ...] = ()
     over_dimensions: bool = False
+    other_scale: bool = False
 
     def without_judges(self) -> list[list[ComparisonBlock]]:
         """None: judges and humans are taken as they are."""
@@ -137,7 +139,8 @@ def correlate(
     The panel's score is the mean of its judges, the humans' that of theirs; only items and
     dimensions that both name are compared. What humans achieve in the panel's place has
     the group `humans`. κ and α need one scale, so they are left out where one side gives ranks
-    and the other scores; the custom loss is there where all its dimensions are, in [0, 1].
+    and the other scores, and undefined where scores are on different scales; the custom loss is
+    there where all its dimensions are, in [0, 1].
 
     Prompts and sources are the humans', or the panel's where humans name none. Intervals
     are over prompts, or items where there are none. p-values are from permutations inside
@@ -212,6 +215,7 @@ def correlate(
                 controls=ours.of(dimension, panel.controls_of(group)),
                 categories=panel.categories.get(dimension, ()),
                 over_dimensions=False,
+                other_scale=_on_other_scales(panel, humans, dimension),
             )
             every.append((block, group, dimension))
     if numeric:
@@ -222,3 +226,23 @@ def correlate(
 
 def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOptions) -> Array:
     return -ranks_within(-humans, prompts).ranks if options.target == "rank" else humans
+
+
+def _on_other_scales(panel: Ratings, humans: Ratings, dimension: str) -> bool:
+    """Whether a dimension's scores are known to be on different scales: those of one side lie
+    outside the scale of the other or, where neither's scale is known, only one side's are shares
+    between 0 and 1."""
+    sides = panel, humans
+    scores = [side.scores[:, :, side.dimensions.index(dimension)] for side in sides]
+    if dimension in panel.categories or any(np.isnan(one).all() for one in scores):
+        return False
+    ours, theirs = (side.scales.get(dimension) for side in sides)
+    if ours is not None and theirs is not None:
+        return ours != theirs
+    for scale, others in ((ours, scores[1]), (theirs, scores[0])):
+        if scale is not None:
+            return bool(np.nanmin(others) < scale[0] or np.nanmax(others) > scale[1])
+    shares = [
+        bool(np.nanmin(one) >= 0 and np.nanmax(one) <= 1 and (one % 1 > 0).any()) for one in scores
+    ]
+    return shares[0] != shares[1] and bool(np.nanmax(scores[shares[0]]) > 1)

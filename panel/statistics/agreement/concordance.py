@@ -41,7 +41,8 @@ def kendall_w(
     """Kendall's W in each prompt, and its mean over prompts.
 
     W compares complete rankings: in each prompt it is over the raters who rated every
-    item there that anyone rated. Others are left out of that prompt, not completed.
+    item there that anyone rated. Others are left out of that prompt, not completed;
+    `incomplete_concordance` takes them in.
 
     The permutation test asks whether the mean W is more than random ranking gives: each
     rater's ranks are shuffled inside each prompt, ties kept, and the p-value is the share

@@ -33,6 +33,7 @@ class Ratings:
         personas: who speaks, one a rater, None where raters are no personas.
         categories: for each dimension whose scores are codes of categories, which say nothing
             but which category it is, the categories' names in the order of their codes 0, 1, …
+        scales: for each dimension whose scale is known, its lowest and highest value.
         controls: raters who are compared with the others and are not of the panel: judges without
             a persona.
     """
@@ -48,6 +49,7 @@ class Ratings:
     personas: tuple[str, ...] | None = None
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     controls: frozenset[str] = frozenset()
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = (len(self.items), len(self.raters), len(self.dimensions))
@@ -91,8 +93,12 @@ class Ratings:
     def composite(self) -> Ratings:
         """These ratings on one dimension, `all`: each rater's mean over the dimensions that are
         numbers, NaN where one of them is missing."""
-        means = self.numeric().scores.mean(axis=2, keepdims=True)
-        return replace(self, scores=means, dimensions=(ALL,), categories={})
+        numeric = self.numeric()
+        means = numeric.scores.mean(axis=2, keepdims=True)
+        known = {self.scales.get(name) for name in numeric.dimensions}
+        scale = known.pop() if len(known) == 1 else None
+        scales = {} if scale is None else {ALL: scale}
+        return replace(self, scores=means, dimensions=(ALL,), categories={}, scales=scales)
 
     def by(self, raters: Collection[str]) -> Ratings:
         """The ratings by these raters alone."""

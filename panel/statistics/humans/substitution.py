@@ -151,7 +151,7 @@ def _mean(
         return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
 
     n_present = len(pairs) - n_missing
-    none = Reason.NO_SHARED_ITEMS if pairs else Reason.NO_PAIRS
+    none = Reason.NO_SHARED_ITEMS if pairs else Reason.FEW_SHARED
     return MeanKappa(
         with_zeros=estimate(n_present, none),
         without=estimate(n_present - n_constant, Reason.CONSTANT_RATER if n_present else none),

@@ -116,7 +116,7 @@ CATEGORIES = {
 
 def test_categories_of_a_run(tmp_path: Path) -> None:
     """A category is its place in the scale, a judge that names none leaves a gap, and the
-    ratings know which of their dimensions are categories."""
+    ratings know which of their dimensions are categories, and the others' scales."""
     folder = folder_of(
         tmp_path / "run",
         judgment("a", scores={"clarity": 3}, labels={"use": "no"}),
@@ -126,6 +126,7 @@ def test_categories_of_a_run(tmp_path: Path) -> None:
     (folder / "run.json").write_text(json.dumps(CATEGORIES))
     found = load_ratings(folder)
     assert found.categories == {"use": ("useful", "no")}
+    assert found.scales == {"clarity": (1.0, 5.0)}
     np.testing.assert_array_equal(found.scores[:, 0], [[3, 1], [4, 0], [5, nan]])
     np.testing.assert_array_equal(found.composite().scores[:, 0, 0], [3, 4, 5])
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from panel.statistics.core.registry import ANY_LEVEL, Table
 from panel.statistics.core.results import Result
-from panel.statistics.core.statistic import Statistic
+from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.added_raters import added_raters
 
@@ -28,6 +28,10 @@ from panel.statistics.humans.added_raters import added_raters
 def change_of_alpha(block: ComparisonBlock) -> Iterator[Result]:
     """The first 1, 2, … judges join, in the panel's order. p-values and intervals are adjusted by
     Bonferroni for the numbers of judges."""
+    if block.other_scale:
+        undefined = Statistic.undefined(Reason.OTHER_SCALE)
+        yield Result(undefined, by="judges added", by_value="any number")
+        return
     options = block.options
     found = added_raters(
         block.humans,

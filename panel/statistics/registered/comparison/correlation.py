@@ -25,7 +25,12 @@ from panel.statistics.humans.correlation import (
 from panel.statistics.resampling.permutation import correlation_test
 
 OVER_ALL_ITEMS = Table(
-    "Correlation with the mean human rating, over all items; humans: each with the others' mean"
+    "Correlation with the mean human rating, over all items; humans: each with the others' mean",
+    remark=(
+        "The mean of the others is of one human fewer than what judges are compared with, and the "
+        "less reliable for it: whether a panel agrees with people more than a person does is said "
+        "by the differences below, not by these two lines."
+    ),
 )
 WITHIN_PROMPTS = Table(
     "Correlation with the mean human rating, within prompts; humans: each with the others' mean"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,7 +47,7 @@ _KAPPA, _SAME, _PAIRS = (
 def kappa(block: ComparisonBlock) -> Iterator[Result]:
     ours, theirs = majority(block.judges), majority(block.humans)
     yield Result(
-        block.of_both(cohen_kappa(ours, theirs, "none")),
+        block.of_both(_named(cohen_kappa(ours, theirs, "none"), block.judges, block.humans)),
         resampled_cohen_kappa(ours, theirs, "none"),
         _without_majority(block),
         limits=(-1.0, 1.0),
@@ -82,9 +83,13 @@ def human_kappa(block: ComparisonBlock) -> Iterator[Result]:
     """Each human with the majority of the others."""
     found = []
     for place, human in enumerate(block.humans.T):
-        others = majority(np.delete(block.humans, place, axis=1))
+        sides = block.humans[:, [place]], np.delete(block.humans, place, axis=1)
+        others = majority(sides[1])
         found.append(
-            (cohen_kappa(human, others, "none"), resampled_cohen_kappa(human, others, "none"))
+            (
+                _named(cohen_kappa(human, others, "none"), *sides),
+                resampled_cohen_kappa(human, others, "none"),
+            )
         )
     yield _mean_kappa(found)
 
@@ -132,7 +137,9 @@ def by_label(block: ComparisonBlock) -> Iterator[Result]:
     for code, name in enumerate(block.categories):
         resampled = agreement_on(both, code)
         value = float(resampled(unit_weights(len(both)))[0])
-        if np.isnan(value):
+        if not n_items:
+            found = Statistic.undefined(why_not_shared(block.judges, block.humans))
+        elif np.isnan(value):
             found = Statistic.undefined(Reason.NO_RATINGS, n_items=n_items)
         else:
             found = block.of_both(Statistic(value, n_items, 2))
@@ -159,7 +166,7 @@ def by_judge(block: ComparisonBlock) -> Iterator[Result]:
     humans = majority(block.humans)
     for name, judge in zip(block.judge_names, block.judges.T, strict=True):
         yield Result(
-            cohen_kappa(judge, humans, "none"),
+            _named(cohen_kappa(judge, humans, "none"), judge[:, None], block.humans),
             resampled_cohen_kappa(judge, humans, "none"),
             limits=(-1.0, 1.0),
             by="judge",
@@ -182,7 +189,7 @@ def matrix(block: ComparisonBlock) -> Iterator[Result]:
 def _mean(values: Array, block: ComparisonBlock) -> Result:
     defined = ~np.isnan(values)
     if not defined.any():
-        return Result(Statistic.undefined(Reason.NO_SHARED_ITEMS))
+        return Result(Statistic.undefined(why_not_shared(block.judges, block.humans)))
     found = block.of_both(Statistic(float(values[defined].mean()), int(defined.sum()), 2))
     return Result(found, resampled_mean(values), kind="share", limits=(0.0, 1.0))
 
@@ -191,8 +198,10 @@ def _mean_kappa(found: list[tuple[Statistic, Resampled]]) -> Result:
     """The mean over pairs whose κ is defined."""
     defined = [(one, resampled) for one, resampled in found if one.reason is None]
     if not defined:
-        reason = next((one.reason for one, _ in found if one.reason), Reason.FEW_RATERS)
-        return Result(Statistic.undefined(reason))
+        reasons = [one.reason for one, _ in found if one.reason]
+        reason = next(iter(reasons), Reason.FEW_RATERS)
+        tied = Reason.NO_MAJORITY in reasons
+        return Result(Statistic.undefined(Reason.NO_MAJORITY if tied else reason))
     value = float(np.mean([one.value for one, _ in defined]))
     n_items = max(one.n_items for one, _ in defined)
     n_left_out = len(found) - len(defined)
@@ -204,7 +213,25 @@ def _mean_kappa(found: list[tuple[Statistic, Resampled]]) -> Result:
 
 
 def _why_no_humans(block: ComparisonBlock) -> Reason:
-    return Reason.FEW_RATERS if block.humans.shape[1] < 2 else Reason.NO_SHARED_ITEMS
+    if block.humans.shape[1] < 2:
+        return Reason.FEW_RATERS
+    several = (~np.isnan(block.humans)).sum(axis=1) > 1
+    return Reason.NO_MAJORITY if several.any() else Reason.NO_SHARED_ITEMS
+
+
+def why_not_shared(*sides: Array) -> Reason:
+    """Why no item has a majority of each side `(items, raters)`: no item was rated by all of them,
+    or the raters of a side are tied wherever it was."""
+    rated = np.all([(~np.isnan(side)).any(axis=1) for side in sides], axis=0)
+    return Reason.NO_MAJORITY if rated.any() else Reason.NO_SHARED_ITEMS
+
+
+def _named(found: Statistic, first: Array, second: Array) -> Statistic:
+    """A statistic of the majorities of two sides `(items, raters)`, with the true reason where
+    there is none."""
+    if found.reason is not Reason.NO_SHARED_ITEMS:
+        return found
+    return replace(found, reason=why_not_shared(first, second))
 
 
 def _without_majority(block: ComparisonBlock) -> str:

@@ -18,28 +18,15 @@ from panel.statistics.humans.losses import CUSTOM_DIMENSIONS, Loss, custom_loss,
 LOSSES = Table("Losses against the mean human rating, averaged over prompts")
 
 
-@comparison_statistics.register(
-    "pairwise_error",
-    "pairwise\nranking error",
-    table=LOSSES,
-    needs=("prompts",),
-    show_note=True,
-    order=310,
-)
-def ranking_error(block: ComparisonBlock) -> Iterator[Result]:
-    yield _pairwise_error(block, weighted=False)
-
-
-@comparison_statistics.register(
-    "weighted_pairwise_error",
-    "weighted pairwise\nranking error",
-    table=LOSSES,
-    needs=("prompts",),
-    show_note=True,
-    order=320,
-)
-def weighted_ranking_error(block: ComparisonBlock) -> Iterator[Result]:
-    yield _pairwise_error(block, weighted=True)
+def _register(name: str, heading: str, order: int, *, weighted: bool) -> None:
+    @comparison_statistics.register(
+        name, heading, table=LOSSES, needs=("prompts",), show_note=True, order=order
+    )
+    def ranking_error(block: ComparisonBlock) -> Iterator[Result]:
+        prompts = block.prompts or []
+        found = pairwise_error(block.target, block.panel_mean, prompts, weighted=weighted)
+        result = _loss(found, prompts)
+        yield replace(result, statistic=block.of_both(result.statistic))
 
 
 @comparison_statistics.register(
@@ -66,13 +53,6 @@ def custom(block: ComparisonBlock) -> Iterator[Result]:
     yield replace(result, statistic=replace(result.statistic, n_raters=n_raters))
 
 
-def _pairwise_error(block: ComparisonBlock, *, weighted: bool) -> Result:
-    prompts = block.prompts or []
-    found = pairwise_error(block.target, block.panel_mean, prompts, weighted=weighted)
-    result = _loss(found, prompts)
-    return replace(result, statistic=block.of_both(result.statistic))
-
-
 def _means(ratings: list[Array]) -> Array:
     """The mean rater on each dimension `(items, dimensions)`."""
     return np.stack([row_means(one) for one in ratings], axis=1)
@@ -82,3 +62,7 @@ def _loss(found: Loss, prompts: list[Hashable]) -> Result:
     note = f"smaller is better, {found.baseline:.3g} at random, {found.n_terms} terms"
     resampled = resampled_over_prompts(found.by_position, prompts)
     return Result(found.by_position.mean, resampled, note, "mean", (0, inf))
+
+
+_register("pairwise_error", "pairwise\nranking error", 310, weighted=False)
+_register("weighted_pairwise_error", "weighted pairwise\nranking error", 320, weighted=True)

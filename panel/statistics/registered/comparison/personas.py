@@ -14,7 +14,7 @@ from panel.statistics.core.arrays import row_means
 from panel.statistics.core.prompts import over_prompts
 from panel.statistics.core.registry import ANY_LEVEL, Table
 from panel.statistics.core.results import Result, mean_over_prompts
-from panel.statistics.core.statistic import Statistic
+from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.correlation import CorrelationKind
 from panel.statistics.humans.gain import (
@@ -23,6 +23,7 @@ from panel.statistics.humans.gain import (
     resampled_correlation_gain,
     why_no_gain,
 )
+from panel.statistics.registered.comparison.labels import why_not_shared
 
 _REMARK = (
     "Above 0: the mean of the judges with personas correlates more with the humans than the mean "
@@ -88,6 +89,8 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[Result]:
     found = [cohen_kappa(side, target, "none") for side in (ours, theirs)]
     first, second = (resampled_cohen_kappa(side, target, "none") for side in (ours, theirs))
     reason = next((one.reason for one in found if one.reason is not None), None)
+    if reason is Reason.NO_SHARED_ITEMS:
+        reason = why_not_shared(block.judges, block.controls, block.humans)
     statistic = (
         Statistic.undefined(reason)
         if reason is not None

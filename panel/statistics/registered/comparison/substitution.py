@@ -9,6 +9,7 @@ from math import inf
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
+from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.substitution import (
     Substitution,
@@ -20,60 +21,28 @@ SUBSTITUTION = Table(
     "Quadratically weighted κ of pairs of humans, one of them replaced by the panel; "
     "humans: neither replaced"
 )
-WITH_ZEROS = "pairs with a constant\nrater counted as 0"
-WITHOUT = "pairs with a constant\nrater left out"
 
 
-@comparison_statistics.register(
-    "substituted_kappa",
-    WITH_ZEROS,
-    table=SUBSTITUTION,
-    needs=("same_scale",),
-    show_note=True,
-    order=210,
-)
-def panel(block: ComparisonBlock) -> Iterator[Result]:
-    yield _kappa(block, zeros=True)
+def _register(suffix: str, heading: str, order: int, *, zeros: bool) -> None:
+    @comparison_statistics.register(
+        f"substituted_kappa{suffix}", heading, table=SUBSTITUTION, needs=("same_scale",),
+        show_note=zeros, order=order,
+    )  # fmt: skip
+    def panel(block: ComparisonBlock) -> Iterator[Result]:
+        yield _kappa(block, zeros=zeros)
 
-
-@comparison_statistics.register(
-    "human_kappa",
-    WITH_ZEROS,
-    table=SUBSTITUTION,
-    needs=("same_scale",),
-    side="humans",
-    show_note=True,
-    order=210,
-)
-def humans(block: ComparisonBlock) -> Iterator[Result]:
-    yield _kappa(block, zeros=True)
-
-
-@comparison_statistics.register(
-    "substituted_kappa_without_constant",
-    WITHOUT,
-    table=SUBSTITUTION,
-    needs=("same_scale",),
-    order=220,
-)
-def panel_without_constant(block: ComparisonBlock) -> Iterator[Result]:
-    yield _kappa(block, zeros=False)
-
-
-@comparison_statistics.register(
-    "human_kappa_without_constant",
-    WITHOUT,
-    table=SUBSTITUTION,
-    needs=("same_scale",),
-    side="humans",
-    order=220,
-)
-def humans_without_constant(block: ComparisonBlock) -> Iterator[Result]:
-    yield _kappa(block, zeros=False)
+    @comparison_statistics.register(
+        f"human_kappa{suffix}", heading, table=SUBSTITUTION, needs=("same_scale",),
+        side="humans", show_note=zeros, order=order,
+    )  # fmt: skip
+    def humans(block: ComparisonBlock) -> Iterator[Result]:
+        yield _kappa(block, zeros=zeros)
 
 
 def _kappa(block: ComparisonBlock, *, zeros: bool) -> Result:
     of_panel = block.side == "panel"
+    if of_panel and block.other_scale:
+        return Result(Statistic.undefined(Reason.OTHER_SCALE))
     both = _substitution(block)
     found = both.panel if of_panel else both.humans
     note = f"{found.n_pairs} pairs, {found.n_constant} with a constant rater"
@@ -99,3 +68,7 @@ def _substitution(block: ComparisonBlock) -> Substitution:
 def _stand_in(block: ComparisonBlock) -> Array:
     """Whose ratings take a human's place; on the humans' side nobody's are looked at."""
     return block.panel_mean if block.side == "panel" else block.target
+
+
+_register("", "pairs with a constant\nrater counted as 0", 210, zeros=True)
+_register("_without_constant", "pairs with a constant\nrater left out", 220, zeros=False)

@@ -219,7 +219,7 @@ def test_what_cannot_be_registered() -> None:
         _ = [*agreement_statistics]
         agreement_statistics.register("icc2", "again")(lambda block: [])
     with pytest.raises(
-        ValueError, match="prompts, sources, same_scale, controls, categories, found 'prompt'"
+        ValueError, match="controls, categories, incomplete_rankings, found 'prompt'"
     ):
         agreement_statistics.register("new", "new", needs=("prompt",))
     with pytest.raises(ValueError, match="found 'metric'"):

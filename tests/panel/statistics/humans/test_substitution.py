@@ -108,7 +108,7 @@ def test_resampled_equals_repeating_the_items(zeros: bool) -> None:
 def test_undefined_has_a_reason() -> None:
     """Pairs that share too little, and bad input, are named."""
     ratings = [[1, 2], [2, 3]]
-    assert substitution(ratings, [1, 2]).humans.with_zeros.reason is Reason.NO_PAIRS
+    assert substitution(ratings, [1, 2]).humans.with_zeros.reason is Reason.FEW_SHARED
     one = substitution([[1.0], [2.0]], [1, 2])
     assert one.humans.with_zeros.reason is Reason.FEW_RATERS
     with pytest.raises(ValueError, match="3 scores of the panel for 2 items"):

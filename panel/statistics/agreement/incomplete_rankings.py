@@ -1,0 +1,261 @@
+"""Concordance of raters who ranked different items of a prompt: Skillings and Mack's statistic.
+
+Kendall's W compares complete rankings. Where each rater saw some of a prompt's items only (in the
+SCRuB study three of ten human texts and three models', rotated over raters), raters are blocks
+and items treatments of an incomplete block design, whose rank test this is.
+
+Sources: J. H. Skillings & G. A. Mack (1981), "On the use of a Friedman-type statistic in balanced
+and unbalanced block designs" (T); J. Durbin (1951), "Incomplete blocks in ranking experiments"
+(the same in balanced incomplete blocks, and its share of what unanimous raters would reach, also
+in J. D. Gibbons & S. Chakraborti, *Nonparametric Statistical Inference*, ch. 12). In designs that
+are not balanced, what unanimous raters would reach depends on their order; the order taken is
+that which fits the rankings best, so that T cannot be more (Cauchy-Schwarz).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from panel.statistics.agreement.concordance import CELLS_AT_ONCE
+from panel.statistics.core.arrays import Array, Labels, Mask, as_ratings, items_by_label
+from panel.statistics.core.prompts import OverPrompts, over_prompts
+from panel.statistics.core.ranks import ranks_within
+from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.resampling.permutation import permutation_p_value
+
+_ROUNDING = 1e-9
+"""Fitted effects this close are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncompleteConcordance:
+    """W in each prompt and its mean over prompts; `statistic` is Skillings and Mack's T, summed
+    over prompts, with its `degrees_of_freedom`; `statistic_by_chance` and `by_chance` are the means
+    of T and W where raters rank at random, with as many ties as they have. All but the first are
+    NaN where `over_prompts.mean` is undefined."""
+
+    over_prompts: OverPrompts
+    statistic: float
+    degrees_of_freedom: float
+    statistic_by_chance: float
+    by_chance: float
+
+
+def incomplete_concordance(
+    ratings: ArrayLike,
+    prompts: Labels | None = None,
+    *,
+    n_permutations: int = 0,
+    seed: int = 0,
+) -> IncompleteConcordance:
+    """Kendall's W of rankings of different items, by Skillings and Mack's statistic.
+
+    In each prompt a rater ranks what they rated; ties share their mean rank. An item that one
+    rater alone rated, and a rater with one item alone, tell nothing of agreement and are left out
+    (again, until there is none). W is T over what it would be if all raters followed the order of
+    items that fits their rankings best.
+
+    The permutation test asks whether T, summed over prompts, is more than random ranking gives:
+    each rater's ranks are shuffled among the items that this rater rated of a prompt, ties kept,
+    and the p-value is the share of shuffles whose sum is at least the one found.
+
+    How to read it: as `kendall_w`, to which it is equal where all raters of a prompt rated the
+    same items: 1 where all who ranked two items ranked them alike, 0 where items differ no more
+    than by the raters' contradicting each other. Rankings at random do not give 0 but
+    `by_chance`, the more the fewer raters an item has: look at the p-value. With many ties W
+    stays below 1 even where all agree.
+
+    Args:
+        ratings: `(items, raters)` scores or ranks, NaN where missing.
+        prompts: a label an item; all items are one prompt if None.
+        n_permutations: shuffles of the test; none leaves the p-value NaN.
+        seed: of the shuffles.
+
+    Returns:
+        W in [0, 1] for each prompt. A prompt needs two raters who both rated the same two items,
+        or a longer circle of such overlaps.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or not one label an item.
+
+    >>> nan = float("nan")
+    >>> found = incomplete_concordance([[1, 1, nan], [2, nan, 1], [nan, 2, 2]])
+    >>> found.over_prompts.mean.value, round(found.statistic, 3)
+    (1.0, 2.667)
+    """
+    array = as_ratings(ratings)
+    within: list[tuple[object, Statistic]] = []
+    designs: list[_Design] = []
+    for name, items in items_by_label(prompts, len(array)):
+        block = array[items]
+        kept_items, kept_raters = _overlapping(~np.isnan(block))
+        if kept_items.any():
+            design = _Design.of(block[np.ix_(kept_items, kept_raters)])
+            designs.append(design)
+            within.append((name, Statistic(design.w(), *design.ranks.shape)))
+        else:
+            within.append((name, _undefined(block)))
+    result = over_prompts(within)
+    if not designs:
+        return IncompleteConcordance(result, np.nan, np.nan, np.nan, np.nan)
+    by_chance = [design.by_chance() for design in designs]
+    observed = sum(float(design.statistic(design.totals)[0]) for design in designs)
+    if n_permutations:
+        rng = np.random.default_rng(seed)
+        shuffled = np.sum([design.shuffled(n_permutations, rng) for design in designs], axis=0)
+        p_value = permutation_p_value(observed, shuffled, "greater")
+        result = replace(result, mean=replace(result.mean, p_value=p_value))
+    return IncompleteConcordance(
+        result,
+        observed,
+        float(sum(design.degrees_of_freedom for design in designs)),
+        float(sum(by_chance)),
+        float(
+            np.mean([t / design.unanimous() for t, design in zip(by_chance, designs, strict=True)])
+        ),
+    )
+
+
+def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool:
+    """Whether in some prompt raters rated different items, so that `kendall_w` leaves some out.
+
+    Raters who rated nothing of a prompt are none of its raters.
+
+    >>> leaves_out_raters([[1, 1], [2, float("nan")]]), leaves_out_raters([[1, 1], [2, 2]])
+    (True, False)
+    """
+    rated = ~np.isnan(as_ratings(ratings))
+    for _, items in items_by_label(prompts, len(rated)):
+        block = rated[items]
+        counts = block.sum(axis=0)
+        if np.isin(counts, (0, int(block.any(axis=1).sum())), invert=True).any():
+            return True
+    return False
+
+
+def _overlapping(rated: Mask) -> tuple[Mask, Mask]:
+    """The items `(items,)` and raters `(raters,)` that remain when items of one rater and raters
+    of one item are left out until there is none."""
+    items, raters = (np.ones(n, dtype=np.bool_) for n in rated.shape)
+    while True:
+        left = rated & items[:, None] & raters[None, :]
+        more_items, more_raters = left.sum(axis=1) >= 2, left.sum(axis=0) >= 2
+        if (more_items == items).all() and (more_raters == raters).all():
+            return items, raters
+        items, raters = items & more_items, raters & more_raters
+
+
+def _undefined(block: Array) -> Statistic:
+    rated = ~np.isnan(block)
+    n_items, n_raters = int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum())
+    if n_raters < 2:
+        reason = Reason.FEW_RATERS
+    elif n_items < 2:
+        reason = Reason.FEW_ITEMS
+    else:
+        reason = Reason.NO_OVERLAP
+    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+
+
+def _weighted_ranks(block: Array) -> Array:
+    """Each rater's ranks about their mean, times √(12 / (k + 1)) where k is how many items they
+    ranked, so that without ties two items of one rater have the covariance −1; 0 where there is
+    none `(items, raters)`."""
+    counts = np.sum(~np.isnan(block), axis=0)
+    centred = np.nan_to_num(ranks_within(block).ranks - (counts + 1) / 2)
+    weighted: Array = centred * np.sqrt(12 / (counts + 1))
+    return weighted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Design:
+    """One prompt's rankings: who ranked what, and how.
+
+    The covariance of the items' totals, where raters rank at random, is D − N N′: N is 1 where a
+    rater ranked an item, and D holds for each item how many items its raters ranked. Its inverse
+    goes through a matrix of raters (Woodbury), as there may be thousands of items.
+
+    Attributes:
+        ranks: see `_weighted_ranks`.
+        rated: N `(items, raters)`.
+        weights: 1 over D's diagonal `(items,)`.
+        inner: the generalised inverse of I − N′ D⁻¹ N `(raters, raters)`.
+    """
+
+    ranks: Array
+    rated: Array
+    weights: Array
+    inner: Array
+
+    @classmethod
+    def of(cls, block: Array) -> _Design:
+        rated = (~np.isnan(block)).astype(np.float64)
+        weights = 1 / (rated @ rated.sum(axis=0))
+        inner = scipy.linalg.pinvh(np.eye(rated.shape[1]) - (rated.T * weights) @ rated)
+        return cls(_weighted_ranks(block), rated, weights, inner)
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Of T: the totals of items that raters connect add up to 0."""
+        parts, _ = scipy.sparse.csgraph.connected_components(self.rated.T @ self.rated)
+        return len(self.rated) - int(parts)
+
+    @property
+    def totals(self) -> Array:
+        """The sum of each item's ranks `(1, items)`."""
+        totals: Array = self.ranks.sum(axis=1)[None]
+        return totals
+
+    def statistic(self, totals: Array) -> Array:
+        """T of each row of totals `(rows, items)`: `(rows,)`."""
+        values: Array = (totals * self.effects(totals)).sum(axis=1)
+        return values
+
+    def effects(self, totals: Array) -> Array:
+        """The items' effects on ranks that fit each row of totals best `(rows, items)`."""
+        weighted = totals * self.weights
+        fitted: Array = (
+            weighted + (weighted @ self.rated @ self.inner) @ self.rated.T * self.weights
+        )
+        return fitted
+
+    def by_chance(self) -> float:
+        """The mean of T where raters rank at random: that of a quadratic form of the totals, each
+        rater's covariances being those of their ranks with their ties."""
+        sizes = self.rated.sum(axis=0)
+        covariances = (self.ranks**2).sum(axis=0) / (sizes * (sizes - 1))
+        fitted = self.effects(self.rated.T)  # of each rater's items (raters, items)
+        own = self.weights + ((self.rated @ self.inner) * self.rated).sum(axis=1) * self.weights**2
+        spread = sizes * (self.rated.T @ own) - (fitted * self.rated.T).sum(axis=1)
+        return float(covariances @ spread)
+
+    def unanimous(self) -> float:
+        """T where every rater follows the order that fits best, without ties; at least T."""
+        effects = self.effects(self.totals)[0]
+        effects = np.round(effects / max(np.abs(effects).max(), 1) / _ROUNDING)
+        # Of items that fit alike, those that more raters rated come first.
+        order = np.lexsort((-self.rated.sum(axis=1), effects))
+        place = np.empty(len(order))
+        place[order] = np.arange(len(order))
+        agreed = _weighted_ranks(np.where(self.rated > 0, place[:, None], np.nan))
+        return float(self.statistic(agreed.sum(axis=1)[None])[0])
+
+    def w(self) -> float:
+        """T's share of what unanimous raters would reach."""
+        return float(np.clip(self.statistic(self.totals)[0] / self.unanimous(), 0, 1))
+
+    def shuffled(self, n_permutations: int, rng: np.random.Generator) -> Array:
+        """T of shuffles of each rater's ranks `(n_permutations,)`."""
+        values = np.empty(n_permutations)
+        at_once = max(1, CELLS_AT_ONCE // self.ranks.size)
+        for start in range(0, n_permutations, at_once):
+            totals = np.zeros((min(at_once, n_permutations - start), len(self.ranks)))
+            for ranks, rated in zip(self.ranks.T, self.rated.T, strict=True):
+                items = np.flatnonzero(rated)
+                totals[:, items] += rng.permuted(np.tile(ranks[items], (len(totals), 1)), axis=1)
+            values[start : start + len(totals)] = self.statistic(totals)
+        return values

@@ -1,0 +1,84 @@
+"""The panel less one human, both compared with the same other humans, and what averaging adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from panel.statistics.core.arrays import Array
+from panel.statistics.core.ranks import ranks_within
+from panel.statistics.core.registry import Table
+from panel.statistics.core.results import Result, mean_over_prompts
+from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.correlation import CorrelationKind
+from panel.statistics.humans.difference import (
+    human_difference,
+    human_difference_by_prompt,
+    resampled_human_difference,
+)
+
+BY = "comparison"
+NAMES = ("panel − human", "judge − human", "panel − judge")
+_LIMITS = (-2.0, 2.0)
+"""Between which the difference of two correlations lies."""
+
+_TITLE = "Panel and human compared with the same other humans: difference of correlations, "
+OVER_ALL_ITEMS = Table(
+    _TITLE + "over all items",
+    all_raters_only=True,
+    remark=(
+        "Each human is left out in turn: that human, the panel and its judges are correlated with "
+        "the mean of the other humans, over the same items. Above 0: agrees with people more than "
+        "one of them does. panel − judge is what averaging gains, as it would for people; "
+        "whether judges rate as people do is judge − human. An interval that contains 0 shows "
+        "no difference; none says anything of other judges or other people."
+    ),
+)
+WITHIN_PROMPTS = Table(_TITLE + "within prompts", all_raters_only=True)
+
+
+def _register(kind: CorrelationKind, heading: str, order: int) -> None:
+    @comparison_statistics.register(
+        f"human_difference_{kind}", heading, table=OVER_ALL_ITEMS, order=order
+    )
+    def difference(block: ComparisonBlock) -> Iterator[Result]:
+        sides = _judges(block), block.compared
+        found = human_difference(*sides, kind)
+        resampled = resampled_human_difference(*sides, kind)
+        # τ of every judge with every human takes minutes where there are thousands of items.
+        n_rows = 1 if kind == "tau_b" else _n_rows(block)
+        for name, one, function in list(zip(NAMES, found, resampled, strict=True))[:n_rows]:
+            yield Result(one, function, "", "difference", _LIMITS, BY, name)
+
+    @comparison_statistics.register(
+        f"human_difference_{kind}_within_prompts",
+        heading,
+        table=WITHIN_PROMPTS,
+        needs=("prompts",),
+        order=order + 5,
+    )
+    def difference_within(block: ComparisonBlock) -> Iterator[Result]:
+        prompts = block.prompts or []
+        found = human_difference_by_prompt(_judges(block), block.compared, prompts, kind)
+        for name, one in list(zip(NAMES, found, strict=True))[: _n_rows(block)]:
+            result = mean_over_prompts(one, prompts, limits=_LIMITS)
+            yield Result(result.statistic, result.resampled, result.note, "mean", _LIMITS, BY, name)
+
+
+def _judges(block: ComparisonBlock) -> Array:
+    """The judges' ratings in the form in which the humans' are compared: scores, or ranks."""
+    if block.options.target == "score":
+        return block.judges
+    return -ranks_within(-block.judges, block.prompts).ranks
+
+
+def _n_rows(block: ComparisonBlock) -> int:
+    """One for a panel of one judge, who is the panel."""
+    n_judges = int(np.sum(~np.isnan(block.judges).all(axis=0)))
+    return len(NAMES) if n_judges > 1 else 1
+
+
+_register("tau_b", "τ_b", 181)
+_register("spearman", "Spearman ρ", 182)
+_register("pearson", "Pearson r", 183)
