@@ -61,8 +61,9 @@ def _of_the_panel(panel: Mapping[str, Row], ratings: Ratings) -> list[str]:
             f"{_NAMES[name]} {figure(replace(measured[name], p_value=nan))}" for name in open_
         )
         said.append(f"Not established, and not ruled out: {told}.")
-    if without := [f"{_NAMES[name]} ({row.reason})" for name, row in panel.items() if row.reason]:
-        said.append(f"Not measured: {'; '.join(without)}.")
+    # Why stands with the figures.
+    if without := [_NAMES[name] for name, row in panel.items() if row.reason]:
+        said.append(f"Not measured: {listed(without)}.")
     return said
 
 
