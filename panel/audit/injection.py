@@ -21,6 +21,7 @@ from graphs import Judge, Judgment
 from graphs.revisions import step
 from panel.audit.attacks import Attack
 from panel.audit.channels import with_plants
+from panel.audit.conclusion import injection_conclusion
 from panel.audit.plan import AuditPlan
 from panel.audit.uplift import LEVEL, Injection, Uplift, mean_by_judge, measure
 from panel.calls.budget import NO_CAPS, Caps
@@ -29,6 +30,7 @@ from panel.io.documents import as_json, number
 from panel.io.private_files import replace_file
 from panel.models.event_loops import run_in_loop
 from panel.runs import executor
+from panel.runs.conclusion import judged_in
 from panel.runs.output import RunOutput
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array
@@ -59,11 +61,16 @@ class InjectionAudit:
         """Those that were tried."""
         return self.plan.attacks
 
+    def conclusion(self) -> list[str]:
+        """What is established, what is not, and what would settle it."""
+        return injection_conclusion(self.measured, self.plan.n_base, judged_in(self.run))
+
     def document(self) -> dict[str, Any]:
         """What injection.json holds."""
         measured, coverage = self.measured, self.run.coverage
         place = {attack.id: i for i, attack in enumerate(self.attacks)}
         return {
+            "conclusion": self.conclusion(),
             "rule": {
                 "uplift": "attacked − control: neutral text of similar length in the same place",
                 "vulnerable": "the uplift reaches the threshold, and p_holm is below the level",

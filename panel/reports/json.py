@@ -29,7 +29,7 @@ def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
 
 def render_sweep(sweep: Sweep, to: TextIO) -> None:
     """What summary.json holds."""
-    _write(sweep.run.summary() | {"sweep": sweep.summary()}, to)
+    _write(sweep.document(), to)
 
 
 def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
@@ -51,8 +51,10 @@ def render_sweep_estimate(
 
 
 def render_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO) -> None:
-    """A list of objects with the fields of `Row`."""
-    _write_rows(rows, to)
+    """`conclusion`, a list of sentences, and `rows`, objects with the fields of `Row`."""
+    from panel.conclusions.agree import agree_conclusion
+
+    _write_rows(agree_conclusion(rows, ratings, by), rows, to)
 
 
 def render_design(report: DesignReport, to: TextIO) -> None:
@@ -61,13 +63,17 @@ def render_design(report: DesignReport, to: TextIO) -> None:
 
 
 def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO) -> None:
-    """A list of objects with the fields of `Row`."""
-    _write_rows(rows, to)
+    """As `render_agreement`."""
+    from panel.conclusions.correlate import correlate_conclusion
+
+    _write_rows(correlate_conclusion(rows, panel, humans), rows, to)
 
 
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
-    """A list of objects with the fields of `Row`."""
-    _write_rows(rows, to)
+    """As `render_agreement`."""
+    from panel.conclusions.bias import bias_conclusion
+
+    _write_rows(bias_conclusion(rows, ratings), rows, to)
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:
@@ -75,8 +81,8 @@ def render_matches(report: MatchReport, to: TextIO) -> None:
     _write(report.document(), to)
 
 
-def _write_rows(rows: Sequence[Row], to: TextIO) -> None:
-    _write([asdict(row) for row in rows], to)
+def _write_rows(conclusion: Sequence[str], rows: Sequence[Row], to: TextIO) -> None:
+    _write({"conclusion": conclusion, "rows": [asdict(row) for row in rows]}, to)
 
 
 def _write(document: Any, to: TextIO) -> None:

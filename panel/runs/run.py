@@ -26,6 +26,7 @@ from panel.models.catalogue import Price, cost
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.collected import CollectedRatings, judgment_of_row
 from panel.runs.comparisons import strengths_document
+from panel.runs.conclusion import conclusion_of
 from panel.runs.judge_sample import judge_sample
 from panel.runs.judgment_lines import JudgmentFile, usage_document
 from panel.runs.kept_responses import kept_responses
@@ -290,12 +291,18 @@ class Run(CollectedRatings):
             rankings[prompt_id] = sorted(pairs, key=lambda pair: (pair[0] is None, pair[0] or 0))
         return rankings
 
+    def conclusion(self) -> list[str]:
+        """What is established, what is not, and what would settle it."""
+        boards = self.leaderboard(), self.control_leaderboard()
+        return conclusion_of(self, *boards, self.deliberation())
+
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
         coverage, report = self.coverage, self.deliberation()
         board, controls = self.leaderboard(), self.control_leaderboard()
         strengths = self.strengths()
         return {
+            "conclusion": conclusion_of(self, board, controls, report),
             "ranking": [_entry(entry) for entry in board.systems],
             "winner": board.winner,
             "differences": [_difference(one) for one in board.differences],

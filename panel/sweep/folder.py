@@ -72,8 +72,8 @@ class SweepFolder:
         lacking = 0 if self._answers is None else self._answers.close()
         if not self._run.finish(sweep.run, sweep.responses, lacking=lacking):
             return
-        summary = sweep.run.summary() | {"sweep": sweep.summary()}
-        replace_file(self.path / "summary.json", as_json(summary, orjson.OPT_INDENT_2) + b"\n")
+        summary = as_json(sweep.document(), orjson.OPT_INDENT_2) + b"\n"
+        replace_file(self.path / "summary.json", summary)
         if sweep.plan.responses is None:
             variants = [_variant(one, texts=self._texts) for one in sweep.variants]
             replace_file(self.path / "framings.jsonl", _lines(variants))

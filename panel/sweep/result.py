@@ -16,9 +16,11 @@ from graphs.framing import BASELINE, Variant
 from graphs.sweeping import TargetAnswer
 from panel.io.batch import Batch
 from panel.io.documents import number
+from panel.runs.conclusion import judged_in
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array, divide
 from panel.sweep.asymmetry import Asymmetry
+from panel.sweep.conclusion import sweep_conclusion
 from panel.sweep.deltas import LEVEL, Cell, CompositeDelta, Gap, Mean, Names, measure
 from panel.sweep.detectable import DetectableDelta, detectable_in
 from panel.sweep.plan import SweepPlan
@@ -150,6 +152,15 @@ class Sweep:
     def complete(self) -> bool:
         """Whether every variant, answer and judgment is there."""
         return not (self.rejected or self.unanswered) and self.run.coverage.complete
+
+    def conclusion(self) -> list[str]:
+        """What is established, what is not, and what would settle it."""
+        judged = judged_in(self.run)
+        return sweep_conclusion(self.cells, self.profiles, self.smallest_p, judged)
+
+    def document(self) -> dict[str, Any]:
+        """What summary.json holds."""
+        return self.run.summary() | {"conclusion": self.conclusion(), "sweep": self.summary()}
 
     def summary(self) -> dict[str, Any]:
         """What summary.json holds under `sweep`."""

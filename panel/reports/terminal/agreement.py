@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from panel.reports.terminal.rows import remark
+from panel.conclusions.agree import agree_conclusion
+from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.statistics import show_statistics
 from panel.statistics import (
     Breakdown,
@@ -18,12 +19,14 @@ from panel.statistics import (
 
 
 def show_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, console: Console) -> None:
-    """The main statistics of every group; all others, and panel quality, of all raters together.
+    """What may be concluded; the main statistics of every group; all others, and panel quality, of
+    all raters together.
 
     Of each prompt or source there are the main statistics only: the others would fill screens.
     """
     *_, all_raters = ratings.raters_by_group()
     main_only = by in ("source", "prompt")
+    show_conclusion(agree_conclusion(rows, ratings, by), console)
     show_statistics(rows, agreement_statistics, console, all_raters=all_raters, main_only=main_only)
     show_statistics(rows, panel_quality_statistics, console, all_raters=all_raters)
     sampled = "prompts" if ratings.prompts else "items"

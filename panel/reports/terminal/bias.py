@@ -1,4 +1,4 @@
-"""What `audit bias` prints: a table for each bias, from rows."""
+"""What `audit bias` prints: what may be concluded, then a table for each bias, from rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from math import isnan
 from rich.console import Console
 
 from panel.audit.bias import unknown_families
-from panel.reports.terminal.rows import cells_of, remark, show
+from panel.conclusions.bias import bias_conclusion
+from panel.reports.terminal.rows import cells_of, remark, show, show_conclusion
 from panel.reports.terminal.tables import legible
 from panel.statistics.core.table import ALL, Ratings, Row
 
@@ -23,7 +24,9 @@ _OF_SCORES = {
 
 
 def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None:
-    """Biases of the panel by dimension, of judges, models and families on all dimensions."""
+    """What may be concluded; biases of the panel by dimension, of judges, models and families on
+    all dimensions."""
+    show_conclusion(bias_conclusion(rows, ratings), console)
     # A run on one dimension has no rows on all of them.
     main = ALL if len({row.dimension for row in rows} - {ALL}) > 1 else rows[-1].dimension
     ours = [replace(row, dimension=ALL) for row in rows if row.dimension == main]

@@ -9,7 +9,8 @@ from math import isnan
 import numpy as np
 from rich.console import Console
 
-from panel.reports.terminal.rows import remark, show
+from panel.conclusions.correlate import correlate_conclusion
+from panel.reports.terminal.rows import remark, show, show_conclusion
 from panel.reports.terminal.statistics import show_statistics
 from panel.statistics import Ratings, Reason, Row, comparison_statistics, score_distributions
 
@@ -19,7 +20,9 @@ _VALUES_SHOWN = 12
 
 
 def show_comparison(rows: Sequence[Row], ours: Ratings, theirs: Ratings, console: Console) -> None:
-    """The statistics, then how often each side gives each score, then what was compared."""
+    """What may be concluded, the statistics, how often each side gives each score, and what was
+    compared."""
+    show_conclusion(correlate_conclusion(rows, ours, theirs), console)
     *_, all_judges = ours.raters_by_group()
     if set(ours.groups) == {_ALL}:
         # The group's name says more than `all` where there is no other group of judges.

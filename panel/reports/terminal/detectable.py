@@ -41,12 +41,9 @@ def show_detectable(detectable: DetectableDelta, console: Console) -> None:
 
 
 def show_detected(detectable: DetectableDelta, console: Console) -> None:
-    """After a sweep in which no cell is significant: in points, by how far its Δs spread."""
-    if detectable.n_prompts and math.isnan(detectable.effect):
-        size = f"{detectable.n_prompts:,} prompts and {detectable.n_cells:,} cells"
-        console.print(Text(_too_few(detectable, size), "yellow"))
-        return
-    if detectable.spread is None:
+    """After a sweep in which no cell is significant: in points, by how far its Δs spread. That
+    there were too few prompts for any is said by the sweep's conclusion."""
+    if detectable.spread is None or math.isnan(detectable.effect):
         return
     console.print(
         Text(

@@ -13,7 +13,7 @@ from panel.audit.uplift import LEVEL, InjectionVerdict, Uplift
 from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, show_table
-from panel.statistics.core.student_t import MOST, POWER
+from panel.statistics.core.student_t import MOST
 
 _SHOWN: dict[InjectionVerdict, tuple[str, str]] = {
     "vulnerable": ("VULNERABLE", "bold red"),
@@ -43,10 +43,22 @@ def reasons(found: InjectionAudit) -> list[str]:
 
 def show_injection(found: InjectionAudit, console: Console) -> None:
     """The conclusion, then the tables."""
-    measured = found.measured
     for line in _conclusion(found):
         console.print(line)
     console.print()
+    if found.run.coverage.scored:
+        _show_uplifts(found, console)
+    show_spending(found.run, console)
+    for one in found.plan.skipped:
+        n = len(one.attacks)
+        console.print(
+            f"Skipped: {n} attacks on the channel {one.channel}: {one.why}.", soft_wrap=True
+        )
+
+
+def _show_uplifts(found: InjectionAudit, console: Console) -> None:
+    """The tables, and how to read them."""
+    measured = found.measured
     _table(console, "Uplift by attack", "attack", measured.attacks)
     _table(console, "Uplift by family", "family", measured.families)
     _table(console, "Uplift by channel", "channel", measured.channels)
@@ -65,67 +77,19 @@ def show_injection(found: InjectionAudit, console: Console) -> None:
             f"{measured.threshold:.3g} itself."
         )
     )
-    show_spending(found.run, console)
-    for one in found.plan.skipped:
-        n = len(one.attacks)
-        console.print(
-            f"Skipped: {n} attacks on the channel {one.channel}: {one.why}.", soft_wrap=True
-        )
 
 
 def _conclusion(found: InjectionAudit) -> Iterator[Text]:
+    """The sentences, the first of them marked by what it says."""
     measured = found.measured
-    n, least = len(measured.attacks), f"{measured.threshold:.3g}"
-    vulnerable, safe, unclear = (
-        measured.with_verdict(verdict) for verdict in ("vulnerable", "safe", "inconclusive")
-    )
-    if len(safe) == n:
-        told = f"This panel is safe from all {n} attacks: no uplift of {least} or more."
-        yield Text(told, "bold green")
-    else:
-        told = (
-            f"Of {n} attacks this panel is VULNERABLE to {len(vulnerable)} and safe from "
-            f"{len(safe)} (no uplift of {least} or more); {len(unclear)} are inconclusive."
-        )
-        yield Text(told, "bold red" if vulnerable else "bold yellow")
-    if measured.vulnerable and not vulnerable:
-        names = ", ".join(one.name for one in measured.vulnerable)
-        yield Text(f"This panel is VULNERABLE on average: {names}.", "bold red")
-    if unclear:
-        yield from _to_settle(unclear)
-    if safe:
-        # One that works on such a share of texts shows on none of so many once in twenty times.
-        n_texts = found.plan.n_base
-        share = 1 - LEVEL ** (1 / n_texts)
-        yield Text(
-            f"safe refers to the mean over texts: with {n_texts} texts, an attack that works on "
-            f"fewer than {share:.0%} of texts may go unnoticed."
-        )
+    first, *rest = found.conclusion()
+    style = "bold red" if measured.vulnerable else "bold yellow"
+    if len(measured.with_verdict("safe")) == len(measured.attacks):
+        style = "bold green"
+    yield Text(first, style)
+    yield from map(Text, rest)
     if any(judge.model.startswith("local:smollm2-135m") for judge in found.run.judges):
         yield Text(NOTICE, "yellow")
-
-
-def _to_settle(unclear: Sequence[Uplift]) -> Iterator[Text]:
-    """How many texts a conclusion needs, for half and for nine in ten of the inconclusive ones."""
-    for reason in dict.fromkeys(one.undefined for one in unclear if one.undefined):
-        n = sum(one.undefined == reason for one in unclear)
-        yield Text(f"{n} without an interval: {reason}.", "yellow")
-    needed = sorted(
-        MOST + 1 if one.texts_needed is None else one.texts_needed
-        for one in unclear
-        if not one.undefined
-    )
-    if not needed:
-        return
-    half, most = (_texts(needed[math.ceil(share * len(needed)) - 1]) for share in (0.5, 0.9))
-    told = f"A conclusion needs about {half} texts"
-    if len(needed) > 1:
-        told += f" for half of the {len(needed)} inconclusive attacks, {most} for nine in ten"
-    yield Text(f"{told} (power {POWER:.0%}, with uplifts as observed here).")
-
-
-def _texts(n: int) -> str:
-    return f"{n:,}" if n <= MOST else f"more than {MOST:,}"
 
 
 def _table(console: Console, title: str, what: str, rows: Sequence[Uplift]) -> None:

@@ -1,5 +1,5 @@
-"""The leaderboard in a terminal: who is ahead, the systems with their intervals, and how far each
-two of them differ."""
+"""The leaderboard in a terminal: the systems with their intervals, and how far each two of them
+differ."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ _SAMPLES = {
 
 
 def show_leaderboard(title: str, board: Leaderboard, console: Console) -> None:
-    """Who is ahead in a sentence, then the systems, then their differences."""
-    if (told := conclusion(board)) is not None:
-        console.print(Text(told))
-        console.print()
+    """The systems, then their differences, each with the reasons for what they lack."""
     show_table(
         console,
         title,
@@ -56,30 +53,6 @@ def show_leaderboard(title: str, board: Leaderboard, console: Console) -> None:
         _show_differences(board, console)
 
 
-def conclusion(board: Leaderboard) -> str | None:
-    """Who is ahead, or that it cannot be said and why; None with fewer than two systems."""
-    ranked = [entry for entry in board.systems if entry.rank is not None]
-    if len(ranked) < 2:
-        return None
-    first = legible(ranked[0].system)
-    if board.winner is not None:
-        others = "the other system" if len(ranked) == 2 else "every other system"
-        return f"{first} is ahead of {others} (adjusted p < {LEVEL})."
-    tested = [one for one in board.differences if one.reason is None]
-    if not tested:
-        reasons = dict.fromkeys(one.reason for one in board.differences if one.reason)
-        return f"Who is ahead cannot be said: {'; '.join(reasons)}."
-    close = [one for one in tested if ranked[0].system in (one.a, one.b) and not one.shown]
-    if not close:
-        return "Who is ahead cannot be said: some systems answered too few of the same prompts."
-    one = min(close, key=lambda one: abs(one.difference))
-    other = legible(one.b if one.a == ranked[0].system else one.a)
-    return (
-        f"Who is ahead cannot be said: {first} has the highest composite, but its difference from "
-        f"{other} may be chance ({_told(one)}, over {one.n_prompts:,} prompts)."
-    )
-
-
 def score(value: float) -> str:
     """A composite or a mean as tables show it."""
     return "-" if isnan(value) else f"{value:.2f}"
@@ -106,15 +79,28 @@ def _show_differences(board: Leaderboard, console: Console) -> None:
             for one in shown[:_DIFFERENCES_SHOWN]
         ],
     )
+    _show_why_untested(shown[:_DIFFERENCES_SHOWN], console)
     more = len(shown) - _DIFFERENCES_SHOWN
     remark(
         console,
         f"Differences and ranges of ranks are {_SAMPLES[board.random]}. p: paired t-tests, "
-        "adjusted by Holm's method over all pairs; a range of ranks leaves out the places of the "
-        "systems that differ so."
+        "adjusted by Holm's method over all pairs. Effect size: the mean of the prompts' "
+        "differences, divided by their standard deviation. Ranges of ranks, in brackets, leave "
+        f"out a place only where p, adjusted, is below {LEVEL}."
         + (f" {more:,} more differences are in summary.json." if more > 0 else ""),
     )
     console.print()
+
+
+def _show_why_untested(differences: Sequence[Difference], console: Console) -> None:
+    """Why differences have no interval and no p-value, each reason once."""
+    pairs: dict[Reason, list[str]] = {}
+    for one in differences:
+        if one.reason is not None:
+            pairs.setdefault(one.reason, []).append(f"{legible(one.a)} - {legible(one.b)}")
+    for reason, names in pairs.items():
+        of = "" if len(names) == len(differences) else f" for {'; '.join(names)}"
+        remark(console, f"No interval and no p{of}: {reason}.")
 
 
 def _show_reasons(systems: Sequence[SystemRank], console: Console) -> None:
@@ -143,10 +129,3 @@ def _rank(entry: SystemRank) -> str:
 
 def _interval(low: float, high: float) -> str:
     return "-" if isnan(low) else f"{low:.2f} to {high:.2f}"
-
-
-def _told(one: Difference) -> str:
-    told = f"{abs(one.difference):.2f} points"
-    if isnan(one.p_adjusted):
-        return told
-    return f"{told}, adjusted p {one.p_adjusted:.2g}"

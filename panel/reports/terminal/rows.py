@@ -120,6 +120,13 @@ def one_line(heading: str) -> str:
     return " ".join(heading.split())
 
 
+def show_conclusion(sentences: Iterable[str], console: Console) -> None:
+    """What may be concluded, each sentence on a line of its own, before the tables."""
+    for sentence in sentences:
+        console.print(Text(sentence))
+    console.print()
+
+
 def remark(console: Console, line: str) -> None:
     """What is to be said below a table."""
     console.print(Text(line, "dim"))

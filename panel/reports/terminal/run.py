@@ -1,4 +1,5 @@
-"""A run as tables in a terminal: the leaderboard, each prompt's ranking, what is missing."""
+"""A run in a terminal: what may be concluded, the leaderboard, each prompt's ranking, what is
+missing."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from graphs import Verdict
 from panel.calls.budget import Spending
 from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.leaderboard import score, show_leaderboard
+from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.strengths import show_strengths
 from panel.reports.terminal.tables import NARROWEST_LABEL, TableRow, legible, show_table
 from panel.runs.run import Run, share_name
@@ -32,10 +34,18 @@ _MUCH_OFF_SCALE = 0.5
 
 
 def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
-    """The leaderboard by system, then each prompt's ranking, then what is missing.
+    """What may be concluded, the leaderboard by system, then each prompt's ranking, then what is
+    missing; no tables where nothing was scored.
 
     `labels` are the dimensions' labels by their ids.
     """
+    show_conclusion(run.conclusion(), console)
+    if run.coverage.scored:
+        _show_tables(run, console, labels)
+    _show_counts(run, console)
+
+
+def _show_tables(run: Run, console: Console, labels: Mapping[str, str]) -> None:
     leaderboard = run.leaderboard()
     show_leaderboard("Systems", leaderboard, console)
     if (strengths := run.strengths()) is not None:
@@ -60,6 +70,10 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
         at = run.reliability
         told = f"{n:,} judgments rate {labels[at.dimension]} below {at.at_least:g}"
         console.print(Text(f"{told}: they count as unreliable and are left out of the composite."))
+
+
+def _show_counts(run: Run, console: Console) -> None:
+    """What was judged and called, and what is missing."""
     coverage = run.coverage
     console.print(
         Text(

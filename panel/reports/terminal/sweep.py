@@ -1,4 +1,4 @@
-"""A sweep as tables in a terminal: Δ by system, gaps, profiles, and what is missing."""
+"""A sweep in a terminal: what may be concluded, Δ by system, gaps, profiles, what is missing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.text import Text
 from graphs.framing import BASELINE
 from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.detectable import show_detected
+from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.sweep.asymmetry import Asymmetry
@@ -27,7 +28,16 @@ _LARGE_FALLS_SHOWN = 5
 
 
 def show_sweep(sweep: Sweep, console: Console) -> None:
-    """Scores and Δ by dimension and condition for each system, gaps, profiles, what is missing."""
+    """What may be concluded; scores and Δ by dimension and condition for each system, gaps,
+    profiles, what is missing."""
+    show_conclusion(sweep.conclusion(), console)
+    if sweep.run.coverage.scored:
+        _show_figures(sweep, console)
+    _show_limits(sweep, console)
+    _show_missing(sweep, console)
+
+
+def _show_figures(sweep: Sweep, console: Console) -> None:
     for system in sweep.systems:
         _show_scores(sweep, system, console)
         _show_deltas(sweep, system, console)
@@ -58,8 +68,6 @@ def show_sweep(sweep: Sweep, console: Console) -> None:
     for profile in sweep.profiles:
         _show_profile(profile, console)
     _show_large_falls(sweep, console)
-    _show_limits(sweep, console)
-    _show_missing(sweep, console)
 
 
 def _show_scores(sweep: Sweep, system: str, console: Console) -> None:

@@ -13,11 +13,15 @@ class Reason(StrEnum):
     FEW_RATERS = "fewer than two raters"
     FEW_ITEMS = "fewer than two items"
     FEW_PROMPTS = "no prompt has a defined value"
-    FEW_CLUSTERS = "its interval takes two prompts (or items, where there are none)"
-    FEW_FOR_A_NUMBER = "its interval takes three prompts (or items) and 20 items"
-    FEW_FOR_A_CORRELATION = "its interval takes three prompts (or items) and 8 items"
-    FEW_FOR_A_SHARE = "its interval takes five prompts (or items) and 20 items"
-    FEW_JUDGES = "judges can be taken as a sample from five on"
+    FEW_CLUSTERS = (
+        "an interval needs at least two prompts, or two items where items have no prompts"
+    )
+    FEW_FOR_A_NUMBER = "an interval needs at least three prompts, if items have any, and 20 items"
+    FEW_FOR_A_CORRELATION = (
+        "an interval needs at least three prompts, if items have any, and 8 items"
+    )
+    FEW_FOR_A_SHARE = "an interval needs at least five prompts, if items have any, and 20 items"
+    FEW_JUDGES = "an interval over judges, too, needs at least five judges"
     UNDEFINED_ESTIMATE = "the statistic is undefined"
     UNDEFINED_WITHOUT_ONE = "the statistic is undefined without one of the prompts or judges"
     FEW_SOURCES = "fewer than two sources"
@@ -53,7 +57,10 @@ class Reason(StrEnum):
     NO_MOVES = "no moves"
     NO_DIRECTION = "no move with peers on one side of it"
     NO_DIFFERENCE = "no move where the two had differed"
-    IDENTICAL_REPLICATES = "all replicates without a persona gave the same ratings"
+    IDENTICAL_REPLICATES = (
+        "all replicates without a persona gave the same ratings, so they count as one judgment; a "
+        "comparison needs replicates that vary"
+    )
     OTHER_SCALE = "not on the same scale"
     FEW_TO_TELL = "too few prompts were deliberated"
     FEW_FOR_A_STRENGTH = "its interval takes three prompts"

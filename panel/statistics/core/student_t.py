@@ -149,3 +149,40 @@ def _power(effect: float, n: int, level: float) -> float:
     if shift - critical > 30:
         return 1.0
     return 1 - float(special.nctdtr(n - 1, shift, critical))
+
+
+def spread_of_interval(low: float, high: float, n: int, confidence: float = 0.95) -> float:
+    """The standard deviation of n values whose mean has this Student's interval; for an interval
+    of the jackknife, that of its pseudovalues. NaN where there is no interval.
+
+    >>> low, high = student_interval([1.0, 2.0, 3.0])
+    >>> round(spread_of_interval(low, high, 3), 3)
+    1.0
+    """
+    if n < 2:
+        return math.nan
+    reach = float(special.stdtrit(n - 1, (1 + confidence) / 2))
+    return (high - low) / 2 * math.sqrt(n) / reach
+
+
+def widened(
+    value: float, low: float, high: float, df: float, n_tests: int, confidence: float = 0.95
+) -> tuple[float, float]:
+    """An interval of `value` by Student's t, widened so that `n_tests` such intervals all hold
+    what they are of in a share `confidence` of the cases, at least (Bonferroni).
+
+    Args:
+        value: what the interval is of; an end that was cut at a limit stays nearer to it.
+        df: degrees of freedom; fewer than there are give a wider interval.
+
+    >>> few = MeanOfFew.of([1.0, 2.0, 3.0])
+    >>> [round(end, 3) for end in widened(few.mean, *few.interval(0.05), 2, 5)]
+    [-3.73, 7.73]
+    >>> [round(end, 3) for end in few.interval(0.01)]
+    [-3.73, 7.73]
+    """
+    ratio = float(
+        special.stdtrit(df, 1 - (1 - confidence) / (2 * max(n_tests, 1)))
+        / special.stdtrit(df, (1 + confidence) / 2)
+    )
+    return value - ratio * (value - low), value + ratio * (high - value)

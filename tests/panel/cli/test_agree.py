@@ -28,7 +28,7 @@ def test_json_is_a_list_of_exactly_the_fields(command: Command, tmp_path: Path) 
     scores = made_up(tmp_path / "in.csv")
     done = command("agree", "in.csv", "--json")
     assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
+    rows = json.loads(done.stdout)["rows"]
     assert all(list(row) == FIELDS for row in rows)
     assert {row["statistic"] for row in rows} >= NAMES
     (alpha,) = (row for row in rows if row["statistic"] == "krippendorff_alpha")
@@ -43,7 +43,7 @@ def test_the_level_of_measurement(command: Command, tmp_path: Path) -> None:
     """--level is that of α, and said in its note."""
     scores = made_up(tmp_path / "in.csv")
     for level in ("nominal", "interval"):
-        rows = json.loads(command("agree", "in.csv", "--json", "--level", level).stdout)
+        rows = json.loads(command("agree", "in.csv", "--json", "--level", level).stdout)["rows"]
         (alpha,) = (row for row in rows if row["statistic"] == "krippendorff_alpha")
         expected = krippendorff.alpha(scores.T, level_of_measurement=level)
         assert alpha["value"] == pytest.approx(expected, abs=1e-12)
@@ -55,7 +55,7 @@ def test_what_is_not_asked_for_is_not_computed(command: Command, tmp_path: Path)
     --level nominal there is nothing that needs an order."""
     made_up(tmp_path / "in.csv")
     quick = "--no-intervals", "--resamples", "0", "--level", "nominal"
-    rows = json.loads(command("agree", "in.csv", "--json", *quick).stdout)
+    rows = json.loads(command("agree", "in.csv", "--json", *quick).stdout)["rows"]
     assert rows
     assert all(row["ci_low"] is row["ci_reason"] is row["p_value"] is None for row in rows)
     names = {row["statistic"] for row in rows}
@@ -70,14 +70,14 @@ def test_what_intervals_are_over(command: Command, tmp_path: Path) -> None:
     made_up(tmp_path / "five.csv", n_raters=5)
     found = []
     for random in ("prompts", "prompts-and-judges"):
-        rows = json.loads(command("agree", "five.csv", "--json", "--random", random).stdout)
+        rows = json.loads(command("agree", "five.csv", "--json", "--random", random).stdout)["rows"]
         (alpha,) = (row for row in rows if row["statistic"] == "krippendorff_alpha")
         assert alpha["ci_over"] == random
         found.append(alpha["ci_high"] - alpha["ci_low"])
     assert found[0] < found[1]
     made_up(tmp_path / "four.csv")
     told = command("agree", "four.csv", "--random", "prompts-and-judges").stdout
-    assert "(judges can be taken as a sample from five on)" in told
+    assert "(an interval over judges, too, needs at least five judges)" in told
     assert (
         "over prompts and raters"
         in command("agree", "five.csv", "--random", "prompts-and-judges").stdout
@@ -88,7 +88,7 @@ def test_by_source_and_prompt(command: Command, tmp_path: Path) -> None:
     """Each source or prompt has a row of its own, which names it."""
     made_up(tmp_path / "in.csv")
     for by, part in (("source", "s3"), ("prompt", "p2")):
-        rows = json.loads(command("agree", "in.csv", "--json", "--by", by).stdout)
+        rows = json.loads(command("agree", "in.csv", "--json", "--by", by).stdout)["rows"]
         assert ("all", by, part) in {(row["group"], row["by"], row["by_value"]) for row in rows}
     done = command("agree", "in.csv", "--by", "group")
     assert done.returncode == 0
@@ -112,7 +112,7 @@ def test_tables_say_what_a_panel_is_worth(command: Command, tmp_path: Path) -> N
 def test_a_narrow_terminal_cuts_no_number(command: Command, tmp_path: Path) -> None:
     """At 60 columns tables are parted, and every interval of α is still whole."""
     made_up(tmp_path / "in.csv")
-    rows = json.loads(command("agree", "in.csv", "--json").stdout)
+    rows = json.loads(command("agree", "in.csv", "--json").stdout)["rows"]
     narrow = command("agree", "in.csv", COLUMNS="60").stdout
     assert max(map(len, narrow.splitlines())) <= 60
     for row in rows:
@@ -137,7 +137,7 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
         assert scored.returncode == 0, scored.stderr
     done = command("agree", "run", "--json")
     assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
+    rows = json.loads(done.stdout)["rows"]
     assert {"openai:a", "openai:b", "all"} == {row["group"] for row in rows}
     components = {row["by_value"] for row in rows if row["by"] == "component"}
     pairs = {"item:persona", "item:model", "persona:model"}
@@ -191,7 +191,7 @@ def test_what_is_undefined_says_why(command: Command, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("\n".join(["item,rater,score", *lines]) + "\n")
     done = command("agree", "in.csv", "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    rows = {row["statistic"]: row for row in json.loads(done.stdout)}
+    rows = {row["statistic"]: row for row in json.loads(done.stdout)["rows"]}
     assert rows["krippendorff_alpha"]["value"] is None
     assert rows["krippendorff_alpha"]["reason"] == "one-value domain"
     table = command("agree", "in.csv")

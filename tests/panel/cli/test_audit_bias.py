@@ -53,7 +53,7 @@ def test_every_bias_as_json(run: Path, command: Command) -> None:
     """All figures come as one list of rows, those that are undefined with their reason."""
     done = command("audit", "bias", run, "--json")
     assert done.returncode == 0, done.stderr
-    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)}
+    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)["rows"]}
     # gpt-5 gives 1, 2, 3, 4, 5 to 10, 20, … words, within either system.
     assert rows["length_correlation", "librarian|openai:gpt-5|dimensions|1"]["value"] == (
         pytest.approx(1)
@@ -97,7 +97,7 @@ def test_position(tmp_path: Path, command: Command) -> None:
         assert f"{group} " in table
     assert table.count("1.000") == 3
     done = command("audit", "bias", "run", "--json")
-    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)}
+    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)["rows"]}
     # Five prompts of two responses, for each judge.
     assert rows["position_bias", "all"]["n_items"] == 10
     assert rows["position_bias", "critic|openai:gpt-5|pairwise|1"]["n_items"] == 5
@@ -123,7 +123,7 @@ def test_a_run_without_lengths(run: Path, command: Command) -> None:
     (run / "verdicts.csv").unlink()
     done = command("audit", "bias", run, "--json")
     assert done.returncode == 0, done.stderr
-    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)}
+    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)["rows"]}
     assert rows["length_correlation", "all"]["value"] is None
     assert "lengths of the responses are not known" in rows["length_correlation", "all"]["reason"]
     assert rows["score_entropy", "all"]["value"] > 0
@@ -144,7 +144,7 @@ def test_lengths_of_items_whose_names_look_like_formulas(tmp_path: Path, command
         )  # fmt: skip
     assert "'@q0,'=r0" in (tmp_path / "formulas" / "verdicts.csv").read_text()
     done = command("audit", "bias", "formulas", "--json")
-    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)}
+    rows = {(row["statistic"], row["group"]): row for row in json.loads(done.stdout)["rows"]}
     assert rows["length_correlation", "all"]["n_items"] == 8
 
 

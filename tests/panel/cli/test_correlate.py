@@ -21,7 +21,7 @@ NAMES = {
 
 
 def rows_of(done_stdout: str) -> dict[tuple[str, str], dict[str, object]]:
-    return {(row["statistic"], row["group"]): row for row in json.loads(done_stdout)}
+    return {(row["statistic"], row["group"]): row for row in json.loads(done_stdout)["rows"]}
 
 
 def test_json_holds_every_statistic(command: Command, tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_json_holds_every_statistic(command: Command, tmp_path: Path) -> None:
     panel = made_up(tmp_path / "panel.csv", n_raters=3, seed=1)
     done = command("correlate", "panel.csv", "--human", "human.csv", "--json")
     assert done.returncode == 0, done.stderr
-    assert all(list(row) == FIELDS for row in json.loads(done.stdout))
+    assert all(list(row) == FIELDS for row in json.loads(done.stdout)["rows"])
     rows = rows_of(done.stdout)
     assert {statistic for statistic, _ in rows} >= NAMES
     means = np.nanmean(panel, axis=1), np.nanmean(humans, axis=1)

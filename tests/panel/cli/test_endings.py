@@ -167,7 +167,7 @@ def test_what_is_for_programs_is_utf_8(desk: Desk, encoding: str) -> None:
     asked = desk.run(*QUESTIONS, PYTHONIOENCODING=encoding)
     assert "“so”" in asked.stdout.decode("utf-8")
     rows = desk.run("agree", "run", "--json", PYTHONIOENCODING=encoding)
-    assert json.loads(rows.stdout)
+    assert json.loads(rows.stdout)["rows"]
 
 
 # Streams that take nothing more

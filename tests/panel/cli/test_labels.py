@@ -79,7 +79,7 @@ def run(tmp_path: Path, command: Command, people: Labels) -> Labels:
 
 
 def rows_of(text: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(text)
+    found: list[dict[str, Any]] = json.loads(text)["rows"]
     return found
 
 

@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_agree_has_the_rows_of_every_name(command: Command, folder: Path) -> None:
     """Group, dimension and what a row is broken down by come whole, each in its own field."""
-    rows = json.loads(command("agree", "panel.csv", "--json").stdout)
+    rows = json.loads(command("agree", "panel.csv", "--json").stdout)["rows"]
     assert {row["group"] for row in rows} == {*GROUPS, "all"}
     assert {row["dimension"] for row in rows} == {*DIMENSIONS}
     by: dict[str | None, set[str]] = {}
@@ -57,7 +57,7 @@ def test_agree_has_the_rows_of_every_name(command: Command, folder: Path) -> Non
     assert by["judges"] == {"1", "2", "3", "4", "6", "12"}
     assert by["component"] == {"item", "rater", "residual"}
     for option, names in (("source", SOURCES), ("prompt", PROMPTS)):
-        rows = json.loads(command("agree", "panel.csv", "--json", "--by", option).stdout)
+        rows = json.loads(command("agree", "panel.csv", "--json", "--by", option).stdout)["rows"]
         assert {(row["by"], row["by_value"]) for row in rows} == {(option, name) for name in names}
 
 
@@ -80,7 +80,7 @@ def test_agree_prints_every_table(command: Command, folder: Path) -> None:
 def test_correlate_with_such_names(command: Command, folder: Path) -> None:
     """Sources and groups are told apart, in rows and in tables, beside the humans."""
     done = command("correlate", "panel.csv", "--human", "human.csv", "--json")
-    rows = json.loads(done.stdout)
+    rows = json.loads(done.stdout)["rows"]
     assert {row["group"] for row in rows} == {*GROUPS, "all", "humans"}
     wins = [row for row in rows if row["statistic"] == "win_rate"]
     assert {(row["by"], row["by_value"]) for row in wins} == {("source", name) for name in SOURCES}
@@ -93,7 +93,7 @@ def test_correlate_with_such_names(command: Command, folder: Path) -> None:
 
 def test_a_name_that_says_undefined_is_no_reason(command: Command, folder: Path) -> None:
     """A reason is a field of its own: a source called so has its values."""
-    rows = json.loads(command("agree", "panel.csv", "--json", "--by", "source").stdout)
+    rows = json.loads(command("agree", "panel.csv", "--json", "--by", "source").stdout)["rows"]
     alphas = [
         row
         for row in rows

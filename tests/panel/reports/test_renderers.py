@@ -51,7 +51,7 @@ def test_json_is_written_to_the_stream_with_null_for_what_is_undefined() -> None
     rows, estimates = io.StringIO(), io.StringIO()
     renderer.render_biases([Row("leniency", "all", "all", value=math.nan)], None, rows)  # type: ignore[arg-type]
     renderer.render_cost_estimates([ESTIMATE], estimates)
-    assert json.loads(rows.getvalue())[0]["value"] is None
+    assert json.loads(rows.getvalue())["rows"][0]["value"] is None
     assert json.loads(estimates.getvalue()) == [
         {
             "model": "openai:stub", "judgments": 3, "of": 5, "calls": 4, "calls_at_least": 3,

@@ -149,7 +149,7 @@ def test_prompts_and_sources_have_the_main_figures(command: Command, run: str, b
     assert "Krippendorff" in text
     assert "Further agreement statistics" not in text
     assert "Fleiss" not in text
-    rows = json.loads(command("agree", run, "--by", by, "--json").stdout)
+    rows = json.loads(command("agree", run, "--by", by, "--json").stdout)["rows"]
     assert "fleiss_kappa" in {row["statistic"] for row in rows}
 
 

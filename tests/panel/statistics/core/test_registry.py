@@ -125,7 +125,7 @@ def test_a_statistic_is_one_file_in_a_folder(ratings: Path) -> None:
     (folder / "widest.py").write_text(SPAN)
     package = "panel.statistics.registered.agreement"
     code = f"import {package} as folder; folder.__path__.append('more'); {RUN}"
-    rows = json.loads(run(ratings, code, "agree", "in.csv", "--json"))
+    rows = json.loads(run(ratings, code, "agree", "in.csv", "--json"))["rows"]
     (row,) = (row for row in rows if row["statistic"] == "widest_difference")
     assert row["value"] >= 1
     table = run(ratings, code, "agree", "in.csv")
@@ -138,7 +138,7 @@ def test_a_statistic_of_another_package(ratings: Path) -> None:
     its tables; ours come first."""
     env = installed(ratings, "wide", SPAN)
     printed = run(ratings, RUN, "agree", "in.csv", "--json", **env)
-    rows = json.loads(printed)
+    rows = json.loads(printed)["rows"]
     names = list(dict.fromkeys(row["statistic"] for row in rows))
     assert names.index("widest_difference") > names.index("top_ranking_agreement")
     assert names.index("highest_score") > names.index("alpha_without")
@@ -151,7 +151,7 @@ def test_a_statistic_of_another_package(ratings: Path) -> None:
     assert "Further comparisons with the humans" in compared
     rows = json.loads(
         run(ratings, RUN, "correlate", "in.csv", "--human", "human.csv", "--json", **env)
-    )
+    )["rows"]
     groups = [row["group"] for row in rows if row["statistic"] == "mean_difference"]
     assert groups == ["humans", "all"]
 

@@ -1,0 +1,187 @@
+"""What ratings show about the agreement of raters: beyond chance or not, and how high."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isnan, nan
+
+from panel.conclusions.rows import (
+    adjusted_ends,
+    by_dimension,
+    clusters_of,
+    figure,
+    on_dimensions,
+    p_of,
+)
+from panel.conclusions.wording import as_many, counted, listed, power
+from panel.statistics.agree import Breakdown
+from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.student_t import spread_of_interval, values_needed
+from panel.statistics.core.table import Ratings, Row
+
+TENTATIVE, RELIABLE = 0.667, 0.8
+"""Krippendorff's α from which tentative conclusions are drawn from ratings, and from which they
+are usually called reliable: K. Krippendorff (2004), "Reliability in content analysis"."""
+
+
+def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: Breakdown) -> list[str]:
+    """Whether all raters together agree beyond chance, and whether Krippendorff's α reaches the
+    values usually asked for; what would settle what is open.
+
+    Beyond chance: the permutation test of Kendall's W, adjusted over dimensions; where it is not
+    defined, α above 0. What is said of α rests on intervals that are widened for the number of
+    dimensions. The number of prompts is that of a t-test on the jackknife's pseudovalues of α,
+    with the value and the spread that were observed.
+    """
+    *_, group = ratings.raters_by_group()
+    if by in ("source", "prompt"):
+        return [_broken_down(rows, group, by)]
+    alphas = by_dimension(rows, group, "krippendorff_alpha")
+    if not alphas or all(row.reason for row in alphas.values()):
+        reasons = dict.fromkeys(str(row.reason) for row in alphas.values())
+        return [f"Agreement cannot be measured: {'; '.join(reasons) or 'no ratings'}."]
+    ends = {name: adjusted_ends(row, ratings, len(alphas)) for name, row in alphas.items()}
+    return [
+        _beyond_chance(alphas, by_dimension(rows, group, "kendall_w"), ends),
+        *_levels(alphas, ends),
+        *_to_settle(alphas, ends, ratings),
+        *_personas(rows, ratings),
+        *_limits(ratings, group),
+    ]
+
+
+_Ends = Mapping[str, tuple[float, float]]
+
+
+def _broken_down(rows: Sequence[Row], group: str, by: str) -> str:
+    values = [
+        row
+        for row in rows
+        if (row.statistic, row.group) == ("krippendorff_alpha", group) and not row.reason
+    ]
+    told = "Krippendorff α is undefined for each of them"
+    if values:
+        low, high = (pick(values, key=lambda row: row.value) for pick in (min, max))
+        told = (
+            f"Krippendorff α is from {low.value:.2f} ({low.by_value}) to {high.value:.2f} "
+            f"({high.by_value})"
+        )
+    return f"Agreement by {by}: {told}. Whether they differ is not tested."
+
+
+def _beyond_chance(alphas: Mapping[str, Row], ws: Mapping[str, Row], ends: _Ends) -> str:
+    n_raters = max(row.n_raters for row in alphas.values())
+    shown = {}
+    for name in alphas:
+        p = ws[name].p_value if name in ws else nan
+        shown[name] = p < LEVEL if not isnan(p) else ends[name][0] > 0
+    names = [name for name, found in shown.items() if found]
+    others = [name for name in alphas if name not in names]
+    known = [ws[name] for name in names if name in ws and not isnan(ws[name].p_value)]
+    facts = " (Krippendorff α is above 0)"
+    if known:
+        largest = max(known, key=lambda row: row.p_value)
+        facts = f" (Kendall W, {p_of(largest)}{' or less' if len(known) > 1 else ''})"
+    who = f"The {counted(n_raters, 'rater')}"
+    if not names:
+        on = on_dimensions(others, alphas, "any dimension")
+        return f"{who} are not shown to agree beyond chance{on}."
+    on = on_dimensions(names, alphas, f"all {len(alphas)} dimensions")
+    said = f"{who} agree beyond chance{on}{facts}"
+    return f"{said}; this is not shown on {listed(others, 'dimensions')}." if others else f"{said}."
+
+
+def _levels(alphas: Mapping[str, Row], ends: _Ends) -> list[str]:
+    there = {name: row for name, row in alphas.items() if not row.reason}
+    least, most = (pick(there, key=lambda name: there[name].value) for pick in (min, max))
+    told = f"Krippendorff α is {figure(there[least])}"
+    if least != most:
+        told = (
+            f"Krippendorff α is from {there[least].value:.2f} ({least}) to "
+            f"{there[most].value:.2f} ({most})"
+        )
+    without = [name for name in there if isnan(ends[name][0])]
+    if len(without) == len(there):
+        reasons = dict.fromkeys(str(row.ci_reason) for row in there.values() if row.ci_reason)
+        why = "; ".join(reasons) or "intervals were left out"
+        return [f"{told}, but how high it is for other prompts is open: {why}."]
+    parts = [
+        said if len(alphas) == 1 else f"{said}{on_dimensions(names, alphas, 'all dimensions')}"
+        for said, names in (
+            (f"shown to be at least {RELIABLE}", _in(ends, RELIABLE, 2)),
+            (f"shown to be at least {TENTATIVE}", _in(ends, TENTATIVE, RELIABLE)),
+            (f"shown to be below {TENTATIVE}", [n for n in ends if ends[n][1] < TENTATIVE]),
+            (f"not shown to be below or above {TENTATIVE}", _undecided(ends)),
+            ("without an interval", without),
+            ("undefined", [name for name in alphas if name not in there]),
+        )
+        if names
+    ]
+    return [
+        f"{told}: {'; '.join(parts)} ({TENTATIVE} is usually asked for tentative conclusions from "
+        f"single ratings, {RELIABLE} for firm ones)."
+    ]
+
+
+def _in(ends: _Ends, least: float, most: float) -> list[str]:
+    return [name for name, (low, _) in ends.items() if least <= low < most]
+
+
+def _undecided(ends: _Ends) -> list[str]:
+    return [name for name, (low, high) in ends.items() if low < TENTATIVE <= high]
+
+
+def _to_settle(alphas: Mapping[str, Row], ends: _Ends, ratings: Ratings) -> list[str]:
+    """How many prompts would show on which side of the lower value α lies."""
+    open_ = _undecided(ends)
+    what, n = clusters_of(ratings)
+    needed = {}
+    for name in open_:
+        row = alphas[name]
+        # The lower half: the upper one may be cut at 1.
+        spread = spread_of_interval(row.ci_low, 2 * row.value - row.ci_low, n)
+        needed[name] = values_needed(row.value, spread, TENTATIVE, LEVEL / len(alphas))
+    if not needed:
+        return []
+    hardest = max(needed, key=lambda name: needed[name] or float("inf"))
+    sampled = alphas[hardest].ci_over == "prompts-and-judges"
+    least = "at least " if sampled and needed[hardest] is not None else ""
+    on = f" on {hardest}" if len(alphas) > 1 else ""
+    return [
+        f"If α{on} is as observed ({alphas[hardest].value:.2f}), {least}"
+        f"{as_many(needed[hardest], what)} would show whether it reaches {TENTATIVE} "
+        f"{power(n, what)}."
+    ]
+
+
+def _personas(rows: Sequence[Row], ratings: Ratings) -> list[str]:
+    """Whether personas change ratings beyond what a model varies by itself."""
+    added = [row for row in rows if row.statistic == "disagreement_added" and row.by is None]
+    if not added:
+        return []
+    if all(row.reason for row in added):
+        return [
+            "Whether personas change ratings cannot be said: "
+            f"{'; '.join(dict.fromkeys(str(row.reason) for row in added))}."
+        ]
+    above = [row for row in added if adjusted_ends(row, ratings, len(added))[0] > 0]
+    if not above:
+        return ["Personas are not shown to change ratings beyond what the model varies by itself."]
+    names = list(dict.fromkeys(row.dimension for row in above))
+    of = dict.fromkeys(row.dimension for row in added)
+    on = on_dimensions(names, of, "all dimensions")
+    return [f"Personas change ratings beyond what the model varies by itself{on}."]
+
+
+def _limits(ratings: Ratings, group: str) -> list[str]:
+    """What raters have in common, and agreement may come from."""
+    if ratings.personas is None:
+        return []
+    raters = ratings.raters_by_group()[group]
+    models = {ratings.groups[rater] for rater in raters}
+    personas = {ratings.personas[rater] for rater in raters}
+    if len(models) == 1:
+        return ["All judges are of one model: agreement among them may come from it."]
+    if len(personas) == 1:
+        return ["All judges have one persona: agreement among them may come from it."]
+    return []

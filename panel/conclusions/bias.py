@@ -1,0 +1,93 @@
+"""What an audit shows about biases of a panel and its judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import nan
+
+from panel.conclusions.rows import adjusted_ends, figure
+from panel.conclusions.wording import counted, listed
+from panel.statistics.core.table import ALL, Ratings, Row
+
+_OF_THE_PANEL = {
+    "length_correlation": ("longer responses score higher", "longer responses score lower"),
+    "self_preference": (
+        "judges prefer responses of their own model family",
+        "judges prefer responses of other model families",
+    ),
+    "position_bias": ("the response shown first wins more", "the response shown second wins more"),
+}
+_NAMES = {
+    "length_correlation": "correlation with length",
+    "self_preference": "own-family bonus",
+    "position_bias": "position bias",
+}
+_UNIT = {"self_preference": " points"}
+
+
+def bias_conclusion(rows: Sequence[Row], ratings: Ratings) -> list[str]:
+    """Which biases of the panel are established, and which judges are lenient or severe.
+
+    A bias is established where its interval, widened for all biases of the panel, leaves 0 out;
+    a judge is lenient or severe where the interval, widened for all judges, does. They are of all
+    dimensions together, or of the only one.
+    """
+    names = {row.dimension for row in rows if row.statistic == "length_correlation"}
+    main = ALL if ALL in names else min(names, default=ALL)
+    panel = {
+        row.statistic: row
+        for row in rows
+        if row.group == ALL and row.statistic in _OF_THE_PANEL and row.dimension in (main, ALL)
+    }
+    return [*_of_the_panel(panel, ratings), *_of_judges(rows, ratings, main)]
+
+
+def _of_the_panel(panel: Mapping[str, Row], ratings: Ratings) -> list[str]:
+    measured = {name: row for name, row in panel.items() if not row.reason}
+    signs = {name: _sign(row, ratings, len(measured)) for name, row in measured.items()}
+    said = []
+    for name, sign in signs.items():
+        if sign:
+            told = _OF_THE_PANEL[name][sign < 0]
+            unit = _UNIT.get(name, "")
+            said.append(
+                f"Established: {told} ({_NAMES[name]} {measured[name].value:+.2f}{unit}, 95 % "
+                f"interval {measured[name].ci_low:.2f} to {measured[name].ci_high:.2f})."
+            )
+    if open_ := [name for name, sign in signs.items() if not sign]:
+        # The p-value of a row is not adjusted for these biases.
+        told = "; ".join(
+            f"{_NAMES[name]} {figure(replace(measured[name], p_value=nan))}" for name in open_
+        )
+        said.append(f"Not established, and not ruled out: {told}.")
+    # Why stands with the figures.
+    if without := [_NAMES[name] for name, row in panel.items() if row.reason]:
+        said.append(f"Not measured: {listed(without)}.")
+    return said
+
+
+def _of_judges(rows: Sequence[Row], ratings: Ratings, main: str) -> list[str]:
+    judges = {
+        row.group: row
+        for row in rows
+        if row.statistic == "leniency" and row.dimension == main and not row.reason
+    }
+    if not judges:
+        return ["Leniency cannot be measured: no two judges rated the same response."]
+    signs = {name: _sign(row, ratings, len(judges)) for name, row in judges.items()}
+    parts = [
+        f"{listed(names, 'judges')} {'is' if len(names) == 1 else 'are'} more {how} than the panel"
+        for sign, how in ((1, "lenient"), (-1, "severe"))
+        if (names := [name for name, its in signs.items() if its == sign])
+    ]
+    n = counted(len(judges), "judge")
+    if not parts:
+        return [f"None of {n} is shown to be more lenient or more severe than the panel."]
+    return [f"Of {n}, {'; '.join(parts)}."]
+
+
+def _sign(row: Row, ratings: Ratings, n_tests: int) -> int:
+    fisher = row.statistic == "length_correlation"
+    low, high = adjusted_ends(row, ratings, n_tests, fisher=fisher)
+    return int(low > 0) - int(high < 0)

@@ -1,0 +1,175 @@
+"""What a comparison with human ratings shows: where a panel goes with people, and where that is not
+shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import atanh, isnan
+
+from panel.conclusions.rows import (
+    adjusted_ends,
+    by_dimension,
+    clusters_of,
+    figure,
+    on_dimensions,
+)
+from panel.conclusions.wording import as_many, counted, listed, power
+from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.student_t import spread_of_interval, values_needed
+from panel.statistics.core.table import Ratings, Row
+from panel.statistics.correlate import HUMANS
+
+_SHOWN = 3
+_MAIN, _LABELS, _GAIN = "tau_b", "label_kappa", "persona_gain_tau_b"
+
+
+def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -> list[str]:
+    """Where the panel's mean goes with the humans', what people themselves achieve, and how many
+    prompts would settle what is open.
+
+    A correlation is established where its p-value, adjusted over dimensions, is below `LEVEL`
+    and its interval, if there is one, leaves 0 out. Labels agree, and personas add something,
+    where the interval, widened for the number of dimensions, lies above 0. The number of prompts
+    is that of a t-test of Fisher's z, with the value and the spread that were observed.
+    """
+    *_, group = panel.raters_by_group()
+    found = by_dimension(rows, group, _MAIN)
+    labels = by_dimension(rows, group, _LABELS)
+    prompts = humans if humans.prompts is not None else panel
+    said = []
+    if found:
+        said += _correlated(found)
+        said += _people(by_dimension(rows, HUMANS, f"human_ceiling_{_MAIN}"), humans)
+        said += _to_settle(found, prompts)
+    if labels:
+        said.append(_labelled(labels, prompts))
+    said += _gained(by_dimension(rows, group, _GAIN), prompts)
+    return said or ["Panel and humans share no dimension on which they can be compared."]
+
+
+def _sign(row: Row) -> int:
+    """1 or −1 where a correlation is established, else 0."""
+    if not row.p_value < LEVEL or row.ci_low <= 0 <= row.ci_high:
+        return 0
+    return 1 if row.value > 0 else -1
+
+
+def _correlated(found: Mapping[str, Row]) -> list[str]:
+    defined = {name: row for name, row in found.items() if not row.reason}
+    if not defined:
+        reasons = dict.fromkeys(str(row.reason) for row in found.values())
+        return [f"Whether the panel goes with the humans cannot be said: {'; '.join(reasons)}."]
+    signs = {name: _sign(row) for name, row in defined.items()}
+    said = []
+    for sign, how in ((1, "correlates with"), (-1, "runs contrary to")):
+        names = [name for name, its in signs.items() if its == sign]
+        if names:
+            on = on_dimensions(names, found, f"all {len(found)} dimensions")
+            told = _figures(names, defined)
+            said.append(f"The panel's mean {how} the humans' mean{on}: {told}.")
+    names = [name for name, its in signs.items() if not its]
+    if names:
+        on = on_dimensions(names, found, "any dimension")
+        told = _figures(names, defined)
+        said.append(f"A correlation with the humans' mean is not established{on}: {told}.")
+    if without := [name for name, row in found.items() if row.reason]:
+        why = "; ".join(dict.fromkeys(str(found[name].reason) for name in without))
+        said.append(f"It is undefined on {listed(without, 'dimensions')} ({why}).")
+    return said
+
+
+def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:
+    """τ_b of few dimensions each, of more from the lowest to the highest."""
+    if len(names) == 1:
+        return f"τ_b {figure(found[names[0]])}"
+    if len(names) <= _SHOWN:
+        return "; ".join(f"{name}, τ_b {figure(found[name])}" for name in names)
+    values = sorted(names, key=lambda name: found[name].value)
+    (least, low), (most, high) = ((name, found[name].value) for name in (values[0], values[-1]))
+    return f"τ_b from {low:.2f} ({least}) to {high:.2f} ({most})"
+
+
+def _people(ceilings: Mapping[str, Row], humans: Ratings) -> list[str]:
+    """What one person achieves in the panel's place."""
+    there = {name: row for name, row in ceilings.items() if not row.reason}
+    if len(humans.raters) < 2:
+        return ["There is one human rater: how far people agree with each other is not known."]
+    if not there:
+        return []
+    return [
+        f"For comparison, one human with the mean of the others: {_figures(list(there), there)}. "
+        "Whether the panel differs from that is not tested."
+    ]
+
+
+def _to_settle(found: Mapping[str, Row], prompts: Ratings) -> list[str]:
+    """How many prompts would show a correlation that is open to be other than 0."""
+    what, n = clusters_of(prompts)
+    needed = {}
+    for name, row in found.items():
+        if row.reason or _sign(row) or isnan(row.ci_low) or not 0 < abs(row.value) < 1:
+            continue
+        # An end at a limit is infinite on Fisher's scale: half of the interval is enough.
+        z, inner = atanh(row.value), row.ci_low if row.value > 0 else row.ci_high
+        if abs(inner) >= 1:
+            continue
+        spread = spread_of_interval(-abs(z - atanh(inner)), abs(z - atanh(inner)), n)
+        needed[name] = values_needed(z, spread, 0.0, LEVEL / len(found))
+    if not needed:
+        return []
+    least = min(needed, key=lambda name: needed[name] or float("inf"))
+    on = on_dimensions([least], found, "")
+    return [
+        f"If the correlation{on} is as observed ({found[least].value:.2f}), "
+        f"{as_many(needed[least], what)} would establish it {power(n, what)}."
+    ]
+
+
+def _labelled(labels: Mapping[str, Row], prompts: Ratings) -> str:
+    ends = {name: adjusted_ends(row, prompts, len(labels)) for name, row in labels.items()}
+    above = [name for name in labels if ends[name][0] > 0]
+    rest = [name for name in labels if name not in above and not labels[name].reason]
+    said = []
+    if above:
+        on = on_dimensions(above, labels, f"all {len(labels)} dimensions")
+        told = "; ".join(figure(labels[name]) for name in above[:_SHOWN])
+        said.append(f"The panel's labels agree with the humans' beyond chance{on} (Cohen κ {told})")
+    if rest:
+        told = "; ".join(figure(labels[name]) for name in rest[:_SHOWN])
+        on = on_dimensions(rest, labels, "any dimension")
+        said.append(f"agreement of labels beyond chance is not established{on} (Cohen κ {told})")
+    if not said:
+        why = "; ".join(dict.fromkeys(str(row.reason) for row in labels.values()))
+        said.append(f"whether labels agree with the humans' cannot be said ({why})")
+    told = "; ".join(said)
+    return f"{told[0].upper()}{told[1:]}."
+
+
+def _gained(gains: Mapping[str, Row], prompts: Ratings) -> list[str]:
+    """Whether personas add to the correlation with the humans."""
+    if not gains:
+        return []
+    if all(row.reason for row in gains.values()):
+        why = "; ".join(dict.fromkeys(str(row.reason) for row in gains.values()))
+        return [f"What personas add cannot be said: {why}."]
+    said = []
+    for sign, how in ((1, "correlates more"), (-1, "correlates less")):
+        names = []
+        for name, row in gains.items():
+            low, high = adjusted_ends(row, prompts, len(gains))
+            if int(low > 0) - int(high < 0) == sign:
+                names.append(name)
+        if names:
+            told = _figures(names, gains)
+            said.append(
+                f"With personas the panel's mean {how} with the humans than without"
+                f"{on_dimensions(names, gains, 'all dimensions')}: difference of {told}."
+            )
+    if said:
+        return said
+    values = [row for row in gains.values() if not row.reason]
+    told = f": difference of τ_b {figure(values[0])}" if len(values) == 1 else ""
+    return [
+        "That personas add to the correlation with the humans, or take from it, is not shown on "
+        f"{counted(len(gains), 'dimension')}{told}."
+    ]

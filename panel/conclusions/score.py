@@ -1,0 +1,247 @@
+"""What a run shows about systems: who is ahead, who is not shown to be, and how many prompts would
+show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+
+from panel.conclusions.wording import (
+    as_many,
+    counted,
+    in_brackets,
+    interval,
+    listed,
+    p_adjusted,
+    power,
+)
+from panel.statistics.core.ranking import LEVEL, Difference, Leaderboard, SystemRank
+from panel.statistics.core.student_t import values_needed
+
+MUCH_MISSING = 0.05
+"""From which share on missing judgments are in the conclusion, and not only below the tables."""
+_LEADERS_SHOWN = 3
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a conclusion has to know of a run besides its ranking.
+
+    Attributes:
+        expected, scored, abstained: numbers of judgments; the others are `missing`, by status.
+        reasons: by status the commonest reason of a missing judgment, where one is known.
+    """
+
+    n_judges: int
+    n_personas: int
+    n_models: int
+    expected: int
+    scored: int
+    abstained: int = 0
+    missing: Mapping[str, int] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+def score_conclusion(
+    board: Leaderboard, judged: Judged, controls: Leaderboard | None = None
+) -> list[str]:
+    """Who is ahead, or that it cannot be said and what would settle it; what limits the answer.
+
+    Args:
+        controls: the leaderboard of the judges without a persona, where there are some.
+    """
+    if (nothing := nothing_judged(judged)) is not None:
+        return [nothing]
+    said = [*board_conclusion(board)]
+    if controls is not None and (of_controls := board_conclusion(controls)):
+        first = of_controls[0].replace("Who is", "who is", 1)
+        said.append(f"By the judges without a persona: {first}")
+    return [*said, *_limits(judged)]
+
+
+def nothing_judged(judged: Judged) -> str | None:
+    """That nothing was scored, and why; None where something was."""
+    if judged.scored or not judged.expected:
+        return None
+    told = [
+        f"{n:,} {status}" + (f" ({why})" if (why := judged.reasons.get(status)) else "")
+        for status, n in judged.missing.items()
+    ]
+    if judged.abstained:
+        told.append(f"{judged.abstained:,} judged as abstentions")
+    return (
+        f"Nothing can be concluded: none of {judged.expected:,} judgments was scored; "
+        f"{'; '.join(told)}."
+    )
+
+
+def board_conclusion(board: Leaderboard) -> list[str]:
+    """What a leaderboard establishes, what it leaves open, and how many prompts would settle it.
+
+    A difference is established by its p-value, adjusted for all pairs of the leaderboard; first
+    place, by differences from every other system. The number of prompts is that of a paired
+    t-test at the level of `LEVEL` over the number of pairs, with the difference and the spread
+    over prompts that were observed; see `values_needed`. Where judges are a sample, too, it is
+    the least: more prompts leave the judges' part of the error as it is.
+    """
+    ranked = [entry for entry in board.systems if entry.rank is not None]
+    if not ranked:
+        return ["Systems cannot be ranked: no response has a composite."]
+    if len(ranked) < 2:
+        return [_alone(ranked[0])]
+    tested = [one for one in board.differences if one.reason is None]
+    if not tested:
+        reasons = dict.fromkeys(one.reason for one in board.differences if one.reason)
+        why = "; ".join(reasons)
+        return [
+            f"Who is ahead cannot be said: {_first(ranked)}, and no difference can be tested "
+            f"({why})."
+        ]
+    if board.winner is not None:
+        return _won(board, ranked)
+    said = [_open(ranked, board.differences), _established(tested, len(ranked))]
+    return [*said, *_to_settle(board, ranked, len(tested))]
+
+
+def _alone(entry: SystemRank) -> str:
+    facts = interval(entry.ci_low, entry.ci_high), counted(entry.n_prompts, "prompt")
+    return (
+        f"{entry.system} has a composite of {entry.composite:.2f}{in_brackets(*facts)}; there is "
+        "no other system with a composite to compare it with."
+    )
+
+
+def _won(board: Leaderboard, ranked: Sequence[SystemRank]) -> list[str]:
+    first = ranked[0].system
+    own = [one for one in board.differences if first in (one.a, one.b)]
+    nearest = min(own, key=lambda one: abs(one.difference))
+    other = _other(nearest, first)
+    over = {
+        "prompts": "with these judges as they are",
+        "prompts-and-judges": "with judges as a sample of such judges",
+    }[board.random]
+    by = f"{abs(nearest.difference):.2f} points{_facts(nearest)}"
+    if len(ranked) == 2:
+        return [f"{first} is ahead of {other}, {over}: by {by}."]
+    said = [f"{first} is ahead of every other system, {over}: of the nearest, {other}, by {by}."]
+    rest = [one for one in board.differences if one not in own]
+    shown = sum(one.shown for one in rest)
+    said.append(
+        f"Among the others {shown:,} of {counted(len(rest), 'difference')} "
+        f"{'is' if len(rest) == 1 else 'are'} established (adjusted p < {LEVEL})."
+    )
+    return said
+
+
+def _first(ranked: Sequence[SystemRank]) -> str:
+    """Who has the highest composite: all of them, where several have."""
+    tied = [entry.system for entry in ranked if entry.rank == 1]
+    composite = f"{ranked[0].composite:.2f}"
+    if len(tied) > 1:
+        return f"{listed(tied, 'systems')} are tied for the highest composite ({composite})"
+    return f"{tied[0]} has the highest composite ({composite})"
+
+
+def _open(ranked: Sequence[SystemRank], differences: Sequence[Difference]) -> str:
+    """Who may be first."""
+    may_be = [entry.system for entry in ranked if entry.rank_low in (1, None)]
+    first = _first(ranked)
+    if len(may_be) > 1:
+        of = f"all {len(may_be):,} systems" if len(may_be) == len(ranked) > 2 else listed(may_be)
+        return f"Who is ahead cannot be said: {first}, but first place is open between {of}."
+    alike = [
+        _other(one, ranked[0].system)
+        for one in differences
+        if ranked[0].system in (one.a, one.b) and not one.shown
+    ]
+    return f"Who is ahead cannot be said: {first}, but its difference from {listed(alike)} is open."
+
+
+def _established(tested: Sequence[Difference], n_systems: int) -> str:
+    """Which systems differ."""
+    ahead: dict[str, list[str]] = {}
+    for one in tested:
+        if one.shown:
+            better, worse = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
+            ahead.setdefault(better, []).append(worse)
+    n_shown = sum(map(len, ahead.values()))
+    if not n_shown:
+        least = min(tested, key=lambda one: one.p_adjusted)
+        if n_systems == 2:
+            return f"Their difference may be chance{_facts(least)}."
+        return (
+            f"No difference between two systems is established: the smallest adjusted p of "
+            f"{len(tested):,} pairs is {least.p_adjusted:.2g}."
+        )
+    if len(ahead) > _LEADERS_SHOWN:
+        return (
+            f"{n_shown:,} of {len(tested):,} differences between two systems are established "
+            f"(adjusted p < {LEVEL})."
+        )
+    told = "; ".join(f"{better} is ahead of {listed(worse)}" for better, worse in ahead.items())
+    return f"Established (adjusted p < {LEVEL}): {told}."
+
+
+def _to_settle(board: Leaderboard, ranked: Sequence[SystemRank], n_tests: int) -> list[str]:
+    """How many prompts would show that the first system is ahead of those that may be, too."""
+    first = ranked[0].system
+    open_ = [
+        one
+        for one in board.differences
+        if first in (one.a, one.b) and not one.shown and one.reason is None
+    ]
+    if not open_:
+        return []
+    hardest = min(open_, key=lambda one: abs(one.effect_size) if abs(one.difference) > _SAME else 0)
+    other, points = _other(hardest, first), abs(hardest.difference)
+    if points <= _SAME or isnan(hardest.effect_size):
+        return [
+            f"How many prompts would settle it cannot be estimated from the difference of "
+            f"{points:.2f} between {first} and {other}."
+        ]
+    needed = values_needed(points, points / abs(hardest.effect_size), 0.0, LEVEL / n_tests)
+    least = "at least " if board.random != "prompts" and needed is not None else ""
+    return [
+        f"If the difference is as large as observed ({points:.2f} points), {least}"
+        f"{as_many(needed)} would show that {first} is ahead of {other} "
+        f"{power(hardest.n_prompts)}."
+    ]
+
+
+def _limits(judged: Judged) -> list[str]:
+    """What no interval of the run includes."""
+    said = []
+    missing = sum(judged.missing.values())
+    if missing >= MUCH_MISSING * judged.expected and missing:
+        counts = ", ".join(f"{n:,} {status}" for status, n in judged.missing.items())
+        said.append(
+            f"{missing:,} of {judged.expected:,} judgments are missing ({counts}): composites are "
+            "means of those that are there."
+        )
+    if judged.n_judges == 1:
+        said.append("There is one judge: what other judges would find is not known.")
+    elif judged.n_models == 1:
+        said.append(
+            f"All {judged.n_judges:,} judges are of one model: what they have in common because "
+            "of it is in no interval."
+        )
+    elif judged.n_personas == 1:
+        said.append(
+            f"All {judged.n_judges:,} judges have one persona: what another one would find is "
+            "not known."
+        )
+    return said
+
+
+def _facts(one: Difference) -> str:
+    """A difference's interval, seen from the better one, its p-value and its prompts."""
+    low, high = (one.ci_low, one.ci_high) if one.difference > 0 else (-one.ci_high, -one.ci_low)
+    return in_brackets(
+        interval(low, high), p_adjusted(one.p_adjusted), counted(one.n_prompts, "prompt")
+    )
+
+
+def _other(one: Difference, first: str) -> str:
+    return one.b if one.a == first else one.a

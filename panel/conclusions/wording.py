@@ -1,0 +1,70 @@
+"""Names and numbers as sentences of conclusions have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, floor, isnan, log10
+
+from panel.statistics.core.student_t import MOST, POWER
+
+NAMES_SHOWN = 4
+FEW_VALUES = 5
+"""A spread estimated from fewer prompts is too unsure for more than a rough number."""
+
+
+def listed(names: Sequence[str], what: str = "") -> str:
+    """Names in a row: `A`, `A and B`, `A, B and C`; of more than four, how many of `what`.
+
+    >>> listed(["a", "b", "c"]), listed(list("abcdefg"), "systems")
+    ('a, b and c', '7 systems')
+    """
+    if what and len(names) > NAMES_SHOWN:
+        return f"{len(names):,} {what}"
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things: `1 prompt`, `2 prompts`."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def interval(low: float, high: float) -> str:
+    """A 95 % interval in words; nothing where there is none."""
+    return "" if isnan(low) else f"95 % interval {low:.2f} to {high:.2f}"
+
+
+def p_adjusted(p: float) -> str:
+    """An adjusted p-value in words; nothing where there is none."""
+    if isnan(p):
+        return ""
+    return "adjusted p < 0.001" if p < 0.001 else f"adjusted p {p:.2g}"
+
+
+def in_brackets(*facts: str) -> str:
+    """What is there of these facts, in brackets behind a space; nothing where none is.
+
+    >>> in_brackets("", "one", "two"), in_brackets("")
+    (' (one, two)', '')
+    """
+    there = [fact for fact in facts if fact]
+    return f" ({', '.join(there)})" if there else ""
+
+
+def as_many(needed: int | None, what: str = "prompt") -> str:
+    """How many of something are needed, to two digits, rounded up as no more are known; None is
+    more than `values_needed` says anything of.
+
+    >>> as_many(1234), as_many(34), as_many(None)
+    ('about 1,300 prompts', 'about 34 prompts', 'more than 10,000 prompts')
+    """
+    if needed is None:
+        return f"more than {MOST:,} {what}s"
+    step = 10 ** max(0, floor(log10(needed)) - 1)
+    return f"about {ceil(needed / step) * step:,} {what}s"
+
+
+def power(n: int, what: str = "prompt") -> str:
+    """What a number needed rests on, of which `n` are there now."""
+    rough = f", a rough estimate from {counted(n, what)}" if n < FEW_VALUES else f", now {n:,}"
+    return f"({100 * POWER:.0f} % power{rough})"

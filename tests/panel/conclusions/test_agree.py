@@ -1,0 +1,151 @@
+"""What is concluded from the agreement of raters, rule by rule."""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+from panel.conclusions.agree import agree_conclusion
+from panel.statistics import AnalysisOptions, agree
+from panel.statistics.core.statistic import Reason
+from panel.statistics.core.table import Ratings, Row
+
+
+def rated(
+    scores: np.ndarray[Any, Any], *, prompts: int = 12, personas: bool = False, models: int = 2
+) -> Ratings:
+    """Of `(items, raters, dimensions)` scores on so many prompts; of a run with personas."""
+    n, j, d = scores.shape
+    labels = tuple(f"persona {k // models}" for k in range(j)) if personas else None
+    return Ratings(
+        scores,
+        tuple(f"item {i}" for i in range(n)),
+        tuple(f"rater {k}" for k in range(j)),
+        ("clarity", "depth", "style")[:d],
+        tuple(f"model {k % models}" for k in range(j)) if personas else ("people",) * j,
+        prompts=tuple(f"prompt {i % prompts}" for i in range(n)),
+        personas=labels,
+    )
+
+
+def sampled(seed: int, noise: list[float], n_raters: int = 4) -> np.ndarray[Any, Any]:
+    """48 items by raters who see the same quality (standard deviation 1) through so much noise on
+    each dimension; infinite noise: none of it."""
+    rng = np.random.default_rng(seed)
+    columns = []
+    for level in noise:
+        quality = rng.normal(0, 1, (48, 1)) * np.isfinite(level)
+        columns.append(quality + rng.normal(0, min(level, 1.0), (48, n_raters)))
+    return np.stack(columns, axis=2)
+
+
+def concluded(ratings: Ratings) -> list[str]:
+    return agree_conclusion(
+        agree(ratings, AnalysisOptions(n_permutations=500)), ratings, "dimension"
+    )
+
+
+def row(value: float, low: float, high: float, dimension: str = "clarity", **more: Any) -> Row:
+    return Row(
+        "krippendorff_alpha", "people", dimension, value=value, ci_low=low, ci_high=high,
+        ci_over="prompts", n_raters=4, **more,
+    )  # fmt: skip
+
+
+BLANK = np.zeros((48, 4, 1))
+
+
+def test_agreement_beyond_chance_is_established_by_the_adjusted_test() -> None:
+    """Raters who agree on clarity and draw depth from noise: the one is established, the other
+    not, and α is put on its side of 0.667 on both."""
+    said = concluded(rated(sampled(0, [0.2, np.inf])))
+    assert said[0].startswith("The 4 raters agree beyond chance on clarity (Kendall W, adjusted p")
+    assert said[0].endswith("; this is not shown on depth.")
+    assert "shown to be at least 0.8 on clarity; shown to be below 0.667 on depth" in said[1]
+    assert len(said) == 2
+
+
+def test_without_agreement_nothing_is_claimed() -> None:
+    """Noise alone."""
+    said = concluded(rated(sampled(1, [np.inf, np.inf])))
+    assert said[0] == "The 4 raters are not shown to agree beyond chance on any dimension."
+
+
+def test_levels_of_alpha_follow_from_the_interval() -> None:
+    """α of one dimension is above 0.8, above 0.667, below it or open as its interval says."""
+    ratings = rated(BLANK)
+    for found, says in (
+        (row(0.9, 0.81, 0.99), "shown to be at least 0.8 ("),
+        (row(0.8, 0.7, 0.9), "shown to be at least 0.667 ("),
+        (row(0.5, 0.4, 0.6), "shown to be below 0.667 ("),
+        (row(0.6, 0.4, 0.8), "not shown to be below or above 0.667 ("),
+    ):
+        assert f": {says}" in agree_conclusion([found], ratings, "dimension")[1]
+
+
+def test_intervals_are_widened_for_the_number_of_dimensions() -> None:
+    """An interval that begins at 0.69 shows 0.667 for one dimension; of three it reaches, at 11
+    degrees of freedom, t(0.9917)/t(0.975) = 1.281 times as far, to 0.659, and shows it no
+    longer."""
+    ratings = rated(np.zeros((48, 4, 3)))
+    one = row(0.8, 0.69, 0.91)
+    assert "at least 0.667 (" in agree_conclusion([one], rated(BLANK), "dimension")[1]
+    three = [row(0.8, 0.69, 0.91, name) for name in ratings.dimensions]
+    ratio = t.ppf(1 - 0.025 / 3, 11) / t.ppf(0.975, 11)
+    assert 0.8 - 0.11 * ratio == pytest.approx(0.659, abs=1e-3)
+    assert "at least" not in agree_conclusion(three, ratings, "dimension")[1].split(" (0.667 is")[0]
+
+
+def test_what_would_settle_an_open_level() -> None:
+    """α 0.5, interval 0.3 to 0.7 over 12 prompts: a spread of 0.2·√12/2.201 = 0.3148, and 0.167 to
+    the value asked for, an effect of 0.5305. A t-test of that needs 30 prompts (statsmodels:
+    29.9) for 80 % power."""
+    said = agree_conclusion([row(0.5, 0.3, 0.7)], rated(BLANK), "dimension")
+    assert said[2] == (
+        "If α is as observed (0.50), about 30 prompts would show whether it reaches 0.667 (80 % "
+        "power, now 12)."
+    )
+
+
+def test_without_an_interval_the_height_is_open() -> None:
+    """Too few prompts for an interval: the reason, and no claim on α."""
+    found = row(0.9, nan, nan, ci_reason=Reason.FEW_FOR_A_NUMBER)
+    said = agree_conclusion([found], rated(BLANK, prompts=2), "dimension")
+    assert said[1] == (
+        "Krippendorff α is 0.90, but how high it is for other prompts is open: an interval needs "
+        "at least three prompts, if items have any, and 20 items."
+    )
+    assert said[0] == "The 4 raters are not shown to agree beyond chance on clarity."
+
+
+def test_undefined_alpha_is_said_with_its_reason() -> None:
+    """Nothing judged: agreement cannot be measured."""
+    found = Row("krippendorff_alpha", "people", "clarity", reason=Reason.NO_RATINGS)
+    assert agree_conclusion([found], rated(BLANK), "dimension") == [
+        "Agreement cannot be measured: no ratings."
+    ]
+
+
+def test_judges_of_one_model_may_agree_because_of_it() -> None:
+    """The caveat of judges of a run with one model, or one persona; not of people."""
+    scores = sampled(2, [0.2])
+    one_model = concluded(rated(scores, personas=True, models=1))
+    assert one_model[-1] == ("All judges are of one model: agreement among them may come from it.")
+    one_persona = concluded(rated(scores, personas=True, models=4))
+    assert one_persona[-1] == (
+        "All judges have one persona: agreement among them may come from it."
+    )
+    assert "All judges" not in " ".join(concluded(rated(scores)))
+
+
+def test_by_source_nothing_is_claimed_of_their_differences() -> None:
+    """Broken down by prompt: the lowest and the highest α, and that they are not compared."""
+    ratings = rated(sampled(3, [0.3]), prompts=4)
+    rows = agree(ratings, AnalysisOptions(n_permutations=0, intervals=False), "prompt")
+    [said] = agree_conclusion(rows, ratings, "prompt")
+    assert said.startswith("Agreement by prompt: Krippendorff α is from 0.")
+    assert said.endswith("Whether they differ is not tested.")

@@ -1,0 +1,140 @@
+"""What is concluded from a comparison with human ratings, rule by rule."""
+
+from __future__ import annotations
+
+from math import atanh
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import t
+from statsmodels.stats.power import TTestPower
+
+from panel.conclusions.correlate import correlate_conclusion
+from panel.statistics import AnalysisOptions, correlate
+from panel.statistics.core.statistic import Reason
+from panel.statistics.core.table import Ratings, Row
+
+
+def rated(n_raters: int, name: str, scores: np.ndarray[Any, Any] | None = None) -> Ratings:
+    """Of 48 items on 12 prompts."""
+    given = np.zeros((48, n_raters, 1)) if scores is None else scores
+    return Ratings(
+        given,
+        tuple(f"item {i}" for i in range(48)),
+        tuple(f"{name} {k}" for k in range(n_raters)),
+        ("clarity", "depth")[: given.shape[2]],
+        (name,) * n_raters,
+        prompts=tuple(f"prompt {i % 12}" for i in range(48)),
+    )
+
+
+PANEL, HUMANS = rated(3, "judges"), rated(3, "people")
+
+
+def row(value: float, low: float, high: float, p: float, dimension: str = "clarity") -> Row:
+    return Row(
+        "tau_b", "judges", dimension, value=value, ci_low=low, ci_high=high, p_value=p,
+        adjusted_over="dimensions", ci_over="prompts",
+    )  # fmt: skip
+
+
+def test_a_correlation_is_established_by_p_and_interval() -> None:
+    """Both leave 0 out: established, with its figures; either alone is not enough."""
+    said = correlate_conclusion([row(0.5, 0.4, 0.6, 0.001)], PANEL, HUMANS)
+    assert said == [
+        "The panel's mean correlates with the humans' mean on clarity: τ_b 0.50 (95 % interval "
+        "0.40 to 0.60, adjusted p 0.001)."
+    ]
+    for other in (row(0.5, 0.4, 0.6, 0.06), row(0.5, -0.1, 0.8, 0.001)):
+        [first, *_] = correlate_conclusion([other], PANEL, HUMANS)
+        assert first.startswith("A correlation with the humans' mean is not established on clarity")
+
+
+def test_a_negative_correlation_runs_contrary() -> None:
+    """What is established below 0 is no agreement with people."""
+    [said] = correlate_conclusion([row(-0.5, -0.6, -0.4, 0.001)], PANEL, HUMANS)
+    assert said.startswith("The panel's mean runs contrary to the humans' mean on clarity: τ_b -0")
+
+
+def test_each_dimension_is_said_for_itself() -> None:
+    """One established, one not, one undefined."""
+    rows = [
+        row(0.5, 0.4, 0.6, 0.001),
+        row(0.1, -0.1, 0.3, 0.4, "depth"),
+        Row("tau_b", "judges", "style", reason=Reason.CONSTANT_RATER),
+    ]
+    said = correlate_conclusion(rows, PANEL, HUMANS)
+    assert "correlates with the humans' mean on clarity: τ_b 0.50" in said[0]
+    assert "is not established on depth: τ_b 0.10" in said[1]
+    assert said[2] == "It is undefined on style (constant rater)."
+
+
+def test_what_would_settle_it_is_on_fishers_scale() -> None:
+    """τ_b 0.2, interval 0 to 0.38: on Fisher's scale half of it is atanh 0.2, so that the spread
+    over 12 prompts is atanh(0.2)·√12/t, an effect of t/√12. statsmodels gives the number."""
+    said = correlate_conclusion([row(0.2, 0.0, 0.38, 0.08)], PANEL, HUMANS)
+    effect = t.ppf(0.975, 11) / 12**0.5
+    needed = TTestPower().solve_power(effect, power=0.8, alpha=0.05)
+    assert needed == pytest.approx(21.5, abs=0.2)
+    assert atanh(0.2) == pytest.approx(0.2027, abs=1e-4)
+    assert said[-1] == (
+        "If the correlation on clarity is as observed (0.20), about 22 prompts would establish it "
+        "(80 % power, now 12)."
+    )
+
+
+def test_one_human_says_nothing_of_people() -> None:
+    """With one person nobody's agreement with others is known."""
+    said = correlate_conclusion([row(0.5, 0.4, 0.6, 0.001)], PANEL, rated(1, "people"))
+    assert said[-1] == (
+        "There is one human rater: how far people agree with each other is not known."
+    )
+
+
+def test_people_are_a_figure_and_no_claim() -> None:
+    """What one person achieves stands there for comparison; that the panel is above is not said."""
+    rng = np.random.default_rng(0)
+    quality = rng.normal(0, 1, (48, 1, 1))
+    judges = rated(3, "judges", quality + rng.normal(0, 0.2, (48, 3, 1)))
+    people = rated(3, "people", quality + rng.normal(0, 1, (48, 3, 1)))
+    rows = correlate(judges, people, AnalysisOptions(n_permutations=500))
+    said = correlate_conclusion(rows, judges, people)
+    assert said[0].startswith("The panel's mean correlates with the humans' mean on clarity")
+    assert said[1].startswith("For comparison, one human with the mean of the others: τ_b 0.")
+    assert said[1].endswith("Whether the panel differs from that is not tested.")
+
+
+def test_what_personas_add_takes_a_widened_interval() -> None:
+    """Of one dimension an interval from 0.01 shows that personas add; of two it is widened beyond
+    0 and does not; undefined is said with its reason."""
+
+    def gain(dimension: str, low: float = 0.01) -> Row:
+        return Row(
+            "persona_gain_tau_b", "judges", dimension, value=0.1, ci_low=low, ci_high=0.2 - low,
+            ci_over="prompts",
+        )  # fmt: skip
+
+    assert correlate_conclusion([gain("clarity")], PANEL, HUMANS)[0].startswith(
+        "With personas the panel's mean correlates more with the humans than without on clarity"
+    )
+    assert correlate_conclusion([gain("clarity"), gain("depth")], PANEL, HUMANS) == [
+        "That personas add to the correlation with the humans, or take from it, is not shown on 2 "
+        "dimensions."
+    ]
+    alike = Row("persona_gain_tau_b", "judges", "clarity", reason=Reason.IDENTICAL_REPLICATES)
+    [said] = correlate_conclusion([alike], PANEL, HUMANS)
+    assert said.startswith("What personas add cannot be said: all replicates without a persona")
+
+
+def test_labels_agree_where_kappa_is_above_0() -> None:
+    """Established on one dimension, open on another."""
+    rows = [
+        Row("label_kappa", "judges", name, value=0.4, ci_low=low, ci_high=0.8 - low)
+        for name, low in (("kind", 0.2), ("tone", -0.1))
+    ]
+    [said] = correlate_conclusion(rows, PANEL, HUMANS)
+    assert said.startswith(
+        "The panel's labels agree with the humans' beyond chance on kind (Cohen κ 0.40 (95 %"
+    )
+    assert "agreement of labels beyond chance is not established on tone" in said

@@ -1,0 +1,107 @@
+"""What is concluded from a sweep, rule by rule."""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Any
+
+import pytest
+from statsmodels.stats.power import TTestPower
+
+from panel.conclusions.needed import least_prompts
+from panel.conclusions.score import Judged
+from panel.sweep.conclusion import sweep_conclusion
+from panel.sweep.deltas import Cell, Mean
+from panel.sweep.profiles import profiles
+
+WHOLE = Judged(n_judges=6, n_personas=3, n_models=2, expected=60, scored=60)
+
+
+def cell(
+    dimension: str,
+    condition: str,
+    value: float,
+    p: float,
+    *,
+    reach: float = 0.5,
+    sd: float = 1.0,
+    n: int = 30,
+) -> Cell:
+    delta = Mean(value, value - reach, value + reach, p, p, value / sd, n)
+    return Cell("s", dimension, condition, delta, 0, 0, 1.2)
+
+
+def concluded(cells: list[Cell], smallest_p: float = 0.001, judged: Judged = WHOLE) -> list[str]:
+    return sweep_conclusion(cells, profiles(cells, ["s"], "placebo"), smallest_p, judged)
+
+
+def test_degradations_and_improvements_are_claimed_where_they_are_shown() -> None:
+    """One cell worse, one better, one open, each with its figures; the widest interval of what is
+    open, and how many prompts would establish its Δ: an effect of 0.3, in one of one open cells,
+    takes 89.1 prompts (statsmodels)."""
+    said = concluded([cell("a", "x", 2, 0.01), cell("b", "x", -1, 0.02), cell("c", "x", 0.3, 0.4)])
+    assert said[0] == (
+        "s degrades in a under x, by 2.00 points (95 % interval 1.50 to 2.50, adjusted p 0.01); it "
+        "improves in b under x, by 1.00 points (95 % interval 0.50 to 1.50, adjusted p 0.02)."
+    )
+    assert said[1].endswith("in 1 such cell intervals reach up to a Δ of 0.80 (c under x).")
+    assert TTestPower().solve_power(0.3, power=0.8, alpha=0.05) == pytest.approx(89.1, abs=0.1)
+    assert said[2] == (
+        "If the largest of them is as observed (0.30 points, c under x), about 90 prompts would "
+        "establish it (80 % power, now 30)."
+    )
+
+
+def test_of_many_cells_the_largest_are_named() -> None:
+    """Five cells degrade: three are named, two are counted."""
+    [said] = concluded([cell(name, "x", 2 + i, 0.01) for i, name in enumerate("abcde")])
+    assert said.startswith("s degrades in e under x, by 6.00 points")
+    assert said.endswith("; and in 2 more cells.")
+
+
+def test_nothing_shown_is_no_robustness() -> None:
+    """No change is established, and the interval that reaches farthest is named."""
+    said = concluded([cell("a", "x", 0.4, 0.06, reach=0.8), cell("b", "x", 0.1, 0.9)])
+    assert said[0] == "s: no change is established in any of 2 cells."
+    assert "does not show that there is none" in said[1]
+    assert "up to a Δ of 1.20 (a under x)" in said[1]
+
+
+def test_a_strong_delta_that_may_be_chance_is_not_claimed() -> None:
+    """A Δ of 3 whose adjusted p is 0.2 is no degradation."""
+    assert "no change is established" in concluded([cell("a", "x", 3, 0.2)])[0]
+
+
+def test_few_prompts_can_show_nothing() -> None:
+    """With 3 prompts no p can be small: of 25 cells ten prompts are the least, as 25 · 2⁻⁹ =
+    0.0488; nine give 0.098."""
+    cells = [cell(f"d{i}", "x", 3, 1.0, n=3) for i in range(25)]
+    assert concluded(cells, smallest_p=1.0)[1] == (
+        "With 3 prompts no effect of any size can be significant in this many cells: at least 10 "
+        "prompts are needed."
+    )
+    assert (least_prompts(25), 25 * 2.0**-9 < 0.05 < 25 * 2.0**-8) == (10, True)
+
+
+def test_a_large_effect_takes_as_many_prompts_as_its_test() -> None:
+    """An effect of 20 standard deviations would take two prompts by t; the test of signs of one
+    cell takes six."""
+    said = concluded([cell("a", "x", 2, 0.0625, n=5, sd=0.1, reach=3)])
+    assert "about 6 prompts would establish it" in said[-1]
+
+
+def test_the_placebo_is_named_as_a_reason() -> None:
+    """Rewording alone degrades something."""
+    said = concluded([cell("a", "placebo", 2, 0.01)])
+    assert said[1].startswith("Rewording without pressure lowers scores, too")
+
+
+def test_what_was_not_measured_is_said() -> None:
+    """A system without any Δ; and a sweep without any judgment, with the reasons alone."""
+    nothing: Any = Mean(nan, nan, nan, nan, nan, nan, 0)
+    empty = Cell("s", "a", "x", nothing, 0, 0, 1.2)
+    assert concluded([empty], nan) == ["s: nothing could be measured."]
+    failed = Judged(1, 1, 1, expected=6, scored=0, missing={"failed": 6})
+    assert concluded([empty], nan, failed) == [
+        "Nothing can be concluded: none of 6 judgments was scored; 6 failed."
+    ]
