@@ -70,7 +70,8 @@ def _pairwise_error(block: ComparisonBlock, *, weighted: bool) -> Result:
     prompts = block.prompts or []
     found = pairwise_error(block.target, block.panel_mean, prompts, weighted=weighted)
     result = _loss(found, prompts)
-    return replace(result, statistic=block.of_both(result.statistic))
+    # Seldom wrong, and then by much: as skewed as a share.
+    return replace(result, statistic=block.of_both(result.statistic), kind="share")
 
 
 def _means(ratings: list[Array]) -> Array:

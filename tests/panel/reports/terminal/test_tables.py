@@ -48,7 +48,7 @@ def run(command: Command, tmp_path: Path) -> str:
     rows = [
         {"id": f"r{i}", "prompt": f"Question {i // 2}?", "response": f"Text {'so ' * i}.",
          "system": (SYSTEM, "birch")[i % 2]}
-        for i in range(8)
+        for i in range(10)
     ]  # fmt: skip
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "readers.yaml").write_text(READERS)
