@@ -10,7 +10,7 @@ ratings or with few values and gaps, every interval that is printed is computed 
 by the functions that print it. `covered` is the share of the printed ones that hold the true value
 (the mean of many large simulations), with its Monte Carlo standard error; what was refused is
 counted beside it. A figure outside of 93 to 97 % by more than two of its standard errors is
-marked. `null`: the share of leaderboards of equal systems with a winner, with two systems that
+marked. `within` draws prompts whose own figures are known. `null`: the share of leaderboards of equal systems with a winner, with two systems that
 differ or with two ranges of ranks that do not overlap, and of sweeps without an effect that show
 one; above 5 % by two errors is marked.
 """
@@ -25,7 +25,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
 from itertools import product
 
@@ -33,10 +33,16 @@ import numpy as np
 
 from panel.statistics import AnalysisOptions, Ratings, Row, agree, correlate
 from panel.statistics.agree import agreement_statistics
+from panel.statistics.core.arrays import row_means
 from panel.statistics.core.options import Random
+from panel.statistics.core.prompts import OverPrompts, over_prompts
 from panel.statistics.core.ranking import rank_systems
 from panel.statistics.core.sampled_mean import JudgeSample, influence_of
 from panel.statistics.correlate import comparison_statistics
+from panel.statistics.humans.correlation import CorrelationKind, within_prompts
+from panel.statistics.humans.losses import pairwise_error
+from panel.statistics.resampling.jackknife import EstimateKind, jackknife
+from panel.statistics.resampling.weights import resampled_mean
 from panel.sweep.deltas import Names, measure
 
 PROMPTS = (3, 5, 8, 12, 30, 100)
@@ -46,6 +52,10 @@ SYSTEMS, SYSTEMS_OF_FEW, FEW_PROMPTS = 4, 8, 3
 JUDGES = {"leaderboard": 10, "agree": 5, "correlate": 5, "sweep": 1}
 HUMANS, SIMULATIONS = 5, 1_000
 LARGE_PROMPTS, LARGE_DRAWS = 100, 60
+DRAWN_FROM = 3_000
+_WITHIN: dict[CorrelationKind, EstimateKind] = {
+    "tau_b": "mean_correlation", "spearman": "mean_correlation", "pearson": "mean_pearson"
+}  # fmt: skip
 LOWEST, HIGHEST, NULL = 0.93, 0.97, 0.05
 LEAST_PRINTED = 30
 
@@ -236,6 +246,36 @@ def _truth(part: str, judges: str, data: str, systems: int) -> dict[str, float]:
     return {name: float(np.mean(those)) for name, those in values.items()}
 
 
+def within(cell: Cell) -> list[dict[str, object]]:
+    """Coverage of means over prompts of what is measured inside each: of many prompts it is
+    computed once, and each simulation draws some of them."""
+    judges = _judges(Cell("correlate", *astuple(cell)[1:]))
+    ratings = rated(np.random.default_rng(5), DRAWN_FROM, judges, cell.data)
+    sides = np.split(ratings.scores[:, :, 0], [JUDGES["correlate"]], axis=1)
+    panel, humans = map(row_means, sides)
+    prompts = ratings.prompts or ()
+    measured: dict[str, tuple[EstimateKind, OverPrompts]] = {
+        name: (kind, over_prompts(within_prompts(panel, humans, prompts, name)))
+        for name, kind in _WITHIN.items()
+    }
+    for weighted in (False, True):
+        loss = pairwise_error(humans, panel, prompts, weighted=weighted)
+        measured["weighted " * weighted + "pairwise error"] = "share", loss.by_position
+    figures = []
+    for name, (kind, found) in measured.items():
+        values = np.array([one.value for one in found.values if one.reason is None])
+        rng = np.random.default_rng([6, cell.prompts])
+        hits, printed = 0, 0
+        labels = np.arange(cell.prompts).repeat(cell.systems)
+        for _ in range(cell.simulations):
+            drawn = rng.choice(values, cell.prompts)
+            interval = jackknife(resampled_mean(drawn[labels]), len(labels), labels, kind=kind)
+            printed += interval.reason is None
+            hits += interval.low <= values.mean() <= interval.high
+        figures.append(_figure(cell, name, hits, printed))
+    return figures
+
+
 def _figure(cell: Cell, name: str, hits: int, printed: int) -> dict[str, object]:
     share = hits / printed if printed else math.nan
     error = math.sqrt(max(share * (1 - share), 0.01) / printed) if printed else math.nan
@@ -274,21 +314,17 @@ def null(cell: Cell) -> list[dict[str, object]]:
     figures = []
     for name, n in claims.items():
         error = math.sqrt(max(n / cell.simulations, 0.01) / cell.simulations)
-        figures.append(
-            {
-                "part": "null",
-                "figure": name,
-                "prompts": cell.prompts,
-                "judges": cell.judges,
-                "data": cell.data,
-                "covered": n / cell.simulations,
-                "error": error,
-                "printed": cell.simulations,
-                "refused": 0,
-                "holds": n / cell.simulations <= NULL + 2 * error,
-            }
-        )
+        share = n / cell.simulations
+        figures.append({
+            "part": "null", "figure": name, "prompts": cell.prompts, "judges": cell.judges,
+            "data": cell.data, "covered": share, "error": error, "printed": cell.simulations,
+            "refused": 0, "holds": share <= NULL + 2 * error,
+        })  # fmt: skip
     return figures
+
+
+def responses_to(prompts: int) -> int:
+    return SYSTEMS_OF_FEW if prompts <= FEW_PROMPTS else SYSTEMS
 
 
 def keep_statistics(names: Collection[str]) -> None:
@@ -300,19 +336,21 @@ def keep_statistics(names: Collection[str]) -> None:
 
 
 def _run(cell: Cell) -> list[dict[str, object]]:
-    return null(cell) if cell.part == "null" else covered(cell)
+    whole = {"null": null, "within": within}
+    return whole.get(cell.part, covered)(cell)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parts = (*_PARTS, "null")
+    parts = (*_PARTS, "within", "null")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}")
     parser.add_argument("--prompts", nargs="+", type=int, default=None)
     parser.add_argument("--judges", nargs="+", choices=["fixed", "sampled"], default=None)
     parser.add_argument("--data", nargs="+", choices=["plain", "gaps"], default=["plain", "gaps"])
     parser.add_argument("--figures", nargs="+", metavar="NAME", help="statistics; all by default")
+    parser.add_argument("--responses", type=int, metavar="N", help="to a prompt")
     parser.add_argument("--scale", type=float, default=1.0, help=f"of {SIMULATIONS} simulations")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", action="store_true")
@@ -327,10 +365,10 @@ def main() -> int:
     for part in options.parts or parts:
         both = ["fixed", "sampled"] if part in ("leaderboard", "agree") else ["fixed"]
         kinds = [kind for kind in options.judges or both if kind in both]
-        data = options.data if part in ("leaderboard", "agree", "correlate") else ["plain"]
+        data = ["plain"] if part in ("sweep", "null") else options.data
         sizes = options.prompts or (NULL_PROMPTS if part == "null" else PROMPTS)
         cells += [
-            Cell(part, n, *rest, simulations, SYSTEMS_OF_FEW if n <= FEW_PROMPTS else SYSTEMS)
+            Cell(part, n, *rest, simulations, options.responses or responses_to(n))
             for n, *rest in product(sizes, kinds, data)
         ]
     figures: list[dict[str, object]] = []

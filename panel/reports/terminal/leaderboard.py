@@ -21,8 +21,8 @@ _SAMPLES = {
 }
 
 _SAME = (
-    "Where both intervals are the same, what the judges leave open does not show beside what the "
-    "prompts do; an interval over prompts and judges is never narrower than that over prompts."
+    "Where both intervals are the same, judges add too little to what the prompts leave open; an "
+    "interval over prompts and judges is never narrower than that over prompts."
 )
 
 

@@ -179,7 +179,7 @@ def test_a_dry_run_of_long_names(command: Command, run: str) -> None:
     assert all(printed_whole(model, mixed) for model in MODELS)
     said = " ".join(mixed.split())
     assert re.search(
-        r"48 calls, \$0\.\d{4} by prices as of [\d-]+, plus the models whose price is unknown", said
+        r"60 calls, \$0\.\d{4} by prices as of [\d-]+, plus the models whose price is unknown", said
     )
     assert f"The price of {MODELS[0]}, {MODELS[1]} is unknown; set it in a panel file" in said
     unknown = told(MODELS[0])
