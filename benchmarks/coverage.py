@@ -10,9 +10,9 @@ ratings or with few values and gaps, every interval that is printed is computed 
 by the functions that print it. `covered` is the share of the printed ones that hold the true value
 (the mean of many large simulations), with its Monte Carlo standard error; what was refused is
 counted beside it. A figure outside of 93 to 97 % by more than two of its standard errors is
-marked. `within` draws prompts whose own figures are known. `null`: the share of leaderboards of equal systems with a winner, with two systems that
-differ or with two ranges of ranks that do not overlap, and of sweeps without an effect that show
-one; above 5 % by two errors is marked.
+marked. `within` draws from prompts whose own figures are known. `null`: the share of boards of
+equal systems with a winner, with two systems that differ or with two ranges of ranks that do not
+overlap, and of sweeps without an effect that show one; above 5 % by two errors is marked.
 """
 
 from __future__ import annotations
