@@ -183,7 +183,7 @@ def test_a_dry_run_of_long_names(command: Command, run: str) -> None:
     )
     assert f"The price of {MODELS[0]}, {MODELS[1]} is unknown; set it in a panel file" in said
     unknown = told(MODELS[0])
-    assert "16 calls, cost unknown." in unknown
+    assert "20 calls, cost unknown." in unknown
     assert "$" not in unknown
     assert "unknown" not in told("openai:gpt-4o-mini")
 
