@@ -3,15 +3,16 @@
     nice -n 15 python -m benchmarks.coverage                        everything (hours)
     python -m benchmarks.coverage leaderboard --scale 0.2           a fifth of the simulations
     python -m benchmarks.coverage agree --prompts 5 12 --judges fixed --data plain
+    python -m benchmarks.coverage agree --figures icc2 mean_tau_b   these two alone, faster
 
 For each number of prompts, with judges fixed or drawn anew in each simulation, and with plain
 ratings or with few values and gaps, every interval that is printed is computed on simulated ratings
 by the functions that print it. `covered` is the share of the printed ones that hold the true value
 (the mean of many large simulations), with its Monte Carlo standard error; what was refused is
 counted beside it. A figure outside of 93 to 97 % by more than two of its standard errors is
-marked. `null`: the share of leaderboards of equal systems with a winner, with two systems that
-differ or with two ranges of ranks that do not overlap, and of sweeps without an effect that show
-one; above 5 % by two errors is marked.
+marked. `within` draws from prompts whose own figures are known. `null`: the share of boards of
+equal systems with a winner, with two systems that differ or with two ranges of ranks that do not
+overlap, and of sweeps without an effect that show one; above 5 % by two errors is marked.
 """
 
 from __future__ import annotations
@@ -22,23 +23,39 @@ import math
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from functools import cache
 from itertools import product
 
 import numpy as np
 
 from panel.statistics import AnalysisOptions, Ratings, Row, agree, correlate
+from panel.statistics.agree import agreement_statistics
+from panel.statistics.core.arrays import row_means
 from panel.statistics.core.options import Random
+from panel.statistics.core.prompts import OverPrompts, over_prompts
 from panel.statistics.core.ranking import rank_systems
 from panel.statistics.core.sampled_mean import JudgeSample, influence_of
+from panel.statistics.correlate import comparison_statistics
+from panel.statistics.humans.correlation import CorrelationKind, within_prompts
+from panel.statistics.humans.losses import pairwise_error
+from panel.statistics.resampling.jackknife import EstimateKind, jackknife
+from panel.statistics.resampling.weights import resampled_mean
 from panel.sweep.deltas import Names, measure
 
 PROMPTS = (3, 5, 8, 12, 30, 100)
 NULL_PROMPTS = (3, 5, 12, 30)
-SYSTEMS, JUDGES, HUMANS, SIMULATIONS = 4, 10, 5, 1_000
+SYSTEMS, SYSTEMS_OF_FEW, FEW_PROMPTS = 4, 8, 3
+"""Responses to a prompt; more of them at so few prompts that there would be too few items."""
+JUDGES = {"leaderboard": 10, "agree": 5, "correlate": 5, "sweep": 1}
+HUMANS, SIMULATIONS = 5, 1_000
 LARGE_PROMPTS, LARGE_DRAWS = 100, 60
+DRAWN_FROM = 3_000
+_WITHIN: dict[CorrelationKind, EstimateKind] = {
+    "tau_b": "mean_correlation", "spearman": "mean_correlation", "pearson": "mean_pearson"
+}  # fmt: skip
 LOWEST, HIGHEST, NULL = 0.93, 0.97, 0.05
 LEAST_PRINTED = 30
 
@@ -55,6 +72,7 @@ class Cell:
     judges: str
     data: str
     simulations: int
+    systems: int
 
     @property
     def random(self) -> Random:
@@ -72,36 +90,37 @@ class Judges:
     favour: np.ndarray
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator, n: int = JUDGES) -> Judges:
+    def drawn(cls, rng: np.random.Generator, n: int, systems: int) -> Judges:
         return cls(
             rng.normal(0, 0.5, n),
             rng.normal(1, 0.15, n),
             np.exp(rng.normal(0, 0.2, n)),
-            rng.normal(0, 0.3, (SYSTEMS, n)),
+            rng.normal(0, 0.3, (systems, n)),
         )
 
 
 def rated(rng: np.random.Generator, prompts: int, judges: Judges, data: str) -> Ratings:
     """Ratings of one response of each system to each prompt, none of the systems better."""
-    n = prompts * SYSTEMS
-    truth = rng.normal(0, 0.5, prompts).repeat(SYSTEMS) + rng.normal(0, 1, n)
-    shape = (n, len(judges.severity))
-    by_prompt = rng.normal(0, 0.3, (prompts, shape[1])).repeat(SYSTEMS, axis=0)
+    systems, n_judges = judges.favour.shape
+    n = prompts * systems
+    truth = rng.normal(0, 0.5, prompts).repeat(systems) + rng.normal(0, 1, n)
+    by_prompt = rng.normal(0, 0.3, (prompts, n_judges)).repeat(systems, axis=0)
     scores = truth[:, None] * judges.steepness + judges.severity + by_prompt
-    scores = scores + np.tile(judges.favour.T, prompts).T + rng.normal(0, 1, shape) * judges.noise
+    scores += np.tile(judges.favour, (prompts, 1))
+    scores += rng.normal(0, 1, scores.shape) * judges.noise
     if data == "plain":
         scores = np.clip(np.round(5.5 + scores), 1, 10)
     else:
         scores = np.clip(np.round(3 + 0.7 * scores), 1, 5)
-        scores[rng.random(shape) < 0.1] = np.nan
+        scores[rng.random(scores.shape) < 0.1] = np.nan
     return Ratings(
         scores[:, :, None],
         tuple(f"i{i}" for i in range(n)),
-        tuple(f"j{j}" for j in range(shape[1])),
+        tuple(f"j{j}" for j in range(n_judges)),
         ("quality",),
-        ("judges",) * shape[1],
-        prompts=tuple(f"p{i // SYSTEMS}" for i in range(n)),
-        sources=tuple(f"s{i % SYSTEMS}" for i in range(n)),
+        ("judges",) * n_judges,
+        prompts=tuple(f"p{i // systems}" for i in range(n)),
+        sources=tuple(f"s{i % systems}" for i in range(n)),
     )
 
 
@@ -148,7 +167,8 @@ def _agree(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool
 def _correlate(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool) -> Found:
     everyone = rated(rng, cell.prompts, judges, cell.data)
     sides = []
-    for group, kept in (("panel", slice(None, JUDGES)), ("human", slice(JUDGES, None))):
+    first = JUDGES["correlate"]
+    for group, kept in (("panel", slice(None, first)), ("human", slice(first, None))):
         raters = everyone.raters[kept]
         sides.append(
             Ratings(
@@ -190,32 +210,70 @@ _PARTS: dict[str, Callable[[np.random.Generator, Cell, Judges, bool], Found]] = 
 }
 
 
+def _judges(cell: Cell, rng: np.random.Generator | None = None) -> Judges:
+    """The same judges each time, or others drawn."""
+    n = JUDGES[cell.part] + (HUMANS if cell.part == "correlate" else 0)
+    return Judges.drawn(np.random.default_rng(1) if rng is None else rng, n, cell.systems)
+
+
 def covered(cell: Cell) -> list[dict[str, object]]:
     """Each figure's coverage in a cell."""
-    draw = _PARTS[cell.part]
-    n_judges = JUDGES + HUMANS if cell.part == "correlate" else JUDGES
-    fixed = Judges.drawn(np.random.default_rng(1), n_judges)
-
-    def judges(rng: np.random.Generator) -> Judges:
-        return fixed if cell.judges == "fixed" else Judges.drawn(rng, n_judges)
-
-    sampled = cell.judges != "fixed"
-    large = Cell(cell.part, LARGE_PROMPTS, "fixed", cell.data, 0)
-    rng = np.random.default_rng(2)
-    values: dict[str, list[float]] = defaultdict(list)
-    for _ in range(LARGE_DRAWS * (5 if sampled else 1)):
-        for name, found in draw(rng, large, judges(rng), False).items():
-            values[name].append(found[0])
-    truth = {name: float(np.mean(those)) for name, those in values.items()}
+    truth = _truth(cell.part, cell.judges, cell.data, cell.systems)
     rng = np.random.default_rng([3, cell.prompts])
     hits: dict[str, int] = defaultdict(int)
     printed: dict[str, int] = defaultdict(int)
     for _ in range(cell.simulations):
-        for name, (_value, low, high) in draw(rng, cell, judges(rng), True).items():
+        judges = _judges(cell, None if cell.judges == "fixed" else rng)
+        for name, (_value, low, high) in _PARTS[cell.part](rng, cell, judges, True).items():
             if not math.isnan(low):
                 printed[name] += 1
                 hits[name] += low <= truth[name] <= high
     return [_figure(cell, name, hits[name], printed[name]) for name in truth]
+
+
+@cache
+def _truth(part: str, judges: str, data: str, systems: int) -> dict[str, float]:
+    """The mean of each figure over many simulations with many prompts."""
+    # Judges as they are: of a figure only its value is of use.
+    large = Cell(part, LARGE_PROMPTS, "fixed", data, 0, systems)
+    sampled = judges != "fixed"
+    rng = np.random.default_rng(2)
+    values: dict[str, list[float]] = defaultdict(list)
+    for _ in range(LARGE_DRAWS * (5 if sampled else 1)):
+        drawn = _judges(large, rng if sampled else None)
+        for name, found in _PARTS[part](rng, large, drawn, False).items():
+            values[name].append(found[0])
+    return {name: float(np.mean(those)) for name, those in values.items()}
+
+
+def within(cell: Cell) -> list[dict[str, object]]:
+    """Coverage of means over prompts of what is measured inside each: of many prompts it is
+    computed once, and each simulation draws some of them."""
+    judges = _judges(Cell("correlate", *astuple(cell)[1:]))
+    ratings = rated(np.random.default_rng(5), DRAWN_FROM, judges, cell.data)
+    sides = np.split(ratings.scores[:, :, 0], [JUDGES["correlate"]], axis=1)
+    panel, humans = map(row_means, sides)
+    prompts = ratings.prompts or ()
+    measured: dict[str, tuple[EstimateKind, OverPrompts]] = {
+        name: (kind, over_prompts(within_prompts(panel, humans, prompts, name)))
+        for name, kind in _WITHIN.items()
+    }
+    for weighted in (False, True):
+        loss = pairwise_error(humans, panel, prompts, weighted=weighted)
+        measured["weighted " * weighted + "pairwise error"] = "share", loss.by_position
+    figures = []
+    for name, (kind, found) in measured.items():
+        values = np.array([one.value for one in found.values if one.reason is None])
+        rng = np.random.default_rng([6, cell.prompts])
+        hits, printed = 0, 0
+        labels = np.arange(cell.prompts).repeat(cell.systems)
+        for _ in range(cell.simulations):
+            drawn = rng.choice(values, cell.prompts)
+            interval = jackknife(resampled_mean(drawn[labels]), len(labels), labels, kind=kind)
+            printed += interval.reason is None
+            hits += interval.low <= values.mean() <= interval.high
+        figures.append(_figure(cell, name, hits, printed))
+    return figures
 
 
 def _figure(cell: Cell, name: str, hits: int, printed: int) -> dict[str, object]:
@@ -256,50 +314,63 @@ def null(cell: Cell) -> list[dict[str, object]]:
     figures = []
     for name, n in claims.items():
         error = math.sqrt(max(n / cell.simulations, 0.01) / cell.simulations)
-        figures.append(
-            {
-                "part": "null",
-                "figure": name,
-                "prompts": cell.prompts,
-                "judges": cell.judges,
-                "data": cell.data,
-                "covered": n / cell.simulations,
-                "error": error,
-                "printed": cell.simulations,
-                "refused": 0,
-                "holds": n / cell.simulations <= NULL + 2 * error,
-            }
-        )
+        share = n / cell.simulations
+        figures.append({
+            "part": "null", "figure": name, "prompts": cell.prompts, "judges": cell.judges,
+            "data": cell.data, "covered": share, "error": error, "printed": cell.simulations,
+            "refused": 0, "holds": share <= NULL + 2 * error,
+        })  # fmt: skip
     return figures
 
 
+def responses_to(prompts: int) -> int:
+    return SYSTEMS_OF_FEW if prompts <= FEW_PROMPTS else SYSTEMS
+
+
+def keep_statistics(names: Collection[str]) -> None:
+    """Has `agree` and `correlate` compute these statistics alone."""
+    for registry in (agreement_statistics, comparison_statistics):
+        for one in list(registry):
+            if one.name not in names:
+                del registry._found[one.name]
+
+
 def _run(cell: Cell) -> list[dict[str, object]]:
-    return null(cell) if cell.part == "null" else covered(cell)
+    whole = {"null": null, "within": within}
+    return whole.get(cell.part, covered)(cell)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parts = (*_PARTS, "null")
+    parts = (*_PARTS, "within", "null")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}")
     parser.add_argument("--prompts", nargs="+", type=int, default=None)
     parser.add_argument("--judges", nargs="+", choices=["fixed", "sampled"], default=None)
     parser.add_argument("--data", nargs="+", choices=["plain", "gaps"], default=["plain", "gaps"])
+    parser.add_argument("--figures", nargs="+", metavar="NAME", help="statistics; all by default")
+    parser.add_argument("--responses", type=int, metavar="N", help="to a prompt")
     parser.add_argument("--scale", type=float, default=1.0, help=f"of {SIMULATIONS} simulations")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(parts):
         parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
+    if options.figures:
+        # The rest is not computed, which is most of the time that a simulation takes.
+        keep_statistics(options.figures)
     simulations = max(1, round(SIMULATIONS * options.scale))
     cells = []
     for part in options.parts or parts:
         both = ["fixed", "sampled"] if part in ("leaderboard", "agree") else ["fixed"]
         kinds = [kind for kind in options.judges or both if kind in both]
-        data = options.data if part in ("leaderboard", "agree", "correlate") else ["plain"]
+        data = ["plain"] if part in ("sweep", "null") else options.data
         sizes = options.prompts or (NULL_PROMPTS if part == "null" else PROMPTS)
-        cells += [Cell(part, *rest, simulations) for rest in product(sizes, kinds, data)]
+        cells += [
+            Cell(part, n, *rest, simulations, options.responses or responses_to(n))
+            for n, *rest in product(sizes, kinds, data)
+        ]
     figures: list[dict[str, object]] = []
     with ProcessPoolExecutor(options.jobs) as pool:
         for cell, found in zip(cells, pool.map(_run, cells), strict=True):

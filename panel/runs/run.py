@@ -30,6 +30,7 @@ from panel.runs.conclusion import conclusion_of
 from panel.runs.judge_sample import judge_sample
 from panel.runs.judgment_lines import JudgmentFile, usage_document
 from panel.runs.kept_responses import kept_responses
+from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.statistics.core.options import Random
 from panel.statistics.core.ranking import (
     Difference,
@@ -266,6 +267,8 @@ class Run(CollectedRatings):
             names,
             judges=sample,
             random=self.random,
+            limits=composite_limits(self.rubric),
+            dimension_limits=mean_limits(self.rubric, names),
         )
 
     def strengths(self) -> Strengths | None:

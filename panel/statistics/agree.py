@@ -98,7 +98,7 @@ class AgreementBlock:
     def over_prompts(
         self,
         found: OverPrompts,
-        kind: EstimateKind = "mean",
+        kind: EstimateKind = "mean_correlation",
         limits: tuple[float, float] = (-1.0, 1.0),
     ) -> Result:
         """A mean over prompts, with an interval where each prompt lies in one cluster, so that

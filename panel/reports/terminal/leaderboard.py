@@ -20,6 +20,11 @@ _SAMPLES = {
     "prompts-and-judges": "over prompts and judges, as a sample of such judges",
 }
 
+_SAME = (
+    "Where both intervals are the same, judges add too little to what the prompts leave open; an "
+    "interval over prompts and judges is never narrower than that over prompts."
+)
+
 
 def show_leaderboard(title: str, board: Leaderboard, console: Console) -> None:
     """The systems, then their differences, each with the reasons for what they lack."""
@@ -115,7 +120,15 @@ def _show_reasons(systems: Sequence[SystemRank], console: Console) -> None:
             lines.setdefault(reason, []).append(kind)
     for reason, those in lines.items():
         remark(console, f"No interval {' or '.join(those)}: {reason}.")
-    if lines:
+    same = any(
+        not isnan(entry.ci_low)
+        and _interval(entry.ci_low, entry.ci_high)
+        == _interval(entry.judges_ci_low, entry.judges_ci_high)
+        for entry in systems
+    )
+    if same:
+        remark(console, _SAME)
+    if lines or same:
         console.print()
 
 

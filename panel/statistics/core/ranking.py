@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import isnan, nan
+from math import inf, isnan, nan
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from panel.statistics.core.holm import holm
 from panel.statistics.core.options import Random
 from panel.statistics.core.sampled_mean import JudgeSample, SampledMean, sampled_mean
 from panel.statistics.core.statistic import Reason
+
+Limits = tuple[float, float]
+UNLIMITED: Limits = (-inf, inf)
 
 LEVEL = 0.05
 """The share of leaderboards of equal systems in which one may be said to be ahead of another."""
@@ -136,6 +139,8 @@ def rank_systems(
     *,
     judges: JudgeSample | None = None,
     random: Random = "prompts",
+    limits: Limits = UNLIMITED,
+    dimension_limits: Sequence[Limits] | None = None,
 ) -> Leaderboard:
     """The leaderboard: each system's mean over prompts, best first.
 
@@ -146,6 +151,8 @@ def rank_systems(
         names: the d dimensions.
         judges: who judged, for intervals that take judges as a sample; None: there are none.
         random: what differences and ranges of ranks take as a sample.
+        limits: between which a composite lies; an interval's end outside is cut there.
+        dimension_limits: the same of each dimension; None: they have none.
 
     A prompt counts once for a system however many responses it has to it, and a response
     without a composite counts nowhere. Intervals are Student's; see
@@ -182,13 +189,13 @@ def rank_systems(
         key=lambda i: (ranks[i], names_of[i]),
     )
     sampled = (None, None) if random == "prompts" else (influence, judges)
-    differences = _differences(table, *sampled, names_of, order)
+    differences = _differences(table, *sampled, names_of, order, limits[1] - limits[0])
     ranges = _rank_ranges(differences, {names_of[i]: int(ranks[i]) for i in order})
     by_dimension = [cells.means(dimensions[:, d]) for d in range(len(names))]
     board = []
     for system, i in of_system.items():
-        low, high = over_prompts[i].interval()
-        judges_low, judges_high = over_judges[i].interval() if judges else (nan, nan)
+        low, high = over_prompts[i].interval(limits=limits)
+        judges_low, judges_high = over_judges[i].interval(limits=limits) if judges else (nan, nan)
         found = [_mean_of(of_dimension, None, None, i) for of_dimension in by_dimension]
         board.append(
             SystemRank(
@@ -206,7 +213,10 @@ def rank_systems(
                 n_prompts=over_prompts[i].n_prompts,
                 dimensions={name: one.mean for name, one in zip(names, found, strict=True)},
                 dimension_intervals={
-                    name: one.interval() for name, one in zip(names, found, strict=True)
+                    name: one.interval(limits=within)
+                    for name, one, within in zip(
+                        names, found, dimension_limits or [UNLIMITED] * len(names), strict=True
+                    )
                 },
             )
         )
@@ -246,8 +256,9 @@ def _differences(
     judges: JudgeSample | None,
     names: Sequence[str],
     order: Sequence[int],
+    most: float,
 ) -> list[Difference]:
-    """Every two systems, in this order."""
+    """Every two systems, in this order; they differ by `most` at the most."""
     pairs = list(combinations(order, 2))
     found, sizes = [], []
     for a, b in pairs:
@@ -265,7 +276,7 @@ def _differences(
             names[a],
             names[b],
             one.mean,
-            *one.interval(),
+            *one.interval(limits=(-most, most)),
             p,
             float(p_adjusted),
             nan if one.reason or not sd else one.mean / sd,

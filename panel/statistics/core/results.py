@@ -51,7 +51,7 @@ def mean_over_prompts(
     prompts: Labels,
     prompt_kind: str = "prompts",
     *,
-    kind: EstimateKind = "mean",
+    kind: EstimateKind = "mean_correlation",
     limits: tuple[float, float] = (-1.0, 1.0),
     whole: bool = True,
 ) -> Result:

@@ -49,10 +49,15 @@ class SampledMean:
     n_prompts: int
     reason: Reason | None = None
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Low and high, NaN where there is no standard error."""
-        reach = reach_of(self.errors, confidence) if self.errors else math.nan
-        return self.mean - reach, self.mean + reach
+    def interval(
+        self, confidence: float = 0.95, limits: tuple[float, float] = (-math.inf, math.inf)
+    ) -> tuple[float, float]:
+        """Low and high, NaN where there is no standard error; an end outside the limits between
+        which the mean lies is cut there."""
+        if not self.errors:
+            return math.nan, math.nan
+        reach = reach_of(self.errors, confidence)
+        return max(self.mean - reach, limits[0]), min(self.mean + reach, limits[1])
 
     @property
     def p_value(self) -> float:
@@ -114,7 +119,8 @@ def sampled_mean(
         variances += sampled[0]
         dfs += sampled[1]
     errors = standard_errors(variances, dfs)
-    if errors[-1][0] <= _NONE * max(1.0, abs(mean)):
+    # What judges leave open is no substitute for what prompts do.
+    if errors[0][0] <= _NONE * max(1.0, abs(mean)):
         return SampledMean(mean, (), n, Reason.NO_SPREAD)
     return SampledMean(mean, errors, n)
 

@@ -16,11 +16,11 @@ class Reason(StrEnum):
     FEW_CLUSTERS = (
         "an interval needs at least two prompts, or two items where items have no prompts"
     )
-    FEW_FOR_A_NUMBER = "an interval needs at least three prompts, if items have any, and 20 items"
+    FEW_FOR_A_NUMBER = "an interval needs at least five prompts, if items have any, and 20 items"
     FEW_FOR_A_CORRELATION = (
-        "an interval needs at least three prompts, if items have any, and 8 items"
+        "an interval needs at least five prompts, if items have any, and 8 items"
     )
-    FEW_FOR_A_SHARE = "an interval needs at least five prompts, if items have any, and 20 items"
+    FEW_FOR_A_MEAN_PEARSON = "an interval needs at least five prompts with eight items each"
     FEW_JUDGES = "an interval over judges, too, needs at least five judges"
     UNDEFINED_ESTIMATE = "the statistic is undefined"
     UNDEFINED_WITHOUT_ONE = "the statistic is undefined without one of the prompts or judges"

@@ -21,4 +21,4 @@ def same_rating(block: AgreementBlock) -> Iterator[Result]:
     rated_twice = np.sum(~np.isnan(block.ratings), axis=1) >= 2
     agreed = np.where(rated_twice, found.subset.astype(np.float64), np.nan)
     note = f"{int(found.subset.sum())} items"
-    yield Result(found.share, resampled_mean(agreed), note, "share")
+    yield Result(found.share, resampled_mean(agreed), note, "share", (0.0, 1.0))

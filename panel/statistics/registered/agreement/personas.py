@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
@@ -32,7 +33,7 @@ PERSONAS = Table(
     needs=("controls",), order=51,
 )  # fmt: skip
 def among_personas(block: AgreementBlock) -> Iterator[Result]:
-    yield _mean(block, _by_item(block)[0], block.ratings)
+    yield replace(_mean(block, _by_item(block)[0], block.ratings), limits=(0.0, inf))
 
 
 @agreement_statistics.register(
@@ -40,7 +41,7 @@ def among_personas(block: AgreementBlock) -> Iterator[Result]:
     levels=ANY_LEVEL, needs=("controls",), order=52,
 )  # fmt: skip
 def among_replicates(block: AgreementBlock) -> Iterator[Result]:
-    yield _mean(block, _by_item(block)[1], block.controls)
+    yield replace(_mean(block, _by_item(block)[1], block.controls), limits=(0.0, inf))
 
 
 @agreement_statistics.register(

@@ -70,7 +70,9 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
     def panel_within_prompts(block: ComparisonBlock) -> Iterator[Result]:
         prompts = block.prompts or []
         found = over_prompts(within_prompts(block.panel_mean, block.target, prompts, kind))
-        result = mean_over_prompts(found, prompts)
+        result = mean_over_prompts(
+            found, prompts, kind="mean_pearson" if kind == "pearson" else "mean_correlation"
+        )
         yield replace(result, statistic=block.of_both(result.statistic))
 
     @comparison_statistics.register(

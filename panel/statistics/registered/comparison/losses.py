@@ -26,7 +26,8 @@ def _register(name: str, heading: str, order: int, *, weighted: bool) -> None:
         prompts = block.prompts or []
         found = pairwise_error(block.target, block.panel_mean, prompts, weighted=weighted)
         result = _loss(found, prompts)
-        yield replace(result, statistic=block.of_both(result.statistic))
+        # Seldom wrong, and then by much: as skewed as a share.
+        yield replace(result, statistic=block.of_both(result.statistic), kind="share")
 
 
 @comparison_statistics.register(

@@ -9,6 +9,7 @@ import numpy as np
 from panel.reports.terminal.leaderboard import show_leaderboard
 from panel.reports.terminal.tables import output
 from panel.statistics.core.ranking import Leaderboard, rank_systems
+from panel.statistics.core.sampled_mean import JudgeSample, influence_of
 
 
 def board(table: list[list[float]]) -> Leaderboard:
@@ -54,6 +55,31 @@ def test_equal_composites_are_no_interval_of_no_width() -> None:
     told = printed(board([[5.24, 5.0]] * 3))
     assert "5.24 to 5.24" not in told
     assert "no spread over prompts" in told
+
+
+def judged(ratings: np.ndarray) -> Leaderboard:
+    """Of one system's ratings `(prompts, judges)`."""
+    prompts = [f"p{i}" for i in range(len(ratings))]
+    judges = JudgeSample(
+        influence_of(ratings[:, :, None]), {"rater": [f"j{n}" for n in range(ratings.shape[1])]}
+    )
+    return rank_systems(
+        ["A"] * len(ratings),
+        prompts,
+        ratings.mean(axis=1),
+        np.empty((len(ratings), 0)),
+        [],
+        judges=judges,
+    )
+
+
+def test_equal_intervals_are_explained() -> None:
+    """With two prompts and judges that are all but alike both intervals are the same, and a remark
+    says why; with judges who differ they are not, and there is none."""
+    alike = np.array([[2.0, 2, 2, 2, 2.1], [6, 6, 6, 6, 6.1]])
+    assert "Where both intervals are the same" in printed(judged(alike))
+    differ = np.array([[2.0, 4, 6, 8, 9], [2.1, 4, 6, 8, 9.1], [2.0, 4.1, 6.1, 8, 9]])
+    assert "Where both intervals are the same" not in printed(judged(differ))
 
 
 def test_one_system_has_no_differences() -> None:

@@ -48,7 +48,7 @@ def run(command: Command, tmp_path: Path) -> str:
     rows = [
         {"id": f"r{i}", "prompt": f"Question {i // 2}?", "response": f"Text {'so ' * i}.",
          "system": (SYSTEM, "birch")[i % 2]}
-        for i in range(8)
+        for i in range(10)
     ]  # fmt: skip
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "readers.yaml").write_text(READERS)
@@ -179,11 +179,11 @@ def test_a_dry_run_of_long_names(command: Command, run: str) -> None:
     assert all(printed_whole(model, mixed) for model in MODELS)
     said = " ".join(mixed.split())
     assert re.search(
-        r"48 calls, \$0\.\d{4} by prices as of [\d-]+, plus the models whose price is unknown", said
+        r"60 calls, \$0\.\d{4} by prices as of [\d-]+, plus the models whose price is unknown", said
     )
     assert f"The price of {MODELS[0]}, {MODELS[1]} is unknown; set it in a panel file" in said
     unknown = told(MODELS[0])
-    assert "16 calls, cost unknown." in unknown
+    assert "20 calls, cost unknown." in unknown
     assert "$" not in unknown
     assert "unknown" not in told("openai:gpt-4o-mini")
 

@@ -310,6 +310,46 @@ def test_four_judges_are_no_sample() -> None:
     assert not math.isnan(entry.ci_low)
 
 
+def test_prompts_that_agree_have_no_interval_over_judges_too() -> None:
+    """Where a system has one composite on every prompt, judges who differ give no interval: it
+    would be narrowest where least is known."""
+    levels = np.array([4.0, 5.0, 6.0, 7.0, 8.0])
+    ratings = np.tile(levels, (3, 1))[:, :, None]
+    found = rank_systems(
+        ["A"] * 3,
+        ["p", "q", "r"],
+        ratings.mean(axis=(1, 2)),
+        np.empty((3, 0)),
+        [],
+        judges=JudgeSample(influence_of(ratings), {"rater": [f"j{n}" for n in range(5)]}),
+        random="prompts-and-judges",
+    )
+    [entry] = found.systems
+    assert (entry.ci_reason, entry.judges_ci_reason) == (Reason.NO_SPREAD, Reason.NO_SPREAD)
+    assert math.isnan(entry.judges_ci_low)
+
+
+def test_intervals_are_cut_at_the_scale() -> None:
+    """No composite, dimension or difference lies beyond what its scale allows, so no interval
+    does; within the scale the ends are what they would be without it."""
+    composites = np.array([9.5, 1.5, 6.0, 3.0])
+    told = [
+        rank_systems(
+            ["A", "B"] * 2, ["p", "p", "q", "q"], composites, composites[:, None], ["d"], **limits
+        )
+        for limits in ({}, {"limits": (1.0, 10.0), "dimension_limits": [(0.0, 9.8)]})
+    ]
+    (free, _), (cut, _) = (board.systems for board in told)
+    assert free.ci_low < 1
+    assert free.ci_high > 10
+    assert (cut.ci_low, cut.ci_high) == (1, 10)
+    assert cut.dimension_intervals == {"d": (0, 9.8)}
+    (loose,), (within,) = (board.differences for board in told)
+    assert loose.ci_high > 9
+    assert (within.ci_low, within.ci_high) == (-9, 9)
+    assert (within.p, within.p_adjusted) == (loose.p, loose.p_adjusted)
+
+
 # What holds for every batch
 
 _scores = st.one_of(st.just(NAN), st.floats(0, 100).map(lambda x: round(x, 3)))

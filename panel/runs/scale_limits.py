@@ -1,0 +1,42 @@
+"""Between which values the means of a run lie: its rubric's scales."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import inf, prod
+
+from graphs.aggregate import composite_rule
+from panel.statistics.core.ranking import UNLIMITED, Limits
+from rubrics import CategoryScale, Rubric
+
+SHARE: Limits = (0.0, 1.0)
+
+
+def composite_limits(rubric: Rubric) -> Limits:
+    """Between which a composite lies; without bounds where the rubric has none.
+
+    Args:
+        rubric: as the ratings come.
+    """
+    rule = composite_rule(rubric)
+    if rule is None:
+        return UNLIMITED
+    if rule.share_of is not None:
+        return SHARE
+    if rule.product_of is not None:
+        corners = [prod(ends) for ends in product(*(_ends(rubric, one) for one in rule.product_of))]
+        return min(corners), max(corners)
+    ends = [_ends(rubric, one) for one in rule.mean_of or ()]
+    return sum(low for low, _ in ends) / len(ends), sum(high for _, high in ends) / len(ends)
+
+
+def mean_limits(rubric: Rubric, names: Sequence[str]) -> list[Limits]:
+    """Between which the mean of each of these lies: a dimension, or the share of a category."""
+    numeric = {dimension.id for dimension in rubric.numeric}
+    return [_ends(rubric, name) if name in numeric else SHARE for name in names]
+
+
+def _ends(rubric: Rubric, name: str) -> Limits:
+    scale = next(one.scale for one in rubric.dimensions if one.id == name)
+    return (-inf, inf) if isinstance(scale, CategoryScale) else (scale.min, scale.max)

@@ -1,0 +1,45 @@
+"""Between which values a run's means lie."""
+
+from __future__ import annotations
+
+import pytest
+
+from panel.runs.scale_limits import composite_limits, mean_limits
+from rubrics import CategoryScale, Composite, Dimension, RealScale, Rubric
+from tests.helpers.judgments import a_dimension
+
+CLARITY = a_dimension("clarity")  # 1 to 10
+KIND = CLARITY.model_copy(
+    update={"id": "kind", "scale": CategoryScale(values={"good": "good", "bad": "bad"})}
+)
+TILT = CLARITY.model_copy(
+    update={"id": "tilt", "scale": RealScale(min=-2, max=1, low="left", high="right")}
+)
+
+
+def rubric(*dimensions: Dimension, composite: Composite | None = None) -> Rubric:
+    return Rubric(id="r", label="R", question="How?", dimensions=dimensions, composite=composite)
+
+
+@pytest.mark.parametrize(
+    ("composite", "limits"),
+    [
+        (None, (-0.5, 5.5)),
+        (Composite(mean_of=("clarity",)), (1, 10)),
+        (Composite(product_of=("clarity", "tilt")), (-20, 10)),
+        (Composite(share_of={"dimension": "kind", "value": "bad"}), (0, 1)),
+    ],
+)
+def test_a_composite_lies_between_what_its_rule_makes_of_the_scales(
+    composite: Composite | None, limits: tuple[float, float]
+) -> None:
+    """A mean between the means of the ends, a product between the products of ends, whichever they
+    are, a share between 0 and 1."""
+    assert composite_limits(rubric(CLARITY, TILT, KIND, composite=composite)) == limits
+
+
+def test_categories_alone_have_no_composite_and_no_limits() -> None:
+    """Where there is no composite there are no limits to it; a category's share is in [0, 1]."""
+    low, high = composite_limits(rubric(KIND))
+    assert (low, high) == (-float("inf"), float("inf"))
+    assert mean_limits(rubric(TILT, KIND), ["tilt", "kind:good"]) == [(-2, 1), (0, 1)]
