@@ -35,7 +35,7 @@ from tests.sycophant import questions, world
 JUDGE = Persona(id="reader", label="Reader", axis="annotator", description="You read closely.")
 TRUTH = {("pluralistic_engagement", "emotion_agree")}
 COLLAPSE, SHARE = 5.0, 0.1
-SIZES = (5, 12, 30)
+SIZES = (6, 12, 30)
 DESIGNS = ((1, 1), (4, 1), (4, 5))
 """Numbers of conditions and dimensions."""
 NULLS = (
@@ -54,7 +54,7 @@ NULLS = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=200)
-    parser.add_argument("--prompts", type=int, default=None, help="30; simulated: 5, 12 and 30")
+    parser.add_argument("--prompts", type=int, default=None, help="30; simulated: 6, 12 and 30")
     parser.add_argument("--simulated", type=int, metavar="N", help="draw Δs, N times each")
     parser.add_argument("--sycophant", action="store_true", help="with the effect, for its power")
     options = parser.parse_args()
