@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isnan, nan
+from math import isnan
 
 from panel.conclusions.rows import (
     adjusted_ends,
@@ -28,10 +28,11 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: Breakdown) -> li
     """Whether all raters together agree beyond chance, and whether Krippendorff's α reaches the
     values usually asked for; what would settle what is open.
 
-    Beyond chance: the permutation test of Kendall's W, adjusted over dimensions; where it is not
-    defined, α above 0. What is said of α rests on intervals that are widened for the number of
-    dimensions. The number of prompts is that of a t-test on the jackknife's pseudovalues of α,
-    with the value and the spread that were observed.
+    Beyond chance: the permutation test of Kendall's W, adjusted over dimensions, or of its form for
+    incomplete rankings where raters rated different items; where neither is defined, α above 0.
+    What is said of α rests on intervals that are widened for the number of dimensions. The number
+    of prompts is that of a t-test on the jackknife's pseudovalues of α, with the value and the
+    spread that were observed.
     """
     *_, group = ratings.raters_by_group()
     if by in ("source", "prompt"):
@@ -42,7 +43,7 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: Breakdown) -> li
         return [f"Agreement cannot be measured: {'; '.join(reasons) or 'no ratings'}."]
     ends = {name: adjusted_ends(row, ratings, len(alphas)) for name, row in alphas.items()}
     return [
-        _beyond_chance(alphas, by_dimension(rows, group, "kendall_w"), ends),
+        _beyond_chance(alphas, _tests(rows, group), ends),
         *_levels(alphas, ends),
         *_to_settle(alphas, ends, ratings),
         *_personas(rows, ratings),
@@ -51,6 +52,18 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: Breakdown) -> li
 
 
 _Ends = Mapping[str, tuple[float, float]]
+_TESTS = {"kendall_w": "Kendall W", "kendall_w_incomplete": "W of incomplete rankings"}
+
+
+def _tests(rows: Sequence[Row], group: str) -> dict[str, Row]:
+    """By dimension the permutation test of agreement that counts most raters; none where W is
+    undefined."""
+    return {
+        name: row
+        for statistic in _TESTS
+        for name, row in by_dimension(rows, group, statistic).items()
+        if not isnan(row.p_value)
+    }
 
 
 def _broken_down(rows: Sequence[Row], group: str, by: str) -> str:
@@ -69,26 +82,46 @@ def _broken_down(rows: Sequence[Row], group: str, by: str) -> str:
     return f"Agreement by {by}: {told}. Whether they differ is not tested."
 
 
-def _beyond_chance(alphas: Mapping[str, Row], ws: Mapping[str, Row], ends: _Ends) -> str:
+def _beyond_chance(alphas: Mapping[str, Row], tests: Mapping[str, Row], ends: _Ends) -> str:
     n_raters = max(row.n_raters for row in alphas.values())
-    shown = {}
-    for name in alphas:
-        p = ws[name].p_value if name in ws else nan
-        shown[name] = p < LEVEL if not isnan(p) else ends[name][0] > 0
-    names = [name for name, found in shown.items() if found]
+    names = [
+        name
+        for name in alphas
+        if (tests[name].p_value < LEVEL if name in tests else ends[name][0] > 0)
+    ]
     others = [name for name in alphas if name not in names]
-    known = [ws[name] for name in names if name in ws and not isnan(ws[name].p_value)]
-    facts = " (Krippendorff α is above 0)"
-    if known:
-        largest = max(known, key=lambda row: row.p_value)
-        facts = f" (Kendall W, {p_of(largest)}{' or less' if len(known) > 1 else ''})"
     who = f"The {counted(n_raters, 'rater')}"
     if not names:
         on = on_dimensions(others, alphas, "any dimension")
-        return f"{who} are not shown to agree beyond chance{on}."
+        return f"{who} are not shown to agree beyond chance{on}{_basis(others, tests, ends)}."
     on = on_dimensions(names, alphas, f"all {len(alphas)} dimensions")
-    said = f"{who} agree beyond chance{on}{facts}"
-    return f"{said}; this is not shown on {listed(others, 'dimensions')}." if others else f"{said}."
+    said = f"{who} agree beyond chance{on}{_basis(names, tests, ends)}"
+    if not others:
+        return f"{said}."
+    on = listed(others, "dimensions")
+    return f"{said}; this is not shown on {on}{_basis(others, tests, ends)}."
+
+
+def _basis(names: Sequence[str], tests: Mapping[str, Row], ends: _Ends) -> str:
+    """By which tests agreement beyond chance is shown, or not shown, on all of these dimensions."""
+    facts = []
+    for statistic, what in _TESTS.items():
+        rows = [row for name in names if (row := tests.get(name)) and row.statistic == statistic]
+        if rows:
+            # Of what is shown the weakest, of the rest the strongest.
+            shown = rows[0].p_value < LEVEL
+            row = (max if shown else min)(rows, key=lambda one: one.p_value)
+            others = (
+                "" if len(rows) == 1 or row.p_value == 1 else " or less" if shown else " or more"
+            )
+            facts.append(f"{what}, {p_of(row)}{others}")
+    lows = [ends[name][0] for name in names if name not in tests]
+    if lows:
+        told = "its interval lies above 0" if lows[0] > 0 else "its interval does not lie above 0"
+        if all(map(isnan, lows)):
+            told = "it has no interval"
+        facts.append(f"Krippendorff α, as W is undefined: {told}")
+    return f" ({'; '.join(facts)})"
 
 
 def _levels(alphas: Mapping[str, Row], ends: _Ends) -> list[str]:

@@ -17,20 +17,21 @@ from panel.conclusions.wording import as_many, counted, listed, power
 from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import spread_of_interval, values_needed
 from panel.statistics.core.table import Ratings, Row
-from panel.statistics.correlate import HUMANS
 
 _SHOWN = 3
 _MAIN, _LABELS, _GAIN = "tau_b", "label_kappa", "persona_gain_tau_b"
+_DIFFERENCE = "human_difference_tau_b"
 
 
 def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -> list[str]:
-    """Where the panel's mean goes with the humans', what people themselves achieve, and how many
+    """Where the panel's mean goes with the humans', and more or less so than one human; how many
     prompts would settle what is open.
 
     A correlation is established where its p-value, adjusted over dimensions, is below `LEVEL`
-    and its interval, if there is one, leaves 0 out. Labels agree, and personas add something,
-    where the interval, widened for the number of dimensions, lies above 0. The number of prompts
-    is that of a t-test of Fisher's z, with the value and the spread that were observed.
+    and its interval, if there is one, leaves 0 out. The panel differs from one human, labels
+    agree, and personas add something, where the interval, widened for the number of dimensions,
+    leaves 0 out. The number of prompts is that of a t-test of Fisher's z, with the value and the
+    spread that were observed.
     """
     *_, group = panel.raters_by_group()
     found = by_dimension(rows, group, _MAIN)
@@ -39,7 +40,7 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
     said = []
     if found:
         said += _correlated(found)
-        said += _people(by_dimension(rows, HUMANS, f"human_ceiling_{_MAIN}"), humans)
+        said += _people(rows, group, found, humans, prompts)
         said += _to_settle(found, prompts)
     if labels:
         said.append(_labelled(labels, prompts))
@@ -89,17 +90,41 @@ def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:
     return f"τ_b from {low:.2f} ({least}) to {high:.2f} ({most})"
 
 
-def _people(ceilings: Mapping[str, Row], humans: Ratings) -> list[str]:
-    """What one person achieves in the panel's place."""
-    there = {name: row for name, row in ceilings.items() if not row.reason}
+def _people(
+    rows: Sequence[Row], group: str, found: Mapping[str, Row], humans: Ratings, prompts: Ratings
+) -> list[str]:
+    """Whether the panel's mean goes with people more or less than one of them does."""
     if len(humans.raters) < 2:
         return ["There is one human rater: how far people agree with each other is not known."]
-    if not there:
+    differences = {
+        row.dimension: row
+        for row in rows
+        if (row.statistic, row.group, row.by_value) == (_DIFFERENCE, group, "panel − human")
+        and not row.reason
+    }
+    if not differences:
         return []
-    return [
-        f"For comparison, one human with the mean of the others: {_figures(list(there), there)}. "
-        "Whether the panel differs from that is not tested."
-    ]
+    said, rest = [], dict(differences)
+    for sign, how in ((1, "more"), (-1, "less")):
+        names = []
+        for name, row in differences.items():
+            low, high = adjusted_ends(row, prompts, len(differences))
+            if int(low > 0) - int(high < 0) == sign:
+                names.append(name)
+        if names:
+            on = on_dimensions(names, found, "all dimensions")
+            said.append(
+                f"The panel's mean correlates {how} with the other humans than one human does{on}: "
+                f"difference of {_figures(names, differences)}."
+            )
+        rest = {name: row for name, row in rest.items() if name not in names}
+    if rest:
+        on = on_dimensions(list(rest), found, "any dimension")
+        said.append(
+            "That the panel's mean correlates more or less with the other humans than one human "
+            f"does is not shown{on}: difference of {_figures(list(rest), rest)}."
+        )
+    return said
 
 
 def _to_settle(found: Mapping[str, Row], prompts: Ratings) -> list[str]:

@@ -64,7 +64,7 @@ def test_agreement_beyond_chance_is_established_by_the_adjusted_test() -> None:
     not, and α is put on its side of 0.667 on both."""
     said = concluded(rated(sampled(0, [0.2, np.inf])))
     assert said[0].startswith("The 4 raters agree beyond chance on clarity (Kendall W, adjusted p")
-    assert said[0].endswith("; this is not shown on depth.")
+    assert "; this is not shown on depth (Kendall W, adjusted p " in said[0]
     assert "shown to be at least 0.8 on clarity; shown to be below 0.667 on depth" in said[1]
     assert len(said) == 2
 
@@ -72,7 +72,10 @@ def test_agreement_beyond_chance_is_established_by_the_adjusted_test() -> None:
 def test_without_agreement_nothing_is_claimed() -> None:
     """Noise alone."""
     said = concluded(rated(sampled(1, [np.inf, np.inf])))
-    assert said[0] == "The 4 raters are not shown to agree beyond chance on any dimension."
+    assert said[0] == (
+        "The 4 raters are not shown to agree beyond chance on any dimension (Kendall W, adjusted "
+        "p 1)."
+    )
 
 
 def test_levels_of_alpha_follow_from_the_interval() -> None:
@@ -117,9 +120,24 @@ def test_without_an_interval_the_height_is_open() -> None:
     said = agree_conclusion([found], rated(BLANK, prompts=2), "dimension")
     assert said[1] == (
         "Krippendorff α is 0.90, but how high it is for other prompts is open: an interval needs "
-        "at least three prompts, if items have any, and 20 items."
+        "at least five prompts, if items have any, and 20 items."
     )
-    assert said[0] == "The 4 raters are not shown to agree beyond chance on clarity."
+    assert said[0] == (
+        "The 4 raters are not shown to agree beyond chance on clarity (Krippendorff α, as W is "
+        "undefined: it has no interval)."
+    )
+
+
+def test_raters_of_different_items_have_the_test_of_incomplete_rankings() -> None:
+    """Each rater leaves out another item of every prompt: W, which leaves such raters out, is not
+    what is said, but the test that counts them all."""
+    scores = sampled(0, [0.2], n_raters=4)
+    for item in range(48):
+        scores[item, (item // 12) % 4] = np.nan
+    said = concluded(rated(scores))
+    assert said[0].startswith(
+        "The 4 raters agree beyond chance on clarity (W of incomplete rankings, p "
+    )
 
 
 def test_undefined_alpha_is_said_with_its_reason() -> None:

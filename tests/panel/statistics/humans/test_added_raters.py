@@ -120,9 +120,9 @@ def test_items_of_a_prompt_count_as_one_observation() -> None:
     assert blind.high - blind.low < 0.6 * (by_item.high - by_item.low)
 
 
-@pytest.mark.parametrize(("n_prompts", "reason"), [(2, Reason.FEW_FOR_A_CORRELATION), (3, None)])
-def test_fewer_than_three_prompts_have_no_interval(n_prompts: int, reason: Reason | None) -> None:
-    """α changes by as much, and of two prompts neither interval nor test is made; it says why."""
+@pytest.mark.parametrize(("n_prompts", "reason"), [(4, Reason.FEW_FOR_A_CORRELATION), (5, None)])
+def test_fewer_than_five_prompts_have_no_interval(n_prompts: int, reason: Reason | None) -> None:
+    """α changes by as much, and of four prompts neither interval nor test is made; it says why."""
     humans, models = raters(1, 3, 1, items=24), raters(0.1, 1, 2, items=24)
     found = added_raters(humans, models, clusters=[n % n_prompts for n in range(24)])
     assert found.change == added_raters(humans, models).change
