@@ -37,7 +37,7 @@ def mean_reliability(ratings: ArrayLike) -> Statistic:
         ValueError: a wrong shape or an infinite value.
 
     >>> round(mean_reliability([[1, 2], [2, 3], [3, 5], [5, 5]]).value, 3)
-    0.941
+    0.931
     """
     array = as_ratings(ratings)
     rated = ~np.isnan(array)

@@ -151,6 +151,12 @@ def effective_judges_interval(
 
     Raises:
         ValueError: as for `effective_judges` and `jackknife`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.normal(size=(60, 4)) + rng.normal(size=(60, 1))
+    >>> found = effective_judges_interval(noise, np.zeros(60))
+    >>> 1 <= found.low < found.high <= 4
+    True
     """
     errors = _Errors.of(ratings, reference, reliability)
     n_judges = errors.mean().n_raters

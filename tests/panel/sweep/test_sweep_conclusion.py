@@ -27,8 +27,8 @@ def cell(
     sd: float = 1.0,
     n: int = 30,
 ) -> Cell:
-    delta = Mean(value, value - reach, value + reach, p, p, value / sd, n)
-    return Cell("s", dimension, condition, delta, 0, 0, 1.2)
+    delta = Mean(value, value - reach, value + reach, p, p, None, sd, value / sd, n)
+    return Cell("s", dimension, condition, delta, 0, 0, 0, 0, 3.0, 1.2)
 
 
 def concluded(cells: list[Cell], smallest_p: float = 0.001, judged: Judged = WHOLE) -> list[str]:
@@ -98,8 +98,8 @@ def test_the_placebo_is_named_as_a_reason() -> None:
 
 def test_what_was_not_measured_is_said() -> None:
     """A system without any Δ; and a sweep without any judgment, with the reasons alone."""
-    nothing: Any = Mean(nan, nan, nan, nan, nan, nan, 0)
-    empty = Cell("s", "a", "x", nothing, 0, 0, 1.2)
+    nothing: Any = Mean(nan, nan, nan, nan, nan, None, nan, nan, 0)
+    empty = Cell("s", "a", "x", nothing, 0, 0, 0, 0, 3.0, 1.2)
     assert concluded([empty], nan) == ["s: nothing could be measured."]
     failed = Judged(1, 1, 1, expected=6, scored=0, missing={"failed": 6})
     assert concluded([empty], nan, failed) == [
