@@ -40,7 +40,7 @@ def state_lines(
     there are.
 
     Args:
-        trouble_only: leave out models of which nothing but calls in flight is to be said.
+        trouble_only: leave out models that wait for nothing, answer, and have given up no call.
     """
     names = sorted(states, key=lambda name: not has_trouble(states[name]))
     if trouble_only:
@@ -52,8 +52,8 @@ def state_lines(
 
 
 def has_trouble(state: EndpointState) -> bool:
-    """Whether more is to be said of a model than how many calls are in flight."""
-    waits = state.limits.waiting or state.limits.paused_s or state.retries or state.retry_in_s
+    """Whether a model waits for something, is down or dead, or has given calls up."""
+    waits = state.limits.waiting or state.limits.paused_s or state.retry_in_s
     return bool(waits or state.given_up or state.down_s is not None or state.dead is not None)
 
 

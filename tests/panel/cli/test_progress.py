@@ -130,6 +130,7 @@ def test_a_line_of_state() -> None:
     assert state_lines(calm | {"openai:z": busy}, 200)[0].startswith("openai:z: 3 in flight")
     assert state_lines(calm, 80)[-1] == "and 2 more models"
     assert state_lines(calm, 80, trouble_only=True) == []
+    assert state_lines({"m": EndpointState(retries=3)}, 80, trouble_only=True) == []
     (paused,) = state_lines({"m": EndpointState(LimiterState(paused_s=61.5))}, 80)
     assert paused == "m: 0 in flight, asked to wait 1:02"
 
