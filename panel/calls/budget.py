@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from panel.errors import ConfigurationError
-from panel.models.catalogue import Price
+from panel.models.catalogue import Price, cost
 from panel.models.client import NOTHING
 from rubrics import Usage
 
@@ -201,6 +201,10 @@ class Budget:
             async with self._settled:
                 self._settled.notify_all()
         self._write_down()
+
+    def cost(self, model: str, usage: Usage) -> float | None:
+        """What a model's usage costs, in US dollars; None where its price is not known."""
+        return cost(self._prices.get(model), usage)
 
     def _write_down(self) -> None:
         if self.record is not None:

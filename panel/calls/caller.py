@@ -26,6 +26,7 @@ from panel.calls.endpoint import Endpoint
 from panel.calls.in_flight import call_under_way, waiting_for_a_server
 from panel.calls.key_masking import without_keys
 from panel.calls.retrying import TOTAL_S, retried, sleep_until
+from panel.calls.state import CallsState
 from panel.calls.token_counts import counted_usage, estimated_tokens, most_usage
 from panel.io.descriptors import is_lack_of_descriptors
 from panel.models.client import NOTHING, CallError
@@ -190,6 +191,13 @@ class Caller:
     def traces_calls(self, model: str) -> bool:
         """Whether the model's client traces its calls by itself."""
         return self._endpoints[model].client.capabilities.traces_calls
+
+    def state(self) -> CallsState:
+        """How the calls stand now; for a display, which asks a few times a second at most."""
+        now, spent = time.monotonic(), dict(self.counts.spent)
+        endpoints = {name: endpoint.state(now) for name, endpoint in self._endpoints.items()}
+        usd = {model: self.budget.cost(model, used) for model, used in spent.items()}
+        return CallsState(endpoints, spent, usd)
 
     def exclusive(self, judge: Judge, response: Response) -> AbstractAsyncContextManager[object]:
         """Held while a judge speaks; only a model with one text in memory lets others wait."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from panel.calls.answer_limit import AnswerLimit
 from panel.calls.rate_limiter import RateLimiter
+from panel.calls.state import EndpointState
 from panel.models.client import CallError, ModelClient
 
 logger = logging.getLogger(__name__)
@@ -49,10 +52,16 @@ class Endpoint:
     """Set for as long as it is `down`, and for good once it is dead."""
     probing: asyncio.Lock = field(default_factory=asyncio.Lock)
     lost_in_a_row: int = 0
+    retries: int = 0
+    """Attempts beyond the first, of all calls."""
+    given_up: int = 0
+    """Calls tried to the end in vain."""
     answered: bool = False
     _silent_since: float | None = field(default=None, init=False)
     _asked_to_wait_s: float = field(default=0.0, init=False)
     _probes: int = field(default=0, init=False)
+    _probe_at: float = field(default=0.0, init=False)
+    _retries_at: list[float] = field(default_factory=list, init=False)
 
     @property
     def down(self) -> bool:
@@ -97,6 +106,7 @@ class Endpoint:
 
     def lost(self, error: CallError) -> None:
         """A call was tried to the end in vain."""
+        self.given_up += 1
         if error.kind == "permanent":
             self.give_up(str(error))
         elif error.kind == "transient":
@@ -110,7 +120,31 @@ class Endpoint:
         self._probes += 1
         # The last try comes when the patience ends, and no later.
         left = self._patient_until() - now
-        return min(wait, left + 0.001) if left > 0 else 0.0
+        wait = min(wait, left + 0.001) if left > 0 else 0.0
+        self._probe_at = now + wait
+        return wait
+
+    @contextmanager
+    def retry_at(self, due: float) -> Iterator[None]:
+        """A call waits for another attempt, which is due then."""
+        self._retries_at.append(due)
+        try:
+            yield
+        finally:
+            self._retries_at.remove(due)
+
+    def state(self, now: float) -> EndpointState:
+        """How it is doing."""
+        since = self._silent_since
+        return EndpointState(
+            limits=self.limiter.state(now),
+            retries=self.retries,
+            retry_in_s=tuple(sorted(max(0.0, due - now) for due in self._retries_at)),
+            given_up=self.given_up,
+            down_s=now - since if self.down and since is not None else None,
+            probe_in_s=max(0.0, self._probe_at - now) if self.down else 0.0,
+            dead=self.dead,
+        )
 
     def _patient_until(self) -> float:
         since = 0.0 if self._silent_since is None else self._silent_since

@@ -20,6 +20,7 @@ from panel.calls.adaptive_concurrency import (
     MAX_CONCURRENCY,
     AdaptiveConcurrency,
 )
+from panel.calls.state import LimiterState
 
 
 class RateLimiter:
@@ -47,12 +48,16 @@ class RateLimiter:
         # only one waits at a time. A short period spreads a minute's quota.
         self._turn = asyncio.Lock()
         self._throttle: Throttler | None = None
+        self._period_s = 0.0
+        self._let_through_at = 0.0
         if requests_per_minute is not None:
             burst = max(1, int(requests_per_minute / 60))
             period = burst * 60 / requests_per_minute
+            self._period_s = period
             self._throttle = Throttler(burst, period, retry_interval=min(0.05, period / 4))
         self._tokens = None if tokens_per_minute is None else _Bucket(tokens_per_minute)
         self._paused_until = 0.0
+        self._waiting = 0
 
     def pause_for(self, seconds: float) -> None:
         """Let nothing through for this long: the provider has asked for it."""
@@ -72,12 +77,17 @@ class RateLimiter:
         try:
             if self._tokens is None and self._throttle is None and self._is_open():
                 return
-            async with self._turn:
-                if self._tokens is not None:
-                    await self._tokens.take(tokens)
-                if self._throttle is not None:
-                    await self._throttle.acquire()  # type: ignore[no-untyped-call]
-                await self._until_open()
+            self._waiting += 1
+            try:
+                async with self._turn:
+                    if self._tokens is not None:
+                        await self._tokens.take(tokens)
+                    if self._throttle is not None:
+                        await self._throttle.acquire()  # type: ignore[no-untyped-call]
+                        self._let_through_at = time.monotonic()
+                    await self._until_open()
+            finally:
+                self._waiting -= 1
         except BaseException:
             self.leave()
             raise
@@ -122,6 +132,18 @@ class RateLimiter:
             await asyncio.sleep(pause)
             await self._until_open()
 
+    def state(self, now: float) -> LimiterState:
+        """What is let through now."""
+        # What the semaphore counts anyway: a count of our own would cost every call.
+        taken = self._open + self._taken_away - self._slots._value
+        paused_s = max(0.0, self._paused_until - now)
+        opens_in_s = 0.0
+        if self._waiting:
+            quota_at = self._let_through_at + self._period_s if self._throttle else 0.0
+            tokens_at = self._tokens.enough_at if self._tokens else 0.0
+            opens_in_s = max(paused_s, quota_at - now, tokens_at - now)
+        return LimiterState(taken - self._waiting, self._waiting, opens_in_s, paused_s)
+
     def settle(self, estimated: int, actual: int) -> None:
         """Correct the tokens counted for a call by what the provider reported."""
         if self._tokens is not None:
@@ -157,6 +179,8 @@ class _Bucket:
         self._size = self._rate * 10
         self._level = self._size
         self._seen = time.monotonic()
+        self.enough_at = 0.0
+        """When whoever waits is to look again."""
 
     def _refill(self) -> None:
         now = time.monotonic()
@@ -168,7 +192,9 @@ class _Bucket:
         needed = min(float(tokens), self._size)
         self._refill()
         while self._level < needed:
-            await asyncio.sleep((needed - self._level) / self._rate)
+            wait_s = (needed - self._level) / self._rate
+            self.enough_at = self._seen + wait_s
+            await asyncio.sleep(wait_s)
             self._refill()
         self._level -= tokens
 

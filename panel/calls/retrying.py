@@ -52,6 +52,7 @@ async def retried(
         try:
             if tries == 1:
                 raise first
+            endpoint.retries += 1
             return await try_again()
         except CallError as error:
             last = error
@@ -84,10 +85,11 @@ async def retried(
 
     async def sleep(seconds: float) -> None:
         due = time.monotonic() + seconds
-        await sleep_until(endpoint.unavailable, seconds)
-        if endpoint.down and last.retry_after is not None:
-            with waiting_for_a_server():
-                await sleep_until(endpoint.died, due - time.monotonic())
+        with endpoint.retry_at(due):
+            await sleep_until(endpoint.unavailable, seconds)
+            if endpoint.down and last.retry_after is not None:
+                with waiting_for_a_server():
+                    await sleep_until(endpoint.died, due - time.monotonic())
 
     retrying = AsyncRetrying(
         sleep=sleep,

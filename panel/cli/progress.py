@@ -1,59 +1,84 @@
 """The progress of a run: a live display on a terminal, plain lines elsewhere.
 
-Everything is printed on standard error; standard output has the result alone.
+Everything is printed on standard error; standard output has the result alone. A judgment is only
+counted; what is shown is worked out twice a second, from the counts and from the calls' state.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
 from graphs import Judgment
-from panel.models.catalogue import Price, cost
+from panel.calls.state import CallsState, EndpointState
+from panel.cli.eta import Pace, Remaining, seconds_left, stands_still
+from panel.cli.progress_lines import clock, duration, state_lines
+from panel.reports.terminal.money import spent
 from panel.reports.terminal.tables import notices
 from rubrics import Usage
 
-_LINE_EVERY_S = 5.0
+_REFRESH_S = 0.5
+_LINE_EVERY_S, _LINE_EVERY_S_AT_MOST = 5.0, 60.0
+_LINES_PER_RUN = 20
+"""Lines come every 5 s at first, then whenever a run is longer by a twentieth, once a minute at
+least: some hundred in an hour."""
+_WIDEST_BAR, _NARROWEST_BAR = 40, 8
 
 
 class ScoreProgress:
-    """Counts judgments as they come, and shows them from `begin` on, below a heading."""
+    """Counts judgments as they come, and shows them from `begin` on, below a heading.
 
-    def __init__(self, heading: str, total: int, prices: Mapping[str, Price | None]) -> None:
+    Args:
+        total: how many judgments there are to be.
+        n_judges: how many judges each model has.
+    """
+
+    def __init__(self, heading: str, total: int, n_judges: Mapping[str, int]) -> None:
         self.total = total
         self.begun = False
         self._heading = heading
-        self._prices = prices
+        everyone = sum(n_judges.values())
+        self._totals = {model: round(total * n / everyone) for model, n in n_judges.items()}
         self._console = notices()
-        self._started = self._shown = time.monotonic()
-        self._done = self._missing = self._revised = 0
+        self._done = self._missing = self._skipped = self._revised = 0
+        self._by_model: Counter[str] = Counter()
+        self._fresh: Counter[str] = Counter()
         self._note = ""
-        self._usage: dict[str, Usage] = {}
-        self._bar: Progress | None = None
+        self._read: Callable[[], CallsState] = lambda: CallsState({}, {}, {})
+        self._live: Live | None = None
         if self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("judgments"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[tail]}", markup=False),
-                TimeRemainingColumn(),
-                console=self._console,
-            )
-            self._task = self._bar.add_task("", total=total, tail="")
+            self._live = Live(console=self._console, auto_refresh=False)
 
-    def begin(self) -> None:
-        """Show the heading, and that nothing is done yet."""
+    def begin(self, read: Callable[[], CallsState]) -> None:
+        """Show the heading and that nothing is done yet, then in the running loop what comes.
+
+        Args:
+            read: tells how the calls stand.
+        """
         self.begun = True
-        self._started = self._shown = time.monotonic()
+        self._read = read
+        now = time.monotonic()
+        self._started = self._shown = now
+        self._paces = {model: Pace(now) for model in self._totals}
         self._console.print(self._heading, soft_wrap=True)
-        if self._bar is not None:
-            self._bar.start()
+        if self._live is not None:
+            self._live.start()
+            self._live.update(self._display(read(), now), refresh=True)
         else:
             self._console.print(f"0/{self.total:,} judgments")
+        self._loop = asyncio.get_running_loop()
+        self._next = self._loop.call_later(_REFRESH_S, self._refresh)
 
     def __enter__(self) -> Self:
         return self
@@ -66,64 +91,136 @@ class ScoreProgress:
     ) -> None:
         if not self.begun:
             return
-        if self._bar is not None:
-            self._bar.stop()
+        self._next.cancel()
+        state, now = self._read(), time.monotonic()
+        if self._live is not None:
+            self._live.update(self._display(state, now, ended=True))
+            self._live.stop()
         else:
-            self._print_line()
+            self._print_line(state, now, ended=True)
 
     def take(self, judgment: Judgment) -> None:
         """Count one more judgment."""
         if judgment.round > 1:
             self._revised += 1
-        else:
-            self._done += 1
-            self._missing += judgment.status not in ("scored", "abstained")
-        if not judgment.cached:
-            model = judgment.judge.model
-            self._usage[model] = self._usage.get(model, Usage()) + judgment.usage
-        self._show()
+            return
+        self._done += 1
+        self._missing += judgment.status not in ("scored", "abstained")
+        self._skipped += judgment.status == "skipped"
+        model = judgment.judge.model
+        self._by_model[model] += 1
+        self._fresh[model] += not judgment.cached
 
     def note(self, text: str) -> None:
         """Show what has come of what goes before the judgments."""
         self._note = text
-        self._show()
 
     @property
     def done(self) -> int:
-        """How many judgments there are."""
-        return self._done
+        """How many judgments there are of which a model was asked, or the cache."""
+        return self._done - self._skipped
 
-    def _show(self) -> None:
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, tail=self._tail())
-        elif time.monotonic() - self._shown >= _LINE_EVERY_S:
-            self._print_line()
+    def _refresh(self) -> None:
+        state, now = self._read(), time.monotonic()
+        for model, pace in self._paces.items():
+            still = stands_still(state.endpoints.get(model, EndpointState()))
+            pace.take(now, self._by_model[model], self._fresh[model], still=still)
+        if self._live is not None:
+            self._live.update(self._display(state, now), refresh=True)
+        elif now - self._shown >= self._line_every_s(now):
+            self._print_line(state, now)
+        self._next = self._loop.call_later(_REFRESH_S, self._refresh)
 
-    def _print_line(self) -> None:
-        self._shown = time.monotonic()
-        rate = self._rate()
-        left = self.total - self._done
-        eta = f", about {left / rate:,.0f} s left" if rate and left else ""
-        self._console.print(
-            f"{self._done:,}/{self.total:,} judgments, {self._tail()}{eta}",
-            soft_wrap=True,
+    def _line_every_s(self, now: float) -> float:
+        longer = (now - self._started) / _LINES_PER_RUN
+        return min(_LINE_EVERY_S_AT_MOST, max(_LINE_EVERY_S, longer))
+
+    def _display(self, state: CallsState, now: float, *, ended: bool = False) -> RenderableType:
+        """The bar between count, rate and time left, which stay whole; then the counts, then a
+        line for each model."""
+        width = self._console.width
+        count = f"{self.done:,}/{self.total:,}"
+        if ended:
+            time_ = f"in {clock(now - self._started)}"
+        else:
+            left = self._seconds_left(state)
+            figure = "-:--" if left is None else clock(left)
+            time_ = f"{'at least ' * self._is_down(state)}{figure} left"
+        end = f"{self._rate(now, ended=ended):,.1f}/s  {time_}"
+        room = width - cell_len(f"judgments  {count}  {end}") - 1
+        first = Table.grid(padding=(0, 1))
+        cells: list[RenderableType] = [Text("judgments", no_wrap=True)]
+        if room >= _NARROWEST_BAR:
+            bar = min(room, _WIDEST_BAR)
+            cells.append(ProgressBar(max(1, self.total), self.done, width=bar))
+        cells += [Text(count, no_wrap=True), Text(end, no_wrap=True)]
+        first.add_row(*cells)
+        lines = state_lines(state.endpoints, None if ended else width, trouble_only=ended)
+        tail = Text(", ".join(self._counts(state, ended=ended)))
+        return Group(first, tail, *map(Text, lines))
+
+    def _print_line(self, state: CallsState, now: float, *, ended: bool = False) -> None:
+        self._shown = now
+        parts = [f"{self.done:,}/{self.total:,} judgments"]
+        counts = self._counts(state, ended=ended)
+        place = 1 if self._note else 0
+        counts.insert(place, f"{self._rate(now, ended=ended):,.1f}/s")
+        left = self._seconds_left(state)
+        if left and not ended:
+            so = "at least" if self._is_down(state) else "about"
+            counts.append(f"{so} {duration(left)} left")
+        self._console.print(", ".join([*parts, *counts]), soft_wrap=True)
+        for line in state_lines(state.endpoints, None, trouble_only=True):
+            self._console.print(f"  {line}", soft_wrap=True)
+
+    def _rate(self, now: float, *, ended: bool) -> float:
+        """Judgments per second: of late, and in the end of all the time."""
+        if ended:
+            return self.done / max(now - self._started, 1e-6)
+        return sum(pace.per_s or 0.0 for pace in self._paces.values())
+
+    def _seconds_left(self, state: CallsState) -> float | None:
+        return seconds_left(
+            Remaining(
+                max(0, self._totals[model] - self._by_model[model]),
+                pace.per_s,
+                state.endpoints.get(model, EndpointState()),
+            )
+            for model, pace in self._paces.items()
         )
 
-    def _rate(self) -> float:
-        return self._done / max(time.monotonic() - self._started, 1e-6)
+    def _is_down(self, state: CallsState) -> bool:
+        """Whether a model that has judgments left is down: nobody knows for how long."""
+        return any(
+            endpoint.down_s is not None and self._totals.get(model, 0) > self._by_model[model]
+            for model, endpoint in state.endpoints.items()
+        )
 
-    def _tail(self) -> str:
-        total = sum(self._usage.values(), Usage())
+    def _counts(self, state: CallsState, *, ended: bool) -> list[str]:
+        total = sum(state.spent.values(), Usage())
         parts = [self._note] if self._note else []
-        parts += [f"{self._rate():,.1f}/s", f"{total.input + total.output:,} tokens"]
-        costs = [cost(self._prices[model], usage) for model, usage in self._usage.items()]
-        known = [cost for cost in costs if cost is not None]
-        if known and any(known):
-            more = " + unknown" if len(known) < len(costs) else ""
-            parts.append(f"${sum(known):.4f}{more}")
-        elif len(known) < len(costs):
-            parts.append("price unknown")
-        parts.append(f"{self._missing} missing")
+        parts.append(f"{total.input + total.output:,} tokens")
+        cost = spent(state.usd.values(), None if ended else self._cost_in_all(state))
+        if cost is not None:
+            parts.append(cost)
+        parts.append(f"{self._missing:,} missing")
         if self._revised:
             parts.append(f"{self._revised:,} re-ratings (deliberation)")
-        return ", ".join(parts)
+        return parts
+
+    def _cost_in_all(self, state: CallsState) -> float | None:
+        """What the run may come to: what each model has left, at what its judgments cost so far
+        that took a call; None before there are any."""
+        in_all = 0.0
+        for model, usd in state.usd.items():
+            if usd is None:
+                continue
+            in_all += usd
+            if model in self._totals:
+                if not self._fresh[model]:
+                    return None
+                endpoint = state.endpoints.get(model)
+                alive = endpoint is None or endpoint.dead is None
+                left = max(0, self._totals[model] - self._by_model[model]) if alive else 0
+                in_all += usd / self._fresh[model] * left
+        return in_all

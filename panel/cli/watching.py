@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,7 +37,8 @@ def run_shown(
     heading = f"{what} × {counted(len(panel.judges), 'judge')} ({', '.join(panel.models)})"
     # What the imports made stays for good: the collector need not look at it again.
     gc.freeze()
-    progress = ScoreProgress(heading, total, panel.plan.prices)
+    n_judges = Counter(judge.model for judge in panel.judges)
+    progress = ScoreProgress(heading, total, n_judges)
     try:
         with progress:
             return run_to_end(start(progress))

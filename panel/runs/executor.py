@@ -27,6 +27,7 @@ from graphs.records import has_own_prompt
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.cache import open_reply_store
 from panel.calls.caller import Caller
+from panel.calls.state import CallsState
 from panel.errors import ConfigurationError, RunStopped
 from panel.io.batch import Batch, as_async, identified
 from panel.io.responses import ResponseFile
@@ -53,8 +54,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OnJudgment = Callable[[Judgment], None]
-OnStart = Callable[[], None]
-"""Called once nothing speaks against a run, before it judges anything."""
+OnStart = Callable[[Callable[[], CallsState]], None]
+"""Called once nothing speaks against a run, before it judges anything; what it is given tells how
+the run's calls stand, whenever it is called."""
 
 
 class ScoreOptions(TypedDict, total=False):
@@ -100,7 +102,7 @@ async def score(
             start = start_of([*own, *output.inputs], plan.models)
             folder = RunFolder(output, manifest, texts, start)
         if on_start is not None:
-            on_start()
+            on_start(caller.state)
 
         def take(judgment: Judgment) -> None:
             run.add(judgment)

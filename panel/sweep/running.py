@@ -214,7 +214,7 @@ async def run_sweep(
             start = start_of(output.inputs, [*panel.models, *plan.endpoints.values()])
             folder = SweepFolder(output, manifest, plan, start)
         if on_start is not None:
-            on_start()
+            on_start(caller.state)
         gathered, started = Gathered(), time.monotonic()
 
         def take(event: Event) -> None:

@@ -11,3 +11,9 @@ COMMAND = str(Path(sys.executable).with_name("persona-panel"))
 """Where it is installed."""
 Command = Callable[..., subprocess.CompletedProcess[str]]
 """Runs it with these arguments; see the fixture `command`."""
+
+
+def told(stderr: str) -> list[str]:
+    """The lines on standard error but those of the progress of an analysis, which come where a
+    machine takes more than five seconds for it."""
+    return [line for line in stderr.splitlines() if "% of the statistics, about" not in line]

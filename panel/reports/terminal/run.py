@@ -11,8 +11,10 @@ from rich.text import Text
 
 from graphs import Verdict
 from panel.calls.budget import Spending
+from panel.models.catalogue import cost
 from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.leaderboard import score, show_leaderboard
+from panel.reports.terminal.money import spent as spent_in_words
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.strengths import show_strengths
 from panel.reports.terminal.tables import NARROWEST_LABEL, TableRow, legible, show_table
@@ -125,9 +127,12 @@ def _show_counts(run: Run, console: Console) -> None:
 
 
 def show_spending(run: Run, console: Console) -> None:
-    """What of the spending is not as usual: for thinking, estimated, reported oddly, or done by
-    earlier runs."""
+    """What the calls cost, and what of that is not as usual: for thinking, estimated, reported
+    oddly, or done by earlier runs."""
     calls = run.calls
+    usd = [cost(run.prices.get(model), used) for model, used in calls.spent.items()]
+    if (amount := spent_in_words(usd)) is not None:
+        console.print(Text(f"Cost of the calls: {amount}."))
     spent = sum(calls.spent.values(), Usage())
     if spent.reasoning:
         told = f"{spent.reasoning:,} of {spent.output:,} output tokens"

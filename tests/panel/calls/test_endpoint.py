@@ -93,3 +93,22 @@ def test_five_calls_lost_in_a_row_are_enough() -> None:
     revoked.lost(CallError("no such key", kind="permanent"))
     assert revoked.dead == "no such key"
     assert revoked.died.is_set()
+
+
+def test_it_tells_how_it_is_doing() -> None:
+    """Retries by when they are due, calls given up, and an outage with its next probe; then why it
+    is dead."""
+    at = endpoint(answered=True)
+    with at.retry_at(40.0), at.retry_at(20.0):
+        assert at.state(15.0).retry_in_s == (5.0, 25.0)
+    assert at.state(15.0).retry_in_s == ()
+    at.lost(fault(500))
+    for now in (10.0, 14.0):
+        at.faulted(fault(), began=now, now=now)
+    wait = at.until_next_probe_s(14.0)
+    state = at.state(14.2)
+    assert (state.given_up, state.down_s, state.dead) == (1, pytest.approx(4.2), None)
+    assert state.probe_in_s == pytest.approx(wait - 0.2)
+    at.give_up("no key")
+    assert at.state(15.0).dead == "no key"
+    assert at.state(15.0).down_s is None

@@ -222,3 +222,49 @@ def test_each_loop_has_its_own_gate() -> None:
         return shared_rate_limiter("model", 4, None, None)
 
     assert asyncio.run(limiter()) is not asyncio.run(limiter())
+
+
+# What it says of itself
+
+
+async def test_it_tells_who_is_in_flight_and_who_waits() -> None:
+    """Of five calls at 60 a minute with three slots, one is in flight and two wait for up to a
+    second; none is left when all are done."""
+    limiter = RateLimiter(3, requests_per_minute=60)
+    free = asyncio.Event()
+
+    async def one() -> None:
+        async with limiter.slot(0):
+            await free.wait()
+
+    calls = [asyncio.create_task(one()) for _ in range(5)]
+    await asyncio.sleep(0.1)
+    state = limiter.state(time.monotonic())
+    assert (state.in_flight, state.waiting, state.paused_s) == (1, 2, 0)
+    assert 0 < state.opens_in_s <= 1
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    state = limiter.state(time.monotonic())
+    assert (state.in_flight, state.waiting, state.opens_in_s) == (0, 0, 0)
+
+
+async def test_it_tells_how_long_a_provider_has_asked_to_wait() -> None:
+    """A call that is held back for 30 s waits, and is not in flight."""
+    limiter = RateLimiter(2)
+    limiter.pause_for(30)
+    call = asyncio.create_task(is_free(limiter))
+    await asyncio.sleep(0.05)
+    state = limiter.state(time.monotonic())
+    assert (state.in_flight, state.waiting) == (0, 1)
+    assert 29 < state.paused_s == state.opens_in_s <= 30
+    assert not await call
+
+
+async def test_slots_taken_away_are_counted_as_long_as_they_are_used() -> None:
+    """Two calls in flight stay two where one alone is to be let through from now on."""
+    limiter = RateLimiter(most=2)
+    async with limiter.slot(0), limiter.slot(0):
+        limiter.pushed_back(time.monotonic() - 1)
+        assert limiter.state(time.monotonic()).in_flight == 2
+    assert limiter.state(time.monotonic()).in_flight == 0

@@ -79,7 +79,14 @@ RUN = "from panel._launch import main; main()"
 
 
 def run(tmp_path: Path, code: str, *arguments: str, **env: str) -> str:
-    """What the command prints in a process of its own."""
+    """What the command prints on standard output, in a process of its own."""
+    return finished(tmp_path, code, *arguments, **env).stdout
+
+
+def finished(
+    tmp_path: Path, code: str, *arguments: str, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """The command, once it has ended well."""
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=tmp_path,
@@ -90,7 +97,7 @@ def run(tmp_path: Path, code: str, *arguments: str, **env: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
+    return done
 
 
 def installed(tmp_path: Path, module: str, source: str) -> Mapping[str, str]:
@@ -159,10 +166,10 @@ def test_a_statistic_of_another_package(ratings: Path) -> None:
 def test_a_package_that_cannot_be_loaded(ratings: Path) -> None:
     """Another package's fault is said, with its name, and the statistics of this one stand."""
     env = installed(ratings, "broken", "import no_such_module\n")
-    printed = run(ratings, RUN, "agree", "in.csv", **env)
-    assert "broken" in printed
-    assert "No module named 'no_such_module'" in printed
-    assert "Krippendorff" in printed
+    done = finished(ratings, RUN, "agree", "in.csv", **env)
+    assert "broken" in done.stderr
+    assert "No module named 'no_such_module'" in done.stderr
+    assert "Krippendorff" in done.stdout
 
 
 def test_a_statistic_that_fails_does_so_alone() -> None:

@@ -1,0 +1,142 @@
+"""The progress of a run as a terminal shows it: a pseudo-terminal of so many columns, and the
+scripted server."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import socket
+import struct
+import subprocess
+import termios
+from pathlib import Path
+
+import pytest
+
+from panel.calls.state import EndpointState, LimiterState
+from panel.cli.progress_lines import clock, duration, state_lines
+from panel.testing import serving
+from tests.helpers.command import COMMAND
+from tests.server import faulty
+
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+BAR = re.compile(r"judgments +[━╸╺ ]*([\d,]+)/([\d,]+) +([\d,.]+)/s  (?:at least )?(\S+) left")
+LONG = "openai:a-model-whose-name-is-longer-than-any-line-should-have-to-hold-2026-11-22"
+
+
+def on_a_terminal(folder: Path, columns: int, port: int, n: int, model: str) -> list[str]:
+    """Every line that the run ever drew on standard error, a terminal of so many columns."""
+    rows = [
+        {"id": f"r{i}", "prompt": "Why?", "response": f"So {i}.", "system": "s"} for i in range(n)
+    ]
+    (folder / "batch.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "panel.yaml").write_text(
+        "personas: disciplinary\nmodels:\n"
+        f"  - {{model: '{LONG}', base_url: 'http://127.0.0.1:{port}/v1', {model}}}\n"
+    )
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    process = subprocess.Popen(
+        [COMMAND, "score", "batch.jsonl", "--panel", "panel.yaml", "--out", "run"],
+        cwd=folder, env=env | {"TERM": "xterm-256color"},
+        stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs,
+    )  # fmt: skip
+    os.close(theirs)
+    drawn = b""
+    with process:
+        while True:
+            try:
+                piece = os.read(ours, 65_536)
+            except OSError:  # Linux: nobody has the terminal open any more.
+                break
+            if not piece:
+                break
+            drawn += piece
+    os.close(ours)
+    return [line.rstrip() for line in re.split(r"[\r\n]+", CONTROL.sub("", drawn.decode()))]
+
+
+@pytest.mark.parametrize("columns", [80, 120, 200])
+def test_count_rate_and_time_left_stay_whole(tmp_path: Path, columns: int) -> None:
+    """With 30 % faults each frame has count, rate and time left on one line, and one line for the
+    model, none wider than the terminal; the cost comes with what it may come to."""
+    with serving(faulty(0.3), latency_s=0.15) as server:
+        price = "concurrency: 2, price: {input: 1, output: 2}"
+        lines = on_a_terminal(tmp_path, columns, server.port, 12, price)
+    bars = [line for line in lines if line.startswith("judgments")]
+    drawn = [
+        line for line in lines if line.startswith(("judgments", "openai:")) or "tokens" in line
+    ]
+    assert max(map(len, drawn)) <= columns
+    running = [match for line in bars if (match := BAR.fullmatch(line))]
+    assert len(running) >= 3
+    # The last one says how long it took.
+    assert len(running) == len([line for line in bars if " left" in line]) >= len(bars) - 1
+    counts = [int(match[1]) for match in running]
+    assert counts == sorted(counts)
+    assert {match[2] for match in running} == {"60"}
+    assert any(re.search(r"\d+ in flight, \d+ retr", line) for line in lines)
+    assert any(re.search(r"\$0\.\d{4} of about \$0\.\d{4}, \d+ missing", line) for line in lines)
+    assert re.match(r"judgments .*\b60/60 [\d.]+/s  in 0:\d\d", bars[-1])
+
+
+def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    """While it is tried the line of the model says so; in the end it says why, whole, and no
+    judgment counts that nobody was asked for."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    lines = on_a_terminal(tmp_path, 80, port, 40, "patience: 6, concurrency: 4")
+    assert any(
+        re.search(r"…: no answer for 0:0\d, (next try in 0:0\d|trying now)", line) for line in lines
+    )
+    bars = [line for line in lines if line.startswith("judgments")]
+    assert all("0/200" in line and "200/200" not in line for line in bars)
+    assert any("-:-- left" in line for line in bars)
+    end = " ".join(lines[lines.index(bars[-1]) :])
+    assert "200 missing" in end
+    assert "no longer called: it never answered in" in end
+    assert "Connect call failed" in end
+
+
+def test_a_limit_of_requests_is_said(tmp_path: Path) -> None:
+    """At 120 requests a minute the calls that have a slot and wait for the quota are counted."""
+    with serving(latency_s=0.05) as server:
+        lines = on_a_terminal(
+            tmp_path, 80, server.port, 2, "requests_per_minute: 120, concurrency: 4"
+        )
+    assert any(re.search(r": [01] in flight, [1-4] waiting", line) for line in lines)
+
+
+def test_a_line_of_state() -> None:
+    """All that there is to say stands in one line, in fewer words where there is less room, with
+    the name shortened last."""
+    busy = EndpointState(LimiterState(3, 5, 12.0), 120, (2.0, 30.0), 2)
+    (wide,) = state_lines({"openai:m": busy}, 120)
+    assert wide == (
+        "openai:m: 3 in flight, 5 waiting for a limit (next in 0:12), "
+        "120 retries (2 to come, next in 0:02), 2 given up"
+    )
+    (narrow,) = state_lines({"openai:m": busy}, 80)
+    assert narrow == ("openai:m: 3 in flight, 5 waiting 0:12, 120 retries (next 0:02), 2 given up")
+    (narrowest,) = state_lines({LONG: busy}, 80)
+    assert len(narrowest) <= 80
+    assert narrowest.endswith("2 given up")
+    calm = {f"openai:m{i}": EndpointState() for i in range(12)}
+    assert state_lines(calm | {"openai:z": busy}, 200)[0].startswith("openai:z: 3 in flight")
+    assert state_lines(calm, 80)[-1] == "and 2 more models"
+    assert state_lines(calm, 80, trouble_only=True) == []
+    assert state_lines({"m": EndpointState(retries=3)}, 80, trouble_only=True) == []
+    (paused,) = state_lines({"m": EndpointState(LimiterState(paused_s=61.5))}, 80)
+    assert paused == "m: 0 in flight, asked to wait 1:02"
+
+
+def test_durations() -> None:
+    """In figures to the second, in words as long as is of use."""
+    assert [clock(s) for s in (0, 30.2, 725, 12_010)] == ["0:00", "0:31", "12:05", "3:20:10"]
+    told = [duration(s) for s in (31.2, 119, 720, 12_010)]
+    assert told == ["31 s", "119 s", "12 min", "3 h 20 min"]
