@@ -84,9 +84,9 @@ def load_framed_responses(
     """Read responses to prompts and to framed versions of them.
 
     `source` and `mapping` are as for `load_responses`. Fields are `prompt_id`, `prompt`,
-    `condition`, `system` and `response` (or `prompt_text`, `respondent_id`, `response_text`); others are
-    left aside. One condition is `baseline`: wherever a system answered a framed prompt, its
-    answer to the baseline must be there, too.
+    `condition`, `system` and `response` (or `prompt_text`, `respondent_id`, `response_text`);
+    others are left aside. One condition is `baseline`: wherever a system answered a framed prompt,
+    its answer to the baseline must be there, too.
 
     Raises:
         InputError: anything is wrong with the mapping or the file; lists every fault in it.
