@@ -38,8 +38,8 @@ def correlate(
     Ratings are a .jsonl, .json, .csv, .tsv (each also with .gz) or .parquet file with a line
     for each rating: item, rater, score (or rank, 1 the best; or label, the name of a category)
     and optionally dimension, group, prompt and source. --map and --map-human say which columns
-    they are, where they have other names. Items are matched by their names: those of a run are prompt_id/id, or id
-    alone where ids come once. Labels are compared by the majority of each side.
+    they are, where they have other names. Items are matched by their names: those of a run are
+    prompt_id/id, or id alone where ids come once. Labels are compared by the majority of each side.
     Ratings without a dimension are of the whole: they are compared with the mean of the other
     side's dimensions.
 
