@@ -34,19 +34,19 @@ class Header(NamedTuple):
     names: tuple[str, ...]
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """A line's cells by the names of their columns."""
 
     line: int
     cells: Mapping[str, Any]
 
 
-Part = Header | Row
+FilePart = Header | FileRow
 """A table has one header, before its rows; JSON has none."""
-_Reader = Callable[[IO[bytes], Collection[str], AddFault], Iterator[Part]]
+_Reader = Callable[[IO[bytes], Collection[str], AddFault], Iterator[FilePart]]
 
 
-def file_rows(path: Path, known: Collection[str], add: AddFault) -> Iterator[Part]:
+def file_rows(path: Path, known: Collection[str], add: AddFault) -> Iterator[FilePart]:
     """The rows of a file; `known` are names that its columns may have."""
     suffixes = f"{', '.join(_READERS)}, or one of them with {_GZIP} (not .parquet)"
     if not path.is_file():
@@ -71,7 +71,7 @@ def file_rows(path: Path, known: Collection[str], add: AddFault) -> Iterator[Par
         add(unreadable(path), "a file that may be read")
 
 
-def stream_rows(stream: IO[str] | IO[bytes], add: AddFault) -> Iterator[Part]:
+def stream_rows(stream: IO[str] | IO[bytes], add: AddFault) -> Iterator[FilePart]:
     """The rows of an open stream of JSONL."""
     try:
         yield from _jsonl(stream, (), add)
@@ -85,11 +85,13 @@ def stream_rows(stream: IO[str] | IO[bytes], add: AddFault) -> Iterator[Part]:
 # JSON
 
 
-def _jsonl(stream: Iterable[bytes | str], known: Collection[str], add: AddFault) -> Iterator[Part]:
+def _jsonl(
+    stream: Iterable[bytes | str], known: Collection[str], add: AddFault
+) -> Iterator[FilePart]:
     yield from _json_lines(text_lines(stream, add), add)
 
 
-def _json_lines(lines: Iterable[str], add: AddFault) -> Iterator[Row]:
+def _json_lines(lines: Iterable[str], add: AddFault) -> Iterator[FileRow]:
     for line, text in enumerate(lines, 1):
         if not text.strip():
             continue
@@ -97,10 +99,10 @@ def _json_lines(lines: Iterable[str], add: AddFault) -> Iterator[Row]:
         if end is not None and (after := _after_space(text, end)) < len(text):
             add(f"a syntax error at column {after + 1} (Extra data)", "a JSON object", line=line)
         elif cells is not None:
-            yield Row(line, cells)
+            yield FileRow(line, cells)
 
 
-def _json(stream: Iterable[bytes], known: Collection[str], add: AddFault) -> Iterator[Part]:
+def _json(stream: Iterable[bytes], known: Collection[str], add: AddFault) -> Iterator[FilePart]:
     """A list of objects; JSON lines are often called .json, too."""
     text = "".join(text_lines(stream, add))
     start = _after_space(text, 0)
@@ -113,7 +115,7 @@ def _json(stream: Iterable[bytes], known: Collection[str], add: AddFault) -> Ite
         add(found, "a list of objects, [{…}, {…}], or an object a line", line=_line_at(text, start))
 
 
-def _json_list(text: str, at: int, add: AddFault) -> Iterator[Row]:
+def _json_list(text: str, at: int, add: AddFault) -> Iterator[FileRow]:
     """The objects of a list, whose line is that on which each begins; ends at a syntax error."""
     # Counted on from object to object.
     line, counted = 1, 0
@@ -126,7 +128,7 @@ def _json_list(text: str, at: int, add: AddFault) -> Iterator[Row]:
         if end is None:
             return
         if cells is not None:
-            yield Row(line, cells)
+            yield FileRow(line, cells)
         at = _after_space(text, end)
         if text.startswith(",", at):
             at += 1
@@ -200,7 +202,9 @@ def _json_object(
 # Tables of text
 
 
-def _csv(stream: IO[bytes], known: Collection[str], add: AddFault, usual: str) -> Iterator[Part]:
+def _csv(
+    stream: IO[bytes], known: Collection[str], add: AddFault, usual: str
+) -> Iterator[FilePart]:
     # The limit is the process's, and a long response exceeds its default. It is only ever
     # raised: restoring it would fail a file that another thread is reading.
     csv.field_size_limit(_LONGEST_CELL)
@@ -219,7 +223,7 @@ def _csv(stream: IO[bytes], known: Collection[str], add: AddFault, usual: str) -
     yield Header(line, tuple(header))
     for line, cells in rows:
         if len(cells) == len(header):
-            yield Row(line, dict(zip(header, cells, strict=True)))
+            yield FileRow(line, dict(zip(header, cells, strict=True)))
         elif cells:
             add(f"{len(cells)} cells", f"{len(header)}, as in the header", line=line)
 
@@ -266,7 +270,7 @@ def _csv_fault(message: str) -> tuple[str, str]:
 # Parquet
 
 
-def _parquet(stream: IO[bytes], known: Collection[str], add: AddFault) -> Iterator[Part]:
+def _parquet(stream: IO[bytes], known: Collection[str], add: AddFault) -> Iterator[FilePart]:
     # Imported here, because it takes longer than reading most files does.
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -277,7 +281,7 @@ def _parquet(stream: IO[bytes], known: Collection[str], add: AddFault) -> Iterat
         add(f"a damaged file ({' '.join(str(error).split())})", "a Parquet file")
 
 
-def _parquet_rows(file: Any) -> Iterator[Part]:
+def _parquet_rows(file: Any) -> Iterator[FilePart]:
     header = file.schema_arrow.names
     yield Header(None, tuple(header))
     line = 0
@@ -285,7 +289,7 @@ def _parquet_rows(file: Any) -> Iterator[Part]:
         columns = [_parquet_values(column) for column in batch.columns]
         for cells in zip(*columns, strict=True):
             line += 1
-            yield Row(line, dict(zip(header, cells, strict=True)))
+            yield FileRow(line, dict(zip(header, cells, strict=True)))
 
 
 def _parquet_values(column: Any) -> list[Any]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from panel.errors import Fault, InputError
-from panel.io.file_formats import Header, Row, file_rows, stream_rows
+from panel.io.file_formats import FileRow, Header, file_rows, stream_rows
 from panel.io.wording import did_you_mean, nearest, printable, shown
 
 _NAMES_SHOWN = 12
@@ -262,7 +262,7 @@ def read_records(source: Source, fields: Fields, report: Report) -> Iterator[Rec
                 report.add(found, expected, field=where)
 
 
-def _parts(source: Source, fields: Fields, report: Report) -> Iterator[Header | Row]:
+def _parts(source: Source, fields: Fields, report: Report) -> Iterator[Header | FileRow]:
     if str(source) == "-":
         if sys.stdin is None:
             report.add("a standard input that is closed", "JSONL, or a file in place of -")
