@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 
 from panel.secrets import SECRETS
+
+_RANGES_SHOWN = 5
 
 
 class PanelError(Exception):
@@ -55,7 +57,7 @@ class Fault:
 
     def on(self, lines: Sequence[int]) -> str:
         """The same, found on several lines."""
-        return self._told(f": lines {', '.join(_ranges(lines))}")
+        return self._told(f": {first_lines(lines)}")
 
     def _told(self, where: str) -> str:
         field = "" if self.field is None else f": {self.field}"
@@ -64,7 +66,7 @@ class Fault:
 
 def told_once(faults: Iterable[Fault]) -> list[str]:
     """The faults in words, each where it is first found; one that many lines have, such as a
-    field that a whole file lacks, with all of its lines."""
+    field that a whole file lacks, with the first of them and their number."""
     lines: dict[Fault, list[int]] = {}
     for fault in faults:
         found = lines.setdefault(replace(fault, line=None), [])
@@ -74,6 +76,14 @@ def told_once(faults: Iterable[Fault]) -> list[str]:
         fault.on(found) if len(found) > 1 else str(replace(fault, line=next(iter(found), None)))
         for fault, found in ((fault, sorted(set(found))) for fault, found in lines.items())
     ]
+
+
+def first_lines(lines: Sequence[int]) -> str:
+    """Rising numbers of lines in words, the first of them where they are many: `lines 1-3, 7`."""
+    ranges = list(islice(_ranges(lines), _RANGES_SHOWN + 1))
+    if len(ranges) <= _RANGES_SHOWN:
+        return f"lines {', '.join(ranges)}"
+    return f"lines {', '.join(ranges[:_RANGES_SHOWN])}, … ({len(lines):,} lines)"
 
 
 def _ranges(lines: Sequence[int]) -> Iterator[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from panel.cli.failures import refusals_without_calls
-from panel.cli.options import analysis_options, output_format, random_option
+from panel.cli.options import analysis_options, column_mapping, output_format, random_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("ratings")
+@column_mapping("RATINGS", "item=text_id,score=value")
 @click.option(
     "--by",
     type=click.Choice(["dimension", "group", "source", "prompt"]),
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 @refusals_without_calls
 def agree(
     ratings: str,
+    mapping: Mapping[str, str],
     by: Breakdown,
     level: Literal["ordinal", "interval", "nominal"],
     random: Random,
@@ -48,10 +51,11 @@ def agree(
 ) -> None:
     """Measure inter-rater agreement in RATINGS, and how good the raters are as a panel.
 
-    RATINGS is a run's folder, or a .csv, .tsv, .jsonl or .parquet file with a line for each
-    rating: item, rater, score (or rank, 1 the best; or label, the name of a category) and
-    optionally dimension, group (of the rater: human, expert, a model), prompt and source (of the
-    item). Empty cells, ? and NA are gaps, and stay gaps. Of a run, judges are raters, and their
+    RATINGS is a run's folder, or a .jsonl, .json, .csv, .tsv (each also with .gz) or .parquet
+    file with a line for each rating: item, rater, score (or rank, 1 the best; or label, the name
+    of a category) and optionally dimension, group (of the rater: human, expert, a model), prompt
+    and source (of the item). --map says which columns they are, where they have other names.
+    Empty cells, ? and NA are gaps, and stay gaps. Of a run, judges are raters, and their
     models groups. Labels have no order: of them there are the nominal statistics.
 
     Every statistic has a 95 % confidence interval over prompts (over items, where there are
@@ -67,7 +71,7 @@ def agree(
     from panel.statistics import AnalysisOptions, panel_quality
     from panel.statistics import agree as agreement
 
-    found = load_ratings(ratings, min_raters=2)
+    found = load_ratings(ratings, min_raters=2, mapping=mapping)
     check_groups(ratings, found)
     if getattr(found, f"{by}s") is None:
         raise InputError([Fault(ratings, f"no {by}s", f"a column {by!r}, to go by it")])

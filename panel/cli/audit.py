@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import click
 
 from panel.cli.dry_run import tell
 from panel.cli.failures import refusals, refusals_without_calls
-from panel.cli.options import RunOptions, output_format, run_options
+from panel.cli.options import RunOptions, column_mapping, output_format, run_options
 from panel.cli.panel_options import (
     PanelOptions,
     deliberation_options,
@@ -35,6 +36,7 @@ def audit() -> None:
 
 @audit.command(short_help="Measure how much prompt injections raise scores.")
 @click.argument("responses", metavar="[RESPONSES]", required=False)
+@column_mapping("RESPONSES", "response=answer,system=model")
 @panel_options
 @without_plain_judge
 @deliberation_options
@@ -53,6 +55,7 @@ def audit() -> None:
 @refusals
 def injection(
     responses: str | None,
+    mapping: Mapping[str, str],
     panel_options: PanelOptions,
     plain_judge: bool | None,
     deliberation: Deliberation | None,
@@ -83,6 +86,9 @@ def injection(
     standard output could not be written; 130, 143, 129, stopped by a signal. In every case the
     same command continues the audit.
     """
+    if mapping and responses is None:
+        raise click.UsageError("--map works only with RESPONSES; leave it out.")
+
     from panel.audit.attacks import AttackSet, shipped_attacks, shipped_responses, shipped_rivals
     from panel.audit.injection import estimate_injection
     from panel.audit.plan import plan_injection
@@ -91,7 +97,7 @@ def injection(
 
     source = Path(attack_file) if attack_file else shipped_attacks()
     attacks = load_definition(source, AttackSet).chosen(ids, families)
-    batch = load_responses(responses or shipped_responses(), limit=options.limit)
+    batch = load_responses(responses or shipped_responses(), limit=options.limit, mapping=mapping)
     panel = panel_options.panel(deliberation, plain_judge=plain_judge)
     rivals = (
         load_responses(shipped_rivals()) if panel.plan.is_comparative and responses is None else []
@@ -106,7 +112,9 @@ def injection(
             options.renderer.render_cost_estimates(estimates, to)
         tell(estimates, options.caps, held, len(plan.responses) * len(panel.judges))
     else:
-        options = options.with_inputs([responses, attack_file], panel_options.inputs)
+        options = options.with_inputs(
+            [(responses, mapping), (attack_file, {})], panel_options.inputs
+        )
         _audit(panel, plan, options)
 
 

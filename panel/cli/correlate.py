@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
 from panel.cli.agree import check_groups
 from panel.cli.failures import refusals_without_calls
-from panel.cli.options import analysis_options, output_format
+from panel.cli.options import analysis_options, column_mapping, output_format
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -17,17 +18,28 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("panel")
+@column_mapping("PANEL", "item=text_id,score=value")
 @click.option("--human", required=True, metavar="RATINGS", help="The human ratings.")
+@column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
 @analysis_options
 @output_format
 @refusals_without_calls
-def correlate(panel: str, human: str, resamples: int, intervals: bool, renderer: Renderer) -> None:
+def correlate(
+    panel: str,
+    mapping: Mapping[str, str],
+    human: str,
+    human_mapping: Mapping[str, str],
+    resamples: int,
+    intervals: bool,
+    renderer: Renderer,
+) -> None:
     """Compare panel scores with human ratings. PANEL is a run's folder, or ratings.
 
-    Ratings are a .csv, .tsv, .jsonl or .parquet file with a line for each rating: item, rater,
-    score (or rank, 1 the best; or label, the name of a category) and optionally dimension, group,
-    prompt and source. Items are matched by their names: those of a run are prompt_id/id, or id
-    alone where ids come once. Labels are compared by the majority of each side.
+    Ratings are a .jsonl, .json, .csv, .tsv (each also with .gz) or .parquet file with a line
+    for each rating: item, rater, score (or rank, 1 the best; or label, the name of a category)
+    and optionally dimension, group, prompt and source. --map and --map-human say which columns
+    they are, where they have other names. Items are matched by their names: those of a run are
+    prompt_id/id, or id alone where ids come once. Labels are compared by the majority of each side.
     Ratings without a dimension are of the whole: they are compared with the mean of the other
     side's dimensions.
 
@@ -47,7 +59,7 @@ def correlate(panel: str, human: str, resamples: int, intervals: bool, renderer:
     from panel.statistics import correlate as correlation
     from panel.statistics.correlate import HUMANS
 
-    ours, theirs = load_aligned_ratings(panel, human)
+    ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
     check_groups(panel, ours, HUMANS)
     options = AnalysisOptions(intervals=intervals, n_permutations=resamples)
     with AnalysisProgress(1) as progress:

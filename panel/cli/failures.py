@@ -35,8 +35,9 @@ def _refusals(function: Callable[P, R], calls_models: bool) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except InputError as error:
-            say("\n".join(map(visible, told_once(error.faults))), err=True)
-            n = len(error.faults)
+            told = told_once(error.faults)
+            say("\n".join(map(visible, told)), err=True)
+            n = len(told)
             calls = "; no model was called" if calls_models else ""
             say(f"{n:,} fault{'s' if n != 1 else ''} found{calls}.", err=True)
         except RunStopped as error:

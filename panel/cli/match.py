@@ -12,6 +12,7 @@ from panel.cli.dry_run import tell
 from panel.cli.failures import refusals
 from panel.cli.options import (
     caps_of_a_command,
+    column_mapping,
     dry_run,
     model_options,
     output_format,
@@ -30,6 +31,10 @@ INCOMPLETE = 1
 @click.command()
 @click.argument("generated", metavar="GENERATED")
 @click.argument("references", metavar="REFERENCES")
+@column_mapping("GENERATED", "response=question")
+@column_mapping(
+    "REFERENCES", "response=question", "--map-references", parameter="references_mapping"
+)
 @click.option(
     "--by",
     type=click.Choice(["similarity", "chrf", "model"]),
@@ -55,6 +60,8 @@ INCOMPLETE = 1
 def match(
     generated: str,
     references: str,
+    mapping: Mapping[str, str],
+    references_mapping: Mapping[str, str],
     by: str,
     threshold: float | None,
     spec: str | None,
@@ -102,8 +109,9 @@ def match(
     from panel.questions.match_report import match_report
     from panel.questions.references import references_of
 
-    batch = load_responses(generated)
-    known = references_of(load_responses(references), batch, (references, generated))
+    batch = load_responses(generated, mapping=mapping)
+    labelled = load_responses(references, mapping=references_mapping)
+    known = references_of(labelled, batch, (references, generated))
     if dry_run:
         estimate = estimate_by_model(batch, known, configured(spec or "", model_options))
         with standard_output() as to:

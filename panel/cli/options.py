@@ -4,8 +4,9 @@ printed."""
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -45,12 +46,18 @@ class RunOptions:
     caps: Caps
     renderer: Renderer
 
-    def with_inputs(self, files: Sequence[str | None], names: Sequence[str | None]) -> RunOptions:
-        """The same with the inputs that the run's folder records: these files, and those of the
-        names that are files and not, for instance, rubrics of the library."""
-        given = [name for name in files if name is not None]
+    def with_inputs(
+        self,
+        files: Sequence[tuple[str | None, Mapping[str, str]]],
+        names: Sequence[str | None],
+    ) -> RunOptions:
+        """The same with the inputs that the run's folder records: these files, each with the
+        mapping of its columns, and those of the names that are files and not, for instance,
+        rubrics of the library."""
+        given = [name for name, _ in files if name is not None]
         given += [name for name in names if name is not None and Path(name).is_file()]
-        return replace(self, out=replace(self.out, inputs=tuple(given)))
+        mappings = {name: mapping for name, mapping in files if name is not None and mapping}
+        return replace(self, out=replace(self.out, inputs=tuple(given), mappings=mappings))
 
 
 def run_options(texts: str) -> Callable[[Command], Command]:
@@ -265,6 +272,46 @@ def dry_run(command: Command) -> Command:
             return command(*args, dry_run=dry_run, **others)
 
     return with_dry_run
+
+
+def column_mapping(
+    file: str, example: str, name: str = "--map", *, parameter: str = "mapping"
+) -> Callable[[Command], Command]:
+    """The option for columns of a file that have other names; the command is given it as
+    `parameter`, the column by field, empty where there is none.
+
+    Args:
+        file: what the file is called in the command's help.
+        example: a field and a column, such as "response=answer".
+    """
+    return option(
+        name,
+        parameter,
+        metavar="FIELD=COLUMN,…",
+        multiple=True,
+        callback=_columns_by_field,
+        help=f"Columns of {file} that have other names than its fields, such as {example}; "
+        "repeatable.",
+    )
+
+
+# A column's name may have a comma, but none before what looks like another field.
+_BETWEEN_FIELDS = re.compile(r",(?=\s*\w+=)")
+
+
+def _columns_by_field(
+    ctx: click.Context, param: click.Parameter, value: Sequence[str]
+) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for text in value:
+        for part in _BETWEEN_FIELDS.split(text):
+            field, equals, column = part.partition("=")
+            if not (equals and field.strip() and column):
+                raise click.BadParameter(f"found {part!r}; expected FIELD=COLUMN")
+            if field.strip() in given:
+                raise click.BadParameter(f"{field.strip()} is given twice; leave one of them out")
+            given[field.strip()] = column
+    return given
 
 
 def _out(command: Command) -> Command:

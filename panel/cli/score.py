@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
 from panel.cli.dry_run import tell
 from panel.cli.failures import refusals
-from panel.cli.options import RunOptions, random_option, run_options
+from panel.cli.options import RunOptions, column_mapping, random_option, run_options
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
 from panel.secrets.visible import standard_output
 
@@ -24,6 +25,7 @@ INCOMPLETE = 1
 
 @click.command()
 @click.argument("responses", metavar="RESPONSES")
+@column_mapping("RESPONSES", "response=answer,system=model")
 @panel_options
 @deliberation_options
 @click.option(
@@ -32,6 +34,7 @@ INCOMPLETE = 1
     help="Human ratings of the same responses, in the form that `agree` reads: reports whether "
     "deliberation moved the panel toward them. Works only with --deliberate.",
 )
+@column_mapping("--human", "score=value", "--map-human", parameter="human_mapping")
 @click.option(
     "--plain-judge/--no-plain-judge",
     default=None,
@@ -45,18 +48,22 @@ INCOMPLETE = 1
 @refusals
 def score(
     responses: str,
+    mapping: Mapping[str, str],
     panel_options: PanelOptions,
     deliberation: Deliberation | None,
     human: str | None,
+    human_mapping: Mapping[str, str],
     plain_judge: bool | None,
     random: Random,
     options: RunOptions,
 ) -> None:
     """Score every response in RESPONSES with a panel of judges, and rank them.
 
-    RESPONSES is a .jsonl, .csv or .parquet file, or - for JSONL on standard input, with
-    the fields id, prompt, response and system (or response_id, prompt_text, response_text,
-    respondent_id). All other fields are copied into the outputs.
+    RESPONSES is a .jsonl, .json, .csv, .tsv or .parquet file (all but .parquet also with .gz),
+    or - for JSONL on standard input, with the fields prompt, response and system (or
+    prompt_text, response_text, respondent_id) and optionally id (or response_id), prompt_id
+    and context. --map says which columns they are, where they have other names. All other
+    fields are copied into the outputs.
 
     If --out names the folder of an earlier run, that run is continued: the panel must be the
     same, and the responses must include those of the earlier run.
@@ -68,13 +75,15 @@ def score(
     """
     from panel.io.responses import ResponseFile
 
-    batch = ResponseFile(responses, limit=options.limit)
+    batch = ResponseFile(responses, limit=options.limit, mapping=mapping)
     panel = panel_options.panel(deliberation, plain_judge=plain_judge)
     if human and panel.deliberation is None:
         raise click.UsageError(
             "--human works only with --deliberate; to compare scores without a deliberation with "
             "human ratings, use `persona-panel correlate`."
         )
+    if human_mapping and not human:
+        raise click.UsageError("--map-human works only with --human; leave it out.")
     if options.dry_run:
         from panel.runs.executor import held_run
 
@@ -84,7 +93,7 @@ def score(
             options.renderer.render_cost_estimates(estimates, to)
         tell(estimates, options.caps, held, len(batch) * len(panel.judges))
     else:
-        options = options.with_inputs([human], panel_options.inputs)
+        options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
         _score(panel, batch, human, random, options)
 
 
@@ -100,7 +109,7 @@ def _score(
         # It reads Parquet, too.
         from panel.io.ratings import load_ratings
 
-        humans = load_ratings(human)
+        humans = load_ratings(human, mapping=options.out.mappings.get(human))
     run = run_shown(
         panel,
         counted(len(batch), "response"),

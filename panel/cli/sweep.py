@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import click
 
 from panel.cli.dry_run import tell
 from panel.cli.failures import gathered, refusals
-from panel.cli.options import RunOptions, run_options
+from panel.cli.options import RunOptions, column_mapping, run_options
 from panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
 from panel.secrets.visible import standard_output
 
@@ -30,6 +30,7 @@ _SEEN = ("framed", "baseline")
 
 @click.command()
 @click.argument("prompts", metavar="[PROMPTS]", required=False)
+@column_mapping("PROMPTS", "prompt=question")
 @click.option(
     "--target",
     "targets",
@@ -61,6 +62,7 @@ _SEEN = ("framed", "baseline")
     metavar="FILE",
     help="Score responses that exist already; none are generated.",
 )
+@column_mapping("--responses", "response=answer", "--map-responses", parameter="responses_mapping")
 @click.option(
     "--judge-sees",
     type=click.Choice(_SEEN),
@@ -95,12 +97,14 @@ _SEEN = ("framed", "baseline")
 @refusals
 def sweep(
     prompts: str | None,
+    mapping: Mapping[str, str],
     targets: tuple[str, ...],
     panel_options: PanelOptions,
     plain_judge: bool | None,
     framings: str,
     rewriters: tuple[str, ...],
     responses_file: str | None,
+    responses_mapping: Mapping[str, str],
     judge_sees: Any,
     words: int | None,
     temperature: float | None,
@@ -110,7 +114,7 @@ def sweep(
 ) -> None:
     """Measure how adversarial framings of prompts degrade the quality of responses.
 
-    PROMPTS is a .jsonl, .csv or .parquet file with the field prompt and optionally prompt_id.
+    PROMPTS is a file as `score` takes it, with the field prompt and optionally prompt_id.
     Every prompt is rewritten into each condition of a framing set; the targets answer the
     prompt and its variants, and the panel scores the answers, blind to condition and system.
     With --responses, a file with prompt_id, prompt, condition (one of them baseline), system
@@ -125,14 +129,24 @@ def sweep(
     if like is not None and not options.dry_run:
         raise click.UsageError("--like is only for an estimate; add --dry-run.")
 
+    for given_mapping, file, name, where in (
+        (mapping, prompts, "--map", "PROMPTS"),
+        (responses_mapping, responses_file, "--map-responses", "--responses"),
+    ):
+        if given_mapping and file is None:
+            raise click.UsageError(f"{name} works only with {where}; leave it out.")
+
     from panel.io.prompts import load_framed_responses, load_prompts
     from panel.sweep.library import framings_of
 
     limit = options.limit
     with gathered() as gather:
         chosen = gather(lambda: framings_of(framings))
-        asked = gather(lambda: load_prompts(prompts, limit=limit)) if prompts else None
-        given = gather(lambda: load_framed_responses(responses_file)) if responses_file else None
+        asked = given = None
+        if prompts:
+            asked = gather(lambda: load_prompts(prompts, limit=limit, mapping=mapping))
+        if responses_file:
+            given = gather(lambda: load_framed_responses(responses_file, mapping=responses_mapping))
         systems = [gather(partial(_model, target)) for target in targets]
         others = [gather(partial(_model, rewriter)) for rewriter in rewriters]
     if given is not None and limit is not None:
@@ -165,7 +179,7 @@ def sweep(
         return
     n = len(asked or ()) * len(systems) * (1 + len(chosen.ids)) if given is None else len(given)
     options = options.with_inputs(
-        [prompts, responses_file],
+        [(prompts, mapping), (responses_file, responses_mapping)],
         [framings, *targets, *rewriters, *panel_options.inputs],
     )
     _sweep(panel, asked, systems, design, n, options)

@@ -10,14 +10,21 @@ import numpy as np
 
 from panel.errors import Fault, InputError
 from panel.io.ratings import load_ratings
-from panel.io.records import Source, name_of
+from panel.io.records import ColumnMapping, Source, name_of
 from panel.io.wording import shown
 from panel.statistics.core.table import ALL, Ratings
 from rubrics.scale import folded
 
 
-def load_aligned_ratings(panel: Source, humans: Source) -> tuple[Ratings, Ratings]:
-    """Read a panel's ratings and humans' as `load_ratings` does, to be compared.
+def load_aligned_ratings(
+    panel: Source,
+    humans: Source,
+    *,
+    mapping: ColumnMapping | None = None,
+    human_mapping: ColumnMapping | None = None,
+) -> tuple[Ratings, Ratings]:
+    """Read a panel's ratings and humans' as `load_ratings` does, to be compared; `mapping` is of
+    the panel's columns, `human_mapping` of the humans'.
 
     Items are the same that have the same name. An item that one side calls `prompt/id`, as
     a run does, may be `id` on the other, where ids come once. Ratings that name no dimension
@@ -29,9 +36,9 @@ def load_aligned_ratings(panel: Source, humans: Source) -> tuple[Ratings, Rating
     """
     faults: list[Fault] = []
     sides: list[Ratings] = []
-    for source in (panel, humans):
+    for source, columns in ((panel, mapping), (humans, human_mapping)):
         try:
-            sides.append(load_ratings(source))
+            sides.append(load_ratings(source, mapping=columns))
         except InputError as error:
             faults += error.faults
     if faults:

@@ -16,7 +16,9 @@ from rubrics.comparison import Outcome
 
 _TEXTS = ("prompt_id", "id", "judge")
 _FIELDS = Fields(
-    tuple((name, (name,)) for name in (*_TEXTS, "comparisons")), frozenset({"comparisons"})
+    tuple((name, (name,)) for name in (*_TEXTS, "comparisons")),
+    frozenset({"comparisons"}),
+    is_users=False,
 )
 _OUTCOMES = get_args(Outcome)
 

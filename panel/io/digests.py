@@ -37,6 +37,16 @@ def prompt_id_of(prompt: str) -> str:
     return f"p-{sha256_of(prompt)[:_DIGITS]}"
 
 
+def response_id_of(system: str, text: str, context: str | None = None) -> str:
+    """The id of a response that was given none: `r-` and the first 12 digits of the SHA-256 of its
+    system, its text and, where it has one, its context, each with a line feed behind it.
+
+    Without the system, two that answer in the same words would have one id.
+    """
+    parts = [system, text] if context is None else [system, text, context]
+    return f"r-{sha256_of(''.join(part + chr(10) for part in parts))[:_DIGITS]}"
+
+
 def without_texts(line: Mapping[str, Any]) -> dict[str, Any]:
     """A line of responses.jsonl with the SHA-256 of each text in the text's place, and without
     metadata."""

@@ -20,6 +20,7 @@ _TEXTS = ("prompt_id", "id", "system", "judge", "persona", "model", "status")
 _FIELDS = Fields(
     tuple((name, (name,)) for name in (*_TEXTS, "round", "scores", "labels")),
     frozenset({"round", "labels"}),
+    is_users=False,
 )
 
 

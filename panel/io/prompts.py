@@ -12,9 +12,17 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from graphs.framing import BASELINE, FramedResponse, Prompt
-from panel.errors import InputError
 from panel.io.digests import prompt_id_of
-from panel.io.records import Fields, Record, Report, Source, label_of, name_of, read_records
+from panel.io.records import (
+    ColumnMapping,
+    Fields,
+    Record,
+    Report,
+    Source,
+    label_of,
+    name_of,
+    read_records,
+)
 from panel.io.wording import explain, shown
 
 M = TypeVar("M", bound=BaseModel)
@@ -35,20 +43,22 @@ _RESPONSE = Fields(
 _LABELS = frozenset({"id", "prompt_id", "condition", "system"})
 
 
-def load_prompts(source: Source, *, limit: int | None = None) -> list[Prompt]:
+def load_prompts(
+    source: Source, *, limit: int | None = None, mapping: ColumnMapping | None = None
+) -> list[Prompt]:
     """Read prompts, all of them or the first `limit`.
 
-    `source` is as for `load_responses`. Fields are `prompt` (or `prompt_text`) and
+    `source` and `mapping` are as for `load_responses`. Fields are `prompt` (or `prompt_text`) and
     optionally `prompt_id` (or `id`); others are left aside. A prompt without an id is called
     after its text (`panel.io.digests.prompt_id_of`), and so must come once.
 
     Raises:
-        InputError: anything is wrong with the file; lists every fault in it.
+        InputError: anything is wrong with the mapping or the file; lists every fault in it.
     """
     report = Report(name_of(source))
     prompts: list[Prompt] = []
     seen: dict[str, int] = {}
-    for record, fields in _cells(source, _PROMPT, report):
+    for record, fields in _cells(source, _PROMPT.mapped(mapping, source), report):
         if fields.get("id") is None:
             text = fields.get("text")
             own = fields["id"] = prompt_id_of(text if isinstance(text, str) else "")
@@ -63,26 +73,29 @@ def load_prompts(source: Source, *, limit: int | None = None) -> list[Prompt]:
             prompts.append(prompt)
     if not prompts and not report.faults:
         report.add("no prompts", "at least one")
-    _raise(report)
+    if report.faults:
+        raise report.error()
     return prompts[:limit]
 
 
-def load_framed_responses(source: Source) -> list[FramedResponse]:
+def load_framed_responses(
+    source: Source, *, mapping: ColumnMapping | None = None
+) -> list[FramedResponse]:
     """Read responses to prompts and to framed versions of them.
 
-    `source` is as for `load_responses`. Fields are `prompt_id`, `prompt`, `condition`,
-    `system` and `response` (or `prompt_text`, `respondent_id`, `response_text`); others are
-    left aside. One condition is `baseline`: wherever a system answered a framed prompt, its
-    answer to the baseline must be there, too.
+    `source` and `mapping` are as for `load_responses`. Fields are `prompt_id`, `prompt`,
+    `condition`, `system` and `response` (or `prompt_text`, `respondent_id`, `response_text`);
+    others are left aside. One condition is `baseline`: wherever a system answered a framed prompt,
+    its answer to the baseline must be there, too.
 
     Raises:
-        InputError: anything is wrong with the file; lists every fault in it.
+        InputError: anything is wrong with the mapping or the file; lists every fault in it.
     """
     report = Report(name_of(source))
     found: list[tuple[int, FramedResponse]] = []
     seen: dict[tuple[Any, ...], int] = {}
     asked: dict[tuple[Any, ...], tuple[str, int]] = {}
-    for record, fields in _cells(source, _RESPONSE, report):
+    for record, fields in _cells(source, _RESPONSE.mapped(mapping, source), report):
         key = tuple(fields.get(name) for name in ("prompt_id", "condition", "system"))
         expected = "one response for each prompt, condition and system"
         if all(key):
@@ -93,8 +106,10 @@ def load_framed_responses(source: Source) -> list[FramedResponse]:
             found.append((record.line, response))
     if not found and not report.faults:
         report.add("no responses", "at least two, one of them to a baseline")
-    _refuse_without_baseline(found, set(seen), report)
-    _raise(report)
+    column = (mapping or {}).get("condition", "condition")
+    _refuse_without_baseline(found, set(seen), column, report)
+    if report.faults:
+        raise report.error()
     return [response for _, response in found]
 
 
@@ -170,7 +185,10 @@ def _refuse_another_prompt(
 
 
 def _refuse_without_baseline(
-    found: Sequence[tuple[int, FramedResponse]], seen: set[tuple[Any, ...]], report: Report
+    found: Sequence[tuple[int, FramedResponse]],
+    seen: set[tuple[Any, ...]],
+    column: str,
+    report: Report,
 ) -> None:
     # Of every system and prompt without a baseline the first line is named.
     told: set[tuple[str, str]] = set()
@@ -184,12 +202,7 @@ def _refuse_without_baseline(
             f"{shown(response.prompt_id)}, and no baseline",
             f"a line with the condition {BASELINE!r} for the same prompt and system",
             line=line,
-            field="condition",
+            field=column,
         )
     if found and not report.faults and all(r.condition == BASELINE for _, r in found):
-        report.add("baselines only", "at least one other condition", field="condition")
-
-
-def _raise(report: Report) -> None:
-    if report.faults:
-        raise InputError(sorted(report.faults, key=lambda fault: fault.line or 0))
+        report.add("baselines only", "at least one other condition", field=column)

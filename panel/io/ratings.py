@@ -1,4 +1,4 @@
-"""Ratings in: a run's folder, or a long CSV, JSONL or Parquet file by people or other tools.
+"""Ratings in: a run's folder, or a long CSV, JSON or Parquet file by people or other tools.
 
 A line of a long file is one rating. What a rating is worth beside others is said by
 `panel.io.tabulation`, how a run's folder is read by `panel.io.judgments`.
@@ -13,7 +13,16 @@ from typing import Any
 
 from panel.errors import Fault, InputError
 from panel.io.judgments import read_judgments
-from panel.io.records import Fields, Record, Report, Source, label_of, name_of, read_records
+from panel.io.records import (
+    ColumnMapping,
+    Fields,
+    Record,
+    Report,
+    Source,
+    label_of,
+    name_of,
+    read_records,
+)
 from panel.io.tabulation import Categories, Given, Tabulation, score_of
 from panel.io.wording import shown
 from panel.statistics.core.table import ALL, Ratings
@@ -33,11 +42,13 @@ _FIELDS = Fields(
 _LABELS = tuple(field for field, _ in _FIELDS.names if field != "score")
 
 
-def load_ratings(source: Source, *, min_raters: int = 1) -> Ratings:
+def load_ratings(
+    source: Source, *, min_raters: int = 1, mapping: ColumnMapping | None = None
+) -> Ratings:
     """Read ratings.
 
-    `source` is a run's folder, a .csv, .tsv, .jsonl, .ndjson or .parquet file, `-` for JSONL
-    on standard input, or an open stream of JSONL.
+    `source` is a run's folder, a .jsonl, .ndjson, .json, .csv, .tsv (each also with .gz) or
+    .parquet file, `-` for JSONL on standard input, or an open stream of JSONL.
 
     A file has a line for each rating: `item`, `rater`, and `score`, `rank` (1 the best, ties may
     share a rank) or `label` (the name of a category, whatever its case); optionally `dimension`,
@@ -51,6 +62,8 @@ def load_ratings(source: Source, *, min_raters: int = 1) -> Ratings:
 
     Args:
         min_raters: fewer raters who rated anything are refused.
+        mapping: for fields whose column has another name, that name: `{"score": "value"}`. A run's
+            folder takes none.
 
     Raises:
         InputError: anything is wrong; lists every fault, with its line.
@@ -66,39 +79,44 @@ def load_ratings(source: Source, *, min_raters: int = 1) -> Ratings:
         raise InputError([Fault(str(source), "no such file or folder", expected)])
     if isinstance(source, str | Path) and Path(source).is_dir():
         folder = Path(source)
+        if mapping:
+            found, expected = "a mapping for a run's folder", "a mapping for a file of ratings only"
+            raise InputError([Fault(str(source), found, expected)])
         report = Report(str(folder / "judgments.jsonl"))
         given, categories, scales = read_judgments(folder, report)
         ranks = False
     else:
-        report = Report(name_of(source))
-        given, ranks, categories = _read_long(source, report)
+        fields = _FIELDS.mapped(mapping, source)
+        report = Report(name_of(source), mapping)
+        given, ranks, categories = _read_long(source, fields, report)
         scales = {}
     table = Tabulation(report)
     for one in given:
         table.add(one)
     ratings = table.finish(ranks=ranks, min_raters=min_raters, categories=categories)
     if ratings is None:
-        raise InputError(sorted(report.faults, key=lambda fault: fault.line or 0))
+        raise report.error()
     return replace(ratings, scales=scales)
 
 
 def _read_long(
-    source: Source, report: Report
+    source: Source, fields: Fields, report: Report
 ) -> tuple[list[Given], bool, dict[str, tuple[str, ...]]]:
     """The ratings of a long file, whether they are ranks, and of labels, which categories each
     dimension has."""
     given = []
     kinds: dict[str, int] = {}
     categories: dict[str, Categories] = {}
-    for record in read_records(source, _FIELDS, report):
-        if "score" in record.names:
-            kinds.setdefault(record.names["score"], record.line)
+    for record in read_records(source, fields, report):
+        kind = _kind(fields, record)
+        if kind is not None:
+            kinds.setdefault(kind, record.line)
         labels = {field: _label(field, record, report) for field in _LABELS}
-        if record.names.get("score") == "label":
+        if kind == "label":
             found = categories.setdefault(labels["dimension"] or ALL, Categories())
-            score = found.code_of(record.cells["label"], record.line, report)
+            score = found.code_of(record.cells[record.names["score"]], record.line, report)
         else:
-            score = _score(record, report)
+            score = _score(kind, record, report)
         if labels["item"] is not None and labels["rater"] is not None:
             given.append(Given(record.line, score=score, **labels))
     if len(kinds) > 1:
@@ -107,16 +125,23 @@ def _read_long(
     return given, "rank" in kinds, {name: found.names for name, found in categories.items()}
 
 
-def _score(record: Record, report: Report) -> float:
-    name = record.names.get("score")
-    return math.nan if name is None else score_of(record.cells[name], name, record.line, report)
+def _kind(fields: Fields, record: Record) -> str | None:
+    """What a record's rating is: `score`, `rank` or `label`; None where it has none."""
+    column = record.names.get("score")
+    return None if column is None else fields.name_of("score", column)
+
+
+def _score(kind: str | None, record: Record, report: Report) -> float:
+    if kind is None:
+        return math.nan
+    return score_of(record.cells[record.names["score"]], kind, record.line, report)
 
 
 def _label(field: str, record: Record, report: Report) -> Any:
     """The text that names something, None where there is none."""
     if field not in record.names:
         return None
-    value = label_of(record.cells[field])
+    value = label_of(record.cells[record.names[field]])
     needed = field not in _FIELDS.optional
     if value is None and not needed:
         return None

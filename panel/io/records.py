@@ -1,48 +1,57 @@
-"""Records in: the lines of JSONL, CSV, TSV and Parquet files, or of JSONL on a stream.
+"""Records in: the rows of a file or stream, and which column each field goes by.
 
-A reader per format turns a file into records, a line and its cells, and goes on past a
-fault, so that one reading finds them all. What the cells mean is said by the modules that
-read responses and ratings.
+How a file's rows are read is said by `panel.io.file_formats`, and what the cells mean by the
+modules that read responses, prompts and ratings.
 """
 
 from __future__ import annotations
 
-import codecs
-import csv
-import json
 import math
+import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from panel.errors import Fault
-from panel.io.wording import nearest, printable, shown, undecodable, unreadable
+from panel.errors import Fault, InputError
+from panel.io.file_formats import FileRow, Header, file_rows, stream_rows
+from panel.io.wording import did_you_mean, nearest, printable, shown
 
-_PARQUET_ROWS = 1_000
-_LONGEST_CELL = 2**31 - 1
 _NAMES_SHOWN = 12
 
 Source = str | Path | IO[str] | IO[bytes]
 """A path, `-` for JSONL on standard input, or an open stream of JSONL."""
+ColumnMapping = Mapping[str, str]
+"""A field's name, as the documentation of a file has it, to the name of the column that holds it
+in this file: `{"response": "answer"}`."""
 
 
 class Report:
-    """The faults of one file, as they are found."""
+    """The faults of one file, as they are found.
 
-    def __init__(self, file: str) -> None:
+    Args:
+        file: the file's name.
+        columns: what fields are called in the file, for faults that are given by fields' names.
+    """
+
+    def __init__(self, file: str, columns: ColumnMapping | None = None) -> None:
         self.file = file
         self.faults: list[Fault] = []
+        self._columns = columns or {}
 
     def add(
         self, found: str, expected: str, *, line: int | None = None, field: str | None = None
     ) -> None:
-        name = None if field is None else printable(field)
+        name = None if field is None else printable(self._columns.get(field, field))
         self.faults.append(Fault(self.file, found, expected, line, name))
+
+    def error(self) -> InputError:
+        """The error that lists every fault, in the order of the lines."""
+        return InputError(sorted(self.faults, key=lambda fault: fault.line or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +71,76 @@ class ColumnLayout:
     faults: tuple[tuple[str, str, str], ...]
 
     def tell(self, report: Report, line: int | None) -> None:
-        for field, found, expected in self.faults:
-            report.add(found, expected, line=line, field=field)
+        for field_, found, expected in self.faults:
+            report.add(found, expected, line=line, field=field_)
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What a record holds: each field with the names that a file may use for it."""
+    """What a record holds.
+
+    Attributes:
+        names: each field with the names that a file may use for it.
+        optional: fields that a file may lack.
+        made: fields that are made where a file lacks them, unless a column is called nearly so.
+        is_users: whether the file is a user's, who may map columns; it is our own otherwise.
+        mapping: of the names that were mapped to columns, the column.
+    """
 
     names: tuple[tuple[str, tuple[str, ...]], ...]
-    optional: frozenset[str]
+    optional: frozenset[str] = frozenset()
+    made: frozenset[str] = frozenset()
+    is_users: bool = True
+    mapping: tuple[tuple[str, str], ...] = ()
+
+    def mapped(self, mapping: ColumnMapping | None, source: Source) -> Fields:
+        """The same fields, read from the columns that a mapping names.
+
+        Raises:
+            InputError: it names a field that there is not, a field twice, or two fields by one
+                column; lists all. The faults are of `source`.
+        """
+        if not mapping:
+            return self
+        report = Report(name_of(source))
+        field_of = {name: field for field, names in self.names for name in names}
+        fields: dict[str, str] = {}
+        columns: dict[str, str] = {}
+        for name, column in mapping.items():
+            where = f"mapping {name}={column}"
+            if name not in field_of:
+                expected = f"one of {', '.join(field_of)}{did_you_mean(name, field_of)}"
+                report.add("an unknown field", expected, field=where)
+                continue
+            if not isinstance(column, str) or not column:
+                report.add(shown(column), "the name of a column", field=where)
+                continue
+            other = fields.setdefault(field_of[name], name)
+            if other != name:
+                found = f"{shown(other)} mapped, too, which is the same field"
+                report.add(found, "one of them", field=where)
+            first = columns.setdefault(column, name)
+            if first != name:
+                found = f"the column of {shown(first)} a second time"
+                report.add(found, "a column of its own for each field", field=where)
+        if report.faults:
+            raise report.error()
+        return replace(self, mapping=tuple(mapping.items()))
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """All names that the fields' columns may have."""
+        return frozenset(chain(*(names for _, names in self.names), dict(self.mapping).values()))
+
+    def given(self, field_: str) -> tuple[str, str] | None:
+        """The name of a field that was mapped, and its column; None where it was not."""
+        names = dict(self.names)[field_]
+        return next((pair for pair in self.mapping if pair[0] in names), None)
+
+    def name_of(self, field_: str, column: str) -> str:
+        """Under which of its names a field is read from a column."""
+        given = self.given(field_)
+        return column if given is None else given[0]
 
 
 # The lines of a JSONL file mostly have the same keys.
@@ -83,23 +152,64 @@ def _column_layout(fields: Fields, present: tuple[str, ...]) -> ColumnLayout:
         if count > 1
     ]
     names = {}
-    for field, accepted in fields.names:
-        used = [name for name in accepted if name in present]
+    taken = set(dict(fields.mapping).values())
+    for field_, accepted in fields.names:
+        given = fields.given(field_)
+        if given is not None:
+            if given[1] in present:
+                names[field_] = given[1]
+            elif field_ not in fields.optional:
+                faults.append(_no_such_column(given, present))
+            continue
+        used = [name for name in accepted if name in present and name not in taken]
         if len(used) == 1:
-            names[field] = used[0]
+            names[field_] = used[0]
         elif used:
             faults.append((accepted[0], " and ".join(map(repr, used)), "one of them"))
-        elif field not in fields.optional:
+        elif field_ in fields.made:
+            if (similar := _similar(accepted, present, taken)) is not None:
+                expected = f"{_either(accepted)}; or use {_map_option(accepted[0], similar)}"
+                faults.append((accepted[0], f"no such field, but {shown(similar)}", expected))
+        elif field_ not in fields.optional:
             faults.append((accepted[0], _absent(present), _wanted(fields, accepted, present)))
     return ColumnLayout(names, tuple(faults))
 
 
-def _wanted(fields: Fields, accepted: Iterable[str], present: Iterable[str]) -> str:
-    taken = set(chain.from_iterable(names for _, names in fields.names))
-    free = [name for name in present if name not in taken]
+def _no_such_column(given: tuple[str, str], present: tuple[str, ...]) -> tuple[str, str, str]:
+    name, column = given
+    guess = nearest(column, present)
+    hint = f" (did you mean {shown(guess)}?)" if guess else ""
+    return f"mapping {name}={column}", _absent(present), f"a column of the file{hint}"
+
+
+def _similar(accepted: Iterable[str], present: Iterable[str], taken: Iterable[str]) -> str | None:
+    """The column that differs from a field's name in case, spaces and signs alone."""
+    wanted = {_letters(name) for name in accepted}
+    return next((name for name in present if name not in taken and _letters(name) in wanted), None)
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()
+
+
+def _wanted(fields: Fields, accepted: tuple[str, ...], present: Iterable[str]) -> str:
+    free = [name for name in present if name not in fields.columns]
     guess = next(filter(None, (nearest(name, free) for name in accepted)), None)
-    wanted = " or ".join(map(repr, accepted))
-    return f"{wanted} (did you mean {shown(guess)}?)" if guess else wanted
+    wanted = _either(accepted)
+    if guess:
+        wanted += f" (did you mean {shown(guess)}?)"
+    if fields.is_users:
+        wanted += f"; or use {_map_option(accepted[0], guess or 'COLUMN')}"
+    return wanted
+
+
+def _map_option(name: str, column: str) -> str:
+    """The option as a shell takes it."""
+    return f"--map {shlex.quote(f'{name}={printable(column)}')}"
+
+
+def _either(accepted: Iterable[str]) -> str:
+    return " or ".join(map(repr, accepted))
 
 
 def _absent(present: tuple[str, ...]) -> str:
@@ -119,9 +229,6 @@ def label_of(value: Any) -> Any:
     return value
 
 
-# The formats. A reader never raises for what is in a file: it reports, and goes on.
-
-
 def name_of(source: Source) -> str:
     """What faults call a source."""
     if isinstance(source, str | Path):
@@ -131,192 +238,37 @@ def name_of(source: Source) -> str:
 
 def read_records(source: Source, fields: Fields, report: Report) -> Iterator[Record]:
     """The records of a source, in order; what is wrong with it goes to the report."""
+    layout: ColumnLayout | None = None
+    first: tuple[str, ...] | None = None
+    seen: set[str] = set()
+    for part in _parts(source, fields, report):
+        if isinstance(part, Header):
+            first, layout = part.names, _column_layout(fields, part.names)
+            seen.update(layout.names)
+            layout.tell(report, part.line)
+            continue
+        own = layout
+        if own is None:
+            present = tuple(part.cells)
+            own = _column_layout(fields, present)
+            own.tell(report, part.line)
+            first = first or present
+            seen.update(own.names)
+        yield Record(part.line, part.cells, own.names)
+    if first is not None:
+        for field_ in fields.optional - seen:
+            if (given := fields.given(field_)) is not None:
+                where, found, expected = _no_such_column(given, first)
+                report.add(found, expected, field=where)
+
+
+def _parts(source: Source, fields: Fields, report: Report) -> Iterator[Header | FileRow]:
     if str(source) == "-":
         if sys.stdin is None:
             report.add("a standard input that is closed", "JSONL, or a file in place of -")
             return
         source = getattr(sys.stdin, "buffer", sys.stdin)
-    if not isinstance(source, str | Path):
-        yield from _stream_records(source, fields, report)
-        return
-    path = Path(source)
-    suffixes = ", ".join(_READERS)
-    if not path.is_file():
-        report.add(unreadable(path), f"a file that ends in {suffixes}")
-        return
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
-        report.add(f"a name that ends in {path.suffix!r}", f"one of {suffixes}")
-        return
-    try:
-        stream = path.open("rb")
-    except OSError:
-        report.add(unreadable(path), "a file that may be read")
-        return
-    with stream:
-        yield from reader(stream, fields, report)
-
-
-def _stream_records(
-    stream: IO[str] | IO[bytes], fields: Fields, report: Report
-) -> Iterator[Record]:
-    try:
-        yield from _jsonl(stream, fields, report)
-    except UnicodeDecodeError as error:
-        # A text stream decodes by itself, and has lost by now which line it was.
-        report.add(f"bytes that are not {error.encoding}", "text")
-    except OSError as error:
-        report.add(f"a stream that cannot be read ({error.strerror})", "JSONL")
-
-
-def _lines(stream: Iterable[bytes | str], report: Report) -> Iterator[str]:
-    """A text's physical lines, made whole where they are not, so that reading goes on."""
-    offset = 0
-    for number, raw in enumerate(stream, 1):
-        if isinstance(raw, bytes):
-            if number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                report.add("UTF-16 text", "UTF-8 text", line=1)
-                return
-            text = _decoded(raw, offset, number, report)
-            offset += len(raw)
-        else:
-            text = raw
-        if number == 1:
-            text = text.removeprefix("\ufeff")
-        if "\0" in text:
-            report.add(f"a NUL at column {text.index(chr(0)) + 1}", "UTF-8 text", line=number)
-            text = text.replace("\0", "")
-        yield text
-
-
-def _decoded(raw: bytes, offset: int, line: int, report: Report) -> str:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        report.add(undecodable(error, offset), "UTF-8 text", line=line)
-        return raw.decode(errors="replace")
-
-
-def _jsonl(stream: Iterable[bytes | str], fields: Fields, report: Report) -> Iterator[Record]:
-    for line, text in enumerate(_lines(stream, report), 1):
-        if not text.strip():
-            continue
-        cells = _json_object(text, line, report)
-        if cells is not None:
-            layout = _column_layout(fields, tuple(cells))
-            layout.tell(report, line)
-            yield Record(line, cells, layout.names)
-
-
-class _RepeatedKeyError(ValueError):
-    pass
-
-
-def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        raise _RepeatedKeyError(next(key for key in counts if counts[key] > 1))
-    return value
-
-
-def _json_object(text: str, line: int, report: Report) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text, object_pairs_hook=_object_of)
-    except json.JSONDecodeError as error:
-        found = f"a syntax error at column {error.colno} ({error.msg})"
-        report.add(found, "a JSON object", line=line)
-    except _RepeatedKeyError as error:
-        report.add("the key more than once", "each key once", line=line, field=str(error))
-    except (ValueError, RecursionError):
-        # Python reads no number of more than 4,300 digits, nor a thousand levels.
-        report.add("a number too long or nesting too deep", "plain JSON", line=line)
+    if isinstance(source, str | Path):
+        yield from file_rows(Path(source), fields.columns, report.add)
     else:
-        if isinstance(value, dict):
-            return value
-        report.add(shown(value), "a JSON object", line=line)
-    return None
-
-
-def _csv(stream: IO[bytes], fields: Fields, report: Report, delimiter: str) -> Iterator[Record]:
-    # The limit is the process's, and a long response exceeds its default. It is only ever
-    # raised: restoring it would fail a file that another thread is reading.
-    csv.field_size_limit(_LONGEST_CELL)
-    rows = _csv_rows(csv.reader(_lines(stream, report), delimiter=delimiter, strict=True), report)
-    line, header = next(rows, (0, []))
-    if not header:
-        return
-    layout = _column_layout(fields, tuple(header))
-    layout.tell(report, line)
-    for line, cells in rows:
-        if len(cells) == len(header):
-            yield Record(line, dict(zip(header, cells, strict=True)), layout.names)
-        elif cells:
-            report.add(f"{len(cells)} cells", f"{len(header)}, as in the header", line=line)
-
-
-def _csv_rows(reader: Any, report: Report) -> Iterator[tuple[int, list[str]]]:
-    """Every row that is not blank, and the line on which it starts; broken ones are empty."""
-    while True:
-        line = reader.line_num + 1
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            found, expected = _csv_fault(str(error))
-            report.add(found, expected, line=line)
-            yield line, []
-        else:
-            if cells:
-                yield line, cells
-
-
-def _csv_fault(message: str) -> tuple[str, str]:
-    if message.startswith("unexpected end"):
-        return "a quote that is never closed", "a closing quote"
-    if message.startswith("new-line"):
-        return "a carriage return outside quotes", "lines that end in a line feed"
-    return "text after a closing quote", 'quotes within quotes to be doubled ("")'
-
-
-def _parquet(stream: IO[bytes], fields: Fields, report: Report) -> Iterator[Record]:
-    # Imported here, because it takes longer than reading most files does.
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        yield from _parquet_records(pq.ParquetFile(stream), fields, report)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        report.add(f"a damaged file ({' '.join(str(error).split())})", "a Parquet file")
-
-
-def _parquet_records(file: Any, fields: Fields, report: Report) -> Iterator[Record]:
-    header = file.schema_arrow.names
-    layout = _column_layout(fields, tuple(header))
-    layout.tell(report, None)
-    line = 0
-    for batch in file.iter_batches(_PARQUET_ROWS):
-        columns = [_parquet_values(column) for column in batch.columns]
-        for cells in zip(*columns, strict=True):
-            line += 1
-            yield Record(line, dict(zip(header, cells, strict=True)), layout.names)
-
-
-def _parquet_values(column: Any) -> list[Any]:
-    """A column as Python values, with dates and decimals, which JSON lacks, as their text."""
-    import pyarrow as pa
-
-    if pa.types.is_temporal(column.type) or pa.types.is_decimal(column.type):
-        column = column.cast(pa.string())
-    values: list[Any] = column.to_pylist()
-    return values
-
-
-_READERS: dict[str, Callable[[IO[bytes], Fields, Report], Iterator[Record]]] = {
-    ".jsonl": _jsonl,
-    ".ndjson": _jsonl,
-    ".csv": partial(_csv, delimiter=","),
-    ".tsv": partial(_csv, delimiter="\t"),
-    ".parquet": _parquet,
-}
+        yield from stream_rows(source, report.add)

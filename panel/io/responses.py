@@ -1,4 +1,4 @@
-"""Responses in: JSONL, CSV, TSV and Parquet files, or JSONL on a stream.
+"""Responses in: JSONL, JSON, CSV, TSV and Parquet files, or JSONL on a stream.
 
 `_Intake` turns records into responses, and goes on past a fault. What makes a response
 valid is said by `graphs.Response`; how a file is read, by `panel.io.records`; nothing is
@@ -16,9 +16,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from graphs import Response
-from panel.errors import InputError
-from panel.io.digests import prompt_id_of, short_digest
-from panel.io.records import Fields, Record, Report, Source, label_of, name_of, read_records
+from panel.io.digests import prompt_id_of, response_id_of, short_digest
+from panel.io.records import (
+    ColumnMapping,
+    Fields,
+    Record,
+    Report,
+    Source,
+    label_of,
+    name_of,
+    read_records,
+)
 from panel.io.wording import explain, shown
 
 _LABELS = frozenset({"id", "system", "prompt_id"})
@@ -31,7 +39,8 @@ _FIELDS = Fields(
         ("prompt_id", ("prompt_id",)),
         ("context", ("context",)),
     ),
-    frozenset({"prompt_id", "context"}),
+    frozenset({"id", "prompt_id", "context"}),
+    made=frozenset({"id"}),
 )
 NAMES = frozenset(name for _, names in _FIELDS.names for name in names)
 """What the fields of a response may be called; all else is metadata."""
@@ -41,27 +50,35 @@ class ResponseFile:
     """The responses of a file, all of them or the first `limit`, read anew each time that they
     are gone through: the file need not fit into memory.
 
-    `source` is a path (.jsonl, .ndjson, .csv, .tsv or .parquet), `-` for JSONL on
-    standard input, or an open stream of JSONL; a stream is kept. Fields are `id`, `prompt`,
-    `response` and `system` (or `response_id`, `prompt_text`, `response_text` or `text`,
-    `respondent_id`), and optionally `prompt_id` and `context`; all others are kept as
-    metadata. A prompt without an id is called after its text (`prompt_id_of`).
+    `source` is a path (.jsonl, .ndjson, .json, .csv, .tsv, each also with .gz, or .parquet), `-`
+    for JSONL on standard input, or an open stream of JSONL; a stream is kept. Fields are `prompt`,
+    `response` and `system` (or `prompt_text`, `response_text` or `text`, `respondent_id`), and
+    optionally `id` (or `response_id`), `prompt_id` and `context`; all others are kept as
+    metadata, with the types that the format has. A response without an id is called after its
+    system and text (`panel.io.digests.response_id_of`), a prompt without one after its text
+    (`prompt_id_of`).
 
     The whole file is checked at once, whatever the limit.
 
+    Args:
+        mapping: for fields whose column has another name, that name: `{"response": "answer"}`.
+
     Attributes:
         name: what the source is called.
+        mapping: the same, empty where there is none.
 
     Raises:
-        InputError: anything is wrong with the file; lists every fault in it. Also raised
-            by a later reading, where the file has changed.
+        InputError: anything is wrong with the mapping or the file; lists every fault in it. Also
+            raised by a later reading, where the file has changed.
     """
 
-    def __init__(self, source: Source, *, limit: int | None = None) -> None:
-        self.name = name_of(source)
+    def __init__(
+        self, source: Source, *, limit: int | None = None, mapping: ColumnMapping | None = None
+    ) -> None:
+        self.name, self.mapping = name_of(source), dict(mapping or {})
         lasts = isinstance(source, str | Path) and str(source) != "-"
-        self._read = partial(_responses, source, limit) if lasts else None
-        self._kept = [] if lasts else list(_responses(source, limit))
+        self._read = partial(_responses, source, limit, mapping) if lasts else None
+        self._kept = [] if lasts else list(_responses(source, limit, mapping))
         self._length = len(self._kept) if self._read is None else sum(1 for _ in self._read())
 
     def __len__(self) -> int:
@@ -71,28 +88,35 @@ class ResponseFile:
         yield from self._kept if self._read is None else self._read()
 
 
-def load_responses(source: Source, *, limit: int | None = None) -> list[Response]:
-    """Read responses into memory; `source`, `limit` and errors are those of `ResponseFile`."""
-    return list(_responses(source, limit))
+def load_responses(
+    source: Source, *, limit: int | None = None, mapping: ColumnMapping | None = None
+) -> list[Response]:
+    """Read responses into memory; `source`, `limit`, `mapping` and errors are those of
+    `ResponseFile`."""
+    return list(_responses(source, limit, mapping))
 
 
-def _responses(source: Source, limit: int | None) -> Iterator[Response]:
+def _responses(
+    source: Source, limit: int | None, mapping: ColumnMapping | None
+) -> Iterator[Response]:
     """The first `limit` responses as they are read; raises at the end, with all faults."""
     report = Report(name_of(source))
+    fields = _FIELDS.mapped(mapping, source)
     if limit is not None and limit < 1:
         report.add(str(limit), "1 or more", field="limit")
     intake = _Intake(report)
     given, empty = 0, True
-    for record in read_records(source, _FIELDS, report):
+    for record in read_records(source, fields, report):
         empty = False
         response = intake.take(record)
         if response is not None and (limit is None or given < limit):
             given += 1
             yield response
+    intake.finish()
     if empty and not report.faults:
         report.add("no responses", "at least one")
     if report.faults:
-        raise InputError(sorted(report.faults, key=lambda fault: fault.line or 0))
+        raise report.error()
 
 
 class _Intake:
@@ -103,6 +127,14 @@ class _Intake:
         # By prompts' digests: the texts themselves may be more than memory holds.
         self._prompts: dict[str, tuple[bytes, int]] = {}
         self._seen: dict[tuple[Any, ...], int] = {}
+        self._has_ids = False
+        self._without_id: list[int] = []
+
+    def finish(self) -> None:
+        """Report what is seen at the end alone: ids that some lines have and others lack."""
+        if self._has_ids:
+            for line in self._without_id:
+                self._report.add("nothing", "an id, as other lines have", line=line, field="id")
 
     def take(self, record: Record) -> Response | None:
         """The response in a record, or None where a fault was reported."""
@@ -110,6 +142,7 @@ class _Intake:
         flawed = self._report_flaws(record)
         fields = {field: _value(field, record.cells[name]) for field, name in record.names.items()}
         self._settle_prompt(fields, record)
+        self._settle_id(fields, record)
         self._refuse_repetition(fields, record)
         named = set(record.names.values())
         fields["metadata"] = {
@@ -140,18 +173,37 @@ class _Intake:
                     field="prompt_id",
                 )
 
+    def _settle_id(self, fields: dict[str, Any], record: Record) -> None:
+        """Give the response an id where its line has none."""
+        if "id" in record.names:
+            self._has_ids = True
+            return
+        self._without_id.append(record.line)
+        system, text, context = (fields.get(field) for field in ("system", "text", "context"))
+        if isinstance(system, str) and isinstance(text, str):
+            fields["id"] = response_id_of(
+                system, text, context if isinstance(context, str) else None
+            )
+
     def _refuse_repetition(self, fields: Mapping[str, Any], record: Record) -> None:
         prompt_id, prompt, own = (fields.get(field) for field in ("prompt_id", "prompt", "id"))
         if not all(isinstance(part, str) and part for part in (prompt_id, prompt, own)):
             return
         first = self._seen.setdefault((prompt_id, short_digest(str(prompt)), own), record.line)
-        if first != record.line:
-            self._report.add(
-                f"{shown(fields['id'])} again, first on line {first}",
-                "an id once for each prompt",
-                line=record.line,
-                field=record.names["id"],
-            )
+        if first == record.line:
+            return
+        if "id" in record.names:
+            found, field = shown(own), "id"
+            expected = "an id once for each prompt"
+        else:
+            found, field = f"the same text by {shown(fields.get('system'))}", "text"
+            expected = "a text once for each prompt and system, or a column of ids"
+        self._report.add(
+            f"{found} again, first on line {first}",
+            expected,
+            line=record.line,
+            field=record.names[field],
+        )
 
     def _report_flaws(self, record: Record) -> frozenset[str]:
         """Report the cells that could not be written out again; gives their names."""
@@ -182,7 +234,7 @@ class _Intake:
 def _value(field: str, value: Any) -> Any:
     """A cell as the model takes it: blank is empty, a number as a label is its text."""
     if isinstance(value, str) and not value.strip():
-        return None if field in _FIELDS.optional else ""
+        return None if field in ("prompt_id", "context") else ""
     return label_of(value) if field in _LABELS else value
 
 

@@ -93,14 +93,12 @@ async def score(
     run.random = random
     if humans is not None:
         _compare_with(humans, run, plan)
-    output = None if out is None else RunOutput.of(out)
+    output = None if out is None else _output(out, responses)
     manifest, texts = manifest_of(plan) | {"random": random}, KeptTexts.of_batch(batch)
     async with prepared(plan, caps, output, manifest, texts) as caller:
         folder = None
         if output is not None:
-            own = [responses.name] if isinstance(responses, ResponseFile) else []
-            start = start_of([*own, *output.inputs], plan.models)
-            folder = RunFolder(output, manifest, texts, start)
+            folder = RunFolder(output, manifest, texts, start_of(output, plan.models))
         if on_start is not None:
             on_start(caller.state)
 
@@ -160,7 +158,7 @@ def held_run(
     """What a folder holds of this run; refuses what `score` would refuse; see `held_in`."""
     texts = KeptTexts.of_batch(Batch(responses, one_prompt_each=True))
     models = {model.id: model for model in plan.models}
-    return held_in(output, manifest_of(plan), texts, models, caps)
+    return held_in(_output(output, responses), manifest_of(plan), texts, models, caps)
 
 
 @contextmanager
@@ -235,6 +233,14 @@ def written_at_the_end(
         raise RunStopped(str(error)) from error
     if folder is not None:
         folder.require_whole()
+
+
+def _output(out: str | Path | RunOutput, responses: Iterable[Response]) -> RunOutput:
+    """Where a run is written, with the file of its responses among its inputs."""
+    output = RunOutput.of(out)
+    if not isinstance(responses, ResponseFile):
+        return output
+    return output.with_file(responses.name, responses.mapping)
 
 
 def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:

@@ -8,9 +8,10 @@ on with it; any other is refused, unless it is to replace what is there.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,14 @@ from panel.io.batch import Batch
 from panel.io.csv_cells import cell_of, csv_of
 from panel.io.documents import as_json
 from panel.io.private_files import make_private_folder, replace_file
+from panel.io.wording import printable
 from panel.runs.growing_file import AppendedFile, results_in
 from panel.runs.judgment_lines import line_of
 from panel.runs.kept_texts import PROMPTS, RESPONSES, KeptTexts
 from panel.runs.output import RunOutput
 from panel.runs.run import Run, share_name
+
+logger = logging.getLogger(__name__)
 
 _IDENTITY = (
     "personas", "rubric", "models", "layout", "replicates", "plain_judge",
@@ -88,6 +92,8 @@ class RunFolder:
                 (self.path / name).unlink(missing_ok=True)
         elif kept := _kept(self.path):
             starts = [*kept.get("starts", ()), start]
+            if (another := _other_mapping(kept, output)) is not None:
+                logger.warning("%s: the texts are the same, but %s", self.path, another)
         about = {"texts": texts.document(), "starts": starts}
         replace_file(self.path / "run.json", _pretty({**manifest, **about}))
         texts.write(self.path, texts=output.texts)
@@ -193,7 +199,22 @@ def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTe
                     f"{path} contains another run (it differs in: {', '.join(changed)}); choose "
                     "another --out, or replace the earlier run with --overwrite"
                 )
-            texts.refuse_others(path)
+            texts.refuse_others(path, _other_mapping(kept, output))
+
+
+def _other_mapping(kept: Mapping[str, Any], output: RunOutput) -> str | None:
+    """That columns of the inputs were mapped otherwise at the last start; None if they were not."""
+    starts = kept.get("starts") or [{}]
+    then = [given["mapping"] for given in starts[-1].get("inputs", ()) if given.get("mapping")]
+    now = [dict(mapping) for mapping in output.mappings.values()]
+    if then == now:
+        return None
+    return f"columns were mapped as {_mapped(then)} before, and are mapped as {_mapped(now)} now"
+
+
+def _mapped(mappings: Sequence[Mapping[str, str]]) -> str:
+    pairs = [f"{name}={column}" for mapping in mappings for name, column in mapping.items()]
+    return printable(", ".join(pairs)) if pairs else "they are called"
 
 
 def _kept(path: Path) -> dict[str, Any] | None:

@@ -67,8 +67,9 @@ class KeptTexts:
             for place, line in enumerate(self.lines(), start=1):
                 file.write(json_line(line if texts else without_texts(line), place))
 
-    def refuse_others(self, folder: Path) -> None:
-        """See that all texts that a folder holds are among these.
+    def refuse_others(self, folder: Path, reason: str | None = None) -> None:
+        """See that all texts that a folder holds are among these; `reason` is what may be why they
+        are not.
 
         Raises:
             RunFolderError: some are not; says which.
@@ -85,6 +86,7 @@ class KeptTexts:
         if not (gone or changed):
             return
         what = self.name.partition(".")[0]
+        why = "" if reason is None else f"; {reason}"
         told = [
             f"{n:,} {how}{names}"
             for n, how, names in (
@@ -95,8 +97,8 @@ class KeptTexts:
             if n
         ]
         raise RunFolderError(
-            f"{folder} contains a run on {n_held:,} other {what}: {'; '.join(told)}. A run can "
-            f"be continued only with all the {what} that it began with, and further ones; "
+            f"{folder} contains a run on {n_held:,} other {what}: {'; '.join(told)}{why}. A run "
+            f"can be continued only with all the {what} that it began with, and further ones; "
             "choose another --out, or replace the earlier run with --overwrite"
         )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 
@@ -13,18 +14,25 @@ class RunOutput:
     `overwrite`: a run that is there, of another panel or other texts, is replaced; it is
     refused otherwise. `texts`: whether responses.jsonl keeps the texts that were judged, or
     only their SHA-256. `inputs`: files that the run is made of, to be named in run.json with
-    size and SHA-256 (that of a `ResponseFile` is named anyhow).
+    size and SHA-256 (that of a `ResponseFile` is named anyhow). `mappings`: by the names of such
+    files, how their columns were mapped.
     """
 
     path: str | Path
     overwrite: bool = False
     texts: bool = True
     inputs: tuple[str | Path, ...] = ()
+    mappings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, given: str | Path | RunOutput) -> RunOutput:
         """A path as an output."""
         return given if isinstance(given, RunOutput) else cls(given)
+
+    def with_file(self, name: str, mapping: Mapping[str, str]) -> RunOutput:
+        """The same for a run whose first input is this file, with its columns so mapped."""
+        mappings = {name: mapping, **self.mappings} if mapping else self.mappings
+        return replace(self, inputs=(name, *self.inputs), mappings=mappings)
 
     @property
     def folder(self) -> Path:

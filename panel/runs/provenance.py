@@ -8,7 +8,7 @@ import platform
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import file_digest
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +18,7 @@ from typing import Any
 from panel.models.options import parsed_option, with_headers
 from panel.models.providers import load_provider, provider_names
 from panel.plan.bound_models import BoundModel
+from panel.runs.output import RunOutput
 from panel.secrets import scrub
 
 _PACKAGES = (
@@ -29,12 +30,15 @@ _SHORTEST_SECRET = 8
 """Shorter values of such variables are switches and numbers of bits."""
 
 
-def start_of(inputs: Iterable[str | Path], models: Iterable[BoundModel]) -> dict[str, Any]:
-    """A start, now, of a run of these files by these models."""
+def start_of(output: RunOutput, models: Iterable[BoundModel]) -> dict[str, Any]:
+    """A start, now, of a run by these models of the files that `output` names."""
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "command": command_line(sys.argv),
-        "inputs": [_described(name) for name in dict.fromkeys(map(str, inputs))],
+        "inputs": [
+            _described(name, output.mappings.get(name, {}))
+            for name in dict.fromkeys(map(str, output.inputs))
+        ],
         "python": platform.python_version(),
         "platform": platform.platform(),
         "versions": _versions(models),
@@ -87,15 +91,19 @@ def _scrubbed(text: str) -> str:
     return scrub(text, secrets)
 
 
-def _described(name: str) -> dict[str, Any]:
-    """An input by its name, and a file with its digest; a stream is read once, and not here."""
+def _described(name: str, mapping: Mapping[str, str]) -> dict[str, Any]:
+    """An input by its name, with the mapping of its columns if there is one, and a file with its
+    digest; a stream is read once, and not here."""
     digest = size = None
     try:
         with Path(name).open("rb") as file:
             digest, size = file_digest(file, "sha256").hexdigest(), file.tell()
     except OSError:
         pass
-    return {"name": _scrubbed(name), "sha256": digest, "bytes": size}
+    about: dict[str, Any] = {"name": _scrubbed(name), "sha256": digest, "bytes": size}
+    if mapping:
+        about["mapping"] = {field: _scrubbed(column) for field, column in mapping.items()}
+    return about
 
 
 def _versions(models: Iterable[BoundModel]) -> dict[str, str]:

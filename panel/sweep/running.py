@@ -211,7 +211,7 @@ async def run_sweep(
     async with prepared(panel, caps, output, manifest, texts, plan.endpoints) as caller:
         folder = None
         if output is not None:
-            start = start_of(output.inputs, [*panel.models, *plan.endpoints.values()])
+            start = start_of(output, [*panel.models, *plan.endpoints.values()])
             folder = SweepFolder(output, manifest, plan, start)
         if on_start is not None:
             on_start(caller.state)

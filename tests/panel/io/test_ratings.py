@@ -294,8 +294,8 @@ def test_columns_that_are_not_there(tmp_path: Path) -> None:
     faults = faults_of(text(tmp_path / "in.csv", "Item,judge,value\na,r,1\n"))
     assert [fault.field for fault in faults] == ["item", "rater", "score"]
     assert faults[0].found == "no such field, only 'Item', 'judge', 'value'"
-    assert faults[0].expected == "'item' (did you mean 'Item'?)"
-    assert faults[2].expected == "'score' or 'rank' or 'label'"
+    assert faults[0].expected == "'item' (did you mean 'Item'?); or use --map item=Item"
+    assert faults[2].expected == "'score' or 'rank' or 'label'; or use --map score=COLUMN"
     assert all(fault.line == 1 for fault in faults)
     fault = fault_of(text(tmp_path / "in.csv", "item,rater,score,rank\na,r,1,1\n"))
     assert (fault.found, fault.expected) == ("'score' and 'rank'", "one of them")

@@ -349,26 +349,39 @@ def test_a_parquet_file_without_rows(tmp_path: Path) -> None:
 
 def test_a_wrong_extension(tmp_path: Path) -> None:
     """An unknown extension is named beside the known ones."""
-    path = tmp_path / "in.json"
+    path = tmp_path / "in.xlsx"
     path.write_text("[]")
     fault = fault_of(path)
-    assert "'.json'" in fault.found
-    assert ".jsonl, .ndjson, .csv, .tsv, .parquet" in fault.expected
+    assert "'.xlsx'" in fault.found
+    assert ".jsonl, .ndjson, .json, .csv, .tsv, .parquet" in fault.expected
+    assert "save the sheet as CSV UTF-8" in fault.expected
 
 
 def test_wrong_encoding_is_located(here: Path) -> None:
-    """Each line that is not UTF-8 is named, with the byte and its offset in the file."""
+    """The first line that is not UTF-8 is named, with the byte and its offset in the file."""
     good = json.dumps(GOOD).encode() + b"\n"
     here.write_bytes(good + b"\n" + b'{"x": "caf\xe9"}\n')
     fault = next(fault for fault in faults_of(here) if fault.field is None)
-    assert (fault.line, fault.expected) == (3, "UTF-8 text")
-    assert fault.found == f"the byte 0xe9 at offset {len(good) + 1 + 10}"
+    assert (fault.line, fault.expected.partition(";")[0]) == (3, "UTF-8 text")
+    place = len(good) + 1 + 10
+    assert fault.found == f"probably Windows-1252 (cp1252): the byte 0xe9 at offset {place}"
 
 
-def test_wrong_encoding_in_csv_spoils_only_its_line(table: Path) -> None:
-    """A CSV file with letters in Latin-1 lists exactly the lines that have one."""
+def test_wrong_encoding_is_one_fault(table: Path) -> None:
+    """A CSV file in cp1252 is one fault that names the encoding, with exactly the lines that are
+    not UTF-8."""
     table.write_bytes(HEADER.encode() + b"r1,q,caf\xe9,s\nr2,q,a,s\nr3,q,\xfc,s\n")
-    assert [fault.line for fault in faults_of(table)] == [2, 4]
+    fault = fault_of(table)
+    assert fault.line == 2
+    assert "cp1252" in fault.found
+    assert fault.found.endswith("on lines 2, 4")
+
+
+def test_another_encoding_is_not_called_cp1252(table: Path) -> None:
+    """Cyrillic text in cp1251, which cp1252 would read as other letters, is only said not to be
+    UTF-8."""
+    table.write_bytes(HEADER.encode() + "r1,вопрос,ответ на вопрос,s\n".encode("cp1251"))
+    assert "cp1252" not in fault_of(table).found
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.csv"])
@@ -400,7 +413,9 @@ def test_a_missing_column_has_a_suggestion(table: Path) -> None:
     table.write_text("id,promt,response,system\nr1,q,a,s\nr2,q,a,s\n")
     fault = fault_of(table)
     assert (fault.line, fault.field) == (1, "prompt")
-    assert fault.expected == "'prompt' or 'prompt_text' (did you mean 'promt'?)"
+    assert fault.expected == (
+        "'prompt' or 'prompt_text' (did you mean 'promt'?); or use --map prompt=promt"
+    )
 
 
 def test_a_fault_of_many_lines_is_one_in_words(here: Path) -> None:
