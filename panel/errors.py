@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Literal
 
 from panel.secrets import SECRETS
 
@@ -40,22 +41,32 @@ class RunStopped(PanelError):
     """A run could not go on; started again, it calls models only for what it lacks."""
 
 
+Unit = Literal["line", "row"]
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong in an input, and where."""
+    """One thing that is wrong in an input, and where.
+
+    `line` is the number, from 1, of a line of a file, or where `unit` says so, of a row of a table
+    that was in memory.
+    """
 
     file: str
     found: str
     expected: str
     line: int | None = None
     field: str | None = None
+    unit: Unit = "line"
 
     def __str__(self) -> str:
-        return self._told("" if self.line is None else f":{self.line}")
+        if self.line is None:
+            return self._told("")
+        return self._told(f":{self.line}" if self.unit == "line" else f": row {self.line}")
 
     def on(self, lines: Sequence[int]) -> str:
         """The same, found on several lines."""
-        return self._told(f": lines {', '.join(_ranges(lines))}")
+        return self._told(f": {self.unit}s {', '.join(_ranges(lines))}")
 
     def _told(self, where: str) -> str:
         field = "" if self.field is None else f": {self.field}"

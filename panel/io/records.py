@@ -13,14 +13,14 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from panel.errors import Fault
+from panel.errors import Fault, Unit
 from panel.io.wording import nearest, printable, shown, undecodable, unreadable
 
 _PARQUET_ROWS = 1_000
@@ -32,17 +32,18 @@ Source = str | Path | IO[str] | IO[bytes]
 
 
 class Report:
-    """The faults of one file, as they are found."""
+    """The faults of one file, as they are found; `unit` is what is numbered in it."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, unit: Unit = "line") -> None:
         self.file = file
+        self.unit = unit
         self.faults: list[Fault] = []
 
     def add(
         self, found: str, expected: str, *, line: int | None = None, field: str | None = None
     ) -> None:
         name = None if field is None else printable(field)
-        self.faults.append(Fault(self.file, found, expected, line, name))
+        self.faults.append(Fault(self.file, found, expected, line, name, self.unit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class Fields:
 
 # The lines of a JSONL file mostly have the same keys.
 @lru_cache
-def _column_layout(fields: Fields, present: tuple[str, ...]) -> ColumnLayout:
+def column_layout(fields: Fields, present: tuple[str, ...]) -> ColumnLayout:
+    """Which of the names that are there each field goes by."""
     faults = [
         (name, f"{count} fields of this name", "one")
         for name, count in Counter(present).items()
@@ -203,7 +205,7 @@ def _jsonl(stream: Iterable[bytes | str], fields: Fields, report: Report) -> Ite
             continue
         cells = _json_object(text, line, report)
         if cells is not None:
-            layout = _column_layout(fields, tuple(cells))
+            layout = column_layout(fields, tuple(cells))
             layout.tell(report, line)
             yield Record(line, cells, layout.names)
 
@@ -246,7 +248,7 @@ def _csv(stream: IO[bytes], fields: Fields, report: Report, delimiter: str) -> I
     line, header = next(rows, (0, []))
     if not header:
         return
-    layout = _column_layout(fields, tuple(header))
+    layout = column_layout(fields, tuple(header))
     layout.tell(report, line)
     for line, cells in rows:
         if len(cells) == len(header):
@@ -292,18 +294,25 @@ def _parquet(stream: IO[bytes], fields: Fields, report: Report) -> Iterator[Reco
 
 
 def _parquet_records(file: Any, fields: Fields, report: Report) -> Iterator[Record]:
-    header = file.schema_arrow.names
-    layout = _column_layout(fields, tuple(header))
+    batches = file.iter_batches(_PARQUET_ROWS)
+    yield from arrow_records(file.schema_arrow.names, batches, fields, report)
+
+
+def arrow_records(
+    header: Sequence[str], batches: Iterable[Any], fields: Fields, report: Report
+) -> Iterator[Record]:
+    """The records of Arrow's batches, whose columns are called as the header says."""
+    layout = column_layout(fields, tuple(header))
     layout.tell(report, None)
     line = 0
-    for batch in file.iter_batches(_PARQUET_ROWS):
-        columns = [_parquet_values(column) for column in batch.columns]
+    for batch in batches:
+        columns = [_arrow_values(column) for column in batch.columns]
         for cells in zip(*columns, strict=True):
             line += 1
             yield Record(line, dict(zip(header, cells, strict=True)), layout.names)
 
 
-def _parquet_values(column: Any) -> list[Any]:
+def _arrow_values(column: Any) -> list[Any]:
     """A column as Python values, with dates and decimals, which JSON lacks, as their text."""
     import pyarrow as pa
 

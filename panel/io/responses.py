@@ -1,14 +1,14 @@
-"""Responses in: JSONL, CSV, TSV and Parquet files, or JSONL on a stream.
+"""Responses in: JSONL, CSV, TSV and Parquet files, JSONL on a stream, tables in memory.
 
 `_Intake` turns records into responses, and goes on past a fault. What makes a response
-valid is said by `graphs.Response`; how a file is read, by `panel.io.records`; nothing is
-written here.
+valid is said by `graphs.Response`; how a file or a table is read, by `panel.io.records` and
+`panel.io.tables`; nothing is written here.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sized
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from graphs import Response
 from panel.errors import InputError
 from panel.io.digests import prompt_id_of, short_digest
 from panel.io.records import Fields, Record, Report, Source, label_of, name_of, read_records
+from panel.io.tables import DataTable, is_table, table_records
 from panel.io.wording import explain, shown
 
 _LABELS = frozenset({"id", "system", "prompt_id"})
@@ -42,7 +43,9 @@ class ResponseFile:
     are gone through: the file need not fit into memory.
 
     `source` is a path (.jsonl, .ndjson, .csv, .tsv or .parquet), `-` for JSONL on
-    standard input, or an open stream of JSONL; a stream is kept. Fields are `id`, `prompt`,
+    standard input, an open stream of JSONL, or a table in memory: a data frame (pandas, polars,
+    anything with `__arrow_c_stream__` or `__dataframe__`), a data set of Hugging Face, a list of
+    dicts. A stream is kept. Fields are `id`, `prompt`,
     `response` and `system` (or `response_id`, `prompt_text`, `response_text` or `text`,
     `respondent_id`), and optionally `prompt_id` and `context`; all others are kept as
     metadata. A prompt without an id is called after its text (`prompt_id_of`).
@@ -57,9 +60,14 @@ class ResponseFile:
             by a later reading, where the file has changed.
     """
 
-    def __init__(self, source: Source, *, limit: int | None = None) -> None:
-        self.name = name_of(source)
-        lasts = isinstance(source, str | Path) and str(source) != "-"
+    def __init__(self, source: Source | DataTable, *, limit: int | None = None) -> None:
+        self.name = _report_on(source).file
+        # A table without a length is a stream of Arrow's, which can be read once.
+        lasts = (
+            isinstance(source, Sized)
+            if is_table(source)
+            else isinstance(source, str | Path) and str(source) != "-"
+        )
         self._read = partial(_responses, source, limit) if lasts else None
         self._kept = [] if lasts else list(_responses(source, limit))
         self._length = len(self._kept) if self._read is None else sum(1 for _ in self._read())
@@ -71,19 +79,28 @@ class ResponseFile:
         yield from self._kept if self._read is None else self._read()
 
 
-def load_responses(source: Source, *, limit: int | None = None) -> list[Response]:
+def load_responses(source: Source | DataTable, *, limit: int | None = None) -> list[Response]:
     """Read responses into memory; `source`, `limit` and errors are those of `ResponseFile`."""
     return list(_responses(source, limit))
 
 
-def _responses(source: Source, limit: int | None) -> Iterator[Response]:
+def _report_on(source: Source | DataTable) -> Report:
+    return Report("responses", "row") if is_table(source) else Report(name_of(source))
+
+
+def _responses(source: Source | DataTable, limit: int | None) -> Iterator[Response]:
     """The first `limit` responses as they are read; raises at the end, with all faults."""
-    report = Report(name_of(source))
+    report = _report_on(source)
     if limit is not None and limit < 1:
         report.add(str(limit), "1 or more", field="limit")
     intake = _Intake(report)
     given, empty = 0, True
-    for record in read_records(source, _FIELDS, report):
+    records = (
+        table_records(source, _FIELDS, report)
+        if is_table(source)
+        else read_records(source, _FIELDS, report)
+    )
+    for record in records:
         empty = False
         response = intake.take(record)
         if response is not None and (limit is None or given < limit):
@@ -134,7 +151,7 @@ class _Intake:
             first, line = self._prompts.setdefault(prompt_id, (digest, record.line))
             if first != digest:
                 self._report.add(
-                    f"{shown(prompt_id)}, which is another prompt's, on line {line}",
+                    f"{shown(prompt_id)}, which is another prompt's, on {self._report.unit} {line}",
                     "one prompt for each prompt_id",
                     line=record.line,
                     field="prompt_id",
@@ -147,7 +164,7 @@ class _Intake:
         first = self._seen.setdefault((prompt_id, short_digest(str(prompt)), own), record.line)
         if first != record.line:
             self._report.add(
-                f"{shown(fields['id'])} again, first on line {first}",
+                f"{shown(fields['id'])} again, first on {self._report.unit} {first}",
                 "an id once for each prompt",
                 line=record.line,
                 field=record.names["id"],
@@ -198,5 +215,5 @@ def _json_flaw(cells: Mapping[str, Any]) -> str | None:
     except ValueError:
         return "NaN or Infinity"
     except TypeError:
-        return "bytes, or another type of Parquet's own"
+        return "bytes, or another type that JSON lacks"
     return None
