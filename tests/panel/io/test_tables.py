@@ -181,14 +181,16 @@ def test_values_that_json_lacks_are_kept_as_their_text_or_number() -> None:
 
 @needs_extra("test", "pandas")
 def test_the_numbers_of_pandas_rows_are_no_metadata() -> None:
-    """Where rows were left out, what pandas numbers them by does not become a column; an index that
+    """Where rows stand in another order, what pandas numbers them by does not become a column; an index that
     has a name does."""
     frame = import_module("pandas").DataFrame(columns())
-    kept = frame[frame.system == "elm"]
-    assert [dict(response.metadata) for response in load_responses(kept.iloc[[1]])] == [
-        {"topic": "b"}
+    turned = frame.iloc[[2, 0, 1]]
+    assert [dict(response.metadata) for response in load_responses(turned)] == [
+        {"topic": "b"},
+        {"topic": "a"},
+        {"topic": None},
     ]
-    assert [response.id for response in load_responses(kept.iloc[[1]].set_index("id"))] == ["1"]
+    assert [response.id for response in load_responses(turned.set_index("id"))] == ["1", "1", "2"]
 
 
 @needs_extra("test", "pandas")
