@@ -181,8 +181,8 @@ def test_values_that_json_lacks_are_kept_as_their_text_or_number() -> None:
 
 @needs_extra("test", "pandas")
 def test_the_numbers_of_pandas_rows_are_no_metadata() -> None:
-    """Where rows stand in another order, what pandas numbers them by does not become a column; an index that
-    has a name does."""
+    """Where rows stand in another order, what pandas numbers them by does not become a
+    column; an index that has a name does."""
     frame = import_module("pandas").DataFrame(columns())
     turned = frame.iloc[[2, 0, 1]]
     assert [dict(response.metadata) for response in load_responses(turned)] == [
