@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
+from typing import Literal
 
 from panel.secrets import SECRETS
 
@@ -42,22 +43,32 @@ class RunStopped(PanelError):
     """A run could not go on; started again, it calls models only for what it lacks."""
 
 
+Unit = Literal["line", "row"]
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong in an input, and where."""
+    """One thing that is wrong in an input, and where.
+
+    `line` is the number, from 1, of a line of a file, or where `unit` says so, of a row of a table
+    that was in memory.
+    """
 
     file: str
     found: str
     expected: str
     line: int | None = None
     field: str | None = None
+    unit: Unit = "line"
 
     def __str__(self) -> str:
-        return self._told("" if self.line is None else f":{self.line}")
+        if self.line is None:
+            return self._told("")
+        return self._told(f":{self.line}" if self.unit == "line" else f": row {self.line}")
 
     def on(self, lines: Sequence[int]) -> str:
         """The same, found on several lines."""
-        return self._told(f": {first_lines(lines)}")
+        return self._told(f": {first_lines(lines, self.unit)}")
 
     def _told(self, where: str) -> str:
         field = "" if self.field is None else f": {self.field}"
@@ -78,12 +89,12 @@ def told_once(faults: Iterable[Fault]) -> list[str]:
     ]
 
 
-def first_lines(lines: Sequence[int]) -> str:
+def first_lines(lines: Sequence[int], unit: Unit = "line") -> str:
     """Rising numbers of lines in words, the first of them where they are many: `lines 1-3, 7`."""
     ranges = list(islice(_ranges(lines), _RANGES_SHOWN + 1))
     if len(ranges) <= _RANGES_SHOWN:
-        return f"lines {', '.join(ranges)}"
-    return f"lines {', '.join(ranges[:_RANGES_SHOWN])}, … ({len(lines):,} lines)"
+        return f"{unit}s {', '.join(ranges)}"
+    return f"{unit}s {', '.join(ranges[:_RANGES_SHOWN])}, … ({len(lines):,} {unit}s)"
 
 
 def _ranges(lines: Sequence[int]) -> Iterator[str]:

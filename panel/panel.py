@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphs import Judge, Response, Verdict
+from graphs import Judge, Verdict
 from graphs.deliberation import Deliberation
 from panel.calls.budget import NO_CAPS, Caps
 from panel.judging.cost_estimate import CostEstimate
 from panel.models.event_loops import run_in_loop
 from panel.plan.definitions import DEFAULT_MODEL
 from panel.plan.panel_plan import PanelPlan
+from panel.plan.short_form import plan_facts
 from panel.runs import executor
-from panel.runs.executor import OnJudgment
 from panel.runs.output import RunOutput
 from panel.runs.run import Run
 from personas import Persona, PersonaSet
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
+    from graphs import Response
     from graphs.framing import Prompt
     from graphs.judging import Builder
+    from panel.io.tables import Responses
     from panel.plan.overrides import PanelOverrides
-    from panel.runs.executor import ScoreOptions
+    from panel.runs.executor import OnJudgment, ScoreOptions
     from panel.runs.panel_graph import PanelGraph
     from panel.statistics.core.options import Random
     from panel.statistics.core.table import Ratings
@@ -76,16 +78,18 @@ class Panel:
 
     @classmethod
     def from_file(
-        cls,
-        path: str | Path,
-        *,
-        concurrency: int | None = None,
-        patience: float | None = None,
+        cls, path: str | Path, *, concurrency: int | None = None, patience: float | None = None,
         **overrides: Unpack[PanelOverrides],
-    ) -> Panel:
+    ) -> Panel:  # fmt: skip
         """The panel that a YAML file describes; see `PanelPlan.from_file`."""
         plan = PanelPlan.from_file(path, concurrency=concurrency, patience=patience, **overrides)
         return cls.from_plan(plan)
+
+    def __repr__(self) -> str:
+        return plan_facts(self.plan).text
+
+    def _repr_html_(self) -> str:
+        return plan_facts(self.plan).html()
 
     def graph(self, checkpointer: BaseCheckpointSaver[Any] | None = None) -> PanelGraph:
         """The panel as a compiled LangGraph graph: one to run, or a node of another graph.
@@ -132,13 +136,13 @@ class Panel:
         """Whether and how judges see the others' readings and may revise."""
         return self.plan.deliberation
 
-    def score(self, responses: Iterable[Response], **options: Unpack[ScoreOptions]) -> Run:
+    def score(self, responses: Responses, **options: Unpack[ScoreOptions]) -> Run:
         """As `ascore`, from code that is not asynchronous; works where a loop runs, too."""
         return run_in_loop(self.ascore(responses, **options))
 
     async def ascore(
         self,
-        responses: Iterable[Response],
+        responses: Responses,
         *,
         out: str | Path | RunOutput | None = None,
         caps: Caps = NO_CAPS,
@@ -149,8 +153,8 @@ class Panel:
         """Have every judge read every response.
 
         Args:
-            responses: gone through several times where that can be done, and then never held in
-                memory together (a `ResponseFile`).
+            responses: or a table of them with the columns of a file (data frame, data set, list of
+                dicts). Gone through several times where that can be done (a `ResponseFile`).
             out: a folder to write the run to; a `RunOutput` says more of how.
             caps: what the run may spend, with what earlier runs into `out` have spent.
             humans: people's ratings, for whether deliberation moved the panel toward them.
@@ -172,18 +176,15 @@ class Panel:
             on_judgment=on_judgment,
         )  # fmt: skip
 
-    def estimate(self, responses: Iterable[Response]) -> list[CostEstimate]:
+    def estimate(self, responses: Responses) -> list[CostEstimate]:
         """What scoring these would take, model by model, the cache counted in; calls nothing, and
         knows nothing of nodes in a graph of one's own. Raises InputError as `ascore`."""
         return executor.estimate(self.plan, responses)
 
     def astream(
-        self,
-        responses: Iterable[Response] | AsyncIterable[Response],
-        *,
-        caps: Caps = NO_CAPS,
+        self, responses: Responses | AsyncIterable[Response], *, caps: Caps = NO_CAPS,
         on_judgment: OnJudgment | None = None,
-    ) -> AsyncGenerator[Verdict, None]:
+    ) -> AsyncGenerator[Verdict, None]:  # fmt: skip
         """Verdicts as they come, for a batch that need not fit into memory.
 
         Responses are taken only as fast as they are read, and come back in the order in which they
@@ -234,9 +235,8 @@ class Panel:
         """
         from panel.sweep.running import run_sweep
 
-        return await run_sweep(
-            self.plan, prompts, targets, options, out=out, caps=caps, on_event=on_event
-        )
+        given = self.plan, prompts, targets, options
+        return await run_sweep(*given, out=out, caps=caps, on_event=on_event)
 
     def estimate_sweep(
         self,

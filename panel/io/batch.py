@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sized
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sized
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple, TypeVar
@@ -12,6 +12,8 @@ import orjson
 from graphs import Response
 from panel.errors import Fault, InputError
 from panel.io.digests import digest_of, prompt_id_of, short_digest
+from panel.io.responses import ResponseFile
+from panel.io.tables import Responses, is_table
 from panel.io.wording import shown
 
 T = TypeVar("T")
@@ -24,11 +26,31 @@ def identified(response: Response) -> Response:
         InputError: it is no `Response`.
     """
     if not isinstance(response, Response):
-        expected = "a Response; load_responses(FILE) reads them from a file"
+        expected = (
+            "a Response; load_responses makes them of a file, a data frame or a list of dicts"
+        )
         raise InputError([Fault("responses", shown(response), expected)])
     if response.prompt_id is not None:
         return response
     return response.model_copy(update={"prompt_id": prompt_id_of(response.prompt)})
+
+
+def responses_in(given: Responses) -> Iterable[Response]:
+    """What was given as responses, of a table those in its rows, read anew each time.
+
+    Raises:
+        InputError: it is a path, one mapping, or no iterable; or anything is wrong with the table.
+    """
+    if is_table(given):
+        return ResponseFile(given)
+    if isinstance(given, str | Path | Mapping) or not isinstance(given, Iterable):
+        found = shown(str(given) if isinstance(given, str | Path) else given)
+        expected = (
+            "Responses, a data frame, one split of a data set or a list of dicts; "
+            "load_responses(FILE) reads a file"
+        )
+        raise InputError([Fault("responses", found, expected)])
+    return given
 
 
 def title_of(prompt: str) -> str:
@@ -63,7 +85,7 @@ class Batch:
     into memory; what can be gone through only once is kept.
 
     Args:
-        responses: with prompt ids or without.
+        responses: with prompt ids or without, or a table of them.
         one_prompt_each: whether a prompt id stands for one prompt, as it must where responses to
             a prompt are ranked against each other. A sweep's stands for a prompt and its
             variants.
@@ -79,11 +101,10 @@ class Batch:
             prompts; lists all.
     """
 
-    def __init__(self, responses: Iterable[Response], *, one_prompt_each: bool = False) -> None:
-        if isinstance(responses, str | Path):
-            expected = "Responses; load_responses(FILE) reads them from a file"
-            raise InputError([Fault("responses", shown(str(responses)), expected)])
-        self._responses = responses if isinstance(responses, Sized) else list(responses)
+    def __init__(self, responses: Responses, *, one_prompt_each: bool = False) -> None:
+        given = responses_in(responses)
+        # A list of dicts is known for one when it is there, and not while it is made.
+        self._responses = given if isinstance(given, Sized) else responses_in(list(given))
         self.items: list[Item] = []
         self.titles: dict[str, str] = {}
         metadata: dict[str, None] = {}

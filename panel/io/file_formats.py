@@ -11,7 +11,7 @@ import gzip
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -282,17 +282,21 @@ def _parquet(stream: IO[bytes], known: Collection[str], add: AddFault) -> Iterat
 
 
 def _parquet_rows(file: Any) -> Iterator[FilePart]:
-    header = file.schema_arrow.names
+    yield from arrow_rows(file.schema_arrow.names, file.iter_batches(_PARQUET_ROWS))
+
+
+def arrow_rows(header: Sequence[str], batches: Iterable[Any]) -> Iterator[FilePart]:
+    """The rows of Arrow's batches, whose columns are called as the header says."""
     yield Header(None, tuple(header))
     line = 0
-    for batch in file.iter_batches(_PARQUET_ROWS):
-        columns = [_parquet_values(column) for column in batch.columns]
+    for batch in batches:
+        columns = [_arrow_values(column) for column in batch.columns]
         for cells in zip(*columns, strict=True):
             line += 1
             yield FileRow(line, dict(zip(header, cells, strict=True)))
 
 
-def _parquet_values(column: Any) -> list[Any]:
+def _arrow_values(column: Any) -> list[Any]:
     """A column as Python values, with dates and decimals, which JSON lacks, as their text."""
     import pyarrow as pa
 

@@ -17,8 +17,9 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from panel.errors import Fault, InputError
+from panel.errors import Fault, InputError, Unit
 from panel.io.file_formats import FileRow, Header, file_rows, stream_rows
+from panel.io.tables import DataTable, is_table, table_rows
 from panel.io.wording import did_you_mean, nearest, printable, shown
 
 _NAMES_SHOWN = 12
@@ -36,10 +37,14 @@ class Report:
     Args:
         file: the file's name.
         columns: what fields are called in the file, for faults that are given by fields' names.
+        unit: what is numbered in it.
     """
 
-    def __init__(self, file: str, columns: ColumnMapping | None = None) -> None:
+    def __init__(
+        self, file: str, columns: ColumnMapping | None = None, unit: Unit = "line"
+    ) -> None:
         self.file = file
+        self.unit = unit
         self.faults: list[Fault] = []
         self._columns = columns or {}
 
@@ -47,7 +52,7 @@ class Report:
         self, found: str, expected: str, *, line: int | None = None, field: str | None = None
     ) -> None:
         name = None if field is None else printable(self._columns.get(field, field))
-        self.faults.append(Fault(self.file, found, expected, line, name))
+        self.faults.append(Fault(self.file, found, expected, line, name, self.unit))
 
     def error(self) -> InputError:
         """The error that lists every fault, in the order of the lines."""
@@ -93,7 +98,7 @@ class Fields:
     is_users: bool = True
     mapping: tuple[tuple[str, str], ...] = ()
 
-    def mapped(self, mapping: ColumnMapping | None, source: Source) -> Fields:
+    def mapped(self, mapping: ColumnMapping | None, source: Source | DataTable) -> Fields:
         """The same fields, read from the columns that a mapping names.
 
         Raises:
@@ -229,15 +234,17 @@ def label_of(value: Any) -> Any:
     return value
 
 
-def name_of(source: Source) -> str:
+def name_of(source: Source | DataTable) -> str:
     """What faults call a source."""
+    if is_table(source):
+        return "responses"
     if isinstance(source, str | Path):
         return "<stdin>" if str(source) == "-" else str(source)
     return str(getattr(source, "name", "<stream>"))
 
 
-def read_records(source: Source, fields: Fields, report: Report) -> Iterator[Record]:
-    """The records of a source, in order; what is wrong with it goes to the report."""
+def read_records(source: Source | DataTable, fields: Fields, report: Report) -> Iterator[Record]:
+    """The records of a file or table, in order; what is wrong with it goes to the report."""
     layout: ColumnLayout | None = None
     first: tuple[str, ...] | None = None
     seen: set[str] = set()
@@ -262,7 +269,12 @@ def read_records(source: Source, fields: Fields, report: Report) -> Iterator[Rec
                 report.add(found, expected, field=where)
 
 
-def _parts(source: Source, fields: Fields, report: Report) -> Iterator[Header | FileRow]:
+def _parts(
+    source: Source | DataTable, fields: Fields, report: Report
+) -> Iterator[Header | FileRow]:
+    if is_table(source):
+        yield from table_rows(source, report.add)
+        return
     if str(source) == "-":
         if sys.stdin is None:
             report.add("a standard input that is closed", "JSONL, or a file in place of -")

@@ -1,4 +1,4 @@
-"""Responses in: JSONL, JSON, CSV, TSV and Parquet files, or JSONL on a stream.
+"""Responses in: JSONL, JSON, CSV, TSV and Parquet files, JSONL on a stream, tables in memory.
 
 `_Intake` turns records into responses, and goes on past a fault. What makes a response
 valid is said by `graphs.Response`; how a file is read, by `panel.io.records`; nothing is
@@ -8,7 +8,7 @@ written here.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sized
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from panel.io.records import (
     name_of,
     read_records,
 )
+from panel.io.tables import DataTable, is_table
 from panel.io.wording import explain, shown
 
 _LABELS = frozenset({"id", "system", "prompt_id"})
@@ -51,12 +52,13 @@ class ResponseFile:
     are gone through: the file need not fit into memory.
 
     `source` is a path (.jsonl, .ndjson, .json, .csv, .tsv, each also with .gz, or .parquet), `-`
-    for JSONL on standard input, or an open stream of JSONL; a stream is kept. Fields are `prompt`,
-    `response` and `system` (or `prompt_text`, `response_text` or `text`, `respondent_id`), and
-    optionally `id` (or `response_id`), `prompt_id` and `context`; all others are kept as
-    metadata, with the types that the format has. A response without an id is called after its
-    system and text (`panel.io.digests.response_id_of`), a prompt without one after its text
-    (`prompt_id_of`).
+    for JSONL on standard input, an open stream of JSONL, or a table in memory: a data frame
+    (pandas, polars, anything with `__arrow_c_stream__` or `__dataframe__`), a data set of Hugging
+    Face, a list of dicts. A stream is kept. Fields are `prompt`, `response` and `system` (or
+    `prompt_text`, `response_text` or `text`, `respondent_id`), and optionally `id` (or
+    `response_id`), `prompt_id` and `context`; all others are kept as metadata, with the types that
+    the format has. A response without an id is called after its system and text
+    (`panel.io.digests.response_id_of`), a prompt without one after its text (`prompt_id_of`).
 
     The whole file is checked at once, whatever the limit.
 
@@ -66,6 +68,7 @@ class ResponseFile:
     Attributes:
         name: what the source is called.
         mapping: the same, empty where there is none.
+        is_table: whether it is a table in memory, and no file.
 
     Raises:
         InputError: anything is wrong with the mapping or the file; lists every fault in it. Also
@@ -73,10 +76,20 @@ class ResponseFile:
     """
 
     def __init__(
-        self, source: Source, *, limit: int | None = None, mapping: ColumnMapping | None = None
+        self,
+        source: Source | DataTable,
+        *,
+        limit: int | None = None,
+        mapping: ColumnMapping | None = None,
     ) -> None:
         self.name, self.mapping = name_of(source), dict(mapping or {})
-        lasts = isinstance(source, str | Path) and str(source) != "-"
+        self.is_table = is_table(source)
+        # A table without a length is a stream of Arrow's, which can be read once.
+        lasts = (
+            isinstance(source, Sized)
+            if is_table(source)
+            else isinstance(source, str | Path) and str(source) != "-"
+        )
         self._read = partial(_responses, source, limit, mapping) if lasts else None
         self._kept = [] if lasts else list(_responses(source, limit, mapping))
         self._length = len(self._kept) if self._read is None else sum(1 for _ in self._read())
@@ -89,7 +102,10 @@ class ResponseFile:
 
 
 def load_responses(
-    source: Source, *, limit: int | None = None, mapping: ColumnMapping | None = None
+    source: Source | DataTable,
+    *,
+    limit: int | None = None,
+    mapping: ColumnMapping | None = None,
 ) -> list[Response]:
     """Read responses into memory; `source`, `limit`, `mapping` and errors are those of
     `ResponseFile`."""
@@ -97,10 +113,10 @@ def load_responses(
 
 
 def _responses(
-    source: Source, limit: int | None, mapping: ColumnMapping | None
+    source: Source | DataTable, limit: int | None, mapping: ColumnMapping | None
 ) -> Iterator[Response]:
     """The first `limit` responses as they are read; raises at the end, with all faults."""
-    report = Report(name_of(source))
+    report = Report(name_of(source), unit="row" if is_table(source) else "line")
     fields = _FIELDS.mapped(mapping, source)
     if limit is not None and limit < 1:
         report.add(str(limit), "1 or more", field="limit")
@@ -199,7 +215,7 @@ class _Intake:
             found, field = f"the same text by {shown(fields.get('system'))}", "text"
             expected = "a text once for each prompt and system, or a column of ids"
         self._report.add(
-            f"{found} again, first on line {first}",
+            f"{found} again, first on {self._report.unit} {first}",
             expected,
             line=record.line,
             field=record.names[field],

@@ -29,8 +29,9 @@ from panel.calls.cache import open_reply_store
 from panel.calls.caller import Caller
 from panel.calls.state import CallsState
 from panel.errors import ConfigurationError, RunStopped
-from panel.io.batch import Batch, as_async, identified
+from panel.io.batch import Batch, as_async, identified, responses_in
 from panel.io.responses import ResponseFile
+from panel.io.tables import Responses
 from panel.judging.cost_estimate import CostEstimate, PredictedCalls
 from panel.judging.mode import Mode, mode_of
 from panel.judging.model_access import graph_context, open_caller, responses_in_flight
@@ -71,7 +72,7 @@ class ScoreOptions(TypedDict, total=False):
 
 async def score(
     plan: PanelPlan,
-    responses: Iterable[Response],
+    responses: Responses,
     *,
     out: str | Path | RunOutput | None = None,
     caps: Caps = NO_CAPS,
@@ -130,14 +131,15 @@ async def score(
 
 async def stream(
     plan: PanelPlan,
-    responses: Iterable[Response] | AsyncIterable[Response],
+    responses: Responses | AsyncIterable[Response],
     *,
     caps: Caps = NO_CAPS,
     on_judgment: OnJudgment | None = None,
 ) -> AsyncGenerator[Verdict, None]:
     """Verdicts as they come, for a batch that need not fit into memory; see `Panel.astream`."""
     mode = mode_of(plan)
-    units = mode.streamed_units(identified(response) async for response in as_async(responses))
+    given = responses if isinstance(responses, AsyncIterable) else responses_in(responses)
+    units = mode.streamed_units(identified(response) async for response in as_async(given))
     async with prepared(plan, caps) as caller:
         take = on_judgment or (lambda _: None)
         async with aclosing(_verdicts(plan, mode, units, caller, take)) as verdicts:
@@ -145,7 +147,7 @@ async def stream(
                 yield verdict
 
 
-def estimate(plan: PanelPlan, responses: Iterable[Response]) -> list[CostEstimate]:
+def estimate(plan: PanelPlan, responses: Responses) -> list[CostEstimate]:
     """What scoring would take, model by model, the cache counted in; see `Panel.estimate`."""
     batch = Batch(responses, one_prompt_each=True)
     with predicted_calls() as predicted:
@@ -235,10 +237,10 @@ def written_at_the_end(
         folder.require_whole()
 
 
-def _output(out: str | Path | RunOutput, responses: Iterable[Response]) -> RunOutput:
+def _output(out: str | Path | RunOutput, responses: Responses) -> RunOutput:
     """Where a run is written, with the file of its responses among its inputs."""
     output = RunOutput.of(out)
-    if not isinstance(responses, ResponseFile):
+    if not isinstance(responses, ResponseFile) or responses.is_table:
         return output
     return output.with_file(responses.name, responses.mapping)
 

@@ -17,20 +17,28 @@ import numpy as np
 from graphs import Judge, Judgment, Response, Verdict
 from graphs.aggregate import aggregate
 from graphs.records import controls_among
-from panel.calls.budget import Spending
 from panel.calls.call_counts import CallCounts
 from panel.errors import RunFolderError
 from panel.io.batch import Batch, Item
 from panel.io.documents import number
 from panel.models.catalogue import Price, cost
 from panel.plan.panel_plan import PanelPlan
+from panel.runs.calls_document import calls_document, dollars
 from panel.runs.collected import CollectedRatings, judgment_of_row
 from panel.runs.comparisons import strengths_document
 from panel.runs.conclusion import conclusion_of
+from panel.runs.frames import (
+    difference_columns,
+    judgment_columns,
+    ranking_columns,
+    verdict_columns,
+)
 from panel.runs.judge_sample import judge_sample
 from panel.runs.judgment_lines import JudgmentFile, usage_document
 from panel.runs.kept_responses import kept_responses
 from panel.runs.scale_limits import composite_limits, mean_limits
+from panel.runs.short_form import run_facts
+from panel.statistics.core.frames import FrameMethod
 from panel.statistics.core.options import Random
 from panel.statistics.core.ranking import (
     Difference,
@@ -40,7 +48,7 @@ from panel.statistics.core.ranking import (
     rank_systems,
 )
 from panel.statistics.core.strengths import Strengths
-from rubrics import Rubric, Usage
+from rubrics import Rubric
 
 if TYPE_CHECKING:
     from panel.runs.deliberation import DeliberationReport
@@ -115,6 +123,21 @@ class Run(CollectedRatings):
             deliberating=plan.deliberation is not None,
         )
 
+    to_frame = FrameMethod(judgment_columns)
+    """Every judgment; see `panel.runs.frames.judgment_columns`."""
+    verdicts_frame = FrameMethod(verdict_columns)
+    """The verdicts; see `panel.runs.frames.verdict_columns`."""
+    ranking_frame = FrameMethod(ranking_columns)
+    """The leaderboard; see `panel.runs.frames.ranking_columns`."""
+    differences_frame = FrameMethod(difference_columns)
+    """Its differences; see `panel.runs.frames.difference_columns`."""
+
+    def __repr__(self) -> str:
+        return run_facts(self, self.folder).text
+
+    def _repr_html_(self) -> str:
+        return run_facts(self, self.folder, self.leaderboard()).html()
+
     def add(self, judgment: Judgment) -> None:
         """Take a judgment in; one of a later round takes the place of the one before."""
         self._report = None
@@ -170,35 +193,6 @@ class Run(CollectedRatings):
     def verdicts(self) -> list[Verdict]:
         """The verdicts there are, in the order of the input."""
         return [verdict for verdict in self._verdicts if verdict is not None]
-
-    def _calls(self) -> dict[str, Any]:
-        """What the calls came to, and what earlier runs into the same folder spent."""
-        counts = self.calls
-        estimated = Spending(counts.estimated.calls, counts.estimated.usage)
-        return {
-            "made": counts.made,
-            "cached": counts.cached,
-            "usd": self._cost(counts.spent),
-            "usage": _usages(counts.spent),
-            "estimated": self._spending(estimated),
-            "earlier_runs": self._spending(counts.before),
-            "odd_usage": dict(sorted(counts.odd.items())),
-            "faults": dict(sorted(counts.faults.items())),
-        }
-
-    def _spending(self, spent: Spending) -> dict[str, Any]:
-        return {
-            "calls": spent.calls,
-            "tokens": spent.tokens,
-            "usd": self._cost(spent.usage),
-            "usage": _usages(spent.usage),
-        }
-
-    def _cost(self, used: Mapping[str, Usage]) -> float | None:
-        """What this usage by model costs; None where a price is not known."""
-        costs = [cost(self.prices.get(model), usage) for model, usage in used.items()]
-        known = [usd for usd in costs if usd is not None]
-        return _dollars(math.fsum(known)) if len(known) == len(costs) else None
 
     def leaderboard(self) -> Leaderboard:
         """The systems, best first, with 95 % intervals over prompts, and over prompts and judges,
@@ -329,9 +323,9 @@ class Run(CollectedRatings):
                 {"status": status, "error": error, "n": n} for status, error, n in self.reasons
             ],
             "off_scale": {model: round(mean, 4) for model, mean in self.off_scale.items()},
-            "calls": self._calls(),
+            "calls": calls_document(self.calls, self.prices),
             "usage": {
-                model: usage_document(usage) | {"usd": _dollars(cost(self.prices[model], usage))}
+                model: usage_document(usage) | {"usd": dollars(cost(self.prices[model], usage))}
                 for model, usage in sorted(self.usage.items())
             },
             **({} if report is None else {"deliberation": report.summary()}),
@@ -344,15 +338,6 @@ class Run(CollectedRatings):
 def share_name(dimension: str, category: str) -> str:
     """What the share of a category is called in tables; no dimension's id has a colon."""
     return f"{dimension}:{category}"
-
-
-def _usages(used: Mapping[str, Usage]) -> dict[str, dict[str, int]]:
-    return {model: usage_document(usage) for model, usage in sorted(used.items())}
-
-
-def _dollars(usd: float | None) -> float | None:
-    """Null in JSON where a price is not known, which is not to say that it is nothing."""
-    return None if usd is None else round(usd, 6)
 
 
 def _entry(entry: SystemRank) -> dict[str, Any]:

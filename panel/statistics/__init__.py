@@ -66,6 +66,7 @@ from panel.statistics.core.ranking import SystemRank, competition_ranks, rank_sy
 from panel.statistics.core.ranks import Ranks, mean_ranks, ranks_within
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
+from panel.statistics.core.row_frames import rows_frame
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.core.strengths import (
     StrengthDifference,
@@ -304,6 +305,7 @@ __all__ = [
     "resampled_substitution",
     "resampled_variance_share",
     "row_means",
+    "rows_frame",
     "same_label",
     "score_distributions",
     "score_entropy",

@@ -18,11 +18,15 @@ from panel.io.batch import Batch
 from panel.io.documents import number
 from panel.runs.conclusion import judged_in
 from panel.runs.run import Run
+from panel.secrets import SECRETS
 from panel.statistics.core.arrays import Array, divide
+from panel.statistics.core.display import Facts, counted, interval
+from panel.statistics.core.frames import FrameMethod
 from panel.sweep.asymmetry import Asymmetry
 from panel.sweep.conclusion import sweep_conclusion
 from panel.sweep.deltas import LEVEL, Cell, CompositeDelta, Gap, Mean, Names, measure
 from panel.sweep.detectable import DetectableDelta, detectable_in
+from panel.sweep.frames import cell_columns, delta_columns
 from panel.sweep.plan import SweepPlan
 from panel.sweep.profiles import Profile, profiles
 from rubrics import Rubric
@@ -119,6 +123,41 @@ class Sweep:
             place = tuple(names[part] for names, part in zip(places, parts, strict=True))
             scores[place] = [verdict.dimensions[name].mean for name in self.dimensions]
         return scores
+
+    to_frame = FrameMethod(delta_columns)
+    """Every Δ; see `panel.sweep.frames.delta_columns`."""
+    cells_frame = FrameMethod(cell_columns)
+    """Δs over prompts; see `panel.sweep.frames.cell_columns`."""
+
+    def __repr__(self) -> str:
+        return self._facts().text
+
+    def _repr_html_(self) -> str:
+        return self._facts().html()
+
+    def _facts(self) -> Facts:
+        scored = self.run.coverage
+        return Facts(
+            "Sweep",
+            [
+                counted(len(self.systems), "systems"),
+                counted(len(self.prompts), "prompts"),
+                f"{counted(len(self.conditions) - 1, 'conditions')} and the baseline",
+                counted(len(self.dimensions), "dimensions"),
+                f"{scored.scored:,} of {counted(scored.expected, 'judgments')} scored",
+            ],
+            ("system", "condition", "Δ of the composite", "95 % interval", "prompts"),
+            [
+                (
+                    SECRETS.scrub(one.system),
+                    one.condition,
+                    one.value,
+                    interval(one.ci_low, one.ci_high),
+                    one.n_pairs,
+                )
+                for one in self.composites
+            ],
+        )
 
     def scores_over_prompts(self) -> tuple[Array, Array]:
         """Means of the scores and their standard errors (n − 1) over prompts.

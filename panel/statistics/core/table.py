@@ -10,6 +10,8 @@ from math import nan
 import numpy as np
 
 from panel.statistics.core.arrays import Array, Labels, Mask, encode_labels
+from panel.statistics.core.display import Facts, counted
+from panel.statistics.core.frames import FrameMethod, rating_columns
 from panel.statistics.core.options import Random
 from panel.statistics.core.statistic import Reason
 
@@ -20,7 +22,7 @@ ALL = "all"
 """The group of all raters, and the dimension of a statistic over all dimensions."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ratings:
     """Who gave which score to what, on which dimension.
 
@@ -72,6 +74,30 @@ class Ratings:
             labels = getattr(self, kind)
             if labels is not None and len(labels) != length:
                 raise ValueError(f"{len(labels)} {kind} for {length}")
+
+    to_frame = FrameMethod(rating_columns)
+    """See `panel.statistics.core.frames.rating_columns`."""
+
+    def __repr__(self) -> str:
+        return self._facts().text
+
+    def _repr_html_(self) -> str:
+        return self._facts().html()
+
+    def _facts(self) -> Facts:
+        there = ~np.isnan(self.scores)
+        sizes = zip(("items", "raters", "dimensions"), self.scores.shape, strict=True)
+        ranks = ["ranks, 1 the best"] if self.lower_is_better else []
+        return Facts(
+            "Ratings",
+            [counted(n, name) for name, n in sizes] + [counted(int(there.sum()), "scores"), *ranks],
+            ("group", "raters", "scores"),
+            [
+                (group, len(columns), int(there[:, columns].sum()))
+                for group in dict.fromkeys(self.groups)
+                if (columns := [c for c, own in enumerate(self.groups) if own == group])
+            ],
+        )
 
     @property
     def sign(self) -> int:

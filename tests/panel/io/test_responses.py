@@ -648,7 +648,7 @@ def test_parquet_bytes_are_no_metadata(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist([{**GOOD, "image": b"x"}]), path)
     assert (fault_of(path).field, fault_of(path).found) == (
         "image",
-        "bytes, or another type of Parquet's own",
+        "bytes, or another type that JSON lacks",
     )
 
 

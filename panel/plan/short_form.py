@@ -1,0 +1,26 @@
+"""A panel in short, for a Python prompt and a notebook: who judges by what. No keys, no
+addresses."""
+
+from __future__ import annotations
+
+from panel.plan.panel_plan import PanelPlan
+from panel.secrets import SECRETS
+from panel.statistics.core.display import Facts, counted
+
+
+def plan_facts(plan: PanelPlan) -> Facts:
+    """Sizes and names; as HTML with a table of the personas."""
+    rubric = plan.rubric
+    models = [SECRETS.scrub(model.id) for model in plan.models]
+    return Facts(
+        "Panel",
+        [
+            counted(len(plan.judges), "judges"),
+            counted(len(plan.personas), "personas"),
+            f"models {' and '.join(models)}" if len(models) > 1 else f"model {models[0]}",
+            f"rubric {':'.join(filter(None, (rubric.id, rubric.variant)))}",
+            counted(len(plan.output_rubric.dimensions), "dimensions"),
+        ],
+        ("persona", "axis"),
+        [(persona.label, persona.axis) for persona in plan.personas],
+    )
