@@ -183,7 +183,7 @@ class _Intake:
             first, line = self._prompts.setdefault(prompt_id, (digest, record.line))
             if first != digest:
                 self._report.add(
-                    f"{shown(prompt_id)}, which is another prompt's, on line {line}",
+                    f"{shown(prompt_id)}, which is another prompt's, on {self._report.unit} {line}",
                     "one prompt for each prompt_id",
                     line=record.line,
                     field="prompt_id",
@@ -266,5 +266,5 @@ def _json_flaw(cells: Mapping[str, Any]) -> str | None:
     except ValueError:
         return "NaN or Infinity"
     except TypeError:
-        return "bytes, or another type of Parquet's own"
+        return "bytes, or another type that JSON lacks"
     return None

@@ -233,7 +233,7 @@ def test_a_run_in_short_says_how_much_there_is_and_how_much_is_missing() -> None
 def test_a_notebook_shows_the_leaderboard() -> None:
     """The HTML has a row a system with its composite, and a dash where there is no interval."""
     shown = a_run()._repr_html_()
-    assert "<td>1</td><td>elm</td><td>7.50</td><td>1.15 to 13.85</td><td>2</td>" in shown
+    assert "<td>1</td><td>elm</td><td>7.50</td><td>1.15 to 10.00</td><td>2</td>" in shown
     assert shown.index("elm") < shown.index("oak")
 
 

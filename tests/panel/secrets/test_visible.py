@@ -61,7 +61,9 @@ def test_nothing_foreign_speaks_to_the_terminal(command: Command, batch: str, co
         said = done.stdout + done.stderr
         assert unsafe(said) == set()
         assert not any(line.startswith("100 of 100") for line in said.splitlines())
-        assert "[red]al[/red]\\u202eder :smile:" in " ".join(done.stdout.split())
+        # Where nothing is scored there is no table to name a system in.
+        if script is not refuses:
+            assert "[red]al[/red]\\u202eder :smile:" in " ".join(done.stdout.split())
 
 
 def test_json_on_the_terminal_has_the_same_content(
