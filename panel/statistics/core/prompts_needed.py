@@ -48,8 +48,8 @@ def prompts_needed(found: SampledMean, level: float) -> int | None:
 
 
 def takes_more_judges(found: SampledMean, level: float) -> bool:
-    """Whether what judges leave open is alone so much that a test at `level` with these judges finds
-    a mean of this size with no number of prompts."""
+    """Whether what judges leave open is alone so much that a test at `level` with these judges
+    finds a mean of this size with no number of prompts."""
     return bool(found.judges) and abs(found.mean) <= float(_reach(found, inf, level))
 
 

@@ -124,11 +124,9 @@ def sampled_mean(
     if n < 2:
         return SampledMean(mean, (), n, Reason.FEW_CLUSTERS)
     variances, dfs = [float(scores[there].var(ddof=1)) / n], [n - 1.0]
-    parts: tuple[JudgesVariance, ...] | None = ()
-    if influence is not None:
-        parts = _judges(influence[there], factors or {})
-        if parts is None:
-            return SampledMean(mean, (), n, Reason.FEW_JUDGES)
+    parts = () if influence is None else _judges(influence[there], factors or {})
+    if parts is None:
+        return SampledMean(mean, (), n, Reason.FEW_JUDGES)
     variances += [part.variance for part in parts]
     dfs += [part.df for part in parts]
     errors = standard_errors(variances, dfs)
@@ -148,7 +146,7 @@ def _judges(influence: Array, factors: Mapping[str, Labels]) -> tuple[JudgesVari
         n_judges *= levels
         if levels < 2:
             continue
-        # (prompts, levels)
+        # Of shape (prompts, levels).
         moved = influence @ np.eye(levels)[codes]
         scale = levels / (levels - 1)
         variance = scale * float(np.sum(moved.mean(axis=0) ** 2))

@@ -193,7 +193,7 @@ def told(said: str) -> int | None:
 
 
 def test_judges_who_differ_lastingly_forbid_it_however_many_prompts() -> None:
-    """Six judges whose tastes are 0.3 and −0.3 a point around the difference of 0.1: the judges' part
+    """Six judges whose tastes are 0.3 and −0.3 points around the difference of 0.1: their part
     alone has the error √(6 · 0.09 / 30) = 0.134, which 0.1 does not exceed 2.57 times."""
     rng = np.random.default_rng(0)
     tastes = np.array([0.3, -0.3] * 3) - 0.4

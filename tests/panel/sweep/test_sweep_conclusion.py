@@ -103,8 +103,8 @@ def test_a_number_that_is_there_is_not_asked_for() -> None:
 
 
 def test_what_is_open_takes_more_prompts_than_there_are() -> None:
-    """On 150 random sweeps, of symmetric and of asymmetric Δs, no sentence gives a number of prompts
-    that is not above the one there is now."""
+    """On 150 random sweeps, of symmetric and of asymmetric Δs, no sentence gives a number of
+    prompts that is not above the one there is now."""
     given = blocked = 0
     for seed in range(150):
         rng = np.random.default_rng(seed)
