@@ -30,7 +30,7 @@ import numpy as np
 from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.strengths import Strengths, WinCounts, bradley_terry
 
-PROMPTS = (2, 3, 5, 8, 12, 30)
+PROMPTS = (4, 5, 8, 12, 30)
 SIMULATIONS = 1_000
 LOWEST, HIGHEST = 0.93, 0.97
 BY_PROMPT, FAVOUR, PLACE, TIES, WIDTH, MISSING = 0.7, 0.4, 0.3, 0.5, 0.7, 0.3

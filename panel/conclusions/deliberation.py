@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import isnan
 
-from panel.conclusions.needed import least_prompts
 from panel.conclusions.wording import counted, in_brackets, listed, p_adjusted
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.student_t import widened
 from panel.statistics.deliberation.revisions import Change
-from panel.statistics.deliberation.toward_humans import Direction, TowardHumans
+from panel.statistics.deliberation.toward_humans import LEVEL, Direction, TowardHumans
+from panel.statistics.resampling.sign_flip_power import items_needed
 
 _SAID = {
     Direction.TOWARD: "Deliberation moved the panel toward the humans on {names}{facts}.",
@@ -72,8 +72,8 @@ def _directions(humans: Mapping[str, TowardHumans]) -> list[str]:
             not isnan(p) for one in humans.values() for p in (one.p_tau_c, one.p_distance)
         )
         said.append(
-            f"A test takes at least {least_prompts(n_tests)} deliberated prompts with ratings by "
-            "people."
+            f"A test takes at least {items_needed(LEVEL / max(1, n_tests))} deliberated prompts with "
+            "ratings by people."
         )
     return said
 

@@ -16,8 +16,8 @@ from panel.conclusions.wording import (
     p_adjusted,
     power,
 )
+from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
 from panel.statistics.core.ranking import LEVEL, Difference, Leaderboard, SystemRank
-from panel.statistics.core.student_t import values_needed
 
 MUCH_MISSING = 0.05
 """From which share on missing judgments are in the conclusion, and not only below the tables."""
@@ -81,10 +81,10 @@ def board_conclusion(board: Leaderboard) -> list[str]:
     """What a leaderboard establishes, what it leaves open, and how many prompts would settle it.
 
     A difference is established by its p-value, adjusted for all pairs of the leaderboard; first
-    place, by differences from every other system. The number of prompts is that of a paired
-    t-test at the level of `LEVEL` over the number of pairs, with the difference and the spread
-    over prompts that were observed; see `values_needed`. Where judges are a sample, too, it is
-    the least: more prompts leave the judges' part of the error as it is.
+    place, by differences from every other system. The number of prompts is that with which
+    the same test would find the difference at the level of `LEVEL` over the number of pairs, with
+    the difference and the variances that were observed; see `prompts_needed`. Where judges are a
+    sample, too, there may be no such number: more prompts leave what judges differ in.
     """
     ranked = [entry for entry in board.systems if entry.rank is not None]
     if not ranked:
@@ -194,18 +194,28 @@ def _to_settle(board: Leaderboard, ranked: Sequence[SystemRank], n_tests: int) -
     ]
     if not open_:
         return []
-    hardest = min(open_, key=lambda one: abs(one.effect_size) if abs(one.difference) > _SAME else 0)
+    level = LEVEL / n_tests
+
+    def ease(one: Difference) -> tuple[bool, float]:
+        size = abs(one.effect_size) if abs(one.difference) > _SAME else 0.0
+        return not takes_more_judges(one.sampled, level), size
+
+    hardest = min(open_, key=ease)
     other, points = _other(hardest, first), abs(hardest.difference)
     if points <= _SAME or isnan(hardest.effect_size):
         return [
             f"How many prompts would settle it cannot be estimated from the difference of "
             f"{points:.2f} between {first} and {other}."
         ]
-    needed = values_needed(points, points / abs(hardest.effect_size), 0.0, LEVEL / n_tests)
-    least = "at least " if board.random != "prompts" and needed is not None else ""
+    given = f"If the difference is as large as observed ({points:.2f} points), "
+    if takes_more_judges(hardest.sampled, level):
+        return [
+            f"{given}no number of prompts would show that {first} is ahead of {other} with these "
+            "judges: more judges are needed."
+        ]
+    needed = prompts_needed(hardest.sampled, level)
     return [
-        f"If the difference is as large as observed ({points:.2f} points), {least}"
-        f"{as_many(needed)} would show that {first} is ahead of {other} "
+        f"{given}{as_many(needed)} would show that {first} is ahead of {other} "
         f"{power(hardest.n_prompts)}."
     ]
 

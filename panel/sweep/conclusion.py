@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isnan
 
-from panel.conclusions.needed import least_prompts
 from panel.conclusions.score import Judged, nothing_judged
 from panel.conclusions.wording import as_many, counted, in_brackets, interval, p_adjusted, power
 from panel.statistics.core.student_t import values_needed
+from panel.statistics.resampling.sign_flip_power import items_needed
 from panel.sweep.deltas import LEVEL, Cell, Mean
 from panel.sweep.profiles import Profile
 
@@ -24,7 +24,8 @@ def sweep_conclusion(
     A degradation is established by the test that is adjusted for all cells of the sweep. The
     number of prompts is that of a t-test at the level of `LEVEL` over the number of cells, with
     the Δ and the spread over prompts that were observed, and no fewer than a test of flipped
-    signs takes.
+    signs takes. Where that is no more than there are (the test of flipped signs is another one),
+    or where the test for asymmetric Δs is not passed, no number is given.
     """
     if (nothing := nothing_judged(judged)) is not None:
         return [nothing]
@@ -70,12 +71,12 @@ def _open(cells: Sequence[Cell], smallest_p: float) -> list[str]:
     """What the cells in which no degradation is established leave open."""
     if not cells:
         return []
-    n_tests = sum(cell.delta.n_pairs > 1 for cell in cells)
+    level = LEVEL / max(1, sum(cell.delta.n_pairs > 1 for cell in cells))
     most = max(cell.delta.n_pairs for cell in cells)
     if isnan(smallest_p) or smallest_p >= LEVEL:
         return [
             f"With {counted(most, 'prompt')} no effect of any size can be significant in this many "
-            f"cells: at least {least_prompts(n_tests)} prompts are needed."
+            f"cells: at least {items_needed(level)} prompts are needed."
         ]
     said = []
     widest = max(cells, key=lambda cell: -1.0 if isnan(cell.delta.ci_high) else cell.delta.ci_high)
@@ -88,12 +89,22 @@ def _open(cells: Sequence[Cell], smallest_p: float) -> list[str]:
     largest = max(cells, key=lambda cell: cell.delta.value)
     delta = largest.delta
     if delta.value > 0 and not isnan(delta.effect_size):
-        needed = values_needed(delta.value, delta.value / delta.effect_size, 0.0, LEVEL / n_tests)
-        if needed is not None:
-            needed = max(needed, least_prompts(n_tests))
-        said.append(
-            f"If the largest of them is as observed ({delta.value:.2f} points, "
-            f"{largest.dimension} under {largest.condition}), {as_many(needed)} would establish "
-            f"it {power(delta.n_pairs)}."
-        )
+        of = f"{delta.value:.2f} points, {largest.dimension} under {largest.condition}"
+        said.append(_to_establish(delta, of, level))
     return said
+
+
+def _to_establish(delta: Mean, of: str, level: float) -> str:
+    """How many prompts would establish a degradation that is open."""
+    if delta.p_bounded is not None and delta.p_bounded >= LEVEL:
+        return (
+            f"The changes are plainly asymmetric, and the largest of these degradations ({of}) is "
+            "opposite to the longer tail: how many prompts would establish it cannot be said."
+        )
+    needed = values_needed(delta.value, delta.value / delta.effect_size, 0.0, level)
+    if needed is not None:
+        needed = max(needed, items_needed(level))
+    given = f"If the largest of them is as observed ({of}), "
+    if needed is not None and needed <= delta.n_pairs:
+        return f"{given}a few more prompts may establish it (now {delta.n_pairs:,})."
+    return f"{given}{as_many(needed)} would establish it {power(delta.n_pairs)}."

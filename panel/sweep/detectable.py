@@ -48,8 +48,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class DetectableDelta:
-    """The smallest mean Δ of one of `n_cells` cells that the tests of a sweep show in a share
-    `POWER` of such sweeps, where no other cell has an effect.
+    """The smallest mean Δ of one of `n_cells` cells that the test by flipped signs alone shows in
+    a share `POWER` of such sweeps, where no other cell has an effect. The second test, which Δs
+    that look asymmetric take, is not in it: with it a little fewer are shown.
 
     `effect` is in standard deviations of Δ over prompts, NaN where no Δ of any size can be shown.
     `prompts_needed` is the fewest prompts with which one could be. Δs are taken to be normal.

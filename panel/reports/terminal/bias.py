@@ -79,7 +79,8 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
     remark(
         console,
         f"{len(ratings.items):,} responses, {len(ratings.raters):,} judges. In brackets: 95 % "
-        "confidence intervals over prompts. p: t-test of the partial "
+        "confidence intervals over prompts, each at 95 %, not widened for the number of biases or "
+        "judges: an interval may leave out 0 where nothing is concluded. p: t-test of the partial "
         "correlation, responses taken as independent. --json has every statistic on every "
         "dimension.",
     )

@@ -22,7 +22,8 @@ def show_detectable(detectable: DetectableDelta, console: Console) -> None:
     told = (
         f"With {size}, the smallest detectable Δ is {detectable.effect:.2f} standard deviations "
         f"of Δ over prompts: a mean Δ of that size in one cell is significant (p < {LEVEL:g}, "
-        f"adjusted for all cells) in {POWER * 100:.0f} % of such sweeps."
+        f"adjusted for all cells) in {POWER * 100:.0f} % of such sweeps, by flipped signs alone: "
+        "fewer where Δs look asymmetric."
     )
     if detectable.spread is None:
         told += (
@@ -49,7 +50,8 @@ def show_detected(detectable: DetectableDelta, console: Console) -> None:
         Text(
             "No cell is significant, which does not show that Δ is 0. The smallest detectable Δ of "
             f"this sweep is {_points(detectable)}: a mean Δ of that size in one cell would be "
-            f"significant in {POWER * 100:.0f} % of sweeps with this number of prompts and cells."
+            f"significant in {POWER * 100:.0f} % of sweeps with this number of prompts and cells, "
+            "by flipped signs alone: fewer where Δs look asymmetric."
         )
     )
 

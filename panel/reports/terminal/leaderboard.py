@@ -91,7 +91,9 @@ def _show_differences(board: Leaderboard, console: Console) -> None:
         f"Differences and ranges of ranks are {_SAMPLES[board.random]}. p: paired t-tests, "
         "adjusted by Holm's method over all pairs. Effect size: the mean of the prompts' "
         "differences, divided by their standard deviation. Ranges of ranks, in brackets, leave "
-        f"out a place only where p, adjusted, is below {LEVEL}."
+        f"out a place only where p, adjusted, is below {LEVEL}. Intervals are each at 95 %, not "
+        "widened for the number of pairs: an interval may leave out 0 where the adjusted p is "
+        f"above {LEVEL}."
         + (f" {more:,} more differences are in summary.json." if more > 0 else ""),
     )
     console.print()

@@ -24,8 +24,10 @@ def bounded_mean_p_values(values: ArrayLike, bounds: ArrayLike) -> Array:
     """Two-sided p-values of the mean of each column against 0, for values of any distribution
     that is bounded on the side away from its mean.
 
-    It is at most 0.05 in at most 5 % of samples with the mean 0, however skewed they are and
-    however few: a test of little power, for where one that takes symmetry cannot be trusted.
+    With bounds that are known it is at most 0.05 in at most 5 % of samples with the mean 0,
+    however skewed they are and however few. That does not hold of bounds that are estimated from
+    the sample, which may have missed the farthest values: then it errs more often, the fewer
+    values there are. A test of little power, for where one that takes symmetry cannot be trusted.
 
     Args:
         values: `(items, tests)`, NaN where an item has none.

@@ -68,6 +68,7 @@ class Difference:
         p: two-sided, of a t-test by prompt.
         p_adjusted: by Holm, over all pairs of the leaderboard.
         effect_size: the difference over the standard deviation of the prompts' differences.
+        sampled: what interval and p are from.
         reason: why there are none of these; they are NaN then.
     """
 
@@ -79,6 +80,7 @@ class Difference:
     p: float
     p_adjusted: float
     effect_size: float
+    sampled: SampledMean
     n_prompts: int
     reason: Reason | None
 
@@ -280,6 +282,7 @@ def _differences(
             p,
             float(p_adjusted),
             nan if one.reason or not sd else one.mean / sd,
+            one,
             one.n_prompts,
             one.reason,
         )

@@ -39,15 +39,27 @@ class JudgeSample:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgesVariance:
+    """What one factor of the judges adds to the variance of a mean over prompts, with its degrees
+    of freedom. `by_prompt` of it is there because its levels differ from prompt to prompt: that
+    part falls as 1/prompts, the rest stays."""
+
+    variance: float
+    by_prompt: float
+    df: float
+
+
+@dataclass(frozen=True, slots=True)
 class SampledMean:
     """A mean over `n_prompts` prompts with its standard errors and their degrees of freedom: over
     prompts and, where judges are a sample, over both. There are none exactly when `reason` says
-    why."""
+    why. `judges` has what each factor of the judges adds, where they are a sample."""
 
     mean: float
     errors: tuple[tuple[float, float], ...]
     n_prompts: int
     reason: Reason | None = None
+    judges: tuple[JudgesVariance, ...] = ()
 
     def interval(
         self, confidence: float = 0.95, limits: tuple[float, float] = (-math.inf, math.inf)
@@ -112,31 +124,32 @@ def sampled_mean(
     if n < 2:
         return SampledMean(mean, (), n, Reason.FEW_CLUSTERS)
     variances, dfs = [float(scores[there].var(ddof=1)) / n], [n - 1.0]
-    if influence is not None:
-        sampled = _judges(influence[there].mean(axis=0), factors or {})
-        if sampled is None:
-            return SampledMean(mean, (), n, Reason.FEW_JUDGES)
-        variances += sampled[0]
-        dfs += sampled[1]
+    parts = () if influence is None else _judges(influence[there], factors or {})
+    if parts is None:
+        return SampledMean(mean, (), n, Reason.FEW_JUDGES)
+    variances += [part.variance for part in parts]
+    dfs += [part.df for part in parts]
     errors = standard_errors(variances, dfs)
     # What judges leave open is no substitute for what prompts do.
     if errors[0][0] <= _NONE * max(1.0, abs(mean)):
         return SampledMean(mean, (), n, Reason.NO_SPREAD)
-    return SampledMean(mean, errors, n)
+    return SampledMean(mean, errors, n, judges=parts)
 
 
-def _judges(
-    influence: Array, factors: Mapping[str, Labels]
-) -> tuple[list[float], list[float]] | None:
-    """The variance and degrees of freedom that each factor brings; None with too few judges."""
-    variances, dfs, n_judges = [], [], 1
+def _judges(influence: Array, factors: Mapping[str, Labels]) -> tuple[JudgesVariance, ...] | None:
+    """What each factor brings, from the influence `(prompts, judges)`; None with too few judges."""
+    parts, n_judges = [], 1
+    n_prompts, n_columns = influence.shape
     for labels in factors.values():
-        names, codes = encode_labels(labels, len(influence))
+        names, codes = encode_labels(labels, n_columns)
         levels = len(names)
         n_judges *= levels
         if levels < 2:
             continue
-        moved = np.bincount(codes, weights=influence, minlength=levels)
-        variances.append(float(levels / (levels - 1) * np.sum(moved**2)))
-        dfs.append(levels - 1.0)
-    return (variances, dfs) if n_judges >= LEAST_JUDGES else None
+        # Of shape (prompts, levels).
+        moved = influence @ np.eye(levels)[codes]
+        scale = levels / (levels - 1)
+        variance = scale * float(np.sum(moved.mean(axis=0) ** 2))
+        by_prompt = scale * float(np.sum(moved.var(axis=0, ddof=1))) / n_prompts
+        parts.append(JudgesVariance(variance, min(by_prompt, variance), levels - 1.0))
+    return tuple(parts) if n_judges >= LEAST_JUDGES else None

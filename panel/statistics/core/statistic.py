@@ -63,7 +63,7 @@ class Reason(StrEnum):
     )
     OTHER_SCALE = "not on the same scale"
     FEW_TO_TELL = "too few prompts were deliberated"
-    FEW_FOR_A_STRENGTH = "its interval takes three prompts"
+    FEW_FOR_A_STRENGTH = "its interval takes five prompts"
     NEVER_COMPARED = "it was compared with no other system"
     WON_ALL = "it won every comparison, so no finite strength fits"
     LOST_ALL = "it lost every comparison, so no finite strength fits"

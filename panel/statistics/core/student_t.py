@@ -97,14 +97,16 @@ def values_needed(mean: float, sd: float, bound: float, level: float) -> int | N
     """How many values would put `bound` outside of the interval of their mean.
 
     The smallest n whose interval at `level` leaves out the bound with a probability of `POWER`,
-    if their mean is `mean` and their spread `sd`, as observed. None where it is more than `MOST`.
+    if their mean is `mean` and their spread `sd`, as observed. None where it is more than `MOST`,
+    where the mean is the bound, and where one of them is NaN.
 
     >>> values_needed(0.0, 1.0, 0.5, 0.05)
     34
     """
-    effect = abs(mean - bound) / sd if sd else math.inf
-    if not effect:
+    away = abs(mean - bound)
+    if not away or math.isnan(away) or math.isnan(sd):
         return None
+    effect = away / sd if sd else math.inf
     # As many as if the spread were known; a few more, as it is not. Above some thousand values
     # that makes no difference.
     fewest = (special.ndtri(1 - level / 2) + special.ndtri(POWER)) / effect

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
@@ -10,8 +11,14 @@ import pytest
 from statsmodels.stats.power import TTestPower
 
 from panel.conclusions.score import Judged, board_conclusion, score_conclusion
+from panel.statistics.core.prompts_needed import prompts_needed
 from panel.statistics.core.ranking import Leaderboard, rank_systems
-from panel.statistics.core.sampled_mean import JudgeSample
+from panel.statistics.core.sampled_mean import (
+    JudgeSample,
+    JudgesVariance,
+    SampledMean,
+    influence_of,
+)
 
 WHOLE = Judged(n_judges=6, n_personas=3, n_models=2, expected=60, scored=60)
 
@@ -163,13 +170,73 @@ def test_without_a_composite_nobody_is_ranked() -> None:
     assert said == "Systems cannot be ranked: no response has a composite."
 
 
-def test_judges_as_a_sample_make_it_the_least() -> None:
-    """Where judges are a sample, too, more prompts leave their part of the error: at least."""
+def judged_board(ratings: np.ndarray) -> Leaderboard:
+    """Of ratings `(prompts, systems, judges)`, with judges as a sample."""
+    n, systems, judges = ratings.shape
+    flat = ratings.reshape(n * systems, judges)
+    sample = JudgeSample(influence_of(flat[:, :, None]), {"rater": list("uvwxyz"[:judges])})
+    table = ratings.mean(axis=2).tolist()
+    return board(table, judges=sample, random="prompts-and-judges")
+
+
+def drawn(rng: np.random.Generator, n: int, tastes: np.ndarray, noise: float) -> np.ndarray:
+    """Ratings of two systems by judges with lasting tastes `(judges,)`, who differ by prompt."""
+    by_prompt = rng.normal(0, 1, (n, 2, 1)) + rng.normal(0, noise, (n, 2, len(tastes)))
+    by_prompt[:, 0] += 0.5 + tastes
+    return by_prompt
+
+
+def told(said: str) -> int | None:
+    """The number of prompts in a sentence; None where it has none."""
+    found = re.search(r"about ([\d,]+) prompts would", said)
+    return None if found is None else int(found[1].replace(",", ""))
+
+
+def test_judges_who_differ_lastingly_forbid_it_however_many_prompts() -> None:
+    """Six judges whose tastes are 0.3 and −0.3 points around the difference of 0.1: their part
+    alone has the error √(6 · 0.09 / 30) = 0.134, which 0.1 does not exceed 2.57 times."""
+    rng = np.random.default_rng(0)
+    tastes = np.array([0.3, -0.3] * 3) - 0.4
+    said = board_conclusion(judged_board(drawn(rng, 100, tastes, 0.1)))
+    assert said[-1].endswith("with these judges: more judges are needed.")
+    assert "no number of prompts would show" in said[-1]
+    assert told(said[-1]) is None
+
+
+def test_so_many_prompts_by_the_same_judges_do_establish_it() -> None:
+    """Judges' tastes, with a spread of 0.15, leave an error of 0.067; of boards with the number of
+    prompts that the variances give, four of five show the difference of 0.5."""
+    tastes = np.array([0.15, -0.15] * 3)
+    total, n = 6 * 0.15**2 / 30, 60
+    # By prompt: two systems' own 1 and a sixth of the judges' noise.
+    sd = math.sqrt(2 * (1 + 0.5**2 / 6))
+    parts = JudgesVariance(total + 2 * 0.25 / 6 / n, 2 * 0.25 / 6 / n, 5.0)
+    mean = SampledMean(0.5, ((sd / math.sqrt(n), n - 1.0),), n, judges=(parts,))
+    needed = prompts_needed(mean, 0.05)
+    assert needed is not None
+    alone = prompts_needed(replace(mean, judges=()), 0.05)
+    assert alone is not None
+    assert needed > alone + 3
     rng = np.random.default_rng(1)
-    table = rng.normal([6, 5], 1, (6, 2))
-    sample = JudgeSample(rng.normal(0, 0.1, (12, 6)), {"rater": list("uvwxyz")})
-    found = board(table.tolist(), judges=sample, random="prompts-and-judges")
-    assert "at least about" in board_conclusion(found)[-1]
+    boards = [judged_board(drawn(rng, needed, tastes, 0.5)) for _ in range(400)]
+    assert sum(one.winner == "A" for one in boards) / 400 == pytest.approx(0.8, abs=0.07)
+
+
+def test_what_is_open_takes_more_prompts_than_there_are() -> None:
+    """On 200 random leaderboards of two and three systems, with judges as a sample and as they are,
+    no sentence gives a number of prompts that is not above the one there is now."""
+    given = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n, systems = int(rng.choice([5, 12, 30, 100])), int(rng.integers(2, 4))
+        ratings = rng.normal(0, 1, (n, systems, 1)) + rng.normal(0, 1, (n, systems, 6))
+        ratings += rng.normal(0, rng.choice([0, 0.1, 0.4]), (systems, 6))
+        ratings += np.linspace(0, rng.choice([0, 0.3, 0.6]), systems)[:, None]
+        for found in (judged_board(ratings), board(ratings.mean(axis=2).tolist())):
+            needed = told(board_conclusion(found)[-1])
+            given += needed is not None
+            assert needed is None or needed > n
+    assert given > 150
 
 
 def test_nothing_judged_gives_the_reasons_alone() -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from math import nan
 from typing import Any
 
+import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from panel.conclusions.needed import least_prompts
 from panel.conclusions.score import Judged
 from panel.sweep.conclusion import sweep_conclusion
-from panel.sweep.deltas import Cell, Mean
+from panel.sweep.deltas import Cell, Mean, Names, measure
 from panel.sweep.profiles import profiles
 
 WHOLE = Judged(n_judges=6, n_personas=3, n_models=2, expected=60, scored=60)
@@ -26,8 +27,9 @@ def cell(
     reach: float = 0.5,
     sd: float = 1.0,
     n: int = 30,
+    p_bounded: float | None = None,
 ) -> Cell:
-    delta = Mean(value, value - reach, value + reach, p, p, None, sd, value / sd, n)
+    delta = Mean(value, value - reach, value + reach, p, p, p_bounded, sd, value / sd, n)
     return Cell("s", dimension, condition, delta, 0, 0, 0, 0, 3.0, 1.2)
 
 
@@ -80,7 +82,47 @@ def test_few_prompts_can_show_nothing() -> None:
         "With 3 prompts no effect of any size can be significant in this many cells: at least 10 "
         "prompts are needed."
     )
-    assert (least_prompts(25), 25 * 2.0**-9 < 0.05 < 25 * 2.0**-8) == (10, True)
+    assert 25 * 2.0**-9 < 0.05 < 25 * 2.0**-8
+
+
+def test_where_asymmetry_blocks_a_claim_no_number_is_given() -> None:
+    """A degradation that flipped signs show, but the test for asymmetric Δs does not."""
+    said = concluded([cell("a", "x", 0.6, 0.001, p_bounded=0.2)])
+    assert said[-1] == (
+        "The changes are plainly asymmetric, and the largest of these degradations (0.60 points, a "
+        "under x) is opposite to the longer tail: how many prompts would establish it cannot be "
+        "said."
+    )
+    assert "about" in concluded([cell("a", "x", 0.3, 0.2, p_bounded=0.01)])[-1]
+
+
+def test_a_number_that_is_there_is_not_asked_for() -> None:
+    """By t an effect of 1 takes 10 prompts; flipped signs of 30 do not show it."""
+    said = concluded([cell("a", "x", 1.0, 0.06)])
+    assert said[-1].endswith("a few more prompts may establish it (now 30).")
+
+
+def test_what_is_open_takes_more_prompts_than_there_are() -> None:
+    """On 150 random sweeps, of symmetric and of asymmetric Δs, no sentence gives a number of
+    prompts that is not above the one there is now."""
+    given = blocked = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        n, conditions = int(rng.choice([7, 12, 30])), int(rng.integers(1, 4))
+        shape = (1, n, conditions, 2)
+        rises = np.where(rng.random(shape) < 0.1, -4.5, 0.5)
+        delta = [rng.normal(0.3, 1, shape), rises + rng.normal(0, 0.2, shape)][seed % 2]
+        names = Names(("s",), ("p",) * n, tuple("xyz"[:conditions]), ("a", "b"))
+        none = np.zeros(shape[:3], dtype=np.intp)
+        found = measure(delta, names, none, none)
+        cells = list(found.cells)
+        said = " ".join(concluded(cells, found.smallest_p))
+        blocked += "plainly asymmetric" in said
+        for told in re.findall(r"about ([\d,]+) prompts|at least (\d+) prompts", said):
+            given += 1
+            assert int("".join(told).replace(",", "")) > n
+    assert given > 60
+    assert blocked > 20
 
 
 def test_a_large_effect_takes_as_many_prompts_as_its_test() -> None:

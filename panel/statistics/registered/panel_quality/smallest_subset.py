@@ -10,7 +10,7 @@ from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason
 from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quality_statistics
-from panel.statistics.panel_quality.subset import smallest_subset
+from panel.statistics.panel_quality.subset import THRESHOLD, smallest_subset
 
 
 @panel_quality_statistics.register(
@@ -38,9 +38,9 @@ def that_keeps_the_ranking(block: PanelBlock) -> Iterator[Result]:
         yield Result(block.undefined(found.reason), note=note)
         return
     note = (
-        f"τ_b with the full panel on other prompts at least {found.tau_low:.3f} "
-        f"({options.confidence:.0%} lower bound), {found.cost_saved:.0%} of the cost saved if "
-        "judges cost alike"
+        f"τ_b with the full panel on other prompts shown to be at least {THRESHOLD:g} (test at "
+        f"{1 - options.confidence:.0%}), {found.cost_saved:.0%} of the cost saved if judges cost "
+        "alike"
     )
     yield Result(block.counted(float(len(found.judges))), note=note)
     for place, judge in enumerate(found.judges):

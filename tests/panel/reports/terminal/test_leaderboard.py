@@ -35,6 +35,7 @@ def test_differences_are_explained() -> None:
     assert "over prompts, with these judges as they are" in told
     assert "Effect size: the mean of the prompts' differences, divided by their standard" in told
     assert "leave out a place only where p, adjusted, is below 0.05" in told
+    assert "may leave out 0 where the adjusted p is above 0.05" in told
 
 
 def test_why_a_difference_is_not_tested_is_said() -> None:

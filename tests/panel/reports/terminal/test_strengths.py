@@ -27,7 +27,7 @@ def printed(*wins: list[list[int]], monkeypatch: pytest.MonkeyPatch) -> str:
 def test_figures_stand_in_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strength, win probability and both intervals of every system, on 80 columns."""
     other = [[0, 1, 4], [2, 0, 2], [1, 3, 0]]
-    told = printed(EVEN, EVEN, other, other, monkeypatch=monkeypatch)
+    told = printed(EVEN, EVEN, EVEN, other, other, monkeypatch=monkeypatch)
     lines = told.splitlines()
     assert all(len(line) <= 80 for line in lines)
     assert [sum(name in line for line in lines) for name in ("anna", "bert", "carl")] == [1, 1, 1]
@@ -53,7 +53,7 @@ def test_two_prompts_have_no_interval_with_how_many_would_do(
 ) -> None:
     """Said once, as it holds for all."""
     told = " ".join(printed(EVEN, EVEN, monkeypatch=monkeypatch).split())
-    assert "No interval (its interval takes three prompts)." in told
+    assert "No interval (its interval takes five prompts)." in told
 
 
 def test_without_any_strength_the_reason_stands_alone(monkeypatch: pytest.MonkeyPatch) -> None:

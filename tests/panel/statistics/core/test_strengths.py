@@ -68,24 +68,24 @@ def test_intervals_are_those_of_a_clustered_logistic_regression() -> None:
 
 
 def test_two_systems_by_hand() -> None:
-    """Of 4, 2 and 3 wins in 6 comparisons on three prompts, 9 of 18 in all: strength 0, and without
-    a prompt a Newton step of (wins − 3) / (12 / 4) away, half of which is each system's."""
-    wins = np.zeros((3, 2, 2))
-    wins[:, 0, 1], wins[:, 1, 0] = [4, 2, 3], [2, 4, 3]
+    """Of 4, 2, 3, 4 and 2 wins in 6 comparisons on five prompts, 15 of 30 in all: strength 0, and
+    without a prompt a Newton step of (wins − 3) / (24 / 4) away, half of which is each system's."""
+    wins = np.zeros((5, 2, 2))
+    wins[:, 0, 1], wins[:, 1, 0] = [4, 2, 3, 4, 2], [2, 4, 3, 2, 4]
     found = bradley_terry(["a", "b"], WinCounts(wins, np.zeros_like(wins)))
-    # Left out: difference −1/3, 1/3, 0; variance 2/3 · 2/9; of one system's half of it a quarter.
-    reach = stats.t.ppf(0.975, 2) * math.sqrt(2 / 3 * 2 / 9 / 4)
+    # Left out: difference ∓1/6 and 0; variance 4/5 · 4/36; of one system's half of it a quarter.
+    reach = stats.t.ppf(0.975, 4) * math.sqrt(4 / 5 * 4 / 36 / 4)
     assert by_name(found)["a"] == pytest.approx((0, -reach, reach))
     of_a = found.systems[0]
     expit = 1 / (1 + math.exp(reach))
     assert (of_a.win_probability, of_a.win_low) == pytest.approx((0.5, expit))
-    assert (found.ties, of_a.n_comparisons, of_a.n_prompts) == (0, 18, 3)
+    assert (found.ties, of_a.n_comparisons, of_a.n_prompts) == (0, 30, 5)
 
 
 def test_a_tie_counts_half_in_the_win_probability() -> None:
     """6 wins, 2 losses and 4 ties: strengths ± log(3) / 2, ν = 4 / √12. Against a system of
     strength 0 the stronger then has 3^(1/4) + ν / 2 of 3^(1/4) + 3^(−1/4) + ν."""
-    wins, ties = np.zeros((2, 3, 2, 2))
+    wins, ties = np.zeros((2, 5, 2, 2))
     wins[:, 0, 1], wins[:, 1, 0], ties[:, 0, 1], ties[:, 1, 0] = 6, 2, 4, 4
     found = bradley_terry(["a", "b"], WinCounts(wins, ties))
     nu, root = 4 / math.sqrt(12), 3**0.25
@@ -165,11 +165,12 @@ def test_the_middle_of_three_in_a_row_is_left_alone() -> None:
     }
 
 
-def test_two_prompts_give_strengths_without_intervals() -> None:
+def test_four_prompts_give_strengths_without_intervals() -> None:
     """And the reason says how many would do."""
-    found = bradley_terry(NAMES, drawn(2, 4))
+    assert {one.ci_reason for one in bradley_terry(NAMES, drawn(5, 4)).systems} == {None}
+    found = bradley_terry(NAMES, drawn(4, 4))
     assert {one.ci_reason for one in found.systems} == {Reason.FEW_FOR_A_STRENGTH}
-    assert "three prompts" in Reason.FEW_FOR_A_STRENGTH
+    assert "five prompts" in Reason.FEW_FOR_A_STRENGTH
     assert all(math.isfinite(one.strength) and math.isnan(one.win_low) for one in found.systems)
     assert all(math.isnan(one.p_adjusted) for one in found.differences)
 
@@ -190,9 +191,9 @@ def test_a_system_on_few_prompts_has_their_degrees_of_freedom() -> None:
     assert {one.system: one.n_prompts for one in found.systems}["d"] == 2
     counts = drawn(8, 4, seed=1)
     for array in (counts.wins, counts.ties):
-        array[4:, 3], array[4:, :, 3] = 0, 0
+        array[5:, 3], array[5:, :, 3] = 0, 0
     differences = bradley_terry(NAMES, counts).differences
-    assert {one.n_prompts for one in differences} == {4, 8}
+    assert {one.n_prompts for one in differences} == {5, 8}
     for one in differences:
         df = one.n_prompts - 1
         error = (one.ci_high - one.ci_low) / 2 / stats.t.ppf(0.975, df)

@@ -75,3 +75,9 @@ def test_what_lies_at_the_bound_is_settled_by_no_number() -> None:
     """Nor where it would take more than 10,000."""
     assert values_needed(0.5, 1.0, 0.5, 0.05) is None
     assert values_needed(0.499, 1.0, 0.5, 0.05) is None
+
+
+@pytest.mark.parametrize(("mean", "sd"), [(0.5, 0.0), (float("nan"), 1.0), (1.0, float("nan"))])
+def test_without_a_spread_or_a_mean_no_number_is_needed(mean: float, sd: float) -> None:
+    """Values that all are the bound, and figures that are not defined, have none."""
+    assert values_needed(mean, sd, 0.5, 0.05) is None
