@@ -31,6 +31,10 @@ _LABEL_GAPS = _GAPS - {"none"}
 
 _MOST_CATEGORIES = 50
 
+_MOST_SCORE = 1e12
+"""The largest absolute value of a score: sums of squares of larger ones lose all precision, and of
+far larger ones overflow."""
+
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
@@ -56,6 +60,11 @@ def score_of(value: Any, field: str, line: int, report: Report) -> float:
             number = float(value.strip())
     if math.isinf(number):
         found = "an infinite value"
+    if math.isfinite(number) and abs(number) > _MOST_SCORE:
+        report.add(
+            found, f"a score from {-_MOST_SCORE:g} to {_MOST_SCORE:g}", line=line, field=field
+        )
+        return math.nan
     if not math.isfinite(number):
         report.add(found, "a finite number, or a gap (empty, ?, NA)", line=line, field=field)
         return math.nan

@@ -179,9 +179,9 @@ def _faults(options: Mapping[str, Any], fields: frozenset[str]) -> Iterator[str]
         elif name in LIMIT_NAMES and (
             not isinstance(value, int) or isinstance(value, bool) or value < 1
         ):
-            yield f"{name} (a whole number of 1 or more)"
+            yield f"{name} (not a whole number of 1 or more)"
         elif name == "seed" and (not isinstance(value, int) or isinstance(value, bool)):
-            yield "seed (a whole number)"
+            yield "seed (not a whole number)"
     if len(limits := [name for name in LIMIT_NAMES if name in options]) > 1:
         yield f"{' and '.join(limits)} (both limit an answer: set one of them)"
 

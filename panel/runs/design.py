@@ -3,14 +3,16 @@ give and cost."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import nan
+from math import inf, nan, prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from graphs.aggregate import composite_rule
 from panel.errors import Fault, InputError
 from panel.io.documents import number
 from panel.io.ratings import load_ratings
@@ -19,13 +21,19 @@ from panel.runs.judge_sample import composite_terms
 from panel.runs.load import load_run
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array
-from panel.statistics.core.table import Ratings
+from panel.statistics.core.table import ALL, Ratings
 from panel.statistics.panel_quality.design_study import (
+    ITEM,
+    LEAST_SAMPLED,
     SYSTEM,
     DesignResult,
     DesignStudy,
     design_studies,
 )
+from rubrics import Rubric
+
+FEW_LEVELS = 5
+"""With fewer levels of a facet its variance is rough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,9 @@ class DesignReport:
         with_these_judges, cheapest: the design that reaches it by more prompts alone, and of all
             the one with the fewest ratings; None where there is none.
         deliberated: whether judges saw each other's ratings.
+        with_these_judges_left_out, cheapest_left_out: the same without each prompt, persona and
+            model in turn; see `DesignStudy.cheapest_left_out`.
+        grouped: in how many groups raters are, of which one has several; 0 where they are not.
     """
 
     studies: tuple[DesignStudy, ...]
@@ -58,6 +69,52 @@ class DesignReport:
     with_these_judges: DesignResult | None = None
     cheapest: DesignResult | None = None
     deliberated: bool = False
+    with_these_judges_left_out: tuple[DesignResult | None, ...] = ()
+    cheapest_left_out: tuple[DesignResult | None, ...] = ()
+    grouped: int = 0
+
+    @property
+    def composite(self) -> bool:
+        """Whether there is a composite beside the dimensions: what has no names is none."""
+        return any(study.dimension != ALL for study in self.studies)
+
+    def few(self) -> dict[str, int]:
+        """How many levels each facet has that has several and fewer than five."""
+        levels = {
+            name: n
+            for kind in (SYSTEM, ITEM)
+            if (study := self.main(kind)) is not None
+            for name, n in study.components.levels.items()
+            if name not in (SYSTEM, ITEM)
+        }
+        return {name: n for name, n in levels.items() if 1 < n < FEW_LEVELS}
+
+    def warnings(self) -> list[str]:
+        """What keeps the figures from being taken at their word."""
+        found = []
+        if self.grouped:
+            found.append(
+                f"Raters are of {self.grouped} groups and are taken as independent: what raters of "
+                "a group have in common is in no figure. Where they have anything in common "
+                "(raters that use one model, say), standard errors and widths are too small, often "
+                "by half."
+            )
+        if few := self.few():
+            levels = " and ".join(f"{n} {name}s" for name, n in few.items())
+            found.append(
+                f"All figures are rough: they rest on {levels}. From fewer than {FEW_LEVELS} a "
+                "variance may be off by a factor of several."
+            )
+        return found
+
+    def counts(self, results: Iterable[DesignResult | None]) -> tuple[int, int | None] | None:
+        """The fewest and the most calls of these designs of systems, the most None where one of
+        them reaches the width by no number; None where none does."""
+        results = list(results)
+        known = [self.calls(SYSTEM, one) for one in results if one is not None]
+        if not known:
+            return None
+        return min(known), None if len(known) < len(results) else max(known)
 
     def main(self, measured: str) -> DesignStudy | None:
         """The study of `item` or `system` means that is shown: of the composite, where there is
@@ -92,15 +149,32 @@ class DesignReport:
             else {
                 "wanted": self.width,
                 **{
-                    name: None if result is None else self._design(systems, result)
-                    for name, result in (
-                        ("with_these_judges", self.with_these_judges),
-                        ("cheapest", self.cheapest),
+                    name: None
+                    if result is None
+                    else self._design(systems, result) | self._left_out(left_out)
+                    for name, result, left_out in (
+                        (
+                            "with_these_judges",
+                            self.with_these_judges,
+                            self.with_these_judges_left_out,
+                        ),
+                        ("cheapest", self.cheapest, self.cheapest_left_out),
                     )
                 },
+                "fewest_sampled": LEAST_SAMPLED,
             },
+            "warnings": self.warnings(),
             "n_systems": self.n_systems,
             "deliberated": self.deliberated,
+        }
+
+    def _left_out(self, left_out: tuple[DesignResult | None, ...]) -> dict[str, Any]:
+        counts = self.counts(left_out)
+        return {
+            "left_out": len(left_out),
+            "left_out_unreached": sum(one is None for one in left_out),
+            "calls_fewest": None if counts is None else counts[0],
+            "calls_most": None if counts is None else counts[1],
         }
 
     def _design(self, study: DesignStudy, result: DesignResult) -> dict[str, Any]:
@@ -150,12 +224,15 @@ def design_report(source: str, width: float | None = None) -> DesignReport:
     ratings = load_ratings(source, min_raters=2)
     run = load_run(source) if Path(source).is_dir() else None
     composites = None if run is None else _composites(run, ratings)
-    studies = tuple(design_studies(ratings, composites))
+    span = inf if run is None else composite_span(run.rubric, ratings.scales)
+    studies = tuple(design_studies(ratings, composites, span))
     if not studies:
         raise InputError([Fault(source, "categories only", "a dimension that is rated by numbers")])
     systems = next((one for one in studies if one.measured == SYSTEM), None)
     n_systems = 0 if ratings.sources is None else len(set(ratings.sources))
     cheapest = present = None
+    cheapest_left_out: list[DesignResult | None] = []
+    present_left_out: list[DesignResult | None] = []
     if width is not None:
         if systems is None or systems.reason is not None or systems.components.levels["prompt"] < 2:
             found = (
@@ -167,6 +244,8 @@ def design_report(source: str, width: float | None = None) -> DesignReport:
                 [Fault(source, found, "systems that answered the same prompts, for a width")]
             )
         cheapest, present = systems.cheapest(width), systems.cheapest(width, present_judges=True)
+        cheapest_left_out = systems.cheapest_left_out(width)
+        present_left_out = systems.cheapest_left_out(width, present_judges=True)
     return DesignReport(
         studies,
         n_systems,
@@ -175,7 +254,39 @@ def design_report(source: str, width: float | None = None) -> DesignReport:
         present,
         cheapest,
         run is not None and run.before is not None,
+        tuple(present_left_out),
+        tuple(cheapest_left_out),
+        _grouped(ratings),
     )
+
+
+def _grouped(ratings: Ratings) -> int:
+    """How many groups raters who are not a run's judges are in; 0 where there is one, or each has
+    one rater."""
+    if ratings.personas is not None:
+        return 0
+    sizes = Counter(ratings.groups)
+    return len(sizes) if len(sizes) > 1 and max(sizes.values()) > 1 else 0
+
+
+def composite_span(rubric: Rubric, scales: Mapping[str, tuple[float, float]]) -> float:
+    """From the lowest to the highest composite that a rubric allows; infinite where that is not
+    known.
+
+    Args:
+        scales: the lowest and the highest value of each dimension that has numbers.
+    """
+    rule = composite_rule(rubric)
+    if rule is None:
+        return inf
+    if rule.share_of is not None:
+        return 1.0
+    ends = [scales.get(name, (-inf, inf)) for name in rule.mean_of or rule.product_of or ()]
+    if rule.mean_of:
+        return sum(high - low for low, high in ends) / len(ends)
+    if min(low for low, _ in ends) < 0:
+        return inf
+    return prod(high for _, high in ends) - prod(low for low, _ in ends)
 
 
 def _composites(run: Run, ratings: Ratings) -> Array | None:

@@ -14,8 +14,10 @@ from panel.runs.design import DesignReport
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL
 from panel.statistics.panel_quality.components import RESIDUAL
+from panel.statistics.panel_quality.d_study import LEAST_DF, PROMPT, REPLICATE
 from panel.statistics.panel_quality.design_study import (
     ITEM,
+    LEAST_SAMPLED,
     SYSTEM,
     DesignResult,
     DesignStudy,
@@ -28,24 +30,26 @@ _WORDS = {ITEM: "response", SYSTEM: "system"}
 def show_design(report: DesignReport, console: Console) -> None:
     """Systems before responses; the composite, or the first dimension where there is none."""
     studies = [study for kind in (SYSTEM, ITEM) if (study := report.main(kind)) is not None]
+    for line in report.warnings():
+        console.print(Text(line))
     for study in studies:
-        console.print(Text(_conclusion(study)))
+        console.print(Text(_conclusion(report, study)))
     if report.width is not None:
         for line in _reached(report, report.width):
             console.print(Text(line))
     console.print()
     defined = [study for study in studies if study.reason is None]
     for study in defined:
-        _show_components(study, console)
+        _show_components(report, study, console)
     for study in defined:
         _show_designs(report, study, console)
     for line in _remarks(report, defined):
         remark(console, line)
 
 
-def _conclusion(study: DesignStudy) -> str:
+def _conclusion(report: DesignReport, study: DesignStudy) -> str:
     """What the present design gives, and which twice as many would narrow most."""
-    mean = f"A {_WORDS[study.measured]}'s mean{_of(study)}"
+    mean = f"A {_WORDS[study.measured]}'s mean{_of(report, study)}"
     if study.reason is not None:
         return f"{mean}: its precision cannot be estimated ({study.reason})."
     present, *others = study.designs
@@ -60,7 +64,8 @@ def _conclusion(study: DesignStudy) -> str:
         shares = [f"{name} ({(study.error_shares or {})[name]:.0%})" for name in largest]
         told += f" Its error comes most from {', '.join(shares)}."
     doubled = [one for one in others if one.n_ratings == 2 * present.n_ratings]
-    if doubled:
+    # Of what groups of raters bring, more raters of these groups take nothing away.
+    if doubled and not report.grouped:
         best = min(doubled, key=lambda one: one.figures.absolute_error)
         facet = next(
             name for name, n in best.figures.levels.items() if n != present.figures.levels[name]
@@ -76,41 +81,67 @@ def _listed(result: DesignResult) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _of(study: DesignStudy) -> str:
-    return " (composite)" if study.dimension == ALL else f" ({legible(study.dimension)})"
+def _of(report: DesignReport, study: DesignStudy) -> str:
+    if study.dimension != ALL:
+        return f" ({legible(study.dimension)})"
+    return " (composite)" if report.composite else ""
 
 
 def _reached(report: DesignReport, width: float) -> list[str]:
     wanted = f"An interval of a system's mean {width:g} points wide"
     if report.cheapest is None:
         return [f"{wanted} is not to be expected from any number of prompts and judges tried."]
-    lines = [f"{wanted} takes at least {_costed(report, report.cheapest)}."]
+    lines = [
+        f"{wanted} takes about {_costed(report, report.cheapest, report.cheapest_left_out)}, if "
+        "these variance components were the true ones: of many designs the cheapest is one whose "
+        "width chance made too small, so plan for more."
+    ]
     if report.with_these_judges is None:
         lines.append("With the present judges no number of prompts reaches it.")
     elif report.with_these_judges != report.cheapest:
+        costed = _costed(report, report.with_these_judges, report.with_these_judges_left_out)
+        lines.append(f"With the present judges it takes about {costed}.")
+    levels = report.cheapest.figures.levels
+    sampled = [
+        facet
+        for facet, n in levels.items()
+        if facet not in (PROMPT, REPLICATE) and n >= LEAST_SAMPLED
+    ]
+    kept = [facet for facet in sampled if levels[facet] == LEAST_SAMPLED]
+    if kept:
         lines.append(
-            f"With the present judges it takes {_costed(report, report.with_these_judges)}."
+            f"Fewer than {LEAST_SAMPLED} {' or '.join(f'{facet}s' for facet in kept)} are not "
+            f"tried: an interval that speaks for other {kept[0]}s, too, takes several, even where "
+            "their variance is estimated as 0. What one alone would give, a run with one says."
         )
     return lines
 
 
-def _costed(report: DesignReport, result: DesignResult) -> str:
+def _costed(
+    report: DesignReport, result: DesignResult, left_out: tuple[DesignResult | None, ...]
+) -> str:
     told = f"{_listed(result)}: {_counted(report, report.calls(SYSTEM, result))}"
     if (usd := report.usd(SYSTEM, result)) is not None:
         told += f", ${usd:,.2f}"
-    return f"{told} for {report.n_systems} systems"
+    told += f" for {report.n_systems} systems"
+    if (counts := report.counts(left_out)) is not None:
+        fewest, most = counts
+        upto = "more than was tried" if most is None else f"{most:,}"
+        facets = [name for name in result.figures.levels if name != REPLICATE]
+        told += f" ({fewest:,} to {upto} when one {' or '.join(facets)} at a time is left out)"
+    return told
 
 
 def _counted(report: DesignReport, n: int) -> str:
     return f"{n:,} {'ratings' if report.cost is None else 'calls'}"
 
 
-def _show_components(study: DesignStudy, console: Console) -> None:
+def _show_components(report: DesignReport, study: DesignStudy, console: Console) -> None:
     found = study.components
     shares = study.error_shares or {}
     show_table(
         console,
-        f"Variance components of {_WORDS[study.measured]}s' scores{_of(study)}",
+        f"Variance components of {_WORDS[study.measured]}s' scores{_of(report, study)}",
         ["component"],
         ["variance", "share of\nvariance", "share of the\nmean's error"],
         [
@@ -167,7 +198,7 @@ def _show_designs(report: DesignReport, study: DesignStudy, console: Console) ->
     of = "all systems" if widths else "one response"
     show_table(
         console,
-        f"Precision of a {_WORDS[study.measured]}'s mean{_of(study)}, by design; "
+        f"Precision of a {_WORDS[study.measured]}'s mean{_of(report, study)}, by design; "
         f"{columns[0]} for {of}",
         ["", " x\n".join(f"{facet}s" for facet in facets)],
         columns,
@@ -181,8 +212,10 @@ def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
         "SE: the standard error of a mean in points, absolute (of the mean itself) and relative "
         "(of its distance from others; rankings rest on it). Φ and Eρ²: the share of the variance "
         "of means that is not absolute, or relative, error. Width: of the 95 % interval over "
-        "prompts and judges that can be expected, of a mean and of a difference of two; - where "
-        "there is none (fewer than five judges, or one of several)."
+        "prompts and judges that can be expected, of a mean and of a difference of two, at most "
+        "what the scale allows where that is known; - where there is none (fewer than five judges, "
+        f"or one of several), or with fewer than {LEAST_DF} degrees of freedom (Satterthwaite), as "
+        "of two models, with which widths differ too much from run to run to be forecast."
     ]
     single: dict[str, list[str]] = {}
     for study in studies:
@@ -212,6 +245,6 @@ def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
             "Judges saw each other's ratings, which are therefore not independent: the errors are "
             "too small."
         )
-    if any(study.dimension == ALL for study in studies):
+    if report.composite:
         lines.append("--json has every dimension.")
     return lines

@@ -26,6 +26,9 @@ PROMPT = "prompt"
 """The facet of what systems answered; all facets but this one are of judges."""
 REPLICATE = "replicate"
 """The facet of repeated ratings by the same judge."""
+LEAST_DF = 3
+"""Degrees of freedom below which no width is forecast: Student's t varies so much from one sample
+to the next that the expected width is far above what most samples give."""
 
 Levels = Mapping[str, int]
 """How many conditions of each facet: 8 prompts, 10 personas, 3 models."""
@@ -133,7 +136,8 @@ def expected_width(
 
     Returns:
         NaN with fewer than five judges, with one condition of a facet of which the G-study had
-        several, and for a difference where it had one object of measurement.
+        several, with fewer than three degrees of freedom, and for a difference where it had one
+        object of measurement. With few degrees of freedom more it is above most widths of samples.
 
     Raises:
         ValueError: as for `d_study`, or a G-study without the factor `prompt`.
@@ -269,10 +273,12 @@ def _widths(
         total = np.sum(variances, axis=0)
         df = total**2 / np.sum([v**2 / n for v, n in zip(variances, dfs, strict=True)], axis=0)
         quantile = (1 + confidence) / 2
-        reaches = [
+        alone, together = (
             np.sqrt(variance) * scipy.special.stdtrit(of, quantile)
             for variance, of in ((variances[0], dfs[0]), (total, df))
-        ]
+        )
     possible = (judges >= LEAST_JUDGES) & (np.min(dfs, axis=0) > 0)
-    width: Array = np.where(possible & (total > 0), 2 * np.fmax(*reaches), nan)
+    # The wider of the two is the interval.
+    possible &= np.where(alone > together, dfs[0], df) >= LEAST_DF
+    width: Array = np.where(possible & (total > 0), 2 * np.fmax(alone, together), nan)
     return width

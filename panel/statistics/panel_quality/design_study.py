@@ -9,8 +9,8 @@ section 4.4: a fixed facet is averaged over).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import nan, prod
+from dataclasses import dataclass, field
+from math import inf, nan, prod
 
 import numpy as np
 
@@ -37,6 +37,11 @@ ITEM, SYSTEM = "item", "system"
 _MOST = {"persona": 30, "model": 10, "rater": 100, REPLICATE: 5}
 """How many of each the cheapest design may have, unless there are more already."""
 _MOST_PROMPTS = 10_000
+LEAST_SAMPLED = 3
+"""How few personas, models or raters the cheapest design may have, where these are a sample: two
+have one degree of freedom."""
+_MOST_PARTS = 20
+"""How many parts of a facet's levels are left out, one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +52,8 @@ class DesignResult:
         figures: standard errors and coefficients.
         n_ratings: how many ratings of judges one mean takes.
         width: of the 95 % interval of a system's mean over prompts and judges that can be
-            expected, from end to end, in points; of responses and where there is no such interval
-            NaN.
+            expected, from end to end, in points; at most what the scale allows, where that is
+            known; of responses and where there is no such interval NaN.
         difference_width: the same of the difference of two systems.
     """
 
@@ -56,6 +61,39 @@ class DesignResult:
     n_ratings: int
     width: float = nan
     difference_width: float = nan
+
+
+@dataclass(frozen=True, slots=True)
+class StudiedScores:
+    """What a G-study was made of.
+
+    Attributes:
+        scores: `(rows, columns)`, NaN where missing.
+        rows, columns: by factor, the label of each.
+    """
+
+    scores: Array
+    rows: Mapping[str, Labels]
+    columns: Mapping[str, Labels]
+
+    def components(self) -> VarianceComponents:
+        """Of all these scores."""
+        factors = crossed_factors(self.scores.shape, self.rows, self.columns)
+        return variance_components(self.scores.ravel(), factors)
+
+    def left_out(self, facet: str) -> list[VarianceComponents]:
+        """Without each level of a facet in turn; of more than 20, without each of 20 parts."""
+        axis = 0 if facet in self.rows else 1
+        labels = (self.rows if axis == 0 else self.columns)[facet]
+        codes = encode_labels(labels, len(labels))[1] % _MOST_PARTS
+        found = []
+        for part in np.unique(codes):
+            scores = self.scores.copy()
+            scores[(codes == part, slice(None)) if axis == 0 else (slice(None), codes == part)] = (
+                nan
+            )
+            found.append(StudiedScores(scores, self.rows, self.columns).components())
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +108,8 @@ class DesignStudy:
             none where `reason` says why.
         error_shares: which share of the present absolute error variance each component brings,
             largest first.
+        scores: what it was made of.
+        span: from the lowest to the highest value of the scale, where that is known.
     """
 
     measured: str
@@ -78,12 +118,18 @@ class DesignStudy:
     designs: tuple[DesignResult, ...] = ()
     error_shares: Mapping[str, float] | None = None
     reason: Reason | None = None
+    scores: StudiedScores | None = field(default=None, repr=False, compare=False)
+    span: float = inf
 
     def cheapest(self, width: float, *, present_judges: bool = False) -> DesignResult | None:
         """The design with the fewest ratings whose 95 % interval of a system's mean, over prompts
         and judges, can be expected to be this wide at most, in points; None where none is: up to
-        10,000 prompts, 30 personas, 10 models (or 100 raters), and 5 replicates, where there are
-        any.
+        10,000 prompts, 3 to 30 personas, 3 to 10 models (or 100 raters), and up to 5 replicates,
+        where there are any. Of what has one level there stays one.
+
+        It is a forecast as if these variance components were the true ones. The fewest ratings of
+        many designs are found where chance made the components small, so that the interval of a run
+        with this design will often be wider; `cheapest_left_out` says how unsure it is.
 
         Args:
             present_judges: whether only the number of prompts may change.
@@ -91,6 +137,36 @@ class DesignStudy:
         Raises:
             ValueError: a study of items, an undefined one, or a width that is not above 0.
         """
+        levels = cheapest_design(
+            self.components, SYSTEM, width, self._choices(present_judges=present_judges)
+        )
+        return None if levels is None else _result(self.components, SYSTEM, levels, self.span)
+
+    def cheapest_left_out(
+        self, width: float, *, present_judges: bool = False
+    ) -> list[DesignResult | None]:
+        """The cheapest design as it would be without each level (of more than 20, each of 20 parts)
+        of prompts, personas and models in turn. How far these differ says how much it rests on
+        single ones; it is no confidence interval. A facet with two levels keeps both.
+
+        Args and errors as for `cheapest`.
+        """
+        choices = self._choices(present_judges=present_judges)
+        found = []
+        for facet, n in self.components.levels.items():
+            if facet == SYSTEM or n < 3 or self.scores is None:
+                continue
+            for components in self.scores.left_out(facet):
+                if components.reason is not None or not _alike(components, self.components):
+                    continue
+                levels = cheapest_design(components, SYSTEM, width, choices)
+                found.append(
+                    None if levels is None else _result(components, SYSTEM, levels, self.span)
+                )
+        return found
+
+    def _choices(self, *, present_judges: bool) -> dict[str, Sequence[int]]:
+        """Which numbers of conditions a cheapest design may have."""
         if self.measured != SYSTEM or not self.designs:
             raise ValueError("the interval of a system's mean takes a defined study of systems")
         present = self.designs[0].figures.levels
@@ -102,13 +178,14 @@ class DesignStudy:
             if present_judges or single:
                 choices[facet] = [n]
             else:
-                fewest = 1 if facet == REPLICATE else 2
+                fewest = 1 if facet == REPLICATE else LEAST_SAMPLED
                 choices[facet] = range(fewest, max(n, _MOST[facet]) + 1)
-        levels = cheapest_design(self.components, SYSTEM, width, choices)
-        return None if levels is None else _result(self.components, SYSTEM, levels)
+        return choices
 
 
-def design_studies(ratings: Ratings, composites: Array | None = None) -> list[DesignStudy]:
+def design_studies(
+    ratings: Ratings, composites: Array | None = None, composite_span: float = inf
+) -> list[DesignStudy]:
     """The studies of responses and of systems, on each dimension that is rated by numbers and on
     the composite.
 
@@ -120,6 +197,8 @@ def design_studies(ratings: Ratings, composites: Array | None = None) -> list[De
     Args:
         composites: `(items, raters)`, each judge's composite of each item, NaN where missing; None:
             the mean over the dimensions.
+        composite_span: from the lowest to the highest composite that there can be, where these are
+            given.
 
     Returns:
         Responses first, the composite before the dimensions.
@@ -143,12 +222,17 @@ def design_studies(ratings: Ratings, composites: Array | None = None) -> list[De
         }
     numeric = ratings.numeric()
     scored = {name: numeric.scores[:, raters, d] for d, name in enumerate(numeric.dimensions)}
+    spans = {name: high - low for name, (low, high) in numeric.scales.items()}
     if composites is not None:
         scored = {ALL: composites[:, raters]} | scored
+        spans[ALL] = composite_span
     elif len(scored) > 1:
-        scored = {ALL: numeric.composite().scores[:, raters, 0]} | scored
+        composite = numeric.composite()
+        scored = {ALL: composite.scores[:, raters, 0]} | scored
+        spans |= {name: high - low for name, (low, high) in composite.scales.items()}
     studies = [
-        _study(ITEM, name, scores, {ITEM: ratings.items}, judges) for name, scores in scored.items()
+        _study(ITEM, name, StudiedScores(scores, {ITEM: ratings.items}, judges))
+        for name, scores in scored.items()
     ]
     if ratings.sources is None or ratings.prompts is None:
         return studies
@@ -161,7 +245,8 @@ def design_studies(ratings: Ratings, composites: Array | None = None) -> list[De
         sums, counts = np.zeros((2, len(prompts), len(raters)))
         np.add.at(sums, codes, np.where(there, scores, 0.0))
         np.add.at(counts, codes, there)
-        studies.append(_study(SYSTEM, name, divide(sums, counts), rows, judges))
+        of_systems = StudiedScores(divide(sums, counts), rows, judges)
+        studies.append(_study(SYSTEM, name, of_systems, spans.get(name, inf)))
     return studies
 
 
@@ -178,15 +263,8 @@ def design_name(levels: Levels) -> str:
     )
 
 
-def _study(
-    measured: str,
-    dimension: str,
-    scores: Array,
-    rows: Mapping[str, Labels],
-    columns: Mapping[str, Labels],
-) -> DesignStudy:
-    """Of scores `(rows, columns)`, each of which has labels."""
-    found = variance_components(scores.ravel(), crossed_factors(scores.shape, rows, columns))
+def _study(measured: str, dimension: str, scores: StudiedScores, span: float = inf) -> DesignStudy:
+    found = scores.components()
     if found.reason is not None:
         return DesignStudy(measured, dimension, found, reason=found.reason)
     levels = present_levels(found, measured)
@@ -195,8 +273,10 @@ def _study(
         measured,
         dimension,
         found,
-        tuple(_result(found, measured, design) for design in designs),
+        tuple(_result(found, measured, design, span) for design in designs),
         error_shares(found, measured, levels),
+        scores=scores,
+        span=span,
     )
 
 
@@ -243,7 +323,15 @@ def _repeated(components: VarianceComponents) -> bool:
     )
 
 
-def _result(components: VarianceComponents, measured: str, levels: Levels) -> DesignResult:
+def _alike(some: VarianceComponents, every: VarianceComponents) -> bool:
+    """Whether the same facets vary, and replicates are told apart or are not in both."""
+    varying = [{name for name, n in found.levels.items() if n > 1} for found in (some, every)]
+    return varying[0] == varying[1] and _repeated(some) == _repeated(every)
+
+
+def _result(
+    components: VarianceComponents, measured: str, levels: Levels, span: float
+) -> DesignResult:
     figures = d_study(components, measured, levels)
     n_ratings = prod(levels.values())
     if components.levels.get(PROMPT, 1) < 2:
@@ -251,8 +339,9 @@ def _result(components: VarianceComponents, measured: str, levels: Levels) -> De
     return DesignResult(
         figures,
         n_ratings,
-        expected_width(components, measured, levels),
-        expected_width(components, measured, levels, difference=True),
+        # As min() would not, np.minimum keeps NaN. A difference of two goes from -span to span.
+        float(np.minimum(expected_width(components, measured, levels), span)),
+        float(np.minimum(expected_width(components, measured, levels, difference=True), 2 * span)),
     )
 
 

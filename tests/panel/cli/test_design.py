@@ -45,14 +45,16 @@ def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
     for expected in (
         "with 8 prompts and 6 raters, and a 95 % interval over prompts and judges about",
         "A response's mean",
-        "An interval of a system's mean 1.5 points wide takes at least",
+        "An interval of a system's mean 1.5 points wide takes about",
+        "when one prompt or rater at a time is left out), if these variance components were the",
         "ratings for 4 systems",
         "Variance components of systems' scores",
         "residual includes system:prompt:rater; what replicates would bring cannot be said",
         "rest on 4 systems, 8 prompts, 6 raters",
     ):
         assert expected in said
-    assert "dollars" not in said
+    for never in ("dollars", "composite", "--json has every dimension", "rough: they rest"):
+        assert never not in said
 
 
 def test_json_has_components_designs_and_the_cheapest(command: Command, tmp_path: Path) -> None:
@@ -72,7 +74,35 @@ def test_json_has_components_designs_and_the_cheapest(command: Command, tmp_path
     cheapest = document["width"]["cheapest"]
     assert cheapest["width"] <= document["width"]["wanted"] == 1.5
     assert cheapest["n_ratings"] == cheapest["levels"]["prompt"] * cheapest["levels"]["rater"]
+    assert cheapest["left_out"] == 8 + 6
+    assert cheapest["left_out_unreached"] == 0
+    assert cheapest["calls_fewest"] <= cheapest["calls_most"]
+    # Without one of them the estimates differ, and so do the designs.
+    assert (
+        cheapest["calls_fewest"] < cheapest["calls"] or cheapest["calls_most"] > cheapest["calls"]
+    )
     assert document["n_systems"] == 4
+    assert document["warnings"] == []
+
+
+def test_raters_of_groups_are_told_apart_from_independent_ones(
+    command: Command, tmp_path: Path
+) -> None:
+    """What raters of one model have in common is in no figure: the first line says so, as does
+    JSON, and no more raters are recommended. One rater a group shares it with nobody."""
+    rated(tmp_path / "in.csv")
+    rows = (tmp_path / "in.csv").read_text().splitlines()
+    for name, n_groups in (("groups.csv", 3), ("alone.csv", 6)):
+        lines = [f"{row},m{int(row.split(',')[1][1:]) % n_groups}" for row in rows[1:]]
+        (tmp_path / name).write_text("\n".join([f"{rows[0]},group", *lines]) + "\n")
+    printed = command("design", "groups.csv").stdout
+    assert printed.startswith("Raters are of 3 groups")
+    assert "would lower it most" not in printed
+    document = json.loads(command("design", "groups.csv", "--json").stdout)
+    assert "what raters of a group have in common is in no figure" in document["warnings"][0]
+    alone = command("design", "alone.csv").stdout
+    assert alone.startswith("A system's mean")
+    assert "would lower it most" in alone
 
 
 def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
@@ -116,7 +146,23 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
     assert document["width"] is None
     printed = command("design", "run", COLUMNS="80").stdout
     assert "(composite)" in printed
+    # From 2 models.
+    assert printed.startswith("All figures are rough: they rest on 2 models.")
     assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_few_prompts_and_raters_are_said_first(command: Command, tmp_path: Path) -> None:
+    """Facets of fewer than five levels are named with their number; from 2 prompts there is no
+    forecast of a width that anyone could use."""
+    rated(tmp_path / "in.csv")
+    rows = (tmp_path / "in.csv").read_text().splitlines()
+    few = [row for row in rows if row.split(",")[3] in ("prompt", "p0", "p1")]
+    (tmp_path / "few.csv").write_text("\n".join(few) + "\n")
+    printed = command("design", "few.csv").stdout
+    assert printed.startswith("All figures are rough: they rest on 2 prompts.")
+    rows = json.loads(command("design", "few.csv", "--json").stdout)["designs"]
+    present = next(row for row in rows if row["present"] and row["measured"] == "system")
+    assert present["width"] is None
 
 
 def test_without_systems_there_are_responses(command: Command, tmp_path: Path) -> None:

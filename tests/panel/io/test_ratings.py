@@ -251,6 +251,8 @@ def test_every_fault_is_named_at_once(tmp_path: Path) -> None:
         ("-Infinity", "an infinite value"),
         ("1e999", "an infinite value"),
         ("9" * 400, "an infinite value"),
+        ("1e308", "'1e308'"),
+        ("-1.1e12", "'-1.1e12'"),
     ],
 )
 def test_what_is_no_number(tmp_path: Path, score: str, found: str) -> None:

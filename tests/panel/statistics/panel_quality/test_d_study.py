@@ -124,6 +124,25 @@ def test_where_there_is_no_interval_no_width_is_expected() -> None:
     assert isnan(d_study(one, "system", levels).generalizability)
 
 
+def test_no_width_is_forecast_from_fewer_than_three_degrees_of_freedom() -> None:
+    """Of n prompts by one kind of judges without an effect the interval has n - 1 degrees of
+    freedom: 3 prompts have none, 4 have 2 t(3) times the standard error, by hand."""
+    variances = {"system": 1.0, "prompt": 1.0, "rater": 0.0, "residual": 0.0}
+    parts = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 6})
+    assert isnan(expected_width(parts, "system", {"prompt": 3, "rater": 6}))
+    # 3.182 is the 97.5 % point of Student's t with 3 degrees of freedom; 1 / sqrt(4) is the error.
+    assert expected_width(parts, "system", {"prompt": 4, "rater": 6}) == pytest.approx(
+        2 * 3.18245 / 2, abs=1e-4
+    )
+    # All the variance is between two models, which have one.
+    variances = {"system": 1.0, "prompt": 0.0, "persona": 0.0, "model": 1.0, "residual": 0.0}
+    levels = {"system": 4, "prompt": 9, "persona": 6, "model": 2}
+    parts = VarianceComponents(variances, {}, 0, levels)
+    assert isnan(expected_width(parts, "system", {"prompt": 9, "persona": 6, "model": 2}))
+    assert isnan(expected_width(parts, "system", {"prompt": 9, "persona": 6, "model": 3}))
+    assert expected_width(parts, "system", {"prompt": 9, "persona": 6, "model": 4}) > 0
+
+
 def test_the_cheapest_design_is_the_smallest_of_all_that_are_narrow_enough() -> None:
     """As one finds by trying all; where none is, there is none."""
     _, parts = simulated()

@@ -138,14 +138,15 @@ def test_raters_without_personas_are_one_facet() -> None:
 
 
 def test_one_model_is_taken_as_it_is() -> None:
-    """Its number stays, in the grid and in the cheapest design."""
+    """Its number stays, in the grid and in the cheapest design; 4 prompts have 3 degrees of
+    freedom, with fewer no width is forecast."""
     ratings = of_a_run()
     studies = named(design_studies(ratings.by({name for name in ratings.raters if "|0|" in name})))
     study = studies["system", "all"]
     assert {one.figures.levels["model"] for one in study.designs} == {1}
     widest = study.cheapest(100.0)
     assert widest is not None
-    assert widest.figures.levels == {"prompt": 2, "persona": 5, "model": 1}
+    assert widest.figures.levels == {"prompt": 4, "persona": 5, "model": 1}
 
 
 def test_the_cheapest_design_is_narrow_enough_and_smaller_than_with_these_judges() -> None:
@@ -160,6 +161,60 @@ def test_the_cheapest_design_is_narrow_enough_and_smaller_than_with_these_judges
         assert kept.width <= width
         assert found.n_ratings <= kept.n_ratings
     assert study.cheapest(1e-9) is None
+
+
+def test_two_of_a_sample_are_not_the_cheapest_design() -> None:
+    """Two models or personas leave one degree of freedom: three are the fewest that are tried,
+    while the present two stay where only prompts may change."""
+    study = named(design_studies(of_a_run()))["system", "all"]
+    widest = study.cheapest(1000.0)
+    assert widest is not None
+    assert widest.figures.levels["persona"] >= 3
+    assert widest.figures.levels["model"] == 3
+    kept = study.cheapest(1000.0, present_judges=True)
+    assert kept is None or kept.figures.levels["model"] == MODELS
+
+
+def test_a_width_is_at_most_what_the_scale_allows() -> None:
+    """From 1 to 1.25 a mean's interval is 0.25 wide at most, that of a difference 0.5; an unknown
+    scale cuts nothing. A composite that is given has its own."""
+    ratings = replace(of_a_run(), personas=None)
+    free = named(design_studies(ratings))["system", "all"].designs[0]
+    assert free.width > 0.5
+    assert free.difference_width > 0.5
+    scales = dict.fromkeys(ratings.dimensions, (1.0, 1.25))
+    studies = named(design_studies(replace(ratings, scales=scales)))
+    for name in ("all", "clarity"):
+        cut = studies["system", name].designs[0]
+        assert (cut.width, cut.difference_width) == (0.25, 0.5)
+    given = design_studies(ratings, ratings.scores.mean(axis=2), composite_span=0.125)
+    assert named(given)["system", "all"].designs[0].width == 0.125
+    assert named(given)["system", "clarity"].designs[0].width > 0.5
+
+
+def test_the_cheapest_design_without_each_level_in_turn() -> None:
+    """Of 6 prompts, 4 personas and 2 models: without each prompt and each persona, what a study of
+    the others finds with the same choices; both models stay."""
+    ratings = of_a_run()
+    study = named(design_studies(ratings))["system", "all"]
+    width = 1.2 * study.designs[0].width if study.designs[0].width > 0 else 8.0
+    found = study.cheapest_left_out(width)
+    assert len(found) == PROMPTS + PERSONAS
+    keep = [i for i, prompt in enumerate(ratings.prompts or ()) if prompt != "t0"]
+    others = replace(
+        ratings,
+        scores=ratings.scores[keep],
+        items=tuple(ratings.items[i] for i in keep),
+        prompts=tuple((ratings.prompts or ())[i] for i in keep),
+        sources=tuple((ratings.sources or ())[i] for i in keep),
+    )
+    expected = named(design_studies(others))["system", "all"].cheapest(width)
+    assert (found[0] and found[0].figures) == (expected and expected.figures)
+    without = ratings.by({name for name in ratings.raters if not name.startswith("3|")})
+    expected = named(design_studies(without))["system", "all"].cheapest(width)
+    assert expected is not None
+    assert found[-1] is not None
+    assert found[-1].figures == expected.figures
 
 
 def test_what_cannot_be_studied_says_why() -> None:
