@@ -81,9 +81,9 @@ def _correlated(found: Mapping[str, Row]) -> list[str]:
         return [f"Whether the panel goes with the humans cannot be said: {'; '.join(reasons)}."]
     said = []
     for sign, how in (
-        (1, "The panel's mean correlates with the humans' mean{where}{on}: {told}."),
-        (-1, "The panel's mean runs contrary to the humans' mean{where}{on}: {told}."),
-        (0, "A correlation with the humans' mean{where} is not established{on}: {told}."),
+        (1, "The panel's mean correlates with the humans' mean{where}{on}: {figures}."),
+        (-1, "The panel's mean runs contrary to the humans' mean{where}{on}: {figures}."),
+        (0, "A correlation with the humans' mean{where} is not established{on}: {figures}."),
     ):
         for statistic, where in ((_WITHIN, " within prompts"), (_MAIN, " over all items")):
             names = [
@@ -94,7 +94,7 @@ def _correlated(found: Mapping[str, Row]) -> list[str]:
             if names:
                 every = f"all {len(found)} dimensions" if sign else "any dimension"
                 on = on_dimensions(names, found, every)
-                said.append(how.format(where=where, on=on, told=_figures(names, defined)))
+                said.append(how.format(where=where, on=on, figures=_figures(names, defined)))
     if without := [name for name, row in found.items() if row.reason]:
         why = "; ".join(dict.fromkeys(str(found[name].reason) for name in without))
         said.append(f"It is undefined on {listed(without, 'dimensions')} ({why}).")
