@@ -3,8 +3,11 @@
     python -m benchmarks.null_conclusions [--runs 1000] [--prompts 5,12,30]
 
 Data in which there is nothing to claim, five dimensions or judges each: independent ratings
-(agreement beyond chance, correlation with people, biases), ratings whose α is 0.667 on every
-dimension (above or below it), and first and second ratings drawn alike (the spread of judges).
+(agreement beyond chance, biases; correlation with people where each prompt has one response),
+ratings that are independent within prompts which all raters find equally hard (correlation with
+people), judges of whom two rated five or three prompts only (lenient or severe), ratings whose α is
+0.667 on every dimension (above or below it), and first and second ratings drawn alike (the spread
+of judges).
 Prints the share of runs in which a conclusion claims anything of the kind, which is to be 5 % or
 less.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,13 +25,18 @@ from panel.conclusions.agree import agree_conclusion
 from panel.conclusions.bias import bias_conclusion
 from panel.conclusions.correlate import correlate_conclusion
 from panel.conclusions.deliberation import deliberation_conclusion
-from panel.statistics import AnalysisOptions, Ratings, Row, kendall_w, krippendorff_alpha
+from panel.statistics import (
+    AnalysisOptions,
+    Ratings,
+    Row,
+    correlate,
+    kendall_w,
+    krippendorff_alpha,
+)
 from panel.statistics.agreement.reliability import resampled_alpha
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.results import Result, adjust_over_dimensions, rows_of
 from panel.statistics.deliberation.revisions import spread_of
-from panel.statistics.humans.correlation import resampled_correlation
-from panel.statistics.resampling.permutation import correlation_test
 
 _ITEMS, _RATERS, _DIMENSIONS = 4, 5, 5
 _DRAWN = 400
@@ -84,15 +93,27 @@ def _agree(ratings: Ratings) -> list[str]:
 
 
 def correlation(draw: np.random.Generator, prompts: int) -> bool:
-    """Whether a panel is said to go with people, or contrary to them, who rate at random."""
-    panel, humans = noise(draw, prompts), noise(draw, prompts)
-    rows: list[Row] = []
-    for place, name in enumerate(panel.dimensions):
-        ours, theirs = (side.scores[:, :, place].mean(axis=1) for side in (panel, humans))
-        found = correlation_test(ours, theirs, "tau_b", panel.prompts, n_permutations=_DRAWN)
-        resampled = resampled_correlation(ours, theirs, "tau_b")
-        rows += _rows("tau_b", Result(found, resampled, kind="correlation"), name, panel)
-    said = correlate_conclusion(adjust_over_dimensions(rows), panel, humans)
+    """Whether a panel is said to go with people, or contrary to them, who rate the responses to a
+    prompt at random."""
+    level = draw.integers(0, 11, (prompts, 1, _DIMENSIONS)).repeat(_ITEMS, axis=0)
+    sides = [noise(draw, prompts) for _ in range(2)]
+    return _correlates(*(replace(side, scores=side.scores + level) for side in sides))
+
+
+def correlation_over_all(draw: np.random.Generator, prompts: int) -> bool:
+    """Whether a panel is said to go with people, or contrary to them, where each prompt has one
+    response and all rate at random."""
+    n = prompts * _ITEMS
+    panel, humans = (noise(draw, prompts) for _ in range(2))
+    own = tuple(f"p{item}" for item in range(n))
+    return _correlates(replace(panel, prompts=own), replace(humans, prompts=own))
+
+
+def _correlates(panel: Ratings, humans: Ratings) -> bool:
+    """Whether any correlation is claimed, of those of all judges, which alone are computed."""
+    options = AnalysisOptions(n_permutations=_DRAWN)
+    rows = correlate(panel, humans, options, only=["tau_b", "tau_b_within_prompts"])
+    said = correlate_conclusion(rows, panel, humans)
     return any(" correlates " in one or " contrary " in one for one in said)
 
 
@@ -106,8 +127,18 @@ def bias(draw: np.random.Generator, prompts: int) -> bool:
     ratings = noise(draw, prompts, 1)
     scales = dict.fromkeys(ratings.dimensions, ScaleRange(1, 10, True))
     lengths = draw.lognormal(5, 0.5, len(ratings.items))
-    found = bias_conclusion(biases(ratings, scales, lengths), ratings)
+    found = bias_conclusion(biases(ratings, scales, lengths))
     return any(one.startswith(("Established", "Of ")) for one in found)
+
+
+def few_rated(draw: np.random.Generator, prompts: int) -> bool:
+    """Whether a judge is said to be lenient or severe, where two rated few of the prompts."""
+    ratings = noise(draw, prompts, 1)
+    for judge, n_prompts in enumerate((3, 5)):
+        ratings.scores[n_prompts * _ITEMS :, judge] = np.nan
+    scales = dict.fromkeys(ratings.dimensions, ScaleRange(1, 10, True))
+    lengths = draw.lognormal(5, 0.5, len(ratings.items))
+    return bias_conclusion(biases(ratings, scales, lengths))[-1].startswith("Of ")
 
 
 def spread(draw: np.random.Generator, prompts: int) -> bool:
@@ -124,8 +155,10 @@ def spread(draw: np.random.Generator, prompts: int) -> bool:
 CLAIMS: dict[str, _Claims] = {
     "agreement beyond chance": chance,
     "α above or below 0.667": level,
-    "correlation with people": correlation,
+    "correlation with people within prompts": correlation,
+    "correlation with people over all items": correlation_over_all,
     "a bias, or a lenient judge": bias,
+    "a judge of few prompts is lenient or severe": few_rated,
     "the spread of judges": spread,
 }
 

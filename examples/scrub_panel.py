@@ -59,7 +59,14 @@ for model in dict.fromkeys(panel.groups):
     ensembles[model] = ours[:, [group == model for group in panel.groups]]
 
 table = Table(
-    "", "raters", "τ_b", "p", "W", "p of W", title="Against the mean human rank", box=SIMPLE_HEAD
+    "",
+    "raters",
+    "mean τ_b",
+    "p",
+    "W",
+    "p of W",
+    title="Against the mean human rank",
+    box=SIMPLE_HEAD,
 )
 taus = {}
 for name, scores in ensembles.items():

@@ -48,8 +48,8 @@ def correlate(
     the others are printed, and the difference of panel and human where both are compared with the
     same other humans. Every statistic has a 95 % confidence interval over prompts (over
     items, where there are none), or the reason why there is none: Student's t over what it is
-    without each prompt. p-values are those of permutation tests within prompts, adjusted by
-    Holm's method over dimensions.
+    without each prompt. p-values are those of permutation tests, within prompts where
+    there are any, adjusted by Holm's method over dimensions.
 
     Exit status: 0, or 2 for bad input, each fault named with its line.
     """

@@ -12,11 +12,12 @@ from panel.conclusions.rows import (
     figure,
     on_dimensions,
     p_of,
+    spread_of,
 )
 from panel.conclusions.wording import as_many, counted, listed, power
 from panel.statistics.agree import Breakdown
 from panel.statistics.core.ranking import LEVEL
-from panel.statistics.core.student_t import spread_of_interval, values_needed
+from panel.statistics.core.student_t import values_needed
 from panel.statistics.core.table import Ratings, Row
 
 TENTATIVE, RELIABLE = 0.667, 0.8
@@ -41,12 +42,12 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: Breakdown) -> li
     if not alphas or all(row.reason for row in alphas.values()):
         reasons = dict.fromkeys(str(row.reason) for row in alphas.values())
         return [f"Agreement cannot be measured: {'; '.join(reasons) or 'no ratings'}."]
-    ends = {name: adjusted_ends(row, ratings, len(alphas)) for name, row in alphas.items()}
+    ends = {name: adjusted_ends(row, len(alphas)) for name, row in alphas.items()}
     return [
         _beyond_chance(alphas, _tests(rows, group), ends),
         *_levels(alphas, ends),
         *_to_settle(alphas, ends, ratings),
-        *_personas(rows, ratings),
+        *_personas(rows),
         *_limits(ratings, group),
     ]
 
@@ -167,12 +168,12 @@ def _undecided(ends: _Ends) -> list[str]:
 def _to_settle(alphas: Mapping[str, Row], ends: _Ends, ratings: Ratings) -> list[str]:
     """How many prompts would show on which side of the lower value α lies."""
     open_ = _undecided(ends)
-    what, n = clusters_of(ratings)
+    what = clusters_of(ratings)
     needed = {}
     for name in open_:
         row = alphas[name]
         # The lower half: the upper one may be cut at 1.
-        spread = spread_of_interval(row.ci_low, 2 * row.value - row.ci_low, n)
+        spread = spread_of(row, row.ci_low, 2 * row.value - row.ci_low)
         needed[name] = values_needed(row.value, spread, TENTATIVE, LEVEL / len(alphas))
     if not needed:
         return []
@@ -183,11 +184,11 @@ def _to_settle(alphas: Mapping[str, Row], ends: _Ends, ratings: Ratings) -> list
     return [
         f"If α{on} is as observed ({alphas[hardest].value:.2f}), {least}"
         f"{as_many(needed[hardest], what)} would show whether it reaches {TENTATIVE} "
-        f"{power(n, what)}."
+        f"{power(alphas[hardest].n_clusters or 0, what)}."
     ]
 
 
-def _personas(rows: Sequence[Row], ratings: Ratings) -> list[str]:
+def _personas(rows: Sequence[Row]) -> list[str]:
     """Whether personas change ratings beyond what a model varies by itself."""
     added = [row for row in rows if row.statistic == "disagreement_added" and row.by is None]
     if not added:
@@ -197,7 +198,7 @@ def _personas(rows: Sequence[Row], ratings: Ratings) -> list[str]:
             "Whether personas change ratings cannot be said: "
             f"{'; '.join(dict.fromkeys(str(row.reason) for row in added))}."
         ]
-    above = [row for row in added if adjusted_ends(row, ratings, len(added))[0] > 0]
+    above = [row for row in added if adjusted_ends(row, len(added))[0] > 0]
     if not above:
         return ["Personas are not shown to change ratings beyond what the model varies by itself."]
     names = list(dict.fromkeys(row.dimension for row in above))

@@ -8,7 +8,7 @@ from math import nan
 
 from panel.conclusions.rows import adjusted_ends, figure
 from panel.conclusions.wording import counted, listed
-from panel.statistics.core.table import ALL, Ratings, Row
+from panel.statistics.core.table import ALL, Row
 
 _OF_THE_PANEL = {
     "length_correlation": ("longer responses score higher", "longer responses score lower"),
@@ -26,7 +26,7 @@ _NAMES = {
 _UNIT = {"self_preference": " points"}
 
 
-def bias_conclusion(rows: Sequence[Row], ratings: Ratings) -> list[str]:
+def bias_conclusion(rows: Sequence[Row]) -> list[str]:
     """Which biases of the panel are established, and which judges are lenient or severe.
 
     A bias is established where its interval, widened for all biases of the panel, leaves 0 out;
@@ -40,12 +40,12 @@ def bias_conclusion(rows: Sequence[Row], ratings: Ratings) -> list[str]:
         for row in rows
         if row.group == ALL and row.statistic in _OF_THE_PANEL and row.dimension in (main, ALL)
     }
-    return [*_of_the_panel(panel, ratings), *_of_judges(rows, ratings, main)]
+    return [*_of_the_panel(panel), *_of_judges(rows, main)]
 
 
-def _of_the_panel(panel: Mapping[str, Row], ratings: Ratings) -> list[str]:
+def _of_the_panel(panel: Mapping[str, Row]) -> list[str]:
     measured = {name: row for name, row in panel.items() if not row.reason}
-    signs = {name: _sign(row, ratings, len(measured)) for name, row in measured.items()}
+    signs = {name: _sign(row, len(measured)) for name, row in measured.items()}
     said = []
     for name, sign in signs.items():
         if sign:
@@ -67,7 +67,7 @@ def _of_the_panel(panel: Mapping[str, Row], ratings: Ratings) -> list[str]:
     return said
 
 
-def _of_judges(rows: Sequence[Row], ratings: Ratings, main: str) -> list[str]:
+def _of_judges(rows: Sequence[Row], main: str) -> list[str]:
     judges = {
         row.group: row
         for row in rows
@@ -75,7 +75,7 @@ def _of_judges(rows: Sequence[Row], ratings: Ratings, main: str) -> list[str]:
     }
     if not judges:
         return ["Leniency cannot be measured: no two judges rated the same response."]
-    signs = {name: _sign(row, ratings, len(judges)) for name, row in judges.items()}
+    signs = {name: _sign(row, len(judges)) for name, row in judges.items()}
     parts = [
         f"{listed(names, 'judges')} {'is' if len(names) == 1 else 'are'} more {how} than the panel"
         for sign, how in ((1, "lenient"), (-1, "severe"))
@@ -87,7 +87,7 @@ def _of_judges(rows: Sequence[Row], ratings: Ratings, main: str) -> list[str]:
     return [f"Of {n}, {'; '.join(parts)}."]
 
 
-def _sign(row: Row, ratings: Ratings, n_tests: int) -> int:
+def _sign(row: Row, n_tests: int) -> int:
     fisher = row.statistic == "length_correlation"
-    low, high = adjusted_ends(row, ratings, n_tests, fisher=fisher)
+    low, high = adjusted_ends(row, n_tests, fisher=fisher)
     return int(low > 0) - int(high < 0)

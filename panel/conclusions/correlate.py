@@ -12,14 +12,17 @@ from panel.conclusions.rows import (
     clusters_of,
     figure,
     on_dimensions,
+    spread_of,
 )
 from panel.conclusions.wording import as_many, counted, listed, power
 from panel.statistics.core.ranking import LEVEL
-from panel.statistics.core.student_t import spread_of_interval, values_needed
+from panel.statistics.core.statistic import Reason
+from panel.statistics.core.student_t import values_needed
 from panel.statistics.core.table import Ratings, Row
 
 _SHOWN = 3
 _MAIN, _LABELS, _GAIN = "tau_b", "label_kappa", "persona_gain_tau_b"
+_WITHIN = f"{_MAIN}_within_prompts"
 _DIFFERENCE = "human_difference_tau_b"
 
 
@@ -27,30 +30,46 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
     """Where the panel's mean goes with the humans', and more or less so than one human; how many
     prompts would settle what is open.
 
-    A correlation is established where its p-value, adjusted over dimensions, is below `LEVEL`
-    and its interval, if there is one, leaves 0 out. The panel differs from one human, labels
-    agree, and personas add something, where the interval, widened for the number of dimensions,
-    leaves 0 out. The number of prompts is that of a t-test of Fisher's z, with the value and the
-    spread that were observed.
+    The correlation is the mean τ_b within prompts where a prompt has two items, as the difference
+    between easy and hard prompts is none between responses; else it is τ_b over all items. It is
+    established where its p-value, adjusted over dimensions, is below `LEVEL` and its interval, if
+    there is one, leaves 0 out; without a p-value, where the interval does that is widened for the
+    number of dimensions. The panel differs from one human, labels agree, and personas add
+    something, where such a widened interval leaves 0 out. The number of prompts is that of a
+    t-test of Fisher's z, with the value and the spread that were observed, for the dimension that
+    needs most.
     """
     *_, group = panel.raters_by_group()
-    found = by_dimension(rows, group, _MAIN)
+    found = _tested(by_dimension(rows, group, _MAIN), by_dimension(rows, group, _WITHIN))
     labels = by_dimension(rows, group, _LABELS)
-    prompts = humans if humans.prompts is not None else panel
     said = []
     if found:
         said += _correlated(found)
-        said += _people(rows, group, found, humans, prompts)
-        said += _to_settle(found, prompts)
+        said += _people(rows, group, found, humans)
+        said += _to_settle(found, clusters_of(humans if humans.prompts is not None else panel))
     if labels:
-        said.append(_labelled(labels, prompts))
-    said += _gained(by_dimension(rows, group, _GAIN), prompts)
+        said.append(_labelled(labels))
+    said += _gained(by_dimension(rows, group, _GAIN))
     return said or ["Panel and humans share no dimension on which they can be compared."]
 
 
-def _sign(row: Row) -> int:
+def _tested(over_all: Mapping[str, Row], within: Mapping[str, Row]) -> dict[str, Row]:
+    """By dimension the correlation that is concluded from."""
+    return {
+        name: within[name]
+        if name in within and within[name].reason is not Reason.ONE_ITEM_A_PROMPT
+        else row
+        for name, row in over_all.items()
+    }
+
+
+def _sign(row: Row, n_tests: int) -> int:
     """1 or −1 where a correlation is established, else 0."""
-    if not row.p_value < LEVEL or row.ci_low <= 0 <= row.ci_high:
+    low, high = row.ci_low, row.ci_high
+    if isnan(row.p_value):
+        low, high = adjusted_ends(row, n_tests, fisher=True)
+        return int(low > 0) - int(high < 0)
+    if not row.p_value < LEVEL or low <= 0 <= high:
         return 0
     return 1 if row.value > 0 else -1
 
@@ -60,19 +79,22 @@ def _correlated(found: Mapping[str, Row]) -> list[str]:
     if not defined:
         reasons = dict.fromkeys(str(row.reason) for row in found.values())
         return [f"Whether the panel goes with the humans cannot be said: {'; '.join(reasons)}."]
-    signs = {name: _sign(row) for name, row in defined.items()}
     said = []
-    for sign, how in ((1, "correlates with"), (-1, "runs contrary to")):
-        names = [name for name, its in signs.items() if its == sign]
-        if names:
-            on = on_dimensions(names, found, f"all {len(found)} dimensions")
-            told = _figures(names, defined)
-            said.append(f"The panel's mean {how} the humans' mean{on}: {told}.")
-    names = [name for name, its in signs.items() if not its]
-    if names:
-        on = on_dimensions(names, found, "any dimension")
-        told = _figures(names, defined)
-        said.append(f"A correlation with the humans' mean is not established{on}: {told}.")
+    for sign, how in (
+        (1, "The panel's mean correlates with the humans' mean{where}{on}: {figures}."),
+        (-1, "The panel's mean runs contrary to the humans' mean{where}{on}: {figures}."),
+        (0, "A correlation with the humans' mean{where} is not established{on}: {figures}."),
+    ):
+        for statistic, where in ((_WITHIN, " within prompts"), (_MAIN, " over all items")):
+            names = [
+                name
+                for name, row in defined.items()
+                if row.statistic == statistic and _sign(row, len(found)) == sign
+            ]
+            if names:
+                every = f"all {len(found)} dimensions" if sign else "any dimension"
+                on = on_dimensions(names, found, every)
+                said.append(how.format(where=where, on=on, figures=_figures(names, defined)))
     if without := [name for name, row in found.items() if row.reason]:
         why = "; ".join(dict.fromkeys(str(found[name].reason) for name in without))
         said.append(f"It is undefined on {listed(without, 'dimensions')} ({why}).")
@@ -81,17 +103,18 @@ def _correlated(found: Mapping[str, Row]) -> list[str]:
 
 def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:
     """τ_b of few dimensions each, of more from the lowest to the highest."""
+    what = "mean τ_b" if found[names[0]].statistic == _WITHIN else "τ_b"
     if len(names) == 1:
-        return f"τ_b {figure(found[names[0]])}"
+        return f"{what} {figure(found[names[0]])}"
     if len(names) <= _SHOWN:
-        return "; ".join(f"{name}, τ_b {figure(found[name])}" for name in names)
+        return "; ".join(f"{name}, {what} {figure(found[name])}" for name in names)
     values = sorted(names, key=lambda name: found[name].value)
     (least, low), (most, high) = ((name, found[name].value) for name in (values[0], values[-1]))
-    return f"τ_b from {low:.2f} ({least}) to {high:.2f} ({most})"
+    return f"{what} from {low:.2f} ({least}) to {high:.2f} ({most})"
 
 
 def _people(
-    rows: Sequence[Row], group: str, found: Mapping[str, Row], humans: Ratings, prompts: Ratings
+    rows: Sequence[Row], group: str, found: Mapping[str, Row], humans: Ratings
 ) -> list[str]:
     """Whether the panel's mean goes with people more or less than one of them does."""
     if len(humans.raters) < 2:
@@ -108,7 +131,7 @@ def _people(
     for sign, how in ((1, "more"), (-1, "less")):
         names = []
         for name, row in differences.items():
-            low, high = adjusted_ends(row, prompts, len(differences))
+            low, high = adjusted_ends(row, len(differences))
             if int(low > 0) - int(high < 0) == sign:
                 names.append(name)
         if names:
@@ -127,31 +150,31 @@ def _people(
     return said
 
 
-def _to_settle(found: Mapping[str, Row], prompts: Ratings) -> list[str]:
-    """How many prompts would show a correlation that is open to be other than 0."""
-    what, n = clusters_of(prompts)
+def _to_settle(found: Mapping[str, Row], what: str) -> list[str]:
+    """How many prompts would show each correlation that is open to be other than 0."""
     needed = {}
     for name, row in found.items():
-        if row.reason or _sign(row) or isnan(row.ci_low) or not 0 < abs(row.value) < 1:
+        if row.reason or _sign(row, len(found)) or isnan(row.ci_low) or abs(row.value) >= 1:
             continue
         # An end at a limit is infinite on Fisher's scale: half of the interval is enough.
         z, inner = atanh(row.value), row.ci_low if row.value > 0 else row.ci_high
         if abs(inner) >= 1:
             continue
-        spread = spread_of_interval(-abs(z - atanh(inner)), abs(z - atanh(inner)), n)
-        needed[name] = values_needed(z, spread, 0.0, LEVEL / len(found))
+        reach = abs(z - atanh(inner))
+        needed[name] = values_needed(z, spread_of(row, -reach, reach), 0.0, LEVEL / len(found))
     if not needed:
         return []
-    least = min(needed, key=lambda name: needed[name] or float("inf"))
-    on = on_dimensions([least], found, "")
+    hardest = max(needed, key=lambda name: needed[name] or float("inf"))
+    on = on_dimensions([hardest], found, "")
     return [
-        f"If the correlation{on} is as observed ({found[least].value:.2f}), "
-        f"{as_many(needed[least], what)} would establish it {power(n, what)}."
+        f"If the correlation{on} is as observed ({found[hardest].value:.2f}), "
+        f"{as_many(needed[hardest], what)} would establish it "
+        f"{power(found[hardest].n_clusters or 0, what)}."
     ]
 
 
-def _labelled(labels: Mapping[str, Row], prompts: Ratings) -> str:
-    ends = {name: adjusted_ends(row, prompts, len(labels)) for name, row in labels.items()}
+def _labelled(labels: Mapping[str, Row]) -> str:
+    ends = {name: adjusted_ends(row, len(labels)) for name, row in labels.items()}
     above = [name for name in labels if ends[name][0] > 0]
     rest = [name for name in labels if name not in above and not labels[name].reason]
     said = []
@@ -170,7 +193,7 @@ def _labelled(labels: Mapping[str, Row], prompts: Ratings) -> str:
     return f"{told[0].upper()}{told[1:]}."
 
 
-def _gained(gains: Mapping[str, Row], prompts: Ratings) -> list[str]:
+def _gained(gains: Mapping[str, Row]) -> list[str]:
     """Whether personas add to the correlation with the humans."""
     if not gains:
         return []
@@ -181,7 +204,7 @@ def _gained(gains: Mapping[str, Row], prompts: Ratings) -> list[str]:
     for sign, how in ((1, "correlates more"), (-1, "correlates less")):
         names = []
         for name, row in gains.items():
-            low, high = adjusted_ends(row, prompts, len(gains))
+            low, high = adjusted_ends(row, len(gains))
             if int(low > 0) - int(high < 0) == sign:
                 names.append(name)
         if names:

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from math import atanh, isnan, nan, tanh
 
 from panel.conclusions.wording import in_brackets, interval, listed, p_adjusted
-from panel.statistics.core.student_t import widened
+from panel.statistics.core.student_t import spread_of_interval, widened
 from panel.statistics.core.table import ALL, Ratings, Row
-from panel.statistics.resampling.jackknife import MOST_GROUPS
 
 
 def by_dimension(rows: Iterable[Row], group: str, statistic: str) -> dict[str, Row]:
@@ -48,34 +47,32 @@ def on_dimensions(names: Sequence[str], of: Collection[str], every: str) -> str:
     return f" on {listed(names, 'dimensions')}"
 
 
-def clusters_of(ratings: Ratings) -> tuple[str, int]:
-    """What intervals are over, `prompt` or `item`, and how many there are."""
-    if ratings.prompts is None:
-        return "item", len(ratings.items)
-    return "prompt", len(set(ratings.prompts))
+def clusters_of(ratings: Ratings) -> str:
+    """What intervals are over, `prompt` or `item`."""
+    return "item" if ratings.prompts is None else "prompt"
 
 
-def adjusted_ends(
-    row: Row, ratings: Ratings, n_tests: int, *, fisher: bool = False
-) -> tuple[float, float]:
-    """A row's interval, widened for so many claims that are made together; NaN without one.
+def adjusted_ends(row: Row, n_tests: int, *, fisher: bool = False) -> tuple[float, float]:
+    """A row's interval, widened for so many claims that are made together, by Student's t with the
+    interval's own degrees of freedom; NaN without one.
 
     `fisher`: whether it was formed on Fisher's scale, as those of correlations are.
-
-    Degrees of freedom are the fewest that the interval can have: those of the prompts or, where
-    judges are a sample, too, of the personas or models if these are fewer.
     """
     if isnan(row.ci_low):
         return nan, nan
-    sizes = [min(clusters_of(ratings)[1], MOST_GROUPS)]
-    if row.ci_over == "prompts-and-judges":
-        raters = ratings.raters_by_group().get(row.group, list(range(len(ratings.raters))))
-        sizes += [len(set(labels)) for labels in ratings.judge_factors(raters).values()]
     ends = row.value, row.ci_low, row.ci_high
     if not fisher:
-        return widened(*ends, min(sizes) - 1, n_tests)
+        return widened(*ends, row.ci_df, n_tests)
     if any(abs(end) >= 1 for end in ends):
         return -1.0, 1.0
     value, low, high = map(atanh, ends)
-    low, high = widened(value, low, high, min(sizes) - 1, n_tests)
+    low, high = widened(value, low, high, row.ci_df, n_tests)
     return tanh(low), tanh(high)
+
+
+def spread_of(row: Row, low: float, high: float) -> float:
+    """The standard deviation over prompts (or items) behind a row's interval from `low` to `high`:
+    its own ends, or these on another scale. NaN without an interval."""
+    if row.n_clusters is None:
+        return nan
+    return spread_of_interval(low, high, row.n_clusters, row.ci_df)

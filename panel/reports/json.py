@@ -73,7 +73,7 @@ def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
     """As `render_agreement`."""
     from panel.conclusions.bias import bias_conclusion
 
-    _write_rows(bias_conclusion(rows, ratings), rows, to)
+    _write_rows(bias_conclusion(rows), rows, to)
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

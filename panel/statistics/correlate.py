@@ -143,8 +143,9 @@ def correlate(
     there where all its dimensions are, in [0, 1].
 
     Prompts and sources are the humans', or the panel's where humans name none. Intervals
-    are over prompts, or items where there are none. p-values are from permutations inside
-    prompts, adjusted by Holm over dimensions. `on_step` is called with the share that is done.
+    are over prompts, or items where there are none. p-values are from permutations: of correlations
+    within prompts inside these, without prompts of correlations over all items; adjusted by Holm
+    over dimensions. `on_step` is called with the share that is done.
     `only` names the comparisons to compute; by default all are.
 
     On dimensions of categories the labels are compared, by majority and each judge.

@@ -9,8 +9,8 @@ import numpy as np
 
 FIELDS = [
     "statistic", "group", "dimension", "by", "by_value", "value", "ci_low", "ci_high",
-    "ci_reason", "ci_over", "p_value", "p_raw", "n_tests", "adjusted_over", "n_items", "n_raters",
-    "reason", "note",
+    "ci_reason", "ci_over", "ci_df", "n_clusters", "p_value", "p_raw", "n_tests", "adjusted_over",
+    "n_items", "n_raters", "reason", "note",
 ]  # fmt: skip
 
 

@@ -26,7 +26,7 @@ _OF_SCORES = {
 def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None:
     """What may be concluded; biases of the panel by dimension, of judges, models and families on
     all dimensions."""
-    show_conclusion(bias_conclusion(rows, ratings), console)
+    show_conclusion(bias_conclusion(rows), console)
     # A run on one dimension has no rows on all of them.
     main = ALL if len({row.dimension for row in rows} - {ALL}) > 1 else rows[-1].dimension
     ours = [replace(row, dimension=ALL) for row in rows if row.dimension == main]

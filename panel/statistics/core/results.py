@@ -11,7 +11,7 @@ from panel.statistics.core.arrays import Labels, Resampled
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import AnalysisOptions
 from panel.statistics.core.prompts import OverPrompts, resampled_over_prompts
-from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.core.statistic import Statistic
 from panel.statistics.core.table import Row
 from panel.statistics.resampling.jackknife import EstimateKind, Interval, jackknife
 
@@ -27,7 +27,7 @@ class Result:
         kind, limits: what the statistic is and between which values it lies, as for `jackknife`.
         note: further facts for people to read.
         by, by_value: as for `Row`.
-        ci: an interval that is known already, low and high; `ci_reason` says why it has none.
+        ci: an interval that is known already.
         p_raw, n_tests, adjusted_over: as for `Row`, where the statistic has adjusted its
             p-value itself; it is then not adjusted over dimensions.
     """
@@ -39,8 +39,7 @@ class Result:
     limits: tuple[float, float] = (-inf, inf)
     by: str | None = None
     by_value: str | None = None
-    ci: tuple[float, float] | None = None
-    ci_reason: Reason | None = None
+    ci: Interval | None = None
     p_raw: float = nan
     n_tests: int = 0
     adjusted_over: str | None = None
@@ -152,10 +151,9 @@ def labels_of(labels: Sequence[Hashable] | None, items: Iterable[int]) -> list[H
 
 def _row(name: str, result: Result, group: str, dimension: str, interval: Interval | None) -> Row:
     found = result.statistic
-    low, high = result.ci or (nan, nan)
-    reason = result.ci_reason
-    if interval is not None:
-        low, high, reason = interval.low, interval.high, interval.reason
+    if interval is None:
+        interval = result.ci
+    there = interval is not None and interval.reason is None
     adjusted = result.adjusted_over is not None
     return Row(
         name,
@@ -164,9 +162,14 @@ def _row(name: str, result: Result, group: str, dimension: str, interval: Interv
         by=result.by,
         by_value=result.by_value,
         value=found.value,
-        ci_low=low,
-        ci_high=high,
-        ci_reason=reason,
+        ci_low=interval.low if interval else nan,
+        ci_high=interval.high if interval else nan,
+        ci_reason=interval.reason if interval else None,
+        # The fewest of those that either of its standard errors has: see `reach_of`.
+        ci_df=min(interval.degrees_of_freedom, interval.n_clusters - 1)
+        if interval and there
+        else nan,
+        n_clusters=interval.n_clusters if interval and there else None,
         p_value=found.p_value,
         p_raw=result.p_raw if adjusted else found.p_value,
         n_tests=result.n_tests if adjusted else int(not isnan(found.p_value)),

@@ -13,6 +13,7 @@ class Reason(StrEnum):
     FEW_RATERS = "fewer than two raters"
     FEW_ITEMS = "fewer than two items"
     FEW_PROMPTS = "no prompt has a defined value"
+    ONE_ITEM_A_PROMPT = "no prompt has two items"
     FEW_CLUSTERS = (
         "an interval needs at least two prompts, or two items where items have no prompts"
     )

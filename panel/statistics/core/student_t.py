@@ -153,17 +153,22 @@ def _power(effect: float, n: int, level: float) -> float:
     return 1 - float(special.nctdtr(n - 1, shift, critical))
 
 
-def spread_of_interval(low: float, high: float, n: int, confidence: float = 0.95) -> float:
+def spread_of_interval(
+    low: float, high: float, n: int, df: float, confidence: float = 0.95
+) -> float:
     """The standard deviation of n values whose mean has this Student's interval; for an interval
     of the jackknife, that of its pseudovalues. NaN where there is no interval.
 
+    Args:
+        df: degrees of freedom of the interval.
+
     >>> low, high = student_interval([1.0, 2.0, 3.0])
-    >>> round(spread_of_interval(low, high, 3), 3)
+    >>> round(spread_of_interval(low, high, 3, 2), 3)
     1.0
     """
     if n < 2:
         return math.nan
-    reach = float(special.stdtrit(n - 1, (1 + confidence) / 2))
+    reach = float(special.stdtrit(df, (1 + confidence) / 2))
     return (high - low) / 2 * math.sqrt(n) / reach
 
 

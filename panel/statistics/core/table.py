@@ -219,6 +219,10 @@ class Row:
             one could not be computed.
         ci_over: what the interval takes as a sample: prompts (items, where there are none), or
             these and judges. None without an interval.
+        ci_df: degrees of freedom of Student's t, of which the interval is and may be widened: those
+            of its standard error, at most one less than its clusters. NaN without an interval.
+        n_clusters: how many prompts (items, where there are none) the interval rests on, those
+            that the value depends on; None without an interval.
         p_value: adjusted by Holm (of added raters: Bonferroni) for `n_tests` tests, over what
             `adjusted_over` names, or as it is where that is None. NaN where nothing was tested.
         p_raw: the p-value before that.
@@ -236,6 +240,8 @@ class Row:
     ci_high: float = nan
     ci_reason: Reason | None = None
     ci_over: Random | None = None
+    ci_df: float = nan
+    n_clusters: int | None = None
     p_value: float = nan
     p_raw: float = nan
     n_tests: int = 0

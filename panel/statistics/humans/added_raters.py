@@ -28,16 +28,28 @@ from panel.statistics.resampling.jackknife import Interval, jackknife
 class AddedRaters:
     """`alphas` after adding 0, 1, … n raters, and of each of the n additions the `change`
     from the humans' α, its interval (`confidence` holds for all n together), its p-value and
-    that adjusted by Bonferroni: `(n,)`, NaN where an α is undefined. Where there is no interval
-    of a change, `reasons` says why."""
+    that adjusted by Bonferroni: `(n,)`, NaN where an α is undefined."""
 
     alphas: tuple[Statistic, ...]
     change: Array
-    low: Array
-    high: Array
+    intervals: tuple[Interval, ...]
     p_value: Array
     p_adjusted: Array
-    reasons: tuple[Reason | None, ...]
+
+    @property
+    def low(self) -> Array:
+        """The lower ends `(n,)`."""
+        return np.array([one.low for one in self.intervals])
+
+    @property
+    def high(self) -> Array:
+        """The upper ends `(n,)`."""
+        return np.array([one.high for one in self.intervals])
+
+    @property
+    def reasons(self) -> tuple[Reason | None, ...]:
+        """Why there is no interval of a change, where there is none."""
+        return tuple(one.reason for one in self.intervals)
 
 
 def added_raters(
@@ -105,11 +117,9 @@ def added_raters(
     return AddedRaters(
         alphas,
         change,
-        np.array([one.low for one in found]),
-        np.array([one.high for one in found]),
+        tuple(found),
         p_value,
         np.minimum(n_tests * p_value, 1),
-        tuple(one.reason for one in found),
     )
 
 

@@ -14,15 +14,18 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, IntArray, Labels, items_by_label, paired_scores
-from panel.statistics.core.statistic import Statistic
-from panel.statistics.humans.correlation import CorrelationKind, correlation
+from panel.statistics.core.arrays import Array, Labels, items_by_label, paired_scores
+from panel.statistics.core.prompts import over_prompts
+from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.humans.correlation import CorrelationKind, correlation, within_prompts
 
 Alternative = Literal["greater", "less", "two-sided"]
 
 ROUNDING = 1e-9
 """Two values this close are one: sums taken in another order differ in their last digits,
 and a shuffle that gives the data back must count."""
+_FEW = 30
+"""Items, of which all pairs are compared at once."""
 
 
 def permutation_p_value(
@@ -55,55 +58,78 @@ def correlation_test(
     n_permutations: int = 1999,
     seed: int = 0,
 ) -> Statistic:
-    """A correlation with a two-sided permutation p-value.
+    """A correlation with a two-sided permutation p-value of the same correlation.
 
-    The scores of `y` are shuffled among the items of the same prompt, so a correlation
-    that comes only from prompts being easy or hard is not significant.
+    With prompts it is the mean over prompts of the correlation inside each, and the scores of `y`
+    are shuffled among the items of the same prompt: what comes only from prompts being easy or
+    hard enters neither. Without, it is over all items, any two of which may be exchanged.
 
-    Args and errors as for `correlation`, and one prompt label an item; without prompts all
-    items may be exchanged. Without permutations there is no p-value.
+    Args and errors as for `correlation`, and one prompt label an item. Without permutations there
+    is no p-value.
 
-    How to read it: the value as for `correlation`; the p-value is the share of shuffles within
-    prompts that correlate at least as much in either direction.
+    Returns:
+        A value in [−1, 1], undefined as that of `correlation`, and with prompts where none has two
+        items or a value.
+
+    How to read it: the value as for `correlation` and `within_prompts`; the p-value is twice the
+    share of shuffles that correlate at least as much in its direction.
 
     >>> scores = [1, 2, 3, 4, 5, 6]
     >>> found = correlation_test(scores, scores, "tau_b", n_permutations=99)
     >>> found.value, found.p_value
     (0.9999999999999999, 0.02)
+    >>> found = correlation_test([1, 2, 8, 9], [2, 1, 9, 8], "tau_b", "aabb", n_permutations=99)
+    >>> found.value
+    -1.0
     """
-    found = correlation(x, y, kind)
-    if found.reason or not n_permutations:
-        return replace(found, p_value=nan)
     first, second, both = paired_scores(x, y)
     labels = None if prompts is None else [prompts[int(item)] for item in np.flatnonzero(both)]
     first, second = first[both], second[both]
-    blocks = [items for _, items in items_by_label(labels, len(first))]
+    if labels is None or not labels:
+        found = correlation(first, second, kind)
+    else:
+        found = over_prompts(within_prompts(first, second, labels, kind)).mean
+        if found.reason is Reason.FEW_ITEMS:
+            found = replace(found, reason=Reason.ONE_ITEM_A_PROMPT)
+    if found.reason or not n_permutations:
+        return replace(found, p_value=nan)
     rng = np.random.default_rng(seed)
-    shuffled = _correlations(first, _shuffle(second, blocks, n_permutations, rng), kind)
-    p_value = permutation_p_value(found.value, shuffled)
-    return Statistic(found.value, found.n_items, found.n_raters, p_value)
-
-
-def _shuffle(
-    scores: Array, blocks: list[IntArray], n_permutations: int, rng: np.random.Generator
-) -> Array:
-    """Shuffles of scores among the items of each block: `(shuffles, items)`."""
-    result = np.tile(scores, (n_permutations, 1))
-    for items in blocks:
-        result[:, items] = rng.permuted(result[:, items], axis=1)
-    return result
+    shuffled = []
+    for _, items in items_by_label(labels, len(first)):
+        ours, theirs = first[items], second[items]
+        # No shuffle gives a prompt a value that has none.
+        if np.ptp(ours) and np.ptp(theirs):
+            shuffles = rng.permuted(np.tile(theirs, (n_permutations, 1)), axis=1)
+            shuffled.append(_correlations(ours, shuffles, kind))
+    p_value = permutation_p_value(found.value, np.mean(shuffled, axis=0))
+    return replace(found, p_value=p_value)
 
 
 def _correlations(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
     if kind in ("tau_b", "tau_c"):
-        return np.array(
-            [
-                scipy.stats.kendalltau(x, y, method="asymptotic", variant=kind[-1]).statistic
-                for y in shuffled
-            ]
-        )
+        return _taus(x, shuffled, kind[-1])
     if kind == "spearman":
         x, shuffled = scipy.stats.rankdata(x), scipy.stats.rankdata(shuffled, axis=1)
     x = (x - x.mean()) / x.std()
     values: Array = (shuffled - shuffled.mean()) @ x / (len(x) * shuffled[0].std())
     return values
+
+
+def _taus(x: Array, shuffled: Array, variant: str) -> Array:
+    """τ of x with each shuffle of the same scores."""
+
+    def tau(y: Array) -> float:
+        found = scipy.stats.kendalltau(x, y, method="asymptotic", variant=variant)
+        return float(found.statistic)
+
+    if len(x) > _FEW:
+        return np.array([tau(y) for y in shuffled])
+    # Of few items all pairs of all shuffles are faster than scipy, one shuffle after the other.
+    one, other = np.triu_indices(len(x), 1)
+    ours, theirs = np.sign(x[one] - x[other]), np.sign(shuffled[:, one] - shuffled[:, other])
+    concordance = theirs @ ours
+    if variant == "b":
+        values: Array = concordance / np.sqrt(np.sum(ours != 0) * np.sum(theirs[0] != 0))
+        return values
+    fewer = min(len(np.unique(x)), len(np.unique(shuffled[0])))
+    return 2 * concordance * fewer / (len(x) ** 2 * (fewer - 1))

@@ -38,7 +38,10 @@ def test_json_holds_every_statistic(command: Command, tmp_path: Path) -> None:
     tau = stats.kendalltau(*means, variant="c").statistic
     assert rows["tau_c", "all"]["value"] == pytest.approx(tau, abs=1e-12)
     assert rows["pearson", "all"]["value"] == pytest.approx(stats.pearsonr(*means).statistic)
-    assert 0 < rows["tau_c", "all"]["p_value"] <= 1  # type: ignore[operator]
+    assert rows["tau_c", "all"]["p_value"] is None
+    within = rows["tau_c_within_prompts", "all"]
+    assert 0 < within["p_value"] <= 1  # type: ignore[operator]
+    assert (within["ci_df"], within["n_clusters"]) == (5, 6)
 
 
 def test_tables_put_humans_beside_the_panel(command: Command, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def concluded(ratings: Ratings) -> list[str]:
 def row(value: float, low: float, high: float, dimension: str = "clarity", **more: Any) -> Row:
     return Row(
         "krippendorff_alpha", "people", dimension, value=value, ci_low=low, ci_high=high,
-        ci_over="prompts", n_raters=4, **more,
+        n_raters=4, **({"ci_over": "prompts", "ci_df": 11, "n_clusters": 12} | more),
     )  # fmt: skip
 
 
@@ -111,6 +111,17 @@ def test_what_would_settle_an_open_level() -> None:
     assert said[2] == (
         "If α is as observed (0.50), about 30 prompts would show whether it reaches 0.667 (80 % "
         "power, now 12)."
+    )
+
+
+def test_only_prompts_behind_the_interval_count() -> None:
+    """The same α and interval from 6 of the 12 prompts: a spread of 0.2·√6/2.571 = 0.1906, an
+    effect of 0.876, which takes 13 prompts (statsmodels: 12.3)."""
+    found = row(0.5, 0.3, 0.7, ci_df=5, n_clusters=6)
+    said = agree_conclusion([found], rated(BLANK), "dimension")
+    assert said[2] == (
+        "If α is as observed (0.50), about 13 prompts would show whether it reaches 0.667 (80 % "
+        "power, now 6)."
     )
 
 

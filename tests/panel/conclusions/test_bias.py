@@ -4,39 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from panel.conclusions.bias import bias_conclusion
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import Ratings, Row
-
-RATINGS = Ratings(
-    np.zeros((24, 2, 1)),
-    tuple(f"item {i}" for i in range(24)),
-    ("ann", "bob"),
-    ("clarity",),
-    ("model", "model"),
-    prompts=tuple(f"prompt {i // 2}" for i in range(24)),
-)
-"""12 prompts: an interval at 11 degrees of freedom, which two claims widen by t(0.9875)/t(0.975),
-1.18, and three by 1.28."""
+from panel.statistics.core.table import Row
 
 
 def row(statistic: str, value: float, low: float, high: float, **more: Any) -> Row:
-    given = {"group": "all", "dimension": "all"} | more
-    return Row(statistic, value=value, ci_low=low, ci_high=high, ci_over="prompts", **given)
+    """Of 12 prompts: an interval at 11 degrees of freedom, which two claims widen by
+    t(0.9875)/t(0.975), 1.18, and three by 1.28."""
+    given = {"group": "all", "dimension": "all", "ci_df": 11, "n_clusters": 12} | more
+    return Row(statistic, value=value, ci_low=low, ci_high=high, **given)
 
 
 def test_a_bias_is_established_by_a_widened_interval() -> None:
     """A bias for length from 0.05 up by itself: established alone; with two other biases its
     interval is widened to 0, and it is not."""
     length = row("length_correlation", 0.3, 0.05, 0.52)
-    assert bias_conclusion([length], RATINGS)[0] == (
+    assert bias_conclusion([length])[0] == (
         "Established: longer responses score higher (correlation with length +0.30, 95 % interval "
         "0.05 to 0.52)."
     )
     others = [row("self_preference", 0.1, -0.2, 0.4), row("position_bias", 0.0, -0.2, 0.2)]
-    said = bias_conclusion([length, *others], RATINGS)
+    said = bias_conclusion([length, *others])
     assert said[0].startswith("Not established, and not ruled out: correlation with length 0.30")
     assert "own-family bonus 0.10 (95 % interval -0.20 to 0.40)" in said[0]
 
@@ -48,7 +37,7 @@ def test_the_direction_of_a_bias_is_said() -> None:
         ("self_preference", "judges prefer responses of other model families"),
         ("position_bias", "the response shown second wins more"),
     ):
-        assert says in bias_conclusion([row(statistic, -0.5, -0.6, -0.4)], RATINGS)[0]
+        assert says in bias_conclusion([row(statistic, -0.5, -0.6, -0.4)])[0]
 
 
 def test_what_is_not_measured_is_said() -> None:
@@ -57,9 +46,7 @@ def test_what_is_not_measured_is_said() -> None:
         Row("position_bias", "all", "all", reason=Reason.NO_BOTH_ORDERS),
         Row("length_correlation", "all", "all", reason=Reason.NO_LENGTHS),
     ]
-    assert bias_conclusion(rows, RATINGS)[0] == (
-        "Not measured: position bias and correlation with length."
-    )
+    assert bias_conclusion(rows)[0] == ("Not measured: position bias and correlation with length.")
 
 
 def test_judges_who_differ_from_the_panel_are_named() -> None:
@@ -70,15 +57,24 @@ def test_judges_who_differ_from_the_panel_are_named() -> None:
         row("leniency", -0.1, -0.3, 0.1, group="bob"),
         row("leniency", -0.9, -1.0, -0.8, group="bob", dimension="clarity"),
     ]
-    assert bias_conclusion(rows, RATINGS)[-1] == "Of 2 judges, ann is more lenient than the panel."
-    assert bias_conclusion([rows[0], rows[2]], RATINGS)[-1] == (
+    assert bias_conclusion(rows)[-1] == "Of 2 judges, ann is more lenient than the panel."
+    assert bias_conclusion([rows[0], rows[2]])[-1] == (
         "None of 1 judge is shown to be more lenient or more severe than the panel."
     )
+
+
+def test_a_judge_of_few_prompts_has_their_degrees_of_freedom() -> None:
+    """Of two judges an interval from 0.1 to 0.9 is widened by t(0.9875)/t(0.975): at 11 degrees of
+    freedom by 1.18, to 0.03, and at 2, of a judge who rated three prompts, by 1.44, beyond 0."""
+    other = row("leniency", 0.0, -0.3, 0.3, group="bob")
+    for df, says in ((11, "Of 2 judges, ann is more lenient"), (2, "None of 2 judges is shown")):
+        rows = [row("leniency", 0.5, 0.1, 0.9, group="ann", ci_df=df, n_clusters=df + 1), other]
+        assert bias_conclusion(rows)[-1].startswith(says)
 
 
 def test_one_judge_has_no_leniency() -> None:
     """Nobody to compare with."""
     alone = Row("leniency", "ann", "all", reason=Reason.FEW_RATERS)
-    assert bias_conclusion([alone], RATINGS) == [
+    assert bias_conclusion([alone]) == [
         "Leniency cannot be measured: no two judges rated the same response."
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import atanh
+from dataclasses import replace
+from math import atanh, nan
 from typing import Any
 
 import numpy as np
@@ -33,28 +34,44 @@ PANEL, HUMANS = rated(3, "judges"), rated(3, "people")
 
 
 def row(value: float, low: float, high: float, p: float, dimension: str = "clarity") -> Row:
+    """τ_b over all items of 12 prompts."""
     return Row(
         "tau_b", "judges", dimension, value=value, ci_low=low, ci_high=high, p_value=p,
-        adjusted_over="dimensions", ci_over="prompts",
+        adjusted_over="dimensions", ci_over="prompts", ci_df=11, n_clusters=12,
     )  # fmt: skip
+
+
+def within(
+    value: float, low: float, high: float, p: float, dimension: str = "clarity", n: int = 12
+) -> list[Row]:
+    """τ_b within n prompts, beside one over all items that has no test."""
+    found = replace(
+        row(value, low, high, p, dimension), statistic="tau_b_within_prompts", ci_df=n - 1,
+        n_clusters=n,
+    )  # fmt: skip
+    return [row(0.78, 0.72, 0.83, nan, dimension), found]
 
 
 def test_a_correlation_is_established_by_p_and_interval() -> None:
     """Both leave 0 out: established, with its figures; either alone is not enough."""
     said = correlate_conclusion([row(0.5, 0.4, 0.6, 0.001)], PANEL, HUMANS)
     assert said == [
-        "The panel's mean correlates with the humans' mean on clarity: τ_b 0.50 (95 % interval "
-        "0.40 to 0.60, adjusted p 0.001)."
+        "The panel's mean correlates with the humans' mean over all items on clarity: τ_b 0.50 "
+        "(95 % interval 0.40 to 0.60, adjusted p 0.001)."
     ]
     for other in (row(0.5, 0.4, 0.6, 0.06), row(0.5, -0.1, 0.8, 0.001)):
         [first, *_] = correlate_conclusion([other], PANEL, HUMANS)
-        assert first.startswith("A correlation with the humans' mean is not established on clarity")
+        assert first.startswith(
+            "A correlation with the humans' mean over all items is not established on clarity"
+        )
 
 
 def test_a_negative_correlation_runs_contrary() -> None:
     """What is established below 0 is no agreement with people."""
     [said] = correlate_conclusion([row(-0.5, -0.6, -0.4, 0.001)], PANEL, HUMANS)
-    assert said.startswith("The panel's mean runs contrary to the humans' mean on clarity: τ_b -0")
+    assert said.startswith(
+        "The panel's mean runs contrary to the humans' mean over all items on clarity: τ_b -0"
+    )
 
 
 def test_each_dimension_is_said_for_itself() -> None:
@@ -65,9 +82,73 @@ def test_each_dimension_is_said_for_itself() -> None:
         Row("tau_b", "judges", "style", reason=Reason.CONSTANT_RATER),
     ]
     said = correlate_conclusion(rows, PANEL, HUMANS)
-    assert "correlates with the humans' mean on clarity: τ_b 0.50" in said[0]
+    assert "correlates with the humans' mean over all items on clarity: τ_b 0.50" in said[0]
     assert "is not established on depth: τ_b 0.10" in said[1]
     assert said[2] == "It is undefined on style (constant rater)."
+
+
+def test_within_prompts_is_what_is_concluded_from() -> None:
+    """Where prompts have two items their differences count for nothing: τ_b over all items, with
+    its interval above 0, is not said, and the sign is that of the correlation that is tested."""
+    [open_, _] = correlate_conclusion(within(0.05, -0.1, 0.2, 0.61), PANEL, rated(1, "people"))[:2]
+    assert open_ == (
+        "A correlation with the humans' mean within prompts is not established on clarity: mean "
+        "τ_b 0.05 (95 % interval -0.10 to 0.20, adjusted p 0.61)."
+    )
+    [contrary, *_] = correlate_conclusion(within(-0.4, -0.5, -0.3, 0.001), PANEL, HUMANS)
+    assert contrary.startswith(
+        "The panel's mean runs contrary to the humans' mean within prompts on clarity: mean τ_b -0."
+    )
+
+
+def test_over_all_items_without_a_test_the_widened_interval_decides() -> None:
+    """Prompts of one item: the interval from 0.05 shows a correlation on one dimension; of two,
+    widened on Fisher's scale at 11 degrees of freedom to tanh(atanh 0.4 − 1.18 · 0.374) < 0, it
+    shows none."""
+    undefined = Row("tau_b_within_prompts", "judges", "clarity", reason=Reason.ONE_ITEM_A_PROMPT)
+    rows = [row(0.4, 0.05, 0.66, nan), undefined]
+    [said, *_] = correlate_conclusion(rows, PANEL, HUMANS)
+    assert said == (
+        "The panel's mean correlates with the humans' mean over all items on clarity: τ_b 0.40 "
+        "(95 % interval 0.05 to 0.66)."
+    )
+    other = row(0.0, -0.3, 0.3, nan, "depth")
+    [said, *_] = correlate_conclusion([*rows, other], PANEL, HUMANS)
+    assert said.startswith(
+        "A correlation with the humans' mean over all items is not established on any dimension"
+    )
+
+
+def test_the_hardest_dimension_says_how_many_prompts() -> None:
+    """Of two open correlations the one that needs more prompts is named, and the prompts that it
+    rests on are those that there are now."""
+    rows = [*within(0.2, 0.0, 0.38, 0.08), *within(0.1, -0.1, 0.29, 0.4, "depth", n=6)]
+    said = correlate_conclusion(rows, PANEL, HUMANS)
+    assert said[-1].startswith("If the correlation on depth is as observed (0.10), about ")
+    assert said[-1].endswith("prompts would establish it (80 % power, now 6).")
+
+
+def test_quality_that_differs_between_prompts_only() -> None:
+    """Both sides see the prompts alike and the items of a prompt at random: τ_b over all items is
+    high with its interval above 0, and yet no correlation is established; of items that both
+    sides order in opposite ways within prompts, it is contrary."""
+    rng = np.random.default_rng(0)
+    level = 5 * rng.normal(0, 1, 12)[np.arange(48) % 12][:, None, None]
+    order = (np.arange(48) // 12)[:, None, None]
+
+    def side(n: int, name: str, sign: int) -> Ratings:
+        return rated(n, name, level + sign * order + rng.normal(0, 0.5, (48, n, 1)))
+
+    options = AnalysisOptions(n_permutations=500)
+    judges, people = side(3, "judges", 0), side(3, "people", 0)
+    rows = correlate(judges, people, options)
+    pooled = next(one for one in rows if (one.statistic, one.group) == ("tau_b", "judges"))
+    assert pooled.ci_low > 0
+    [said, *_] = correlate_conclusion(rows, judges, people)
+    assert "humans' mean within prompts is not established on clarity" in said
+    judges, people = side(3, "judges", 1), side(3, "people", -1)
+    [said, *_] = correlate_conclusion(correlate(judges, people, options), judges, people)
+    assert said.startswith("The panel's mean runs contrary to the humans' mean within prompts")
 
 
 def test_what_would_settle_it_is_on_fishers_scale() -> None:
@@ -117,7 +198,7 @@ def test_what_personas_add_takes_a_widened_interval() -> None:
     def gain(dimension: str, low: float = 0.01) -> Row:
         return Row(
             "persona_gain_tau_b", "judges", dimension, value=0.1, ci_low=low, ci_high=0.2 - low,
-            ci_over="prompts",
+            ci_over="prompts", ci_df=11, n_clusters=12,
         )  # fmt: skip
 
     assert correlate_conclusion([gain("clarity")], PANEL, HUMANS)[0].startswith(
@@ -135,7 +216,7 @@ def test_what_personas_add_takes_a_widened_interval() -> None:
 def test_labels_agree_where_kappa_is_above_0() -> None:
     """Established on one dimension, open on another."""
     rows = [
-        Row("label_kappa", "judges", name, value=0.4, ci_low=low, ci_high=0.8 - low)
+        Row("label_kappa", "judges", name, value=0.4, ci_low=low, ci_high=0.8 - low, ci_df=11)
         for name, low in (("kind", 0.2), ("tone", -0.1))
     ]
     [said] = correlate_conclusion(rows, PANEL, HUMANS)

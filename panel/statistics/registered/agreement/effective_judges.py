@@ -27,4 +27,4 @@ def of_all_agreement(block: AgreementBlock) -> Iterator[Result]:
         confidence=options.confidence,
         seed=options.seed,
     )
-    yield Result(found, ci=(interval.low, interval.high), ci_reason=interval.reason)
+    yield Result(found, ci=interval)

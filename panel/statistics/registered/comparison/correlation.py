@@ -40,12 +40,13 @@ WITHIN_PROMPTS = Table(
 def _register(kind: CorrelationKind, heading: str, order: int) -> None:
     @comparison_statistics.register(kind, heading, table=OVER_ALL_ITEMS, order=order)
     def panel(block: ComparisonBlock) -> Iterator[Result]:
+        # Items of different prompts are not exchangeable: with prompts the test is of the
+        # correlation within them.
         found = correlation_test(
             block.panel_mean,
             block.target,
             kind,
-            block.prompts,
-            n_permutations=block.options.n_permutations,
+            n_permutations=0 if block.prompts else block.options.n_permutations,
             seed=block.options.seed,
         )
         resampled = resampled_correlation(block.panel_mean, block.target, kind)
@@ -73,7 +74,15 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         result = mean_over_prompts(
             found, prompts, kind="mean_pearson" if kind == "pearson" else "mean_correlation"
         )
-        yield replace(result, statistic=block.of_both(result.statistic))
+        tested = correlation_test(
+            block.panel_mean,
+            block.target,
+            kind,
+            prompts,
+            n_permutations=block.options.n_permutations,
+            seed=block.options.seed,
+        )
+        yield replace(result, statistic=block.of_both(tested))
 
     @comparison_statistics.register(
         f"human_ceiling_{kind}_within_prompts",

@@ -61,7 +61,7 @@ def of_errors(block: ComparisonBlock) -> Iterator[Result]:
     if interval is None:
         yield Result(found, note=note)
     elif found.reason is None:
-        yield Result(found, note=note, ci=(interval.low, interval.high), ci_reason=interval.reason)
+        yield Result(found, note=note, ci=interval)
     else:
         # Judges whose errors seem independent have no number, but a bound.
         least = (

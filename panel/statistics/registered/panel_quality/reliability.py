@@ -60,4 +60,5 @@ def of_the_mean(block: PanelBlock) -> Iterator[Result]:
             0.0 if end <= 0 else float(spearman_brown(end, size))
             for end in (interval.low, interval.high)
         )
-        yield Result(value, by=by, by_value=by_value, ci=(low, high), ci_reason=interval.reason)
+        of_all = replace(interval, low=low, high=high)
+        yield Result(value, by=by, by_value=by_value, ci=of_all)

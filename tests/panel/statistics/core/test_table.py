@@ -16,6 +16,7 @@ from panel.statistics import (
     agree,
     correlate,
     correlation,
+    correlation_test,
     custom_loss,
     effective_judges,
     holm,
@@ -142,7 +143,19 @@ def test_correlate_holds_what_the_functions_give() -> None:
             assert row.value == correlation(panel, row_means(people), kind).value  # type: ignore[arg-type]
             assert row.n_raters == len(columns) + 5
             assert row.ci_low < row.value < row.ci_high
-            assert row.p_value <= 0.1
+            assert np.isnan(row.p_value)
+            within = rows[f"{kind}_within_prompts", group, "clarity"]
+            assert (
+                within.p_raw
+                == correlation_test(
+                    panel,
+                    row_means(people),
+                    kind,  # type: ignore[arg-type]
+                    list(HUMANS.prompts or ()),
+                    n_permutations=QUICK.n_permutations,
+                    seed=QUICK.seed,
+                ).p_value
+            )
     expected = human_ceiling(people, "tau_c").mean.value
     assert rows["human_ceiling_tau_c", "humans", "clarity"].value == expected
     kappas = substitution(people, row_means(judges), min_shared=10)

@@ -49,6 +49,45 @@ def test_shuffling_stays_inside_prompts() -> None:
     assert correlation_test(x, y, "tau_b", prompts.tolist(), n_permutations=499).p_value > 0.05
 
 
+@pytest.mark.parametrize("kind", ["tau_b", "tau_c", "spearman", "pearson"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_within_prompts_equals_enumeration(kind: CorrelationKind, sign: int) -> None:
+    """With prompts the value is the mean of scipy's in each, that of a constant prompt left out,
+    and the p-value approaches that of all 24 · 24 orders of the others, in either direction."""
+    prompts = list("aaaabbbbcc")
+    x = np.array([1, 2, 3, 4, 11, 12, 12, 14, 5, 5.0])
+    y = np.array([1, 2, 4, 3, 8, 9, 7, 9, 1, 2.0]) * sign
+    values = np.array(
+        [
+            (correlation(x[:4], one, kind).value + correlation(x[4:8], other, kind).value) / 2
+            for one in permutations(y[:4])
+            for other in permutations(y[4:8])
+        ]
+    )
+    found = correlation_test(x, y, kind, prompts, n_permutations=9999)
+    assert found.value == pytest.approx(values[0])
+    tails = np.mean(values >= values[0] - 1e-9), np.mean(values <= values[0] + 1e-9)
+    assert found.p_value == pytest.approx(2 * min(tails), abs=0.01)
+
+
+def test_prompts_of_one_item_have_no_test() -> None:
+    """Nothing can be shuffled: undefined, with the reason."""
+    found = correlation_test([1, 2, 3], [3, 1, 2], "tau_b", list("abc"))
+    assert found.reason is Reason.ONE_ITEM_A_PROMPT
+    assert np.isnan([found.value, found.p_value]).all()
+
+
+@pytest.mark.parametrize("kind", ["tau_b", "tau_c"])
+def test_many_items_are_tested_as_few_are(kind: CorrelationKind) -> None:
+    """Of 31 items, whose pairs scipy counts, the p-value is that of 30 but for chance."""
+    x = np.arange(31) % 8
+    y = x + np.array([0, 5, 1, 7, 2, 9, 3] * 5)[:31]
+    few, many = (
+        correlation_test(x[:n], y[:n], kind, n_permutations=1999).p_value for n in (30, 31)
+    )
+    assert many == pytest.approx(few, abs=0.03)
+
+
 def test_gaps_are_left_out_before_shuffling() -> None:
     """Items that one side lacks change neither value nor p-value."""
     x, y = [1, nan, 2, 3, 4, 6], [2, 5, 1, 4, 3, nan]
