@@ -29,9 +29,8 @@ _UNIT = {"self_preference": " points"}
 def bias_conclusion(rows: Sequence[Row]) -> list[str]:
     """Which biases of the panel are established, and which judges are lenient or severe.
 
-    A bias is established where its interval, widened for all biases of the panel, leaves 0 out;
-    a judge is lenient or severe where the interval, widened for all judges, does. They are of all
-    dimensions together, or of the only one.
+    A bias is established, and a judge lenient or severe, where the interval, widened for all biases
+    and judges together, leaves 0 out. They are of all dimensions together, or of the only one.
     """
     names = {row.dimension for row in rows if row.statistic == "length_correlation"}
     main = ALL if ALL in names else min(names, default=ALL)
@@ -40,12 +39,18 @@ def bias_conclusion(rows: Sequence[Row]) -> list[str]:
         for row in rows
         if row.group == ALL and row.statistic in _OF_THE_PANEL and row.dimension in (main, ALL)
     }
-    return [*_of_the_panel(panel), *_of_judges(rows, main)]
+    judges = {
+        row.group: row
+        for row in rows
+        if row.statistic == "leniency" and row.dimension == main and not row.reason
+    }
+    n_tests = len(judges) + sum(not row.reason for row in panel.values())
+    return [*_of_the_panel(panel, n_tests), *_of_judges(judges, n_tests)]
 
 
-def _of_the_panel(panel: Mapping[str, Row]) -> list[str]:
+def _of_the_panel(panel: Mapping[str, Row], n_tests: int) -> list[str]:
     measured = {name: row for name, row in panel.items() if not row.reason}
-    signs = {name: _sign(row, len(measured)) for name, row in measured.items()}
+    signs = {name: _sign(row, n_tests) for name, row in measured.items()}
     said = []
     for name, sign in signs.items():
         if sign:
@@ -67,15 +72,10 @@ def _of_the_panel(panel: Mapping[str, Row]) -> list[str]:
     return said
 
 
-def _of_judges(rows: Sequence[Row], main: str) -> list[str]:
-    judges = {
-        row.group: row
-        for row in rows
-        if row.statistic == "leniency" and row.dimension == main and not row.reason
-    }
+def _of_judges(judges: Mapping[str, Row], n_tests: int) -> list[str]:
     if not judges:
         return ["Leniency cannot be measured: no two judges rated the same response."]
-    signs = {name: _sign(row, len(judges)) for name, row in judges.items()}
+    signs = {name: _sign(row, n_tests) for name, row in judges.items()}
     parts = [
         f"{listed(names, 'judges')} {'is' if len(names) == 1 else 'are'} more {how} than the panel"
         for sign, how in ((1, "lenient"), (-1, "severe"))

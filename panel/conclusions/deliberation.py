@@ -72,8 +72,8 @@ def _directions(humans: Mapping[str, TowardHumans]) -> list[str]:
             not isnan(p) for one in humans.values() for p in (one.p_tau_c, one.p_distance)
         )
         said.append(
-            f"A test takes at least {items_needed(LEVEL / max(1, n_tests))} deliberated prompts with "
-            "ratings by people."
+            f"A test takes at least {items_needed(LEVEL / max(1, n_tests))} deliberated prompts "
+            "with ratings by people."
         )
     return said
 
