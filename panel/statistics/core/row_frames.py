@@ -19,6 +19,8 @@ _KINDS: dict[str, ColumnKind] = {
     "value": "number",
     "ci_low": "number",
     "ci_high": "number",
+    "ci_df": "number",
+    "n_clusters": "whole",
     "p_value": "number",
     "p_raw": "number",
     "n_tests": "whole",

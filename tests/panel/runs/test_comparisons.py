@@ -50,6 +50,11 @@ def strengths(found: CollectedComparisons) -> Strengths:
     return result
 
 
+def same(one: object, other: object) -> bool:
+    """Whether two results are equal, intervals that are not there (NaN) included."""
+    return repr(one) == repr(other)
+
+
 def both_orders(prompt: str, winners: str, judge: Judge = JUDGES[0]) -> list[Judgment]:
     """Every two in both orders; `winners` are of a-b, a-c and b-c: a letter, or = for a tie."""
     won = dict(zip(combinations(SYSTEMS, 2), winners, strict=True))
@@ -76,14 +81,13 @@ def test_both_orders_are_counted_as_wins_and_ties() -> None:
     pair and prompt."""
     wins, ties = np.zeros((2, 4, 3, 3))
     # By prompt the winner of a-b, a-c, b-c, as in ALL.
-    # By prompt the winner of a-b, a-c, b-c, as in ALL.
     for prompt, those in enumerate(((0, None, 1), (1, 0, 2), (0, 2, None), (None, 2, 2))):
         for (first, second), winner in zip(combinations(range(3), 2), those, strict=True):
             if winner is None:
                 ties[prompt, first, second] = ties[prompt, second, first] = 2
             else:
                 wins[prompt, winner, second if winner == first else first] = 2
-    assert strengths(collected(*ALL)) == bradley_terry(SYSTEMS, WinCounts(wins, ties))
+    assert same(strengths(collected(*ALL)), bradley_terry(SYSTEMS, WinCounts(wins, ties)))
 
 
 def test_a_pair_with_one_answer_of_two_does_not_count() -> None:
@@ -102,7 +106,7 @@ def test_a_pair_with_one_answer_of_two_does_not_count() -> None:
     assert {one.system: one.n_comparisons for one in strengths(collected(*cut)).systems} == {
         "a": 14, "b": 14, "c": 16,
     }  # fmt: skip
-    assert strengths(collected(*cut)) == strengths(collected(*without))
+    assert same(strengths(collected(*cut)), strengths(collected(*without)))
 
 
 def test_one_order_counts_where_there_is_only_one() -> None:
@@ -119,22 +123,22 @@ def test_one_order_counts_where_there_is_only_one() -> None:
     wins, ties = np.zeros((2, 4, 3, 3))
     wins[:3, 1, 0] = wins[3, 0, 1] = wins[1:, 0, 2] = wins[0, 2, 0] = 1
     ties[:, 1, 2] = ties[:, 2, 1] = 1
-    assert strengths(collected(*judgments)) == bradley_terry(SYSTEMS, WinCounts(wins, ties))
+    assert same(strengths(collected(*judgments)), bradley_terry(SYSTEMS, WinCounts(wins, ties)))
 
 
 def test_a_judgment_that_comes_again_replaces_the_earlier_one() -> None:
     """Comparisons are counted once, and those of a judgment that was skipped not at all."""
-    assert strengths(collected(*ALL, *ALL)) == strengths(collected(*ALL))
+    assert same(strengths(collected(*ALL, *ALL)), strengths(collected(*ALL)))
     skipped = [said("p0", one.system, {}, status="skipped") for one in ALL[:3]]
-    assert strengths(collected(*ALL, *skipped)) == strengths(collected(*ALL[3:]))
+    assert same(strengths(collected(*ALL, *skipped)), strengths(collected(*ALL[3:])))
 
 
 def test_only_the_given_prompts_and_judges_count() -> None:
     """Another judge's comparisons, and those of a prompt without a verdict, are left out."""
     more = [one for prompt in PROMPTS for one in both_orders(prompt, "ccc", JUDGES[1])]
     found = collected(*ALL, *more)
-    assert found.strengths(PROMPTS, [0], "prompts") == strengths(collected(*ALL))
-    assert found.strengths(PROMPTS[:3], [0], "prompts") == strengths(collected(*ALL[:9]))
+    assert same(found.strengths(PROMPTS, [0], "prompts"), strengths(collected(*ALL)))
+    assert same(found.strengths(PROMPTS[:3], [0], "prompts"), strengths(collected(*ALL[:9])))
 
 
 def test_without_comparisons_there_are_no_strengths() -> None:

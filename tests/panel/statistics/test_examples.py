@@ -18,8 +18,8 @@ FUNCTIONS = sorted(
     for name in panel.statistics.__all__
     if inspect.isfunction(getattr(panel.statistics, name)) and not name.startswith("resampled_")
 )
-OF_ROWS = {"agree", "correlate", "panel_quality"}
-"""These give every statistic, each of which has an example of its own."""
+OF_ROWS = {"agree", "correlate", "panel_quality", "rows_frame"}
+"""These give every statistic, each of which has an example of its own, and their data frame."""
 
 
 @pytest.mark.parametrize("name", MODULES)
