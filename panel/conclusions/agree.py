@@ -12,6 +12,7 @@ from panel.conclusions.rows import (
     figure,
     on_dimensions,
     p_of,
+    reasons_of,
     spread_of,
 )
 from panel.conclusions.wording import as_many, counted, listed, power
@@ -40,8 +41,8 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: Breakdown) -> li
         return [_broken_down(rows, group, by)]
     alphas = by_dimension(rows, group, "krippendorff_alpha")
     if not alphas or all(row.reason for row in alphas.values()):
-        reasons = dict.fromkeys(str(row.reason) for row in alphas.values())
-        return [f"Agreement cannot be measured: {'; '.join(reasons) or 'no ratings'}."]
+        why = reasons_of(alphas.values()) or "no ratings"
+        return [f"Agreement cannot be measured: {why}."]
     ends = {name: adjusted_ends(row, len(alphas)) for name, row in alphas.items()}
     return [
         _beyond_chance(alphas, _tests(rows, group), ends),
@@ -194,10 +195,7 @@ def _personas(rows: Sequence[Row]) -> list[str]:
     if not added:
         return []
     if all(row.reason for row in added):
-        return [
-            "Whether personas change ratings cannot be said: "
-            f"{'; '.join(dict.fromkeys(str(row.reason) for row in added))}."
-        ]
+        return [f"Whether personas change ratings cannot be said: {reasons_of(added)}."]
     above = [row for row in added if adjusted_ends(row, len(added))[0] > 0]
     if not above:
         return ["Personas are not shown to change ratings beyond what the model varies by itself."]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import nan
 
-from panel.conclusions.rows import adjusted_ends, figure
+from panel.conclusions.rows import adjusted_ends, figure, sign_of
 from panel.conclusions.wording import counted, listed
 from panel.statistics.core.table import ALL, Row
 
@@ -89,5 +89,4 @@ def _of_judges(judges: Mapping[str, Row], n_tests: int) -> list[str]:
 
 def _sign(row: Row, n_tests: int) -> int:
     fisher = row.statistic == "length_correlation"
-    low, high = adjusted_ends(row, n_tests, fisher=fisher)
-    return int(low > 0) - int(high < 0)
+    return sign_of(adjusted_ends(row, n_tests, fisher=fisher))

@@ -12,6 +12,8 @@ from panel.conclusions.rows import (
     clusters_of,
     figure,
     on_dimensions,
+    reasons_of,
+    sign_of,
     spread_of,
 )
 from panel.conclusions.wording import as_many, counted, listed, power
@@ -65,11 +67,9 @@ def _tested(over_all: Mapping[str, Row], within: Mapping[str, Row]) -> dict[str,
 
 def _sign(row: Row, n_tests: int) -> int:
     """1 or −1 where a correlation is established, else 0."""
-    low, high = row.ci_low, row.ci_high
     if isnan(row.p_value):
-        low, high = adjusted_ends(row, n_tests, fisher=True)
-        return int(low > 0) - int(high < 0)
-    if not row.p_value < LEVEL or low <= 0 <= high:
+        return sign_of(adjusted_ends(row, n_tests, fisher=True))
+    if not row.p_value < LEVEL or row.ci_low <= 0 <= row.ci_high:
         return 0
     return 1 if row.value > 0 else -1
 
@@ -77,8 +77,8 @@ def _sign(row: Row, n_tests: int) -> int:
 def _correlated(found: Mapping[str, Row]) -> list[str]:
     defined = {name: row for name, row in found.items() if not row.reason}
     if not defined:
-        reasons = dict.fromkeys(str(row.reason) for row in found.values())
-        return [f"Whether the panel goes with the humans cannot be said: {'; '.join(reasons)}."]
+        why = reasons_of(found.values())
+        return [f"Whether the panel goes with the humans cannot be said: {why}."]
     said = []
     for sign, how in (
         (1, "The panel's mean correlates with the humans' mean{where}{on}: {figures}."),
@@ -96,7 +96,7 @@ def _correlated(found: Mapping[str, Row]) -> list[str]:
                 on = on_dimensions(names, found, every)
                 said.append(how.format(where=where, on=on, figures=_figures(names, defined)))
     if without := [name for name, row in found.items() if row.reason]:
-        why = "; ".join(dict.fromkeys(str(found[name].reason) for name in without))
+        why = reasons_of(found[name] for name in without)
         said.append(f"It is undefined on {listed(without, 'dimensions')} ({why}).")
     return said
 
@@ -129,18 +129,13 @@ def _people(
         return []
     said, rest = [], dict(differences)
     for sign, how in ((1, "more"), (-1, "less")):
-        names = []
-        for name, row in differences.items():
-            low, high = adjusted_ends(row, len(differences))
-            if int(low > 0) - int(high < 0) == sign:
-                names.append(name)
-        if names:
+        if names := _on_side(sign, differences):
             on = on_dimensions(names, found, "all dimensions")
             said.append(
                 f"The panel's mean correlates {how} with the other humans than one human does{on}: "
                 f"difference of {_figures(names, differences)}."
             )
-        rest = {name: row for name, row in rest.items() if name not in names}
+            rest = {name: row for name, row in rest.items() if name not in names}
     if rest:
         on = on_dimensions(list(rest), found, "any dimension")
         said.append(
@@ -187,10 +182,16 @@ def _labelled(labels: Mapping[str, Row]) -> str:
         on = on_dimensions(rest, labels, "any dimension")
         said.append(f"agreement of labels beyond chance is not established{on} (Cohen κ {told})")
     if not said:
-        why = "; ".join(dict.fromkeys(str(row.reason) for row in labels.values()))
+        why = reasons_of(labels.values())
         said.append(f"whether labels agree with the humans' cannot be said ({why})")
     told = "; ".join(said)
     return f"{told[0].upper()}{told[1:]}."
+
+
+def _on_side(sign: int, differences: Mapping[str, Row]) -> list[str]:
+    """The dimensions whose difference, adjusted for all of them, is on this side of 0."""
+    n = len(differences)
+    return [name for name, row in differences.items() if sign_of(adjusted_ends(row, n)) == sign]
 
 
 def _gained(gains: Mapping[str, Row]) -> list[str]:
@@ -198,16 +199,10 @@ def _gained(gains: Mapping[str, Row]) -> list[str]:
     if not gains:
         return []
     if all(row.reason for row in gains.values()):
-        why = "; ".join(dict.fromkeys(str(row.reason) for row in gains.values()))
-        return [f"What personas add cannot be said: {why}."]
+        return [f"What personas add cannot be said: {reasons_of(gains.values())}."]
     said = []
     for sign, how in ((1, "correlates more"), (-1, "correlates less")):
-        names = []
-        for name, row in gains.items():
-            low, high = adjusted_ends(row, len(gains))
-            if int(low > 0) - int(high < 0) == sign:
-                names.append(name)
-        if names:
+        if names := _on_side(sign, gains):
             told = _figures(names, gains)
             said.append(
                 f"With personas the panel's mean {how} with the humans than without"

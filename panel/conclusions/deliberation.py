@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import isnan
 
+from panel.conclusions.rows import sign_of
 from panel.conclusions.wording import counted, in_brackets, listed, p_adjusted
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.student_t import widened
@@ -105,5 +106,4 @@ def _sign(change: Change, n_tests: int) -> int:
     one = change.interval
     if one is None or one.reason is not None:
         return 0
-    low, high = widened(change.change, one.low, one.high, one.degrees_of_freedom, n_tests)
-    return int(low > 0) - int(high < 0)
+    return sign_of(widened(change.change, one.low, one.high, one.degrees_of_freedom, n_tests))

@@ -70,6 +70,17 @@ def adjusted_ends(row: Row, n_tests: int, *, fisher: bool = False) -> tuple[floa
     return tanh(low), tanh(high)
 
 
+def sign_of(ends: tuple[float, float]) -> int:
+    """1 or −1 where an interval lies above or below 0, else 0; 0 without one (NaN)."""
+    low, high = ends
+    return int(low > 0) - int(high < 0)
+
+
+def reasons_of(rows: Iterable[Row]) -> str:
+    """Why figures are undefined, each reason once."""
+    return "; ".join(dict.fromkeys(str(row.reason) for row in rows))
+
+
 def spread_of(row: Row, low: float, high: float) -> float:
     """The standard deviation over prompts (or items) behind a row's interval from `low` to `high`:
     its own ends, or these on another scale. NaN without an interval."""
