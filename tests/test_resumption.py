@@ -91,7 +91,9 @@ def test_what_was_answered_is_not_asked_again_after_two_kills(tmp_path: Path) ->
         judgments = desk.judgments()
         assert len(judgments) == JUDGMENTS
         assert {judgment["status"] for judgment in judgments} == {"scored"}
-        assert JUDGMENTS <= server.kinds["well"] <= JUDGMENTS + 2 * CONCURRENCY
+        # A stall of 0.3 s is an answer, too.
+        answered = server.kinds["well"] + server.kinds["stall"]
+        assert JUDGMENTS <= answered <= JUDGMENTS + 2 * CONCURRENCY
         assert sum(judgment["cached"] for judgment in judgments) >= 250
 
 

@@ -230,12 +230,21 @@ def test_probability_off_the_scale_is_told(
     assert ("lay on no value of the scale" in capsys.readouterr().out) == warned
 
 
-@pytest.mark.parametrize("odd", ["essays.csv", Path("essays.csv"), [{"id": "1"}], ["text"]])
-def test_what_is_no_response_is_refused(odd: Any) -> None:
-    """A path or rows of a table are refused with what reads them."""
+_A_FILE = r"expected Responses, a data frame, .*; load_responses\(FILE\) reads a file"
+_NO_RESPONSE = [
+    ("essays.csv", _A_FILE),
+    (Path("essays.csv"), _A_FILE),
+    ([{"id": "1"}], r"row 1: response: found no such field, only 'id'; expected 'response'"),
+    (["text"], r"found 'text'; expected a Response; load_responses makes them of a file"),
+]
+
+
+@pytest.mark.parametrize(("odd", "says"), _NO_RESPONSE)
+def test_what_is_no_response_is_refused(odd: Any, says: str) -> None:
+    """A path or rows without a response are refused with what is expected instead."""
     with serving() as server:
         panel = Panel(READERS, ModelConfig(model="openai:stub", base_url=server.base_url), PLAIN)
         for use in (panel.score, panel.estimate):
-            with pytest.raises(InputError, match=r"load_responses\(FILE\) reads them from a file"):
+            with pytest.raises(InputError, match=says):
                 use(odd)
         assert server.calls == []
