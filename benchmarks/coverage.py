@@ -32,13 +32,13 @@ from itertools import product
 import numpy as np
 
 from panel.statistics import AnalysisOptions, Ratings, Row, agree, correlate
-from panel.statistics.agree import agreement_statistics
+from panel.statistics.agreement.agree import agreement_statistics
 from panel.statistics.core.arrays import row_means
 from panel.statistics.core.options import Random
 from panel.statistics.core.prompts import OverPrompts, over_prompts
 from panel.statistics.core.ranking import rank_systems
 from panel.statistics.core.sampled_mean import JudgeSample, influence_of
-from panel.statistics.correlate import comparison_statistics
+from panel.statistics.humans.correlate import comparison_statistics
 from panel.statistics.humans.correlation import CorrelationKind, within_prompts
 from panel.statistics.humans.losses import pairwise_error
 from panel.statistics.resampling.jackknife import EstimateKind, jackknife

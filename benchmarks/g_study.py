@@ -28,8 +28,8 @@ from panel.statistics import icc, spearman_brown, variance_components
 from panel.statistics.core.arrays import Array, Labels
 from panel.statistics.core.sampled_mean import influence_of, sampled_mean
 from panel.statistics.core.table import kept_without
-from panel.statistics.panel_quality.components import VarianceComponents
-from panel.statistics.panel_quality.d_study import d_study, expected_width
+from panel.statistics.quality.components import VarianceComponents
+from panel.statistics.quality.d_study import d_study, expected_width
 from panel.statistics.resampling.jackknife import jackknife
 
 PERSONAS, MODELS, ITEMS, SYSTEMS = 10, 3, 40, 4

@@ -5,43 +5,25 @@ The public names stand in `__init__.pyi`, each once, and are imported when first
     from panel import Panel, Response, load_responses
 """
 
-from functools import cache
-from importlib import import_module
 from typing import Any
 
-from persona_panel import CLASH, clashes
+from persona_panel import CLASH, clashes, lazy_names
 
 if clashes():
     raise ImportError(CLASH)
 
-
-@cache
-def _modules() -> dict[str, str]:
-    """The module of each public name."""
-    import ast
-    from importlib.resources import files
-
-    stub = ast.parse(files(__name__).joinpath("__init__.pyi").read_text("utf-8"))
-    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
-    return {alias.name: node.module or "" for node in imports for alias in node.names}
+# `panel --help` must not wait for numpy, pydantic and what else the names need.
+_name, _names = lazy_names(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    # `panel --help` must not wait for numpy, pydantic and what else the names need.
-    value: Any
-    if name == "__version__":
-        from importlib.metadata import version
+    if name != "__version__":
+        return _name(name)
+    from importlib.metadata import version
 
-        value = version("persona-panel")
-    elif name == "__all__":
-        value = sorted(_modules())
-    elif name in _modules():
-        value = getattr(import_module(_modules()[name]), name)
-    else:
-        raise AttributeError(f"module 'panel' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    globals()[name] = found = version("persona-panel")
+    return found
 
 
 def __dir__() -> list[str]:
-    return ["__version__", *sorted(_modules())]
+    return ["__version__", *_names()]

@@ -21,9 +21,9 @@ def test_graphs_rubrics_and_personas_open_no_socket_and_no_cache() -> None:
 
 
 def test_statistics_import_arrays_and_nothing_else() -> None:
-    """The statistics import the standard library, numpy, scipy and themselves: a reader can take
-    the folder as it is, and nothing of a panel can change a number. For the types of data frames,
-    imported when one is asked for, pandas, polars and pyarrow are named to the type checker."""
+    """The statistics import the standard library, numpy, scipy and themselves: nothing of a panel
+    can change a number. For the types of data frames, imported when one is asked for, pandas,
+    polars and pyarrow are named to the type checker; public names are imported when used."""
     allowed = {*sys.stdlib_module_names, "numpy", "scipy"}
     types_alone = {"pandas", "polars", "pyarrow"}
     files = sorted((ROOT / "panel" / "statistics").rglob("*.py"))
@@ -44,6 +44,9 @@ def test_statistics_import_arrays_and_nothing_else() -> None:
             elif isinstance(node, ast.ImportFrom):
                 modules = [f"{'.' * node.level}{node.module or ''}"]
             known = allowed | (types_alone if id(node) in unrun else set())
+            if modules == ["persona_panel"] and path == files[0]:
+                assert [alias.name for alias in node.names] == ["lazy_names"]
+                continue
             found += [
                 f"{path.relative_to(ROOT)}: {module}"
                 for module in modules

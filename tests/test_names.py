@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
 from collections import defaultdict
 from pathlib import Path
+
+import panel
+import panel.statistics
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("panel", "graphs", "rubrics", "personas")
@@ -34,3 +38,12 @@ def test_no_type_has_another_ones_name() -> None:
                 found[name].append(str(path.relative_to(ROOT)))
     assert len(found) > 100
     assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+def test_no_module_hides_a_public_name() -> None:
+    """No module or folder has the name of a public name of the package that it is in: imported, it
+    would take the name's place."""
+    for package in (panel, panel.statistics):
+        inside = {module.name for module in pkgutil.iter_modules(package.__path__)}
+        assert len(inside) >= 5
+        assert inside & set(dir(package)) == set()

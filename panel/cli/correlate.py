@@ -57,7 +57,7 @@ def correlate(
     from panel.io.aligned_ratings import load_aligned_ratings
     from panel.statistics import AnalysisOptions
     from panel.statistics import correlate as correlation
-    from panel.statistics.correlate import HUMANS
+    from panel.statistics.humans.correlate import HUMANS
 
     ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
     check_groups(panel, ours, HUMANS)

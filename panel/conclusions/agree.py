@@ -16,7 +16,7 @@ from panel.conclusions.rows import (
     spread_of,
 )
 from panel.conclusions.wording import as_many, counted, listed, power
-from panel.statistics.agree import Breakdown
+from panel.statistics.agreement.agree import Breakdown
 from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import values_needed
 from panel.statistics.core.table import Ratings, Row

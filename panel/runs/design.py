@@ -22,7 +22,7 @@ from panel.runs.load import load_run
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.table import ALL, Ratings
-from panel.statistics.panel_quality.design_study import (
+from panel.statistics.quality.design_study import (
     ITEM,
     LEAST_SAMPLED,
     SYSTEM,

@@ -13,9 +13,9 @@ from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.runs.design import DesignReport
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL
-from panel.statistics.panel_quality.components import RESIDUAL
-from panel.statistics.panel_quality.d_study import LEAST_DF, PROMPT, REPLICATE
-from panel.statistics.panel_quality.design_study import (
+from panel.statistics.quality.components import RESIDUAL
+from panel.statistics.quality.d_study import LEAST_DF, PROMPT, REPLICATE
+from panel.statistics.quality.design_study import (
     ITEM,
     LEAST_SAMPLED,
     SYSTEM,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from panel.statistics.core.arrays import Array, Labels, Resampled, as_ratings, divide, encode_labels
 from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.panel_quality.components import RESIDUAL, variance_components
+from panel.statistics.quality.components import RESIDUAL, variance_components
 
 ComponentName = Literal["item", "rater", "residual"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from panel.statistics.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.core.results import Result
-from panel.statistics.panel_quality.effective_judges import (
+from panel.statistics.quality.effective_judges import (
     effective_judges,
     effective_judges_interval,
 )

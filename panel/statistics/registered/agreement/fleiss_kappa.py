@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from panel.statistics.agree import AgreementBlock, agreement_statistics
+from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from panel.statistics.agreement.kappa import fleiss_kappa, resampled_fleiss_kappa
 from panel.statistics.core.registry import ANY_LEVEL
 from panel.statistics.core.results import Result

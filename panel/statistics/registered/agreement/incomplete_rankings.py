@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import isnan
 
-from panel.statistics.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.incomplete_rankings import incomplete_concordance
 from panel.statistics.core.results import Result
 

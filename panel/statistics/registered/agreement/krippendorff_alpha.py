@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from panel.statistics.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
 from panel.statistics.core.registry import ANY_LEVEL
 from panel.statistics.core.results import Result

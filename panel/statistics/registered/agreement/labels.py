@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from panel.statistics.agree import AgreementBlock, agreement_statistics
+from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from panel.statistics.agreement.kappa import cohen_kappa
 from panel.statistics.agreement.labels import agreement_on
 from panel.statistics.core.arrays import Array, unit_weights

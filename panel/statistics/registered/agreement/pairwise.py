@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from panel.statistics.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.pairwise import (
     PairStatistic,
     pairwise,

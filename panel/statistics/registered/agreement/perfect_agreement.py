@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from panel.statistics.agree import AgreementBlock, agreement_statistics
+from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from panel.statistics.agreement.perfect_agreement import perfect_agreement
 from panel.statistics.core.registry import ANY_LEVEL
 from panel.statistics.core.results import Result

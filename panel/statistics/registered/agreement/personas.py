@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 
-from panel.statistics.agree import AgreementBlock, agreement_statistics
+from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from panel.statistics.agreement.disagreement import disagreement_by_item
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
 from panel.statistics.core.arrays import Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from panel.statistics.agree import AgreementBlock, agreement_statistics
+from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from panel.statistics.agreement.perfect_agreement import RankingAgreement, ranking_agreement
 from panel.statistics.core.results import Result
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from panel.statistics.core.registry import ANY_LEVEL, Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.added_raters import added_raters
+from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 
 
 @comparison_statistics.register(

@@ -11,12 +11,12 @@ from dataclasses import replace
 from panel.statistics.core.prompts import over_prompts
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result, mean_over_prompts
-from panel.statistics.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.ceiling import (
     human_ceiling,
     human_ceiling_by_prompt,
     resampled_human_ceiling,
 )
+from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.correlation import (
     CorrelationKind,
     resampled_correlation,

@@ -8,9 +8,9 @@ from math import isnan
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.mean_reliability import mean_reliability
-from panel.statistics.panel_quality.effective_judges import (
+from panel.statistics.quality.effective_judges import (
     effective_judges,
     effective_judges_interval,
 )

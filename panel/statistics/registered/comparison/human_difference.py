@@ -10,7 +10,7 @@ from panel.statistics.core.arrays import Array
 from panel.statistics.core.ranks import ranks_within
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result, mean_over_prompts
-from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.correlation import CorrelationKind
 from panel.statistics.humans.difference import (
     human_difference,

@@ -14,7 +14,7 @@ from panel.statistics.core.arrays import Array, Resampled, mean_of, unit_weights
 from panel.statistics.core.registry import ANY_LEVEL, Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.registered.agreement.labels import ANNOTATORS_SHOWN, kappa_matrix
 from panel.statistics.resampling.weights import resampled_mean
 

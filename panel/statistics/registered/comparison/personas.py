@@ -15,7 +15,7 @@ from panel.statistics.core.prompts import over_prompts
 from panel.statistics.core.registry import ANY_LEVEL, Table
 from panel.statistics.core.results import Result, mean_over_prompts
 from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.correlation import CorrelationKind
 from panel.statistics.humans.gain import (
     correlation_gain,

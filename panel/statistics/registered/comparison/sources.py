@@ -12,7 +12,7 @@ from panel.statistics.core.arrays import Array, Resampled, row_means
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.preferences import Preferences, preferences, resampled_preferences
 from panel.statistics.humans.sources import source_means
 from panel.statistics.resampling.jackknife import EstimateKind

@@ -9,8 +9,8 @@ import numpy as np
 from panel.statistics.agreement.reliability import krippendorff_alpha
 from panel.statistics.core.registry import ANY_LEVEL, Table
 from panel.statistics.core.results import Result
-from panel.statistics.panel_quality.effective_judges import leave_one_judge_out
-from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quality_statistics
+from panel.statistics.quality.effective_judges import leave_one_judge_out
+from panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
 
 
 @panel_quality_statistics.register(

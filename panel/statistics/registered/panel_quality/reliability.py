@@ -12,8 +12,8 @@ from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result, interval_of
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.core.table import kept_without
-from panel.statistics.panel_quality.effective_judges import spearman_brown
-from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quality_statistics
+from panel.statistics.quality.effective_judges import spearman_brown
+from panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
 
 
 @panel_quality_statistics.register(

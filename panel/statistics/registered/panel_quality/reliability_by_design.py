@@ -9,16 +9,16 @@ import numpy as np
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason
-from panel.statistics.panel_quality.components import variance_components
-from panel.statistics.panel_quality.d_study import d_study
-from panel.statistics.panel_quality.design_study import (
+from panel.statistics.quality.components import variance_components
+from panel.statistics.quality.d_study import d_study
+from panel.statistics.quality.design_study import (
     ITEM,
     crossed_factors,
     design_name,
     designs_around,
     present_levels,
 )
-from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quality_statistics
+from panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
 
 
 @panel_quality_statistics.register(

@@ -9,8 +9,8 @@ import numpy as np
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason
-from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quality_statistics
-from panel.statistics.panel_quality.subset import THRESHOLD, smallest_subset
+from panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
+from panel.statistics.quality.subset import THRESHOLD, smallest_subset
 
 
 @panel_quality_statistics.register(

@@ -9,9 +9,9 @@ import numpy as np
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason
-from panel.statistics.panel_quality.components import BETWEEN, RESIDUAL, variance_components
-from panel.statistics.panel_quality.design_study import ITEM, crossed_factors
-from panel.statistics.panel_quality.panel_quality import PanelBlock, panel_quality_statistics
+from panel.statistics.quality.components import BETWEEN, RESIDUAL, variance_components
+from panel.statistics.quality.design_study import ITEM, crossed_factors
+from panel.statistics.quality.panel_quality import PanelBlock, panel_quality_statistics
 
 
 @panel_quality_statistics.register(

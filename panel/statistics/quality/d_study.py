@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 
 from panel.statistics.core.arrays import Array
-from panel.statistics.panel_quality.components import BETWEEN, RESIDUAL, VarianceComponents
+from panel.statistics.quality.components import BETWEEN, RESIDUAL, VarianceComponents
 from panel.statistics.resampling.jackknife import LEAST_JUDGES
 
 PROMPT = "prompt"

@@ -17,12 +17,12 @@ import numpy as np
 from panel.statistics.core.arrays import Array, Labels, divide, encode_labels
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL, Ratings
-from panel.statistics.panel_quality.components import (
+from panel.statistics.quality.components import (
     BETWEEN,
     VarianceComponents,
     variance_components,
 )
-from panel.statistics.panel_quality.d_study import (
+from panel.statistics.quality.d_study import (
     PROMPT,
     REPLICATE,
     DStudy,
