@@ -164,12 +164,18 @@ def _normalised(candidate: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in candidate.items():
         name = _spelling(key)
-        nested = name in ("scores", "ratings") and isinstance(value, dict)
-        for inner, said in _normalised(value).items() if nested else [(name, value)]:
-            if inner in flat and flat[inner] != said:
-                raise Unreadable(f"it says two things of {_named(inner)}")
-            flat[inner] = said
+        if isinstance(value, dict) and name in ("scores", "ratings"):
+            for inner, said in _normalised(value).items():
+                _put(flat, inner, said)
+        else:
+            _put(flat, name, value)
     return flat
+
+
+def _put(flat: dict[str, Any], name: str, said: object) -> None:
+    known = flat.setdefault(name, said)
+    if known is not said and known != said:
+        raise Unreadable(f"it says two things of {_named(name)}")
 
 
 # Thirty judges of ten thousand responses write the same few keys.

@@ -23,7 +23,9 @@ def main() -> int:
     root = Path(__file__).parent.parent
     scripts = Path(sys.executable).parent
     failed = []
-    for name, *arguments in (*CHECKS, ("pytest", *sys.argv[1:])):
+    # Files are kept whole: what a fixture of a module makes is made once.
+    tests = ("pytest", "-n", "logical", "--dist", "loadfile", *sys.argv[1:])
+    for name, *arguments in (*CHECKS, tests):
         print(f"== {name} {' '.join(arguments)}", flush=True)
         if subprocess.run([scripts / name, *arguments], cwd=root).returncode != 0:
             failed.append(name)

@@ -79,8 +79,7 @@ class CollectedRatings:
         self._codes[i, j] = _CODE[judgment.status]
         self._comparisons.add(judgment, j)
         if judgment.status == "scored":
-            for d, dimension in enumerate(self.dimensions):
-                self.ratings[i, j, d] = self._rating(judgment, dimension)
+            self.ratings[i, j] = self._ratings_in(judgment)
         else:
             self.ratings[i, j] = math.nan
         if judgment.error is not None:
@@ -102,11 +101,16 @@ class CollectedRatings:
         used = self.usage.get(model)
         self.usage[model] = judgment.usage if used is None else used + judgment.usage
 
-    def _rating(self, judgment: Judgment, dimension: str) -> float:
-        if dimension not in self.categories:
-            return judgment.scores.get(dimension, math.nan)
-        label = judgment.labels.get(dimension)
-        return math.nan if label is None else float(self.categories[dimension].index(label))
+    def _ratings_in(self, judgment: Judgment) -> list[float]:
+        scores = judgment.scores
+        if not self.categories:
+            return [scores.get(dimension, math.nan) for dimension in self.dimensions]
+        return [
+            float(self.categories[dimension].index(judgment.labels[dimension]))
+            if dimension in judgment.labels
+            else scores.get(dimension, math.nan)
+            for dimension in self.dimensions
+        ]
 
     @property
     def scores(self) -> NDArray[np.float64]:
