@@ -146,7 +146,11 @@ class CollectedRatings:
     @property
     def coverage(self) -> Coverage:
         """How many judgments are there, and why the others are not."""
-        counts: Counter[str] = Counter(status for row in self.statuses for status in row)
+        codes, numbers = np.unique(self._codes, return_counts=True)
+        counts = Counter[str]()
+        for code, n in zip(codes.tolist(), numbers.tolist(), strict=True):
+            # A judgment that has not come yet is skipped.
+            counts["skipped" if code == _NOT_YET else _STATUSES[code]] += n
         scored, abstained = counts.pop("scored", 0), counts.pop("abstained", 0)
         missing = dict(sorted(counts.items()))
         partial = sum(n for (status, _), n in self._reasons.items() if status == "scored")
