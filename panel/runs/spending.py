@@ -3,9 +3,9 @@
 Written at every call, so that a run that is killed leaves it true: in one place over and over, in
 one write of a few hundred bytes, which costs a call some microseconds. A kill cannot part a write.
 
-With a cap a call is set aside before it is sent. Without one it is written down once it has ended, so
-that a kill loses those in flight: for as long as the run goes on, the record says how many these may
-be (`uncounted`), and a run that ends takes that back.
+With a cap a call is set aside before it is sent. Without one it is written down once it has ended,
+so that a kill loses those in flight: for as long as the run goes on, the record says how many these
+may be (`uncounted`), and a run that ends takes that back.
 """
 
 from __future__ import annotations
