@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 import orjson
 from pydantic import ValidationError
 
-from graphs import Judge, Judgment, Verdict
+from graphs import Judge, Verdict
 from graphs.aggregate import aggregate
 from graphs.framing import BASELINE
+from graphs.judgment_checks import Misfit, RatingCheck
 from panel.calls.budget import Spending
 from panel.calls.call_counts import CallCounts, Estimated
 from panel.errors import Fault, InputError
@@ -29,7 +30,7 @@ from panel.runs.kept_responses import kept_lines
 from panel.runs.kept_texts import PROMPTS, RESPONSES
 from panel.runs.run import Run
 from panel.statistics.core.options import DEFAULT_OPTIONS, Random, check_choice
-from rubrics import CategoryScale, Rubric, Status, Usage
+from rubrics import Rubric, Status, Usage
 
 _OTHER = (ValueError, LookupError, TypeError, AttributeError, ValidationError)
 
@@ -158,24 +159,25 @@ def _fill(run: Run, judgments: JudgmentFile, verdicts: Path) -> None:
     """Enter the judgments, and the verdicts that they came to."""
     rows = {item[:2]: row for row, item in enumerate(run.items)}
     columns = {judge: column for column, judge in enumerate(run.judges)}
-    misfits = _Misfits(run.rubric)
+    check = RatingCheck(run.rubric)
     faults: list[Fault] = []
     # Whether a judge said that a response abstains: no rating, and not said: -1.
     abstained = np.full((len(rows), len(columns)), -1, dtype=np.int8)
     for number, judgment in enumerate(judgments, start=1):
         row = rows.get((judgment.prompt_id, judgment.id))
         column = columns.get(judgment.judge)
-        found = list(misfits.of(judgment))
+        found = list(check.of(judgment))
         if row is None:
             name = f"the response {shown(judgment.prompt_id)}/{shown(judgment.id)}"
-            found.append(("id", name, f"one of the run's, as in {RESPONSES}"))
+            found.append(Misfit("id", name, f"one of the run's, as in {RESPONSES}"))
         if column is None:
             name = f"the judge {shown(judgment.judge.id)}"
-            found.append(("judge", name, "one of the run's, by run.json"))
+            found.append(Misfit("judge", name, "one of the run's, by run.json"))
         if found or row is None or column is None:
             path = str(judgments.path)
             faults += [
-                Fault(path, what, expected, number, field) for field, what, expected in found
+                Fault(path, what, expected, number, printable(field))
+                for field, what, expected in found
             ]
             continue
         run.add(judgment)
@@ -187,39 +189,6 @@ def _fill(run: Run, judgments: JudgmentFile, verdicts: Path) -> None:
     for row, item in enumerate(run.items):
         if whole[row] if known is None else item[:2] in known:
             run.conclude(_verdict(run, row, statuses[row], abstained[row].tolist()))
-
-
-class _Misfits:
-    """What a judgment says that no judge of a run with this rubric can have said."""
-
-    def __init__(self, rubric: Rubric) -> None:
-        self._scales: dict[str, tuple[float, float]] = {}
-        for dimension in rubric.dimensions:
-            if not isinstance(dimension.scale, CategoryScale):
-                self._scales[dimension.id] = (dimension.scale.min, dimension.scale.max)
-        self._categories = rubric.categories
-
-    def of(self, judgment: Judgment) -> Iterator[tuple[str, str, str]]:
-        """For each: the field, what was found, and what is expected."""
-        for name, score in judgment.scores.items():
-            ends = self._scales.get(name)
-            if ends is None:
-                yield "scores", f"the dimension {shown(name)}", _one_of(self._scales)
-            # A score may be a mean over a judge's probabilities: not a whole number.
-            elif not ends[0] <= score <= ends[1]:
-                expected = f"a number from {ends[0]:g} to {ends[1]:g}"
-                yield f"scores.{printable(name)}", shown(score), expected
-        for name, label in judgment.labels.items():
-            categories = self._categories.get(name)
-            if categories is None:
-                yield "labels", f"the dimension {shown(name)}", _one_of(self._categories)
-            elif label not in categories:
-                yield f"labels.{printable(name)}", shown(label), f"one of {', '.join(categories)}"
-
-
-def _one_of(dimensions: Iterable[str]) -> str:
-    names = ", ".join(dimensions)
-    return f"one of the rubric's by run.json: {names}" if names else "none, as in run.json's rubric"
 
 
 def _verdict(run: Run, row: int, statuses: Sequence[Status], abstained: Sequence[int]) -> Verdict:

@@ -292,7 +292,7 @@ def test_a_line_that_no_run_writes_is_named(
         ({"judge": "ann|other|dimensions|1"}, "judge: found 'ann|other.*'; expected 'bob"),
         ({"persona": "zoe", "judge": "zoe|openai:stub|dimensions|1"}, "judge: .* judge 'zoe"),
         ({"id": "r9"}, r"id: found the response '.*'/'r9'; expected one of the run's"),
-        ({"scores": {"grace": 7}}, "scores: found the dimension 'grace'; .*run.json: clarity"),
+        ({"scores": {"grace": 7}}, "scores: found the dimension 'grace'; .*the rubric.s: clarity"),
         ({"scores": {"kind": 1}}, "scores: found the dimension 'kind'"),
         ({"scores": {"clarity": 10.5}}, "scores.clarity: found 10.5; expected .* from 1 to 10"),
         ({"scores": {"clarity": 0}}, "scores.clarity: found 0; expected a number from 1 to 10"),
