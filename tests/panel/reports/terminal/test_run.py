@@ -16,7 +16,7 @@ from tests.helpers.judgments import PLAIN
 def printed(off_scale: float) -> str:
     """Of a run of one judgment, with so much probability on no value of the scale."""
     judge = Judge("ann", "openai:m", "expected")
-    run = Run([Item("q", "r", "ash")], {}, [judge], PLAIN, prices={}, seed=0)
+    run = Run([Item("q", "r", "ash")], {"q": "Why?"}, [judge], PLAIN, prices={}, seed=0)
     name = PLAIN.dimensions[0].id
     shares = {name: off_scale}
     said = Judgment("q", "r", "ash", judge, "scored", scores={name: 5.0}, off_scale=shares)
