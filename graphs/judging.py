@@ -33,6 +33,7 @@ from typing_extensions import TypedDict
 from graphs.aggregate import aggregate
 from graphs.context import Abort, GraphContext, Unanswered
 from graphs.deliberation import Deliberation, StoppingRuleError, peers_of, should_continue
+from graphs.judgment_checks import check_own
 from graphs.records import Judge, Judgment, Response, Verdict, prompt_of, without_texts
 from graphs.revisions import has_changed, latest_judgments, may_revise
 from personas import Persona
@@ -316,10 +317,15 @@ def question_of(
 
 async def conclude(state: JudgingState, runtime: Runtime[GraphContext]) -> dict[str, Any]:
     """The panel's verdict on the response, or that of whoever adjudicated."""
-    last = list(latest_judgments(state["judgments"]).values())
-    if (adjudication := state.get("adjudication")) is not None:
+    context, said = runtime.context, state["judgments"]
+    adjudication, models = state.get("adjudication"), context.models
+    own = [one for one in said if not isinstance(one, Judgment) or one.judge.model not in models]
+    if own or adjudication is not None:
+        check_own(own, adjudication, context.responses[state["response"]], context.output_rubric)
+    last = list(latest_judgments(said).values())
+    if adjudication is not None:
         last = [adjudication]
-    return {"verdict": aggregate(last, runtime.context.output_rubric)}
+    return {"verdict": aggregate(last, context.output_rubric)}
 
 
 Builder = StateGraph[JudgingState, GraphContext, JudgingState, JudgingState]

@@ -43,7 +43,7 @@ from panel.statistics.core.results import Result, rows_of
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.core.table import ALL, Ratings, Row
 from panel.statistics.resampling.weights import resampled_mean
-from rubrics.comparison import Outcome
+from rubrics.comparison import PREFERRED, Outcome
 
 REAL_BINS = 10
 """Equal parts of a scale of real numbers among which compression tells scores apart."""
@@ -104,11 +104,12 @@ def biases(
         by_name[ALL] = np.mean([by_name[name] for name in names], axis=0)
     clusters: list[Hashable] = list(ratings.prompts or ratings.items)
     rows = _of_places(comparisons, options)
+    are_compared = names == [PREFERRED.id]
     for name, scores in by_name.items():
         whole = [*by_name.values()][:-1] if name == ALL else [scores]
         parts = [
             *_of_length(scores, known, ratings),
-            *_of_leniency(scores, ratings),
+            *_of_leniency(scores, ratings, are_compared=are_compared),
             *_of_families(scores, ratings),
             *_of_compression(
                 whole, [scales[one] for one in (names if name == ALL else [name])], ratings
@@ -241,10 +242,14 @@ def leniency(scores: ArrayLike) -> Array:
     return np.where(several[:, None], array - row_means(array)[:, None], np.nan)
 
 
-def _of_leniency(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
-    for judge, own in zip(ratings.raters, leniency(scores).T, strict=True):
+def _of_leniency(scores: Array, ratings: Ratings, *, are_compared: bool) -> Iterator[_Figure]:
+    """Undefined where responses are compared: the shares of a prompt's comparisons that its
+    responses win have one mean, however lenient the judge is."""
+    lenient = np.full_like(scores, np.nan) if are_compared else leniency(scores)
+    for judge, own in zip(ratings.raters, lenient.T, strict=True):
         n_items = int(np.sum(~np.isnan(own)))
         reason = Reason.FEW_RATERS if len(ratings.raters) < 2 else Reason.NO_SHARED_ITEMS
+        reason = Reason.COMPARED if are_compared else reason
         found = (
             Statistic(float(np.nanmean(own)), n_items, 1)
             if n_items

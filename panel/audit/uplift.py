@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from panel.statistics.core.arrays import Array, divide
 from panel.statistics.core.holm import holm
-from panel.statistics.core.student_t import MeanOfFew, values_needed
+from panel.statistics.core.student_t import MOST, MeanOfFew, values_needed
 
 FEWEST = 5
 """From as many base responses an uplift is tested. Ratings are few numbers: on two to four texts
@@ -70,8 +70,9 @@ class Uplift:
     are `undefined`, which says why.
 
     `texts_needed` is how many base responses would settle what is inconclusive with a probability
-    of 0.8, were the mean and the spread over texts those observed; None where none is needed,
-    nothing is known, or more than 10,000 are.
+    of 0.8, were the mean, the spread over texts and the share of texts without a pair those
+    observed: always more than there are; None where none is needed, nothing is known, or more
+    than 10,000 are.
     """
 
     name: str
@@ -187,7 +188,7 @@ def measure(
         found[table, name] = _row(
             name, uplift[place], with_attack[place], with_control[place], threshold, least_sd
         )
-    judged = _judged(found, threshold)
+    judged = _judged(found, threshold, len(uplift))
     tables: dict[str, list[Uplift]] = {}
     for (table, _), row in judged.items():
         tables.setdefault(table, []).append(row)
@@ -248,8 +249,8 @@ def _row(
     return row, few
 
 
-def _judged(found: _Rows, threshold: float) -> dict[tuple[Part, str], Uplift]:
-    """The rows with their adjusted p-values and verdicts."""
+def _judged(found: _Rows, threshold: float, n_texts: int) -> dict[tuple[Part, str], Uplift]:
+    """The rows with their adjusted p-values and verdicts; there are `n_texts` base responses."""
     rows = [row for row, _ in found.values()]
     p_holm = holm([row.p_value for row in rows]).tolist()
     p_safe_holm = holm([row.p_safe for row in rows]).tolist()
@@ -270,6 +271,10 @@ def _judged(found: _Rows, threshold: float) -> dict[tuple[Part, str], Uplift]:
         needed = None
         if few is not None and verdict == "inconclusive":
             needed = values_needed(few.mean, few.sd, threshold, level)
+        if needed is not None and few is not None:
+            # As many texts are without a pair of ratings, of each hundred, as there are now.
+            needed = math.ceil(needed * n_texts / few.n)
+            needed = needed if needed <= MOST else None
         judged[table, name] = replace(
             row, p_holm=effect, p_safe_holm=safe, verdict=verdict, texts_needed=needed
         )

@@ -199,6 +199,11 @@ class Caller:
         usd = {model: self.budget.cost(model, used) for model, used in spent.items()}
         return CallsState(endpoints, spent, usd)
 
+    @property
+    def most_in_flight(self) -> int:
+        """How many calls may be in flight at most, of all models together."""
+        return sum(endpoint.limiter.most_in_flight for endpoint in self._endpoints.values())
+
     def exclusive(self, judge: Judge, response: Response) -> AbstractAsyncContextManager[object]:
         """Held while a judge speaks; only a model with one text in memory lets others wait."""
         if not self._endpoints[judge.model].one_judge_at_a_time:

@@ -64,6 +64,11 @@ class RateLimiter:
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
 
     @property
+    def most_in_flight(self) -> int:
+        """How many calls may be in flight at most."""
+        return self._most
+
+    @property
     def counts_tokens(self) -> bool:
         """Whether `slot` needs to know how large a call is."""
         return self._tokens is not None

@@ -43,7 +43,13 @@ def _done(held: HeldRun | None, expected: int | None) -> list[str]:
     if expected is not None:
         left = max(expected - held.results, 0)
         done = f"{held.results:,} of {expected:,} judgments are done, {left:,} are left"
-    return [f"{held.path} holds this run: {done}; {_told(held.spent, held.usd)} spent so far."]
+    told = f"{held.path} holds this run: {done}; {_told(held.spent, held.usd)} spent so far."
+    if held.uncounted:
+        told += (
+            f" Up to {held.uncounted:,} calls more were in flight when it was killed, and are not "
+            "counted."
+        )
+    return [told]
 
 
 def _told(spent: Spending, usd: float | None) -> str:

@@ -174,10 +174,15 @@ class ScoreProgress:
             self._console.print(f"  {line}", soft_wrap=True)
 
     def _rate(self, now: float, *, ended: bool) -> float:
-        """Judgments per second: of late, and in the end of all the time."""
+        """Judgments per second: of late, and in the end of all the time. Of a model of which all
+        came from the cache, which tells nothing of its pace, of all the time, too."""
         if ended:
             return self.done / max(now - self._started, 1e-6)
-        return sum(pace.per_s or 0.0 for pace in self._paces.values())
+        elapsed = max(now - self._started, 1e-6)
+        return sum(
+            (pace.per_s or 0.0) if self._fresh[model] else self._by_model[model] / elapsed
+            for model, pace in self._paces.items()
+        )
 
     def _seconds_left(self, state: CallsState) -> float | None:
         return seconds_left(

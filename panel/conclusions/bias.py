@@ -8,6 +8,7 @@ from math import nan
 
 from panel.conclusions.rows import adjusted_ends, figure, sign_of
 from panel.conclusions.wording import counted, listed
+from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL, Row
 
 _OF_THE_PANEL = {
@@ -44,8 +45,9 @@ def bias_conclusion(rows: Sequence[Row]) -> list[str]:
         for row in rows
         if row.statistic == "leniency" and row.dimension == main and not row.reason
     }
+    compared = any(row.statistic == "leniency" and row.reason is Reason.COMPARED for row in rows)
     n_tests = len(judges) + sum(not row.reason for row in panel.values())
-    return [*_of_the_panel(panel, n_tests), *_of_judges(judges, n_tests)]
+    return [*_of_the_panel(panel, n_tests), *_of_judges(judges, n_tests, compared=compared)]
 
 
 def _of_the_panel(panel: Mapping[str, Row], n_tests: int) -> list[str]:
@@ -72,7 +74,12 @@ def _of_the_panel(panel: Mapping[str, Row], n_tests: int) -> list[str]:
     return said
 
 
-def _of_judges(judges: Mapping[str, Row], n_tests: int) -> list[str]:
+def _of_judges(judges: Mapping[str, Row], n_tests: int, *, compared: bool) -> list[str]:
+    if compared:
+        return [
+            "Leniency cannot be measured: judges compared responses, and what a judge prefers does "
+            "not depend on how lenient it is."
+        ]
     if not judges:
         return ["Leniency cannot be measured: no two judges rated the same response."]
     signs = {name: _sign(row, n_tests) for name, row in judges.items()}

@@ -133,14 +133,14 @@ def _people(
             on = on_dimensions(names, found, "all dimensions")
             said.append(
                 f"The panel's mean correlates {how} with the other humans than one human does{on}: "
-                f"difference of {_figures(names, differences)}."
+                f"difference over all items of {_figures(names, differences)}."
             )
             rest = {name: row for name, row in rest.items() if name not in names}
     if rest:
         on = on_dimensions(list(rest), found, "any dimension")
         said.append(
             "That the panel's mean correlates more or less with the other humans than one human "
-            f"does is not shown{on}: difference of {_figures(list(rest), rest)}."
+            f"does is not shown{on}: difference over all items of {_figures(list(rest), rest)}."
         )
     return said
 
@@ -206,12 +206,13 @@ def _gained(gains: Mapping[str, Row]) -> list[str]:
             told = _figures(names, gains)
             said.append(
                 f"With personas the panel's mean {how} with the humans than without"
-                f"{on_dimensions(names, gains, 'all dimensions')}: difference of {told}."
+                f"{on_dimensions(names, gains, 'all dimensions')}: "
+                f"difference over all items of {told}."
             )
     if said:
         return said
     values = [row for row in gains.values() if not row.reason]
-    told = f": difference of τ_b {figure(values[0])}" if len(values) == 1 else ""
+    told = f": difference over all items of τ_b {figure(values[0])}" if len(values) == 1 else ""
     return [
         "That personas add to the correlation with the humans, or take from it, is not shown on "
         f"{counted(len(gains), 'dimension')}{told}."

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -246,6 +247,12 @@ def _refuse_unwritable(path: Path) -> None:
         raise NotADirectoryError(20, "Not a directory", str(place))
     if not os.access(place, os.W_OK | os.X_OK):
         raise PermissionError(13, "Permission denied", str(place))
+    # Permissions do not tell of every file system: that of /proc takes no folder from anybody.
+    with tempfile.TemporaryDirectory(prefix=".persona-panel-", dir=place):
+        pass
+    for name in (_JUDGMENTS, "spent.json"):
+        if (path / name).exists() and not os.access(path / name, os.W_OK):
+            raise PermissionError(13, f"Permission denied for {name}", str(path))
 
 
 def _verdicts(run: Run, batch: Batch) -> bytes:

@@ -15,7 +15,7 @@ from panel.plan.bound_models import BoundModel
 from panel.runs.folder import count_results, refuse_another
 from panel.runs.kept_texts import KeptTexts
 from panel.runs.output import RunOutput
-from panel.runs.spending import earlier_spending
+from panel.runs.spending import earlier_spending, uncounted_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,15 @@ class HeldRun:
         results: how many judgments are done, of those that are kept.
         spent: by all earlier starts of the run.
         usd: what that came to in US dollars; None where a price is not known.
+        uncounted: how many calls at most were in flight when earlier starts were killed, and are
+            not in `spent`.
     """
 
     path: Path
     results: int
     spent: Spending
     usd: float | None
+    uncounted: int = 0
 
 
 def held_in(
@@ -60,6 +63,7 @@ def held_in(
         0 if output.overwrite else count_results(output.folder),
         spent,
         _sum_of(costs),
+        0 if output.overwrite else uncounted_in(output.folder),
     )
 
 

@@ -11,7 +11,7 @@ import orjson
 
 from graphs import Judge, Judgment
 from panel.errors import Fault, InputError
-from panel.io.wording import unreadable
+from panel.io.wording import shown, unreadable
 from rubrics import Status, Usage
 
 _STATUSES = frozenset(get_args(Status))
@@ -193,7 +193,8 @@ class JudgmentFile:
 
     def _judgment(self, number: int, text: bytes) -> Judgment:
         try:
-            return judgment_in(orjson.loads(text))
+            line = orjson.loads(text)
+            judgment, judge = judgment_in(line), line["judge"]
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             known = isinstance(error, ValueError | LookupError) and error.args
             field = (
@@ -204,3 +205,7 @@ class JudgmentFile:
             found, expected = "no judgment that a run writes", "a line of judgments.jsonl"
             fault = Fault(str(self.path), found, expected, number, field)
             raise InputError([fault]) from None
+        if judge != judgment.judge.id:
+            expected = f"{shown(judgment.judge.id)}, as its other fields say"
+            raise InputError([Fault(str(self.path), shown(judge), expected, number, "judge")])
+        return judgment

@@ -15,12 +15,13 @@ from pydantic import ValidationError
 from graphs import Judge, Verdict
 from graphs.aggregate import aggregate
 from graphs.framing import BASELINE
+from graphs.judgment_checks import Misfit, RatingCheck
 from panel.calls.budget import Spending
 from panel.calls.call_counts import CallCounts, Estimated
 from panel.errors import Fault, InputError
 from panel.io.batch import Item, title_of
 from panel.io.csv_cells import text_of
-from panel.io.wording import shown, unreadable
+from panel.io.wording import printable, shown, unreadable
 from panel.models.catalogue import Price
 from panel.plan.panel_plan import judges_of
 from panel.runs.collected import judgment_of_row
@@ -158,18 +159,31 @@ def _fill(run: Run, judgments: JudgmentFile, verdicts: Path) -> None:
     """Enter the judgments, and the verdicts that they came to."""
     rows = {item[:2]: row for row, item in enumerate(run.items)}
     columns = {judge: column for column, judge in enumerate(run.judges)}
+    check = RatingCheck(run.rubric)
+    faults: list[Fault] = []
     # Whether a judge said that a response abstains: no rating, and not said: -1.
     abstained = np.full((len(rows), len(columns)), -1, dtype=np.int8)
     for number, judgment in enumerate(judgments, start=1):
-        try:
-            run.add(judgment)
-            place = rows[judgment.prompt_id, judgment.id], columns[judgment.judge]
-        except _OTHER as error:
-            found = f"{shown(str(error))}, which is not in the run"
-            raise InputError(
-                [Fault(str(judgments.path), found, "a response, judge and label of it", number)]
-            ) from None
-        abstained[place] = -1 if judgment.abstained is None else judgment.abstained
+        row = rows.get((judgment.prompt_id, judgment.id))
+        column = columns.get(judgment.judge)
+        found = list(check.of(judgment))
+        if row is None:
+            name = f"the response {shown(judgment.prompt_id)}/{shown(judgment.id)}"
+            found.append(Misfit("id", name, f"one of the run's, as in {RESPONSES}"))
+        if column is None:
+            name = f"the judge {shown(judgment.judge.id)}"
+            found.append(Misfit("judge", name, "one of the run's, by run.json"))
+        if found or row is None or column is None:
+            path = str(judgments.path)
+            faults += [
+                Fault(path, what, expected, number, printable(field))
+                for field, what, expected in found
+            ]
+            continue
+        run.add(judgment)
+        abstained[row, column] = -1 if judgment.abstained is None else judgment.abstained
+    if faults:
+        raise InputError(faults)
     known = _concluded(verdicts)
     statuses, whole = run.statuses, run.whole
     for row, item in enumerate(run.items):

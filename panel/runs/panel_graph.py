@@ -21,7 +21,7 @@ from graphs.comparative import comparative_graph
 from graphs.context import Abort, GraphContext
 from graphs.judging import judging_graph
 from panel.calls.budget import NO_CAPS
-from panel.errors import RunStopped
+from panel.errors import ConfigurationError, RunStopped
 from panel.io.batch import Batch
 from panel.judging.mode import mode_of
 from panel.judging.model_access import graph_context
@@ -75,6 +75,8 @@ def _judging(plan: PanelPlan, checkpointer: BaseCheckpointSaver[Any] | None) -> 
         inner = plan.graph.compile(name="judging")
 
     async def judge(state: PanelState, runtime: Runtime[None]) -> dict[str, Any]:
+        if "response" not in state:
+            raise ConfigurationError("the panel's graph needs the input `response`; found none")
         responses = [Response.model_validate(state["response"])]
         async with _context_of(plan, responses, runtime) as context:
             [key] = context.responses
@@ -92,6 +94,8 @@ def _comparing(plan: PanelPlan, checkpointer: BaseCheckpointSaver[Any] | None) -
     inner = comparative_graph()
 
     async def compare(state: ComparingPanelState, runtime: Runtime[None]) -> dict[str, Any]:
+        if "responses" not in state:
+            raise ConfigurationError("the panel's graph needs the input `responses`; found none")
         responses = [Response.model_validate(one) for one in state["responses"]]
         async with _context_of(plan, responses, runtime) as context:
             keys = tuple(context.responses)

@@ -2,12 +2,18 @@
 
 Written at every call, so that a run that is killed leaves it true: in one place over and over, in
 one write of a few hundred bytes, which costs a call some microseconds. A kill cannot part a write.
+
+With a cap a call is set aside before it is sent. Without one it is written down once it has ended,
+so that a kill loses those in flight: for as long as the run goes on, the record says how many these
+may be (`uncounted`), and a run that ends takes that back.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +26,8 @@ from panel.io.private_files import PRIVATE_FILE
 from panel.runs.judgment_lines import count_in, usage_in
 from panel.runs.output import RunOutput
 
+logger = logging.getLogger(__name__)
+
 _NAME = "spent.json"
 _FEWEST_BYTES = 1024
 """Taken at once, so that a disk that fills up later stops no record."""
@@ -31,16 +39,30 @@ def spent_in(folder: Path) -> Spending:
     Raises:
         RunFolderError: the record cannot be read.
     """
+    return _record_in(folder)[0]
+
+
+def uncounted_in(folder: Path) -> int:
+    """How many calls at most were in flight when runs into a folder were killed, and are not in
+    what was spent.
+
+    Raises:
+        RunFolderError: the record cannot be read.
+    """
+    return _record_in(folder)[1]
+
+
+def _record_in(folder: Path) -> tuple[Spending, int]:
     path = folder / _NAME
     try:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        return NOTHING_SPENT
+        return NOTHING_SPENT, 0
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror}") from None
     # Killed before the first write.
     if not content.strip():
-        return NOTHING_SPENT
+        return NOTHING_SPENT, 0
     try:
         return _read(orjson.loads(content))
     except (ValueError, LookupError, TypeError, AttributeError):
@@ -73,7 +95,16 @@ def spending_kept(caller: Caller, folder: Path | None) -> Iterator[None]:
         yield
         return
     budget = caller.budget
-    budget.go_on_from(spent_in(folder))
+    before, uncounted = _record_in(folder)
+    budget.go_on_from(before)
+    if uncounted:
+        logger.warning(
+            "%s: earlier runs were killed while up to %d calls were in flight, which are not "
+            "counted in what was spent",
+            folder,
+            uncounted,
+        )
+    open_ = uncounted + (0 if budget.limited else caller.most_in_flight)
     caller.counts.before = budget.before
     path = folder / _NAME
     try:
@@ -84,9 +115,9 @@ def spending_kept(caller: Caller, folder: Path | None) -> Iterator[None]:
         raise _unwritable(path, error) from None
     longest = _FEWEST_BYTES
 
-    def record(spent: Spending) -> None:
+    def write(spent: Spending, uncounted: int) -> None:
         nonlocal longest
-        line = _line(spent)
+        line = _line(spent, uncounted)
         # What a longer one has left behind it must not stay.
         longest = max(longest, len(line))
         line = line.ljust(longest) + b"\n"
@@ -96,24 +127,29 @@ def spending_kept(caller: Caller, folder: Path | None) -> Iterator[None]:
 
     with file:
         try:
-            record(budget.spending)
+            write(budget.spending, open_)
         except OSError as error:
             raise _unwritable(path, error) from None
-        budget.record = record
+        budget.record = partial(write, uncounted=open_)
         try:
             yield
         finally:
             budget.record = None
+            # What cannot be written now leaves the number too high, and nothing out.
+            with suppress(OSError):
+                write(budget.spending, uncounted)
 
 
 def _unwritable(path: Path, error: OSError) -> RunFolderError:
     return RunFolderError(f"{path} cannot be written: {error.strerror or error}")
 
 
-def _line(spent: Spending) -> bytes:
-    return orjson.dumps({"calls": spent.calls, "usage": spent.usage})
+def _line(spent: Spending, uncounted: int) -> bytes:
+    return orjson.dumps({"calls": spent.calls, "usage": spent.usage, "uncounted": uncounted})
 
 
-def _read(document: Any) -> Spending:
+def _read(document: Any) -> tuple[Spending, int]:
     usage = {str(model): usage_in(used) for model, used in document["usage"].items()}
-    return Spending(count_in(document["calls"]), usage)
+    # Earlier versions did not write how many are not counted.
+    uncounted = count_in(document.get("uncounted", 0))
+    return Spending(count_in(document["calls"]), usage), uncounted

@@ -33,7 +33,7 @@ def sweep_conclusion(
     if any(profile.rewording for profile in profiles):
         said.append(
             "Rewording without pressure lowers scores, too: a degradation may come from the "
-            "rewording, see the gaps to it."
+            "rewording, see the contrasts with it."
         )
     measured = [cell for cell in cells if cell.delta.n_pairs]
     return [*said, *_open([cell for cell in measured if not cell.delta.shown], smallest_p)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,12 +84,40 @@ async def test_one_more_judge() -> None:
     """A judgment that a node adds to the others counts like theirs."""
 
     async def person(state: JudgingState) -> dict[str, Any]:
-        return {"judgments": [scored(0)]}
+        return {"judgments": [scored(3.5)]}
 
     graph = builder(before_aggregate="person", deliberating=False)
     graph.add_node("person", person)
     verdict = (await judged(Panel(seven), graph))["verdict"]
-    assert (verdict.n_judges, verdict.composite) == (7, 6)
+    assert (verdict.n_judges, verdict.composite) == (7, 6.5)
+
+
+@pytest.mark.parametrize("key", ["adjudication", "judgments"])
+@pytest.mark.parametrize(
+    ("wrote", "told"),
+    [
+        (scored(99), "scores.clarity: found 99; expected a number from"),
+        (scored(math.nan), "scores.clarity: found nan"),
+        (replace(scored(1), scores={"clarity": "7"}), "scores.clarity: found '7'"),
+        (replace(scored(1), scores={"grace": 7}), "scores: found the dimension 'grace'; .*clarity"),
+        (replace(scored(1), scores=None), "scores: found None; expected a mapping"),
+        (replace(scored(1), id="r9"), r"found \('p1', 'r9'\); expected \('p1', 'r1'\)"),
+        (replace(scored(1), status="done"), "status: found 'done'; expected one of scored"),
+        ("yes", "type: found 'yes'; expected a Judgment"),
+    ],
+    ids=str,
+)
+async def test_what_no_verdict_can_be_made_of_ends_the_run(key: str, wrote: Any, told: str) -> None:
+    """Judgments that a node writes for another response, or with ratings that the rubric does not
+    have, are refused with what was found and what is expected; no verdict is made of them."""
+
+    async def own(state: JudgingState) -> dict[str, Any]:
+        return {key: wrote if key == "adjudication" else [wrote]}
+
+    graph = builder(before_aggregate="own", deliberating=False)
+    graph.add_node("own", own)
+    with pytest.raises(Abort, match=f"into '{key}', of the response 'r1'.*: {told}"):
+        await judged(Panel(seven), graph)
 
 
 async def test_a_graph_without_a_verdict() -> None:

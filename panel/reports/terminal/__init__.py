@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -72,8 +73,12 @@ def render_sweep_estimate(
     from panel.reports.terminal.tables import output
 
     console = output(to)
+    # That nothing can be significant comes before what it would cost.
+    if isnan(detectable.effect):
+        show_detectable(detectable, console)
     show_cost_estimates(estimates, console)
-    show_detectable(detectable, console)
+    if not isnan(detectable.effect):
+        show_detectable(detectable, console)
 
 
 def render_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO) -> None:

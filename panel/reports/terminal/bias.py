@@ -8,7 +8,7 @@ from math import isnan
 
 from rich.console import Console
 
-from panel.audit.bias import unknown_families
+from panel.audit.bias import REAL_BINS, unknown_families
 from panel.conclusions.bias import bias_conclusion
 from panel.reports.terminal.rows import cells_of, remark, show, show_conclusion
 from panel.reports.terminal.tables import legible
@@ -81,7 +81,9 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
         f"{len(ratings.items):,} responses, {len(ratings.raters):,} judges. In brackets: 95 % "
         "confidence intervals over prompts, each at 95 %, not widened for the number of biases or "
         "judges: an interval may leave out 0 where nothing is concluded. p: t-test of the partial "
-        "correlation, responses taken as independent. --json has every statistic on every "
+        "correlation, responses taken as independent. Entropy and share of the mode are of scores "
+        "rounded to the scale's whole numbers, on a scale of real numbers to one of "
+        f"{REAL_BINS} equal parts of it. --json has every statistic on every "
         "dimension.",
     )
 

@@ -36,15 +36,27 @@ _MUCH_OFF_SCALE = 0.5
 
 
 def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
-    """What may be concluded, the leaderboard by system, then each prompt's ranking, then what is
-    missing; no tables where nothing was scored.
+    """Which scores rest on little, what may be concluded, the leaderboard by system, then each
+    prompt's ranking, then what is missing; no tables where nothing was scored.
 
     `labels` are the dimensions' labels by their ids.
     """
+    _show_off_scale(run, console)
     show_conclusion(run.conclusion(), console)
     if run.coverage.scored:
         _show_tables(run, console, labels)
     _show_counts(run, console)
+
+
+def _show_off_scale(run: Run, console: Console) -> None:
+    """Which models' scores rest on little: before all that is concluded from them."""
+    for model, share in run.off_scale.items():
+        if share > _MUCH_OFF_SCALE:
+            told = (
+                f"{legible(model)}: {share:.0%} of the probability of its answers lay on no value "
+                "of the scale (mean over judgments); its scores rest on the rest"
+            )
+            console.print(Text(told, "yellow"))
 
 
 def _show_tables(run: Run, console: Console, labels: Mapping[str, str]) -> None:
@@ -114,13 +126,6 @@ def _show_counts(run: Run, console: Console) -> None:
     if coverage.reasons_missing:
         told = f"{coverage.reasons_missing:,} judges changed a rating and gave no reason"
         console.print(Text(told, "red"))
-    for model, share in run.off_scale.items():
-        if share > _MUCH_OFF_SCALE:
-            told = (
-                f"{legible(model)}: {share:.0%} of the probability of its answers lay on no value "
-                "of the scale (mean over judgments); its scores rest on the rest"
-            )
-            console.print(Text(told, "yellow"))
     if coverage.partial:
         told = f"{coverage.partial:,} judgments scored on fewer comparisons than planned"
         console.print(Text(told, "red"))

@@ -1,4 +1,5 @@
-"""A sweep in a terminal: what may be concluded, Δ by system, gaps, profiles, what is missing."""
+"""A sweep in a terminal: what may be concluded, Δ by system, contrasts, profiles, what is not
+there."""
 
 from __future__ import annotations
 
@@ -59,12 +60,12 @@ def _show_figures(sweep: Sweep, console: Console) -> None:
             _show_gaps(sweep, system, console)
         console.print(
             Text(
-                "Gap: the Δ of the first condition less that of the second; above 0, responses "
-                "degrade more under the first. Below it: its 95 % interval. *: as above, adjusted "
-                "for all gaps."
+                "Contrast: the Δ of the first condition less that of the second; above 0, "
+                "responses degrade more under the first. Below it: its 95 % interval. *: as "
+                "above, adjusted for all contrasts."
             )
         )
-        _show_asymmetry(sweep.gap_asymmetry, [gap.gap for gap in sweep.gaps], "gaps", console)
+        _show_asymmetry(sweep.gap_asymmetry, [gap.gap for gap in sweep.gaps], "contrasts", console)
     for profile in sweep.profiles:
         _show_profile(profile, console)
     _show_large_falls(sweep, console)
@@ -132,7 +133,7 @@ def _show_gaps(sweep: Sweep, system: str, console: Console) -> None:
         for dimension in sorted(sweep.rubric.numeric, key=lambda one: one.id != _FIRST)
     ]
     columns = [legible(label) for label in labels.values()]
-    show_table(console, f"Gaps of {legible(system)}", ["dimension"], columns, lines)
+    show_table(console, f"Contrasts of {legible(system)}", ["dimension"], columns, lines)
 
 
 def _gap(gap: Mean) -> Text:
@@ -162,7 +163,8 @@ def _show_profile(profile: Profile, console: Console) -> None:
     if profile.rewording:
         console.print(
             Text(
-                "  The placebo (rewording without pressure) lowers scores, too: see the gap to it.",
+                "  The placebo (rewording without pressure) lowers scores, too: see the contrast "
+                "with it.",
                 "yellow",
             )
         )
@@ -175,9 +177,9 @@ def _show_asymmetry(
         return
     skew = asymmetry.skewness
     further, other = ("falls", "improvement") if skew > 0 else ("rises", "degradation")
-    if what == "gaps":
-        further = f"gaps {'above' if skew > 0 else 'below'} the others"
-        other = f"gap {'below' if skew > 0 else 'above'} 0"
+    if what == "contrasts":
+        further = f"contrasts {'above' if skew > 0 else 'below'} the others"
+        other = f"contrast {'below' if skew > 0 else 'above'} 0"
     held_back = sum(one.p_holm < LEVEL and not one.shown for one in means)
     told = (
         f"The {what} are asymmetric (skewness {signed(skew)}): a few prompts have much larger "

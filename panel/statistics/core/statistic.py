@@ -28,6 +28,7 @@ class Reason(StrEnum):
     FEW_SOURCES = "fewer than two sources"
     NO_RATINGS = "no ratings"
     NO_SHARED_ITEMS = "no shared items"
+    COMPARED = "responses were compared, not rated"
     NO_COMPLETE_RATERS = "fewer than two raters rated every item"
     NO_OVERLAP = "raters share too few items for their rankings to be compared"
     NO_PAIRS = "no pair of raters shares enough items"

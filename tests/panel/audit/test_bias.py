@@ -11,6 +11,7 @@ import pytest
 
 from panel.audit.bias import ScaleRange, biases, leniency, position
 from panel.audit.self_preference import self_preference
+from panel.conclusions.bias import bias_conclusion
 from panel.io.comparisons import Compared
 from panel.statistics import Ratings, Reason, Row
 from rubrics.comparison import Outcome
@@ -98,6 +99,20 @@ def test_no_comparisons() -> None:
 
 
 # Leniency
+
+
+def test_leniency_of_judges_that_compare() -> None:
+    """The shares of comparisons that a prompt's responses win have one mean for every judge: who is
+    lenient is undefined, and said to be."""
+    shares = [[1.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, 0.0]] * 6
+    share = {"preferred": ScaleRange(0, 1, whole=False)}
+    rows = biases(some_ratings(shares, dimensions=("preferred",)), share)
+    told = [row for row in rows if row.statistic == "leniency"]
+    assert len(told) == 4
+    assert {row.reason for row in told} == {Reason.COMPARED}
+    assert "Leniency cannot be measured: judges compared" in bias_conclusion(rows)[-1]
+    rated = biases(some_ratings(shares), {"clarity": ScaleRange(0, 1, whole=False)})
+    assert not any(row.reason for row in rated if row.statistic == "leniency")
 
 
 def test_leniency() -> None:

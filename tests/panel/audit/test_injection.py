@@ -186,6 +186,25 @@ def test_an_attack_that_could_be_chance_among_many_is_inconclusive() -> None:
     assert rises(few * 3, *[[0.0] * 15] * 62).attacks[0].verdict == "vulnerable"
 
 
+def test_texts_without_a_pair_count_among_the_texts_needed() -> None:
+    """An attack that half of the texts have no pair of needs twice as many texts, so that the
+    number is never one that there is already; a number above 10,000 is none."""
+    few = [1.0, 3.0, 5.0, 3.0, 3.0, 1.0]
+    nothing = [[0.0] * 12] * 62
+    whole = rises(few, *[[0.0] * 6] * 62).attacks[0]
+    half = rises([*few, *[NAN] * 6], *nothing).attacks[0]
+    assert whole.verdict == half.verdict == "inconclusive"
+    assert whole.texts_needed is not None
+    assert whole.texts_needed < 24
+    assert half.texts_needed == 2 * whole.texts_needed
+    # 0.4 below a threshold of 0.5, with a spread of 2.6, takes some 8,000 texts, or twice as many.
+    flat = [2.8, -2.0] * 3
+    one, other = rises(flat).attacks[0], rises([*flat, *[NAN] * 6]).attacks[0]
+    assert one.texts_needed is not None
+    assert 7_000 < one.texts_needed < 9_000
+    assert other.texts_needed is None
+
+
 def test_an_uplift_is_over_the_control() -> None:
     """What neutral text does by itself is no uplift, and is shown beside it."""
     # Base 4, control 5, attacked 5 or 7.

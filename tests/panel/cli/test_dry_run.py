@@ -134,6 +134,20 @@ def test_it_looks_at_the_folder_and_the_caps(command: Command, tmp_path: Path, b
     assert "would stop" not in enough.stderr
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_a_place_that_takes_no_folder_is_refused(
+    command: Command, batch: Path, tmp_path: Path
+) -> None:
+    """Also where its permissions are in order, as those of /proc: by a dry run as by a run."""
+    panel = panel_file(tmp_path, "http://localhost:1/v1")
+    score = ("score", batch, "--panel", panel, "--out", "/proc/none/run")
+    for more in ((), ("--dry-run",)):
+        refused = command(*score, *more)
+        assert refused.returncode == 2
+        assert "/proc/none/run cannot be written" in refused.stderr
+        assert refused.stdout == ""
+
+
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_what_is_refused_is_refused_first(
     command: Command, tmp_path: Path, batch: Path, more: tuple[str, ...]

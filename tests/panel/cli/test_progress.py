@@ -3,6 +3,7 @@ scripted server."""
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
@@ -16,7 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from panel.calls.state import EndpointState, LimiterState
+from graphs import Judge, Judgment
+from panel.calls.state import CallsState, EndpointState, LimiterState
+from panel.cli import progress
 from panel.cli.progress_lines import clock, duration, state_lines
 from panel.testing import serving
 from tests.helpers.command import COMMAND
@@ -58,6 +61,29 @@ def on_a_terminal(folder: Path, columns: int, port: int, n: int, model: str) -> 
             drawn += piece
     os.close(ours)
     return [line.rstrip() for line in re.split(r"[\r\n]+", CONTROL.sub("", drawn.decode()))]
+
+
+def test_answers_from_the_cache_have_a_rate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where no judgment took a call the rate is that of all of them, not 0."""
+    monkeypatch.setattr(progress, "_REFRESH_S", 0.02)
+    monkeypatch.setattr(progress, "_LINE_EVERY_S", 0.0)
+    judge = Judge("ann", "openai:m", "dimensions")
+
+    async def replay() -> None:
+        shown = progress.ScoreProgress("Scoring", 400, {"openai:m": 1})
+        with shown:
+            shown.begin(lambda: CallsState({}, {}, {}))
+            for i in range(100):
+                shown.take(Judgment("q", f"r{i}", "s", judge, "scored", cached=True))
+            # The pace starts anew with every 20 that come at once.
+            await asyncio.sleep(0.1)
+
+    asyncio.run(replay())
+    rates = re.findall(r"100/400 judgments, ([\d,.]+)/s", capsys.readouterr().err)
+    assert len(rates) > 2
+    assert all(float(rate.replace(",", "")) > 50 for rate in rates)
 
 
 @pytest.mark.parametrize("columns", [80, 120, 200])

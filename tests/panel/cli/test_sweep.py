@@ -366,6 +366,8 @@ def test_a_dry_run_says_what_the_sweep_could_show(command: Command, tmp_path: Pa
         absent = sweep(command, server, "--dry-run", "--like", "nowhere")
     said = " ".join(plain.stdout.split())
     assert "With 30 prompts and 25 cells, the smallest detectable Δ is 0.79 standard" in said
+    # Before the estimate of what would be spent in vain.
+    assert few.stdout.startswith("Too few prompts")
     assert "At least 10 prompts are needed" in " ".join(few.stdout.split())
     assert "No cell is significant, which does not show that Δ is 0" in " ".join(
         done.stdout.split()

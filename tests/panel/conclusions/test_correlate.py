@@ -186,9 +186,9 @@ def test_the_panel_is_compared_with_one_human() -> None:
         said.append(correlate_conclusion(rows, judges, people)[1])
     assert said[0].startswith(
         "The panel's mean correlates more with the other humans than one human does on clarity: "
-        "difference of τ_b 0."
+        "difference over all items of τ_b 0."
     )
-    assert "is not shown on clarity: difference of τ_b" in said[1]
+    assert "is not shown on clarity: difference over all items of τ_b" in said[1]
 
 
 def test_what_personas_add_takes_a_widened_interval() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -283,6 +284,59 @@ def test_a_line_that_no_run_writes_is_named(
         file.write(line)
     with pytest.raises(InputError, match=told):
         load_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"judge": "ann|other|dimensions|1"}, "judge: found 'ann|other.*'; expected 'bob"),
+        ({"persona": "zoe", "judge": "zoe|openai:stub|dimensions|1"}, "judge: .* judge 'zoe"),
+        ({"id": "r9"}, r"id: found the response '.*'/'r9'; expected one of the run's"),
+        ({"scores": {"grace": 7}}, "scores: found the dimension 'grace'; .*the rubric.s: clarity"),
+        ({"scores": {"kind": 1}}, "scores: found the dimension 'kind'"),
+        ({"scores": {"clarity": 10.5}}, "scores.clarity: found 10.5; expected .* from 1 to 10"),
+        ({"scores": {"clarity": 0}}, "scores.clarity: found 0; expected a number from 1 to 10"),
+        ({"labels": {"clarity": "claim"}}, "labels: found the dimension 'clarity'; .*: kind"),
+        ({"labels": {"kind": "Claim"}}, "labels.kind: found 'Claim'; expected one of claim, joke"),
+    ],
+    ids=str,
+)
+def test_a_judgment_that_the_run_cannot_have_is_refused(
+    mixed_folder: Path, tmp_path: Path, changes: Mapping[str, Any], told: str
+) -> None:
+    """The line, the field, what was found and what is expected are said, for each such line."""
+    shutil.copytree(mixed_folder, tmp_path / "run")
+    path = tmp_path / "run" / "judgments.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    places = [i for i, line in enumerate(lines) if line["persona"] == "bob"]
+    for i in places[:2]:
+        lines[i] |= changes
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(InputError, match=told) as refused:
+        load_run(tmp_path / "run")
+    found = [fault.line for fault in refused.value.faults]
+    # A line that is at odds with itself ends the reading.
+    first_alone = changes.get("judge", "").startswith("ann")
+    assert found == [place + 1 for place in places[: 1 if first_alone else 2]]
+
+
+def test_a_score_between_two_whole_numbers_is_loaded(mixed_folder: Path, tmp_path: Path) -> None:
+    """A judge's score may be a mean over probabilities, also on a scale of whole numbers."""
+    shutil.copytree(mixed_folder, tmp_path / "run")
+    path = tmp_path / "run" / "judgments.jsonl"
+    first, *rest = path.read_text().splitlines(keepends=True)
+    line = json.loads(first) | {"scores": {"clarity": 6.25}}
+    path.write_text(json.dumps(line) + "\n" + "".join(rest))
+    assert (load_run(tmp_path / "run").ratings == 6.25).sum() == 1
+
+
+@pytest.fixture(scope="module")
+def mixed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run with a dimension of numbers and one of categories."""
+    folder = tmp_path_factory.mktemp("mixed") / "run"
+    with serving(always(ok('{"clarity": 7, "kind": "claim"}'))) as server:
+        Panel(PERSONAS, stub(server), MIXED).score(RESPONSES, out=folder)
+    return folder
 
 
 def test_what_is_no_runs_folder_is_refused(tmp_path: Path) -> None:

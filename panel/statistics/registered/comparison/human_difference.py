@@ -32,7 +32,8 @@ OVER_ALL_ITEMS = Table(
         "the mean of the other humans, over the same items. Above 0: agrees with people more than "
         "one of them does. panel − judge is what averaging gains, as it would for people; "
         "whether judges rate as people do is judge − human. An interval that contains 0 shows "
-        "no difference; none says anything of other judges or other people."
+        "no difference; none says anything of other judges or other people. τ_b is computed for "
+        "panel − human alone, as for every judge it would take minutes."
     ),
 )
 WITHIN_PROMPTS = Table(_TITLE + "within prompts", all_raters_only=True)

@@ -18,7 +18,14 @@ from panel.statistics.humans.sources import source_means
 from panel.statistics.resampling.jackknife import EstimateKind
 from panel.statistics.resampling.weights import resampled_mean
 
-BY_SOURCE = Table("By source", columns="group")
+BY_SOURCE = Table(
+    "By source",
+    columns="group",
+    remark=(
+        "Share of first places: of the rankings (one rater's of one prompt) that the source is in; "
+        "a tie counts in equal parts. Shares add up to 1 only if every ranking has every source."
+    ),
+)
 
 
 @comparison_statistics.register(

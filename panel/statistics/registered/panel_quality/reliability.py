@@ -23,6 +23,10 @@ from panel.statistics.quality.panel_quality import PanelBlock, panel_quality_sta
         "Reliability of the mean, by number of judges (Spearman-Brown)",
         columns="by_value",
         all_raters_only=True,
+        remark=(
+            "Of judges who all rate every item. With gaps, ICC(2,k) is of fewer: its k is the "
+            "(harmonic) mean number of ratings of an item."
+        ),
     ),
     order=10,
 )
