@@ -25,16 +25,17 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from functools import cache
 from itertools import product
 
 import numpy as np
 
-from panel.statistics import AnalysisOptions, Ratings, Row, agree, correlate
+from benchmarks.coverage_data import Cell, Found, Judges, of_rows, rated, split_sides
+from benchmarks.coverage_families import FAMILIES, RATERS
+from panel.statistics import AnalysisOptions, agree, correlate
 from panel.statistics.agreement.agree import agreement_statistics
 from panel.statistics.core.arrays import row_means
-from panel.statistics.core.options import Random
 from panel.statistics.core.prompts import OverPrompts, over_prompts
 from panel.statistics.core.ranking import rank_systems
 from panel.statistics.core.sampled_mean import JudgeSample, influence_of
@@ -49,8 +50,8 @@ PROMPTS = (3, 5, 8, 12, 30, 100)
 NULL_PROMPTS = (3, 5, 12, 30)
 SYSTEMS, SYSTEMS_OF_FEW, FEW_PROMPTS = 4, 8, 3
 """Responses to a prompt; more of them at so few prompts that there would be too few items."""
-JUDGES = {"leaderboard": 10, "agree": 5, "correlate": 5, "sweep": 1}
-HUMANS, SIMULATIONS = 5, 1_000
+PANEL, HUMANS, SIMULATIONS = 5, 5, 1_000
+JUDGES = RATERS | {"leaderboard": 10, "agree": 5, "correlate": PANEL + HUMANS, "sweep": 1}
 LARGE_PROMPTS, LARGE_DRAWS = 100, 60
 DRAWN_FROM = 3_000
 _WITHIN: dict[CorrelationKind, EstimateKind] = {
@@ -58,70 +59,6 @@ _WITHIN: dict[CorrelationKind, EstimateKind] = {
 }  # fmt: skip
 LOWEST, HIGHEST, NULL = 0.93, 0.97, 0.05
 LEAST_PRINTED = 30
-
-Found = dict[str, tuple[float, float, float]]
-"""Of each figure its value and the ends of its interval, NaN where there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """What is simulated: which part, of how many prompts, judges and data."""
-
-    part: str
-    prompts: int
-    judges: str
-    data: str
-    simulations: int
-    systems: int
-
-    @property
-    def random(self) -> Random:
-        return "prompts" if self.judges == "fixed" else "prompts-and-judges"
-
-
-@dataclass(frozen=True, slots=True)
-class Judges:
-    """Judges' severity, steepness and noise `(judges,)`, and what each system gets more of them
-    `(systems, judges)`: severity sd 0.5, system × judge sd 0.3."""
-
-    severity: np.ndarray
-    steepness: np.ndarray
-    noise: np.ndarray
-    favour: np.ndarray
-
-    @classmethod
-    def drawn(cls, rng: np.random.Generator, n: int, systems: int) -> Judges:
-        return cls(
-            rng.normal(0, 0.5, n),
-            rng.normal(1, 0.15, n),
-            np.exp(rng.normal(0, 0.2, n)),
-            rng.normal(0, 0.3, (systems, n)),
-        )
-
-
-def rated(rng: np.random.Generator, prompts: int, judges: Judges, data: str) -> Ratings:
-    """Ratings of one response of each system to each prompt, none of the systems better."""
-    systems, n_judges = judges.favour.shape
-    n = prompts * systems
-    truth = rng.normal(0, 0.5, prompts).repeat(systems) + rng.normal(0, 1, n)
-    by_prompt = rng.normal(0, 0.3, (prompts, n_judges)).repeat(systems, axis=0)
-    scores = truth[:, None] * judges.steepness + judges.severity + by_prompt
-    scores += np.tile(judges.favour, (prompts, 1))
-    scores += rng.normal(0, 1, scores.shape) * judges.noise
-    if data == "plain":
-        scores = np.clip(np.round(5.5 + scores), 1, 10)
-    else:
-        scores = np.clip(np.round(3 + 0.7 * scores), 1, 5)
-        scores[rng.random(scores.shape) < 0.1] = np.nan
-    return Ratings(
-        scores[:, :, None],
-        tuple(f"i{i}" for i in range(n)),
-        tuple(f"j{j}" for j in range(n_judges)),
-        ("quality",),
-        ("judges",) * n_judges,
-        prompts=tuple(f"p{i // systems}" for i in range(n)),
-        sources=tuple(f"s{i % systems}" for i in range(n)),
-    )
 
 
 def _leaderboard(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool) -> Found:
@@ -149,38 +86,15 @@ def _leaderboard(rng: np.random.Generator, cell: Cell, judges: Judges, intervals
     }
 
 
-def _of_rows(rows: Sequence[Row]) -> Found:
-    named: Found = {}
-    for row in rows:
-        name = row.statistic if row.by_value is None else f"{row.statistic} {row.by_value}"
-        if not math.isnan(row.value):
-            named[name] = (row.value, row.ci_low, row.ci_high)
-    return named
-
-
 def _agree(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool) -> Found:
     ratings = rated(rng, cell.prompts, judges, cell.data)
     options = AnalysisOptions(random=cell.random, intervals=intervals, n_permutations=0)
-    return _of_rows(agree(ratings, options))
+    return of_rows(agree(ratings, options))
 
 
 def _correlate(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool) -> Found:
     everyone = rated(rng, cell.prompts, judges, cell.data)
-    sides = []
-    first = JUDGES["correlate"]
-    for group, kept in (("panel", slice(None, first)), ("human", slice(first, None))):
-        raters = everyone.raters[kept]
-        sides.append(
-            Ratings(
-                everyone.scores[:, kept],
-                everyone.items,
-                raters,
-                everyone.dimensions,
-                (group,) * len(raters),
-                everyone.prompts,
-                everyone.sources,
-            )
-        )
+    sides = split_sides(everyone, PANEL)
     options = AnalysisOptions(intervals=intervals, n_permutations=0, min_shared=2)
     rows = correlate(*sides, options)
     # Added raters have a bootstrap of their own, and no interval from here.
@@ -188,7 +102,7 @@ def _correlate(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: 
         f"{row.group} {name}": found
         for row in rows
         if row.statistic != "alpha_added"
-        for name, found in _of_rows([row]).items()
+        for name, found in of_rows([row]).items()
     }
 
 
@@ -207,13 +121,13 @@ _PARTS: dict[str, Callable[[np.random.Generator, Cell, Judges, bool], Found]] = 
     "agree": _agree,
     "correlate": _correlate,
     "sweep": _sweep,
-}
+} | FAMILIES
 
 
 def _judges(cell: Cell, rng: np.random.Generator | None = None) -> Judges:
     """The same judges each time, or others drawn."""
-    n = JUDGES[cell.part] + (HUMANS if cell.part == "correlate" else 0)
-    return Judges.drawn(np.random.default_rng(1) if rng is None else rng, n, cell.systems)
+    rng = np.random.default_rng(1) if rng is None else rng
+    return Judges.drawn(rng, JUDGES[cell.part], cell.systems)
 
 
 def covered(cell: Cell) -> list[dict[str, object]]:
@@ -251,7 +165,7 @@ def within(cell: Cell) -> list[dict[str, object]]:
     computed once, and each simulation draws some of them."""
     judges = _judges(Cell("correlate", *astuple(cell)[1:]))
     ratings = rated(np.random.default_rng(5), DRAWN_FROM, judges, cell.data)
-    sides = np.split(ratings.scores[:, :, 0], [JUDGES["correlate"]], axis=1)
+    sides = np.split(ratings.scores[:, :, 0], [PANEL], axis=1)
     panel, humans = map(row_means, sides)
     prompts = ratings.prompts or ()
     measured: dict[str, tuple[EstimateKind, OverPrompts]] = {
@@ -363,7 +277,7 @@ def main() -> int:
     simulations = max(1, round(SIMULATIONS * options.scale))
     cells = []
     for part in options.parts or parts:
-        both = ["fixed", "sampled"] if part in ("leaderboard", "agree") else ["fixed"]
+        both = ["fixed", "sampled"] if part in ("leaderboard", "agree", "labels") else ["fixed"]
         kinds = [kind for kind in options.judges or both if kind in both]
         data = ["plain"] if part in ("sweep", "null") else options.data
         sizes = options.prompts or (NULL_PROMPTS if part == "null" else PROMPTS)

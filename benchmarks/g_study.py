@@ -21,15 +21,17 @@ import math
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from panel.statistics import icc, spearman_brown, variance_components
+from panel.statistics import Ratings, icc, spearman_brown, variance_components
 from panel.statistics.core.arrays import Array, Labels
 from panel.statistics.core.sampled_mean import influence_of, sampled_mean
 from panel.statistics.core.table import kept_without
 from panel.statistics.quality.components import VarianceComponents
 from panel.statistics.quality.d_study import d_study, expected_width
+from panel.statistics.quality.design_study import design_studies
 from panel.statistics.resampling.jackknife import jackknife
 
 PERSONAS, MODELS, ITEMS, SYSTEMS = 10, 3, 40, 4
@@ -47,6 +49,9 @@ EVERY = {
     "item": 1.0, "persona": 0.2, "model": 0.2, "item:persona": 0.2, "item:model": 0.3,
     "persona:model": 0.1, "residual": 0.8,
 }  # fmt: skip
+
+GROUPED = {"item": 1.0, "group": 0.3, "item:group": 0.3, "rater": 0.2, "residual": 0.8}
+GROUP_SIZE = 4
 
 Line = tuple[str, float, float, float]
 """A figure's name, its true value, the mean of what was found and its Monte Carlo error."""
@@ -209,11 +214,46 @@ def _line(label: str, truth: float, values: list[float]) -> Line:
     return label, truth, float(there.mean()), float(there.std(ddof=1) / math.sqrt(len(there)))
 
 
+def groups(rng: np.random.Generator, n: int) -> Iterator[Line]:
+    """Raters in groups of four: the variance of a response's mean about that of all such groups,
+    and what is found where each group's mean counts as one rater, and where raters are taken as
+    independent."""
+    for n_groups in (3, 6, 12):
+        within = n_groups * GROUP_SIZE
+        v = GROUPED
+        of_groups = (v["group"] + v["item:group"]) / n_groups
+        truth = of_groups + (v["rater"] + v["residual"]) / within
+        found: dict[str, list[float]] = defaultdict(list)
+        for _ in range(n):
+            shape = ITEMS, n_groups, GROUP_SIZE
+            scores = rng.normal(0, math.sqrt(v["item"]), (ITEMS, 1, 1))
+            for effect, axes in (
+                ("group", (1, n_groups, 1)), ("item:group", (ITEMS, n_groups, 1)),
+                ("rater", (1, *shape[1:])), ("residual", shape),
+            ):  # fmt: skip
+                scores = scores + rng.normal(0, math.sqrt(v[effect]), axes)
+            names = [f"r{rater}" for rater in range(within)]
+            ratings = Ratings(
+                scores.reshape(ITEMS, within, 1), tuple(f"i{i}" for i in range(ITEMS)),
+                tuple(names), ("quality",), tuple(f"g{r // GROUP_SIZE}" for r in range(within)),
+            )  # fmt: skip
+            for label, of in (
+                ("by groups", ratings), ("as independent", replace(ratings, groups=("g",) * within))
+            ):  # fmt: skip
+                (study,) = design_studies(of)
+                found[label].append(study.designs[0].figures.absolute_error ** 2)
+        for label, values in found.items():
+            yield _line(
+                f"{n_groups} groups of {GROUP_SIZE}: error variance, {label}", truth, values
+            )
+
+
 PARTS: dict[str, Callable[[np.random.Generator, int], Iterator[Line]]] = {
     "components": components,
     "reliability": reliability,
     "width": width,
     "intervals": intervals,
+    "groups": groups,
 }
 
 

@@ -48,6 +48,7 @@ NULLS = (
     "10 % collapse, sd 1",
     "10 % collapse in 1 of 4 conditions",
     "10 % collapse in all cells at once",
+    "10 % rise, sd 0.5",
 )
 
 
@@ -111,6 +112,8 @@ def deltas(name: str, rng: np.random.Generator, shape: tuple[int, int, int]) -> 
         case "10 % collapse in all cells at once":
             hit = rng.random(shape[0])[:, None, None] < SHARE
             return 0.5 * noise + COLLAPSE * hit - SHARE * COLLAPSE
+        case "10 % rise, sd 0.5":
+            return 0.5 * noise - COLLAPSE * (rng.random(shape) < SHARE) + SHARE * COLLAPSE
     sd = float(name.rpartition(" ")[2])
     return sd * noise + COLLAPSE * (rng.random(shape) < SHARE) - SHARE * COLLAPSE
 

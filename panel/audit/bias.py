@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -310,7 +309,11 @@ def _of_compression(
         entropy = replace(score_entropy(flat), n_raters=n_raters)
         share = replace(mode_share(flat), n_raters=n_raters)
         entropies, shares = resampled_score_entropy(flat), resampled_mode_share(flat)
-        yield group, "score_entropy", Result(entropy, entropies, most, limits=(0, inf))
+        yield (
+            group,
+            "score_entropy",
+            Result(entropy, entropies, most, "entropy", (0, np.log2(scales[0].n_values))),
+        )
         yield group, "mode_share", Result(share, shares, _mode(flat), limits=(0, 1))
 
 

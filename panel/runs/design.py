@@ -3,7 +3,6 @@ give and cost."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf, nan, prod
@@ -29,6 +28,7 @@ from panel.statistics.quality.design_study import (
     DesignResult,
     DesignStudy,
     design_studies,
+    rater_groups,
 )
 from rubrics import Rubric
 
@@ -57,8 +57,6 @@ class DesignReport:
         with_these_judges, cheapest: the design that reaches it by more prompts alone, and of all
             the one with the fewest ratings; None where there is none.
         deliberated: whether judges saw each other's ratings.
-        with_these_judges_left_out, cheapest_left_out: the same without each prompt, persona and
-            model in turn; see `DesignStudy.cheapest_left_out`.
         grouped: in how many groups raters are, of which one has several; 0 where they are not.
     """
 
@@ -69,8 +67,6 @@ class DesignReport:
     with_these_judges: DesignResult | None = None
     cheapest: DesignResult | None = None
     deliberated: bool = False
-    with_these_judges_left_out: tuple[DesignResult | None, ...] = ()
-    cheapest_left_out: tuple[DesignResult | None, ...] = ()
     grouped: int = 0
 
     @property
@@ -94,10 +90,9 @@ class DesignReport:
         found = []
         if self.grouped:
             found.append(
-                f"Raters are of {self.grouped} groups and are taken as independent: what raters of "
-                "a group have in common is in no figure. Where they have anything in common "
-                "(raters that use one model, say), standard errors and widths are too small, often "
-                "by half."
+                f"Raters are of {self.grouped} groups, whose raters may have something in common "
+                "(a model, say): each group's mean counts as one rater. Figures are for groups of "
+                "such a size; what more raters in each would give is not known."
             )
         if few := self.few():
             levels = " and ".join(f"{n} {name}s" for name, n in few.items())
@@ -106,15 +101,6 @@ class DesignReport:
                 "variance may be off by a factor of several."
             )
         return found
-
-    def counts(self, results: Iterable[DesignResult | None]) -> tuple[int, int | None] | None:
-        """The fewest and the most calls of these designs of systems, the most None where one of
-        them reaches the width by no number; None where none does."""
-        results = list(results)
-        known = [self.calls(SYSTEM, one) for one in results if one is not None]
-        if not known:
-            return None
-        return min(known), None if len(known) < len(results) else max(known)
 
     def main(self, measured: str) -> DesignStudy | None:
         """The study of `item` or `system` means that is shown: of the composite, where there is
@@ -149,16 +135,10 @@ class DesignReport:
             else {
                 "wanted": self.width,
                 **{
-                    name: None
-                    if result is None
-                    else self._design(systems, result) | self._left_out(left_out)
-                    for name, result, left_out in (
-                        (
-                            "with_these_judges",
-                            self.with_these_judges,
-                            self.with_these_judges_left_out,
-                        ),
-                        ("cheapest", self.cheapest, self.cheapest_left_out),
+                    name: None if result is None else self._design(systems, result)
+                    for name, result in (
+                        ("with_these_judges", self.with_these_judges),
+                        ("cheapest", self.cheapest),
                     )
                 },
                 "fewest_sampled": LEAST_SAMPLED,
@@ -166,15 +146,6 @@ class DesignReport:
             "warnings": self.warnings(),
             "n_systems": self.n_systems,
             "deliberated": self.deliberated,
-        }
-
-    def _left_out(self, left_out: tuple[DesignResult | None, ...]) -> dict[str, Any]:
-        counts = self.counts(left_out)
-        return {
-            "left_out": len(left_out),
-            "left_out_unreached": sum(one is None for one in left_out),
-            "calls_fewest": None if counts is None else counts[0],
-            "calls_most": None if counts is None else counts[1],
         }
 
     def _design(self, study: DesignStudy, result: DesignResult) -> dict[str, Any]:
@@ -231,8 +202,6 @@ def design_report(source: str, width: float | None = None) -> DesignReport:
     systems = next((one for one in studies if one.measured == SYSTEM), None)
     n_systems = 0 if ratings.sources is None else len(set(ratings.sources))
     cheapest = present = None
-    cheapest_left_out: list[DesignResult | None] = []
-    present_left_out: list[DesignResult | None] = []
     if width is not None:
         if systems is None or systems.reason is not None or systems.components.levels["prompt"] < 2:
             found = (
@@ -244,8 +213,6 @@ def design_report(source: str, width: float | None = None) -> DesignReport:
                 [Fault(source, found, "systems that answered the same prompts, for a width")]
             )
         cheapest, present = systems.cheapest(width), systems.cheapest(width, present_judges=True)
-        cheapest_left_out = systems.cheapest_left_out(width)
-        present_left_out = systems.cheapest_left_out(width, present_judges=True)
     return DesignReport(
         studies,
         n_systems,
@@ -254,19 +221,8 @@ def design_report(source: str, width: float | None = None) -> DesignReport:
         present,
         cheapest,
         run is not None and run.before is not None,
-        tuple(present_left_out),
-        tuple(cheapest_left_out),
-        _grouped(ratings),
+        len(rater_groups(ratings)),
     )
-
-
-def _grouped(ratings: Ratings) -> int:
-    """How many groups raters who are not a run's judges are in; 0 where there is one, or each has
-    one rater."""
-    if ratings.personas is not None:
-        return 0
-    sizes = Counter(ratings.groups)
-    return len(sizes) if len(sizes) > 1 and max(sizes.values()) > 1 else 0
 
 
 def composite_span(rubric: Rubric, scales: Mapping[str, tuple[float, float]]) -> float:

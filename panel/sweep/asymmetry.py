@@ -2,7 +2,8 @@
 
 Flipping signs takes Δs that lie symmetrically about 0 where the mean is 0. Where a few prompts
 collapse and the others gain a little, the mean may be 0 and no test of one cell sees it, for in
-some cells no prompt happens to collapse. The other cells of the sweep show it.
+some cells no prompt happens to collapse. The other cells of the sweep show it, if not the same
+prompts collapse in all of them. With few prompts nothing shows it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ _STANDARD_ERRORS = 1.64
 """So many standard errors, too, √(6/n) of n normal values: with few Δs any skewness comes by
 chance, and one Δ in ten of symmetric ones would be held for a collapse."""
 _NONE = 1e-9
+SHOWS_RARE = 29
+"""From so many prompts on a sample has, with a probability of 95 %, one of those that are a tenth
+of all: 0.9 to this power is below 0.05."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,30 +66,56 @@ def asymmetry_of(columns: Array, dimensions: IntArray) -> Asymmetry:
     return Asymmetry(float((together**3).mean()), len(together))
 
 
-def bounded_p_values(columns: Array, dimensions: IntArray, asymmetry: Asymmetry) -> Array:
-    """p-values, adjusted by Holm, of the cells whose mean lies opposite to the longer tail; NaN
-    elsewhere, and everywhere if the Δs are not plainly asymmetric.
+def bounded_p_values(
+    columns: Array,
+    dimensions: IntArray,
+    asymmetry: Asymmetry,
+    spans: Array,
+    *,
+    either_side: bool = False,
+) -> Array:
+    """p-values, adjusted by Holm, of the cells whose mean may be opposite to rare, large changes;
+    NaN elsewhere.
 
-    They allow that any prompt changes as far, against the cell's mean, as any prompt of the sweep
-    did from the mean of its cell in the same dimension, or as far as one of this cell in either
-    direction.
+    These are cells whose mean lies opposite to the longer tail, where all Δs or those of the cell
+    by themselves are plainly asymmetric: p-values then allow that any prompt changes as far,
+    against the cell's mean, as any prompt of the sweep did from the mean of its cell in the same
+    dimension, or as far as one of this cell in either direction. And these are cells of fewer than
+    `SHOWS_RARE` prompts with a mean below 0, an improvement: prompts that collapse may be in none
+    of them, and p-values allow for changes across the whole scale.
 
     Args:
         columns, dimensions: as of `asymmetry_of`.
         asymmetry: of these columns.
+        spans: `(cells,)`, how far a Δ can be from 0 on the scale.
+        either_side: whether few prompts hide what is opposite to any mean, as of a difference of
+            two Δs, either of which may be of a collapse.
     """
-    if not asymmetry.plain:
-        return np.full(columns.shape[1], np.nan)
     means = _means(columns)
-    # Turned so that the longer tail is that of large values.
-    side = math.copysign(1.0, asymmetry.skewness)
-    apart = np.where(np.isnan(columns), -np.inf, (columns - means) * side)
-    bounds = np.where(np.isnan(columns), 0.0, np.abs(columns)).max(axis=0, initial=0.0)
+    there = ~np.isnan(columns)
+    # What a cell's mean lies opposite to.
+    side = -np.sign(means)
+    plain = np.array([_opposite(asymmetry, one) for one in side])
+    own = [asymmetry_of(columns[:, [c]], dimensions[[c]]) for c in range(columns.shape[1])]
+    plain |= [_opposite(each, one) for each, one in zip(own, side, strict=True)]
+    few = (there.sum(axis=0) < SHOWS_RARE) & ((means < 0) | either_side)
+    if not (plain | few).any():
+        return np.full(columns.shape[1], np.nan)
+    bounds = np.where(there, np.abs(columns), 0.0).max(axis=0, initial=0.0)
     for dimension in np.unique(dimensions):
-        own = dimensions == dimension
-        bounds[own] = np.maximum(bounds[own], apart[:, own].max(initial=0.0))
+        alike = dimensions == dimension
+        for sign in (-1, 1):
+            farthest = np.where(there, (columns - means) * sign, -np.inf)[:, alike].max(initial=0.0)
+            turned = alike & (side == sign)
+            bounds[turned] = np.maximum(bounds[turned], farthest)
+    bounds[few] = np.maximum(bounds, spans)[few]
     adjusted = holm(bounded_mean_p_values(columns, bounds))
-    return np.where(means * side < 0, adjusted, np.nan)
+    return np.where(plain | few, adjusted, np.nan)
+
+
+def _opposite(asymmetry: Asymmetry, side: float) -> bool:
+    """Whether the longer tail of plainly asymmetric Δs is on this side, 1 or −1."""
+    return asymmetry.plain and asymmetry.skewness * side > 0
 
 
 def _means(columns: Array) -> Array:

@@ -54,8 +54,9 @@ class Mean:
     nothing then tells how unsure it is. `p_value` is two-sided, of flipped signs: it takes values
     that are as likely to have either sign where nothing has an effect. `p_holm` is adjusted for all
     that is tested beside it. `p_bounded` (adjusted, too) does without that: it is there where the
-    values of the sweep are plainly asymmetric and the mean lies opposite to the longer tail, None
-    elsewhere; see `panel.sweep.asymmetry`. `sd` is the standard deviation (n − 1), NaN below two
+    values of the sweep, or of the cell, are plainly asymmetric and the mean lies opposite to the
+    longer tail, and of an improvement or a gap on few prompts; None elsewhere. See
+    `panel.sweep.asymmetry`. `sd` is the standard deviation (n − 1), NaN below two
     prompts. `effect_size` is Cohen's d of paired differences: the mean over `sd`, NaN where that
     is 0 or undefined. `n_pairs` prompts enter all of them.
     """
@@ -166,9 +167,10 @@ def measure(
     over all gaps: in each of the two, at most 5 % of sweeps without an effect show one, where Δs
     are symmetric. "Without an effect" is a mean of 0. The test flips signs, which takes Δs that
     are symmetric about it; where those of the sweep plainly are not, what is opposite to the
-    longer tail has to pass the test of `bounded_p_values` as well. That helps where other cells
-    show the tail: with 12 prompts and one cell 11 % of sweeps with lognormal Δs and up to 31 % of
-    those with rare collapses still show an effect. `benchmarks/null_sweeps.py` measures both.
+    longer tail has to pass the test of `bounded_p_values` as well. So have improvements and gaps
+    on fewer than 29 prompts, which may hold none of those that collapse. Degradations on few
+    prompts have not: rare, large rises that no prompt shows are not allowed for.
+    `benchmarks/null_sweeps.py` measures how often each claims what is not so.
 
     Args:
         delta: `(systems, prompts, conditions, dimensions)`, NaN where there is none.
@@ -180,11 +182,13 @@ def measure(
     # (prompts, tests), a test for each system, dimension and condition.
     columns = delta.transpose(1, 0, 3, 2).reshape(prompts, systems * dimensions * conditions)
     keys = [(s, d, c) for s in range(systems) for d in range(dimensions) for c in range(conditions)]
-    large = np.multiply(LARGE, lengths or [_SCRUB_LENGTH] * dimensions)
+    spans = np.array(lengths or [_SCRUB_LENGTH] * dimensions, dtype=np.float64)
+    large = LARGE * spans
     # Of a gap in the data neither comparison holds. The last bit of a mean must not decide.
     points = np.round(delta, 9)
     n_fell, n_rose = ((side * points >= large).sum(axis=1) for side in (1, -1))
-    found, asymmetry = means(columns, [d for _, d, _ in keys], seed)
+    places: IntArray = np.array([d for _, d, _ in keys], dtype=np.intp)
+    found, asymmetry = means(columns, places, spans[places], seed)
     cells = [
         Cell(
             system=names.systems[s],
@@ -200,7 +204,7 @@ def measure(
         )
         for (s, d, c), mean in zip(keys, found, strict=True)
     ]
-    gaps, gap_asymmetry = _gaps(delta, names, contrasts, seed)
+    gaps, gap_asymmetry = _gaps(delta, names, contrasts, 2 * spans, seed)
     return Measured(
         tuple(cells),
         gaps,
@@ -211,12 +215,14 @@ def measure(
     )
 
 
-def means(columns: Array, dimensions: Sequence[int], seed: int) -> tuple[list[Mean], Asymmetry]:
+def means(
+    columns: Array, places: IntArray, spans: Array, seed: int, *, of_gaps: bool = False
+) -> tuple[list[Mean], Asymmetry]:
     """The mean of each column `(prompts, tests)` with its interval and adjusted p-values, and the
-    asymmetry of all columns; `dimensions` has the place of each column's dimension."""
-    places: IntArray = np.asarray(dimensions, dtype=np.intp)
+    asymmetry of all columns; `places` has the place of each column's dimension, `spans` how far a
+    value can be from 0."""
     asymmetry = asymmetry_of(columns, places)
-    bounded = bounded_p_values(columns, places, asymmetry)
+    bounded = bounded_p_values(columns, places, asymmetry, spans, either_side=of_gaps)
     p_values = sign_flip_p_values(
         columns, n_permutations=_permutations(columns.shape[1]), seed=seed
     )
@@ -236,7 +242,7 @@ def means(columns: Array, dimensions: Sequence[int], seed: int) -> tuple[list[Me
 
 
 def _gaps(
-    delta: Array, names: Names, contrasts: Sequence[Contrast], seed: int
+    delta: Array, names: Names, contrasts: Sequence[Contrast], spans: Array, seed: int
 ) -> tuple[tuple[Gap, ...], Asymmetry]:
     place = {name: c for c, name in enumerate(names.conditions)}
     known = [one for one in contrasts if {*one.plus, *one.minus} <= place.keys()]
@@ -250,8 +256,8 @@ def _gaps(
                 columns.append((plus - minus)[:, d])
     if not keys:
         return (), Asymmetry(math.nan, 0)
-    places = [names.dimensions.index(dimension) for _, _, dimension in keys]
-    found, asymmetry = means(np.stack(columns, axis=1), places, seed)
+    places = np.array([names.dimensions.index(dimension) for _, _, dimension in keys])
+    found, asymmetry = means(np.stack(columns, axis=1), places, spans[places], seed, of_gaps=True)
     return tuple(Gap(*key, gap) for key, gap in zip(keys, found, strict=True)), asymmetry
 
 

@@ -3,7 +3,7 @@ components and other designs."""
 
 from __future__ import annotations
 
-from math import isnan
+from math import isnan, prod
 
 from rich.console import Console
 from rich.text import Text
@@ -63,9 +63,9 @@ def _conclusion(report: DesignReport, study: DesignStudy) -> str:
     if largest := [name for name, share in (study.error_shares or {}).items() if share >= 0.1][:3]:
         shares = [f"{name} ({(study.error_shares or {})[name]:.0%})" for name in largest]
         told += f" Its error comes most from {', '.join(shares)}."
-    doubled = [one for one in others if one.n_ratings == 2 * present.n_ratings]
-    # Of what groups of raters bring, more raters of these groups take nothing away.
-    if doubled and not report.grouped:
+    size = prod(present.figures.levels.values())
+    doubled = [one for one in others if prod(one.figures.levels.values()) == 2 * size]
+    if doubled:
         best = min(doubled, key=lambda one: one.figures.absolute_error)
         facet = next(
             name for name, n in best.figures.levels.items() if n != present.figures.levels[name]
@@ -92,14 +92,14 @@ def _reached(report: DesignReport, width: float) -> list[str]:
     if report.cheapest is None:
         return [f"{wanted} is not to be expected from any number of prompts and judges tried."]
     lines = [
-        f"{wanted} takes about {_costed(report, report.cheapest, report.cheapest_left_out)}, if "
+        f"{wanted} takes about {_costed(report, report.cheapest)}, if "
         "these variance components were the true ones: of many designs the cheapest is one whose "
         "width chance made too small, so plan for more."
     ]
     if report.with_these_judges is None:
         lines.append("With the present judges no number of prompts reaches it.")
     elif report.with_these_judges != report.cheapest:
-        costed = _costed(report, report.with_these_judges, report.with_these_judges_left_out)
+        costed = _costed(report, report.with_these_judges)
         lines.append(f"With the present judges it takes about {costed}.")
     levels = report.cheapest.figures.levels
     sampled = [
@@ -117,19 +117,11 @@ def _reached(report: DesignReport, width: float) -> list[str]:
     return lines
 
 
-def _costed(
-    report: DesignReport, result: DesignResult, left_out: tuple[DesignResult | None, ...]
-) -> str:
+def _costed(report: DesignReport, result: DesignResult) -> str:
     told = f"{_listed(result)}: {_counted(report, report.calls(SYSTEM, result))}"
     if (usd := report.usd(SYSTEM, result)) is not None:
         told += f", ${usd:,.2f}"
-    told += f" for {report.n_systems} systems"
-    if (counts := report.counts(left_out)) is not None:
-        fewest, most = counts
-        upto = "more than was tried" if most is None else f"{most:,}"
-        facets = [name for name in result.figures.levels if name != REPLICATE]
-        told += f" ({fewest:,} to {upto} when one {' or '.join(facets)} at a time is left out)"
-    return told
+    return f"{told} for {report.n_systems} systems"
 
 
 def _counted(report: DesignReport, n: int) -> str:

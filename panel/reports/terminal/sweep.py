@@ -16,7 +16,8 @@ from panel.reports.terminal.detectable import show_detected
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, legible, show_table
-from panel.sweep.asymmetry import Asymmetry
+from panel.statistics.core.display import counted
+from panel.sweep.asymmetry import SHOWS_RARE, Asymmetry
 from panel.sweep.deltas import LEVEL, Cell, Mean
 from panel.sweep.folder import PLOTS, plots_at_hand
 from panel.sweep.profiles import Profile
@@ -53,7 +54,7 @@ def _show_figures(sweep: Sweep, console: Console) -> None:
             "has no effect."
         )
     )
-    _show_asymmetry(sweep.asymmetry, [cell.delta for cell in sweep.cells], "Δs", console)
+    _show_second_test(sweep.asymmetry, [cell.delta for cell in sweep.cells], "Δs", console)
     console.print()
     if sweep.gaps:
         for system in sweep.systems:
@@ -65,7 +66,9 @@ def _show_figures(sweep: Sweep, console: Console) -> None:
                 "above, adjusted for all contrasts."
             )
         )
-        _show_asymmetry(sweep.gap_asymmetry, [gap.gap for gap in sweep.gaps], "contrasts", console)
+        _show_second_test(
+            sweep.gap_asymmetry, [gap.gap for gap in sweep.gaps], "contrasts", console
+        )
     for profile in sweep.profiles:
         _show_profile(profile, console)
     _show_large_falls(sweep, console)
@@ -170,25 +173,40 @@ def _show_profile(profile: Profile, console: Console) -> None:
         )
 
 
-def _show_asymmetry(
+def _show_second_test(
     asymmetry: Asymmetry, means: Sequence[Mean], what: str, console: Console
 ) -> None:
-    if not asymmetry.plain:
-        return
-    skew = asymmetry.skewness
-    further, other = ("falls", "improvement") if skew > 0 else ("rises", "degradation")
-    if what == "contrasts":
-        further = f"contrasts {'above' if skew > 0 else 'below'} the others"
-        other = f"contrast {'below' if skew > 0 else 'above'} 0"
-    held_back = sum(one.p_holm < LEVEL and not one.shown for one in means)
-    told = (
-        f"The {what} are asymmetric (skewness {signed(skew)}): a few prompts have much larger "
-        f"{further}. {_article(other)} is marked only if a second test, which allows that prompts "
-        "outside of this sample change as far, is significant, too"
-    )
-    if held_back:
-        told += f"; {held_back:,} of {len(means):,} {what} lost the mark by it"
-    console.print(Text(f"{told}.", "yellow"))
+    """Why what flipped signs show may have no mark."""
+    lost = [one for one in means if one.p_holm < LEVEL and not one.shown]
+    few = [
+        one for one in lost if one.n_pairs < SHOWS_RARE and (what == "contrasts" or one.value < 0)
+    ]
+    held_back = f"{len(lost) - len(few):,} of {len(means):,} {what} lost the mark by it"
+    if asymmetry.plain:
+        skew = asymmetry.skewness
+        further, other = ("falls", "improvement") if skew > 0 else ("rises", "degradation")
+        if what == "contrasts":
+            further = f"contrasts {'above' if skew > 0 else 'below'} the others"
+            other = f"contrast {'below' if skew > 0 else 'above'} 0"
+        told = (
+            f"The {what} are asymmetric (skewness {signed(skew)}): a few prompts have much larger "
+            f"{further}. {_article(other)} is marked only if a second test, which allows that "
+            "prompts outside of this sample change as far, is significant, too"
+        )
+        if len(lost) > len(few):
+            told += f"; {held_back}"
+        console.print(Text(f"{told}.", "yellow"))
+    elif len(lost) > len(few):
+        told = "Where a few prompts of a cell change much farther, and against its mean, a second "
+        console.print(Text(f"{told}test has to be significant, too: {held_back}.", "yellow"))
+    if few:
+        kind = "contrast" if what == "contrasts" else "improvement"
+        told = f"{counted(len(few), kind)} on fewer than {SHOWS_RARE} prompts "
+        told += f"{'is' if len(few) == 1 else 'are'} not marked, though flipped signs are "
+        told += (
+            "significant: were one prompt in ten to collapse, none of so few need be among them."
+        )
+        console.print(Text(told, "yellow"))
 
 
 def _article(word: str) -> str:

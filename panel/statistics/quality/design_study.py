@@ -9,12 +9,12 @@ section 4.4: a fixed facet is averaged over).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf, nan, prod
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, Labels, divide, encode_labels
+from panel.statistics.core.arrays import Array, Labels, divide, encode_labels, row_means
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL, Ratings
 from panel.statistics.quality.components import (
@@ -34,14 +34,14 @@ from panel.statistics.quality.d_study import (
 )
 
 ITEM, SYSTEM = "item", "system"
-_MOST = {"persona": 30, "model": 10, "rater": 100, REPLICATE: 5}
+GROUP = "group"
+"""The facet of raters who are in groups: each group's mean is one rater."""
+_MOST = {"persona": 30, "model": 10, "rater": 100, GROUP: 100, REPLICATE: 5}
 """How many of each the cheapest design may have, unless there are more already."""
 _MOST_PROMPTS = 10_000
 LEAST_SAMPLED = 3
 """How few personas, models or raters the cheapest design may have, where these are a sample: two
 have one degree of freedom."""
-_MOST_PARTS = 20
-"""How many parts of a facet's levels are left out, one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +81,6 @@ class StudiedScores:
         factors = crossed_factors(self.scores.shape, self.rows, self.columns)
         return variance_components(self.scores.ravel(), factors)
 
-    def left_out(self, facet: str) -> list[VarianceComponents]:
-        """Without each level of a facet in turn; of more than 20, without each of 20 parts."""
-        axis = 0 if facet in self.rows else 1
-        labels = (self.rows if axis == 0 else self.columns)[facet]
-        codes = encode_labels(labels, len(labels))[1] % _MOST_PARTS
-        found = []
-        for part in np.unique(codes):
-            scores = self.scores.copy()
-            scores[(codes == part, slice(None)) if axis == 0 else (slice(None), codes == part)] = (
-                nan
-            )
-            found.append(StudiedScores(scores, self.rows, self.columns).components())
-        return found
-
 
 @dataclass(frozen=True, slots=True)
 class DesignStudy:
@@ -108,7 +94,7 @@ class DesignStudy:
             none where `reason` says why.
         error_shares: which share of the present absolute error variance each component brings,
             largest first.
-        scores: what it was made of.
+        raters_each: how many raters' ratings one entry is the mean of.
         span: from the lowest to the highest value of the scale, where that is known.
     """
 
@@ -118,7 +104,7 @@ class DesignStudy:
     designs: tuple[DesignResult, ...] = ()
     error_shares: Mapping[str, float] | None = None
     reason: Reason | None = None
-    scores: StudiedScores | None = field(default=None, repr=False, compare=False)
+    raters_each: float = 1.0
     span: float = inf
 
     def cheapest(self, width: float, *, present_judges: bool = False) -> DesignResult | None:
@@ -129,7 +115,7 @@ class DesignStudy:
 
         It is a forecast as if these variance components were the true ones. The fewest ratings of
         many designs are found where chance made the components small, so that the interval of a run
-        with this design will often be wider; `cheapest_left_out` says how unsure it is.
+        with this design will often be wider.
 
         Args:
             present_judges: whether only the number of prompts may change.
@@ -140,30 +126,9 @@ class DesignStudy:
         levels = cheapest_design(
             self.components, SYSTEM, width, self._choices(present_judges=present_judges)
         )
-        return None if levels is None else _result(self.components, SYSTEM, levels, self.span)
-
-    def cheapest_left_out(
-        self, width: float, *, present_judges: bool = False
-    ) -> list[DesignResult | None]:
-        """The cheapest design as it would be without each level (of more than 20, each of 20 parts)
-        of prompts, personas and models in turn. How far these differ says how much it rests on
-        single ones; it is no confidence interval. A facet with two levels keeps both.
-
-        Args and errors as for `cheapest`.
-        """
-        choices = self._choices(present_judges=present_judges)
-        found = []
-        for facet, n in self.components.levels.items():
-            if facet == SYSTEM or n < 3 or self.scores is None:
-                continue
-            for components in self.scores.left_out(facet):
-                if components.reason is not None or not _alike(components, self.components):
-                    continue
-                levels = cheapest_design(components, SYSTEM, width, choices)
-                found.append(
-                    None if levels is None else _result(components, SYSTEM, levels, self.span)
-                )
-        return found
+        if levels is None:
+            return None
+        return _result(self.components, SYSTEM, levels, self.span, self.raters_each)
 
     def _choices(self, *, present_judges: bool) -> dict[str, Sequence[int]]:
         """Which numbers of conditions a cheapest design may have."""
@@ -190,7 +155,9 @@ def design_studies(
     the composite.
 
     Items, systems, prompts and judges are random and crossed: of a run a judge is a persona through
-    a model, else a rater. Judges who are only compared with the panel are left out. A judge's
+    a model, else a rater. Raters in groups that share something (models, say) are no independent
+    sample: where a group has several, its mean counts as one rater's rating, and figures are for
+    groups of such a size. Judges who are only compared with the panel are left out. A judge's
     ratings of several responses of one system to one prompt count as their mean. There are no
     studies of systems without sources and prompts.
 
@@ -213,8 +180,12 @@ def design_studies(
     4 raters 0.857
     """
     raters = [column for column, name in enumerate(ratings.raters) if name not in ratings.controls]
-    if ratings.personas is None:
-        judges: dict[str, Labels] = {"rater": [ratings.raters[rater] for rater in raters]}
+    grouped = rater_groups(ratings)
+    each = len(raters) / len(grouped) if grouped else 1.0
+    if grouped:
+        judges: dict[str, Labels] = {GROUP: list(grouped)}
+    elif ratings.personas is None:
+        judges = {"rater": [ratings.raters[rater] for rater in raters]}
     else:
         judges = {
             "persona": [ratings.personas[rater] for rater in raters],
@@ -230,8 +201,14 @@ def design_studies(
         composite = numeric.composite()
         scored = {ALL: composite.scores[:, raters, 0]} | scored
         spans |= {name: high - low for name, (low, high) in composite.scales.items()}
+    if grouped:
+        places = [[raters.index(rater) for rater in those] for those in grouped.values()]
+        scored = {
+            name: np.stack([row_means(scores[:, those]) for those in places], axis=1)
+            for name, scores in scored.items()
+        }
     studies = [
-        _study(ITEM, name, StudiedScores(scores, {ITEM: ratings.items}, judges))
+        _study(ITEM, name, StudiedScores(scores, {ITEM: ratings.items}, judges), each)
         for name, scores in scored.items()
     ]
     if ratings.sources is None or ratings.prompts is None:
@@ -242,12 +219,25 @@ def design_studies(
     rows: dict[str, Labels] = {SYSTEM: sources, PROMPT: prompts}
     for name, scores in scored.items():
         there = ~np.isnan(scores)
-        sums, counts = np.zeros((2, len(prompts), len(raters)))
+        sums, counts = np.zeros((2, len(prompts), scores.shape[1]))
         np.add.at(sums, codes, np.where(there, scores, 0.0))
         np.add.at(counts, codes, there)
         of_systems = StudiedScores(divide(sums, counts), rows, judges)
-        studies.append(_study(SYSTEM, name, of_systems, spans.get(name, inf)))
+        studies.append(_study(SYSTEM, name, of_systems, each, spans.get(name, inf)))
     return studies
+
+
+def rater_groups(ratings: Ratings) -> dict[str, list[int]]:
+    """The columns of each group of raters who are not a run's judges; none where there is one
+    group, or each has one rater."""
+    if ratings.personas is not None:
+        return {}
+    found: dict[str, list[int]] = {}
+    for column, (name, group) in enumerate(zip(ratings.raters, ratings.groups, strict=True)):
+        if name not in ratings.controls:
+            found.setdefault(group, []).append(column)
+    several = len(found) > 1 and max(map(len, found.values())) > 1
+    return found if several else {}
 
 
 def design_name(levels: Levels) -> str:
@@ -263,7 +253,9 @@ def design_name(levels: Levels) -> str:
     )
 
 
-def _study(measured: str, dimension: str, scores: StudiedScores, span: float = inf) -> DesignStudy:
+def _study(
+    measured: str, dimension: str, scores: StudiedScores, each: float, span: float = inf
+) -> DesignStudy:
     found = scores.components()
     if found.reason is not None:
         return DesignStudy(measured, dimension, found, reason=found.reason)
@@ -273,9 +265,9 @@ def _study(measured: str, dimension: str, scores: StudiedScores, span: float = i
         measured,
         dimension,
         found,
-        tuple(_result(found, measured, design, span) for design in designs),
+        tuple(_result(found, measured, design, span, each) for design in designs),
         error_shares(found, measured, levels),
-        scores=scores,
+        raters_each=each,
         span=span,
     )
 
@@ -323,17 +315,11 @@ def _repeated(components: VarianceComponents) -> bool:
     )
 
 
-def _alike(some: VarianceComponents, every: VarianceComponents) -> bool:
-    """Whether the same facets vary, and replicates are told apart or are not in both."""
-    varying = [{name for name, n in found.levels.items() if n > 1} for found in (some, every)]
-    return varying[0] == varying[1] and _repeated(some) == _repeated(every)
-
-
 def _result(
-    components: VarianceComponents, measured: str, levels: Levels, span: float
+    components: VarianceComponents, measured: str, levels: Levels, span: float, each: float
 ) -> DesignResult:
     figures = d_study(components, measured, levels)
-    n_ratings = prod(levels.values())
+    n_ratings = round(prod(levels.values()) * each)
     if components.levels.get(PROMPT, 1) < 2:
         return DesignResult(figures, n_ratings)
     return DesignResult(

@@ -13,7 +13,10 @@ E. B. Wilson (1927), "Probable inference", with the number of observations that 
 is worth, as in Korn & Graubard (1998), "Confidence intervals for proportions with small expected
 number of positive counts"; A. B. Owen (2007), "The pigeonhole bootstrap", for the sum of the
 variances of crossed samples, which errs on the safe side; F. E. Satterthwaite (1946), "An
-approximate distribution of estimates of variance components", for its degrees of freedom.
+approximate distribution of estimates of variance components", for its degrees of freedom;
+R. Davidson & J. G. MacKinnon (1993), *Estimation and Inference in Econometrics*, section 16.3, for
+the jackknife's variance without the factor (n − 1)/n, there called HC3; S. Zahl (1977),
+"Jackknifing an index of diversity", for entropies.
 """
 
 from __future__ import annotations
@@ -39,12 +42,21 @@ from panel.statistics.core.statistic import Reason
 from panel.statistics.resampling.weights import left_out_weights
 
 EstimateKind = Literal[
-    "mean", "share", "mean_correlation", "mean_pearson", "correlation", "difference", "number"
+    "mean",
+    "share",
+    "mean_correlation",
+    "mean_pearson",
+    "correlation",
+    "difference",
+    "kappa",
+    "entropy",
+    "number",
 ]
 """What a statistic is, by which its interval is formed: the `mean` of what clusters have, a
 `share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside clusters
 (`mean_pearson`, of Pearson's r of two sets of scores), a `correlation` in [−1, 1] over all of them,
-the `difference` of two figures over the same items, or any other `number`."""
+the `difference` of two figures over the same items, agreement beyond chance on values without
+an order (`kappa`), an `entropy`, or any other `number`."""
 
 MOST_GROUPS = 200
 """More clusters than these are left out by groups of nearly equal size, drawn at random."""
@@ -69,6 +81,8 @@ _NEEDS: dict[EstimateKind, _Needs] = {
     "mean_pearson": _Needs(5, 40, Reason.FEW_FOR_A_MEAN_PEARSON, 8),
     "correlation": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
     "difference": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
+    "kappa": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
+    "entropy": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
     "number": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
 }
 """From how many on there is an interval. Of three or four clusters it would cover in most of these
@@ -169,12 +183,20 @@ def jackknife(
     samples = [left_out[entering], *(np.asarray(one, dtype=np.float64) for one in judges)]
     if any(np.isnan(one).any() for one in samples):
         return none(Reason.UNDEFINED_WITHOUT_ONE, n_entering)
-    errors = standard_errors([_variance(one) for one in samples], [len(one) - 1 for one in samples])
+    variances = [_variance(one) for one in samples]
+    if kind == "kappa":
+        # With the factor (n - 1)/n it covers in 0.91 to 0.93 where one of the values is rare.
+        variances[0] *= len(samples[0]) / max(len(samples[0]) - 1, 1)
+    errors = standard_errors(variances, [len(one) - 1 for one in samples])
     # What judges leave open is no substitute for what clusters do.
     if errors[0][0] <= _SAME * max(1.0, abs(value)):
         return none(Reason.NO_SPREAD, n_entering)
     error, df = errors[-1]
-    low, high = _ends(value, reach_of(errors, confidence), kind)
+    # Few ratings have too low an entropy: its interval is about the jackknife's estimate.
+    n = len(samples[0])
+    centre = n * value - (n - 1) * float(samples[0].mean()) if kind == "entropy" else value
+    low, high = _ends(centre, reach_of(errors, confidence), kind)
+    low, high = min(low, value), max(high, value)
     return Interval(max(low, limits[0]), min(high, limits[1]), error, df, confidence, n_entering)
 
 

@@ -174,6 +174,55 @@ def test_what_lies_toward_the_longer_tail_needs_no_second_test() -> None:
         assert np.sign(found.asymmetry.skewness) == side
 
 
+@pytest.mark.parametrize(
+    ("n", "value", "second", "shown"),
+    [
+        (28, -0.5, True, False),
+        (29, -0.5, False, True),
+        (12, 0.5, False, True),
+        (28, -6, True, True),
+    ],
+)
+def test_an_improvement_on_few_prompts_takes_a_second_test(
+    n: int, value: float, second: bool, shown: bool
+) -> None:
+    """Below 29 prompts those that collapse may be in none, so that an improvement is claimed only
+    if it is large beside the whole scale; a degradation, or 29 prompts, need no second test."""
+    noise = np.tile([-0.1, 0.1], n)[:n].reshape(1, n, 1, 1)
+    [cell] = measured(value + noise).cells
+    assert cell.delta.p_holm < 0.05
+    assert (cell.delta.p_bounded is not None, cell.delta.shown) == (second, shown)
+
+
+def test_the_second_test_of_few_prompts_allows_for_the_whole_scale() -> None:
+    """Of 10 equal improvements of half a point on a scale 9 long, the mean over bets of
+    (1 + λ 0.5/9) to the power of 10, by hand; a gap either way allows for twice that."""
+    delta = np.full((1, 10, 2, 1), -0.5)
+    delta[:, :, 1] = 0.0
+    contrast = Contrast(id="x", label="x", plus=("c1",), minus=("c0",))
+    found = measured(delta, (contrast,))
+
+    def p_value(bound: float) -> float:
+        bets = np.arange(1, 21) / 20
+        return min(1.0, 2 / np.mean((1 + bets * 0.5 / bound) ** 10))
+
+    # Two cells, Holm.
+    assert found.cells[0].delta.p_bounded == pytest.approx(min(1.0, 2 * p_value(9)))
+    assert found.gaps[0].gap.value == 0.5
+    assert found.gaps[0].gap.p_bounded == pytest.approx(p_value(18))
+
+
+def test_a_cell_with_a_collapse_of_its_own_takes_the_second_test() -> None:
+    """Where nine cells are symmetric and one has a single large fall against its mean, that one
+    alone has a second p-value."""
+    rng = np.random.default_rng(3)
+    delta = rng.permuted(np.tile(np.linspace(-1, 1, 40)[None, :, None], (1, 1, 10)), axis=1)
+    delta[0, :, 0] = delta[0, :, 0] / 5 - 0.4
+    delta[0, 0, 0] = 1.5
+    cells = measured(delta[..., None]).cells
+    assert [cell.delta.p_bounded is not None for cell in cells] == [True] + [False] * 9
+
+
 def test_symmetric_deltas_have_no_second_test() -> None:
     """Where skewness is what chance gives, every claim rests on flipped signs alone."""
     delta = np.random.default_rng(0).normal(-1, 1, (1, 30, 4, 5))

@@ -14,5 +14,8 @@ from panel.statistics.core.results import Result
 @agreement_statistics.register("fleiss_kappa", "Fleiss κ", levels=ANY_LEVEL, order=180)
 def kappa(block: AgreementBlock) -> Iterator[Result]:
     yield Result(
-        fleiss_kappa(block.ratings), resampled_fleiss_kappa(block.ratings), limits=(-inf, 1)
+        fleiss_kappa(block.ratings),
+        resampled_fleiss_kappa(block.ratings),
+        kind="kappa",
+        limits=(-inf, 1),
     )

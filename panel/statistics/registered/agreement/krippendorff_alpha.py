@@ -19,5 +19,6 @@ def alpha(block: AgreementBlock) -> Iterator[Result]:
         krippendorff_alpha(block.ratings, block.level),
         resampled_alpha(block.ratings, block.level),
         block.level,
+        kind="kappa" if block.level == "nominal" else "number",
         limits=(-inf, 1),
     )

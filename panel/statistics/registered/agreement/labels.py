@@ -35,7 +35,7 @@ def by_label(block: AgreementBlock) -> Iterator[Result]:
             if np.isnan(value)
             else Statistic(value, n_items, n_raters)
         )
-        yield Result(found, resampled, limits=(0.0, 1.0), by="label", by_value=name)
+        yield Result(found, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name)
 
 
 @agreement_statistics.register(

@@ -14,6 +14,7 @@ from panel.statistics.agreement.pairwise import (
 )
 from panel.statistics.core.registry import ANY_LEVEL
 from panel.statistics.core.results import Result
+from panel.statistics.resampling.jackknife import EstimateKind
 
 
 @agreement_statistics.register("mean_tau_b", "mean\nτ_b", table=AGREEMENT, order=30)
@@ -62,7 +63,8 @@ def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> Result:
         note += f", {found.n_undefined} with a constant rater left out"
     resampled = resampled_pairwise(block.ratings, statistic)
     if statistic.startswith("cohen_kappa"):
-        return Result(found.mean, resampled, note, limits=(-inf, 1))
+        kind: EstimateKind = "kappa" if statistic == "cohen_kappa_none" else "number"
+        return Result(found.mean, resampled, note, kind, limits=(-inf, 1))
     return Result(found.mean, resampled, note, "correlation")
 
 

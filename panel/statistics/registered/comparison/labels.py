@@ -50,6 +50,7 @@ def kappa(block: ComparisonBlock) -> Iterator[Result]:
         block.of_both(_named(cohen_kappa(ours, theirs, "none"), block.judges, block.humans)),
         resampled_cohen_kappa(ours, theirs, "none"),
         _without_majority(block),
+        kind="kappa",
         limits=(-1.0, 1.0),
     )
 
@@ -123,7 +124,10 @@ def human_agreement(block: ComparisonBlock) -> Iterator[Result]:
 def human_pairs(block: ComparisonBlock) -> Iterator[Result]:
     found = pairwise(block.humans, "cohen_kappa_none")
     yield Result(
-        found.mean, resampled_pairwise(block.humans, "cohen_kappa_none"), limits=(-1.0, 1.0)
+        found.mean,
+        resampled_pairwise(block.humans, "cohen_kappa_none"),
+        kind="kappa",
+        limits=(-1.0, 1.0),
     )
 
 
@@ -143,7 +147,7 @@ def by_label(block: ComparisonBlock) -> Iterator[Result]:
             found = Statistic.undefined(Reason.NO_RATINGS, n_items=n_items)
         else:
             found = block.of_both(Statistic(value, n_items, 2))
-        yield Result(found, resampled, limits=(0.0, 1.0), by="label", by_value=name)
+        yield Result(found, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name)
 
 
 @comparison_statistics.register(
@@ -168,6 +172,7 @@ def by_judge(block: ComparisonBlock) -> Iterator[Result]:
         yield Result(
             _named(cohen_kappa(judge, humans, "none"), judge[:, None], block.humans),
             resampled_cohen_kappa(judge, humans, "none"),
+            kind="kappa",
             limits=(-1.0, 1.0),
             by="judge",
             by_value=name,
@@ -209,7 +214,13 @@ def _mean_kappa(found: list[tuple[Statistic, Resampled]]) -> Result:
         f", {n_left_out} with a constant rater or no shared item left out" if n_left_out else ""
     )
     resampled = mean_of([resampled for _, resampled in defined])
-    return Result(Statistic(value, n_items, len(defined) + 1), resampled, note, limits=(-1.0, 1.0))
+    return Result(
+        Statistic(value, n_items, len(defined) + 1),
+        resampled,
+        note,
+        kind="kappa",
+        limits=(-1.0, 1.0),
+    )
 
 
 def _why_no_humans(block: ComparisonBlock) -> Reason:

@@ -132,7 +132,9 @@ def test_composites_of_a_rubric_take_the_place_of_the_mean() -> None:
 
 def test_raters_without_personas_are_one_facet() -> None:
     """And without sources there is nothing to say of systems."""
-    studies = design_studies(replace(of_a_run(), personas=None, sources=None))
+    studies = design_studies(
+        replace(of_a_run(), personas=None, groups=("human",) * 8, sources=None)
+    )
     assert {study.measured for study in studies} == {"item"}
     assert studies[0].components.levels == {"item": 18, "rater": 8}
 
@@ -178,7 +180,7 @@ def test_two_of_a_sample_are_not_the_cheapest_design() -> None:
 def test_a_width_is_at_most_what_the_scale_allows() -> None:
     """From 1 to 1.25 a mean's interval is 0.25 wide at most, that of a difference 0.5; an unknown
     scale cuts nothing. A composite that is given has its own."""
-    ratings = replace(of_a_run(), personas=None)
+    ratings = replace(of_a_run(), personas=None, groups=("human",) * 8)
     free = named(design_studies(ratings))["system", "all"].designs[0]
     assert free.width > 0.5
     assert free.difference_width > 0.5
@@ -192,29 +194,23 @@ def test_a_width_is_at_most_what_the_scale_allows() -> None:
     assert named(given)["system", "clarity"].designs[0].width > 0.5
 
 
-def test_the_cheapest_design_without_each_level_in_turn() -> None:
-    """Of 6 prompts, 4 personas and 2 models: without each prompt and each persona, what a study of
-    the others finds with the same choices; both models stay."""
-    ratings = of_a_run()
-    study = named(design_studies(ratings))["system", "all"]
-    width = 1.2 * study.designs[0].width if study.designs[0].width > 0 else 8.0
-    found = study.cheapest_left_out(width)
-    assert len(found) == PROMPTS + PERSONAS
-    keep = [i for i, prompt in enumerate(ratings.prompts or ()) if prompt != "t0"]
-    others = replace(
-        ratings,
-        scores=ratings.scores[keep],
-        items=tuple(ratings.items[i] for i in keep),
-        prompts=tuple((ratings.prompts or ())[i] for i in keep),
-        sources=tuple((ratings.sources or ())[i] for i in keep),
+def test_raters_in_groups_are_studied_as_their_groups_means() -> None:
+    """Of five raters in three groups the components are those of three raters with these means;
+    a mean of four such groups takes 4 × 5/3 ratings, rounded. One rater a group changes nothing."""
+    rng = np.random.default_rng(4)
+    scores = rng.normal(0, 1, (12, 5, 1))
+    names = tuple(f"i{n}" for n in range(12))
+    ratings = Ratings(scores, names, tuple("abcde"), ("clarity",), tuple("xyxzy"))
+    of_groups = [scores[:, [0, 2]], scores[:, [1, 4]], scores[:, [3]]]
+    means = np.stack([of.mean(axis=1) for of in of_groups], axis=1)
+    plain = Ratings(means, names, tuple("xyz"), ("clarity",), tuple("xyz"))
+    (found,), (expected,) = design_studies(ratings), design_studies(plain)
+    assert list(found.components.variances.values()) == pytest.approx(
+        list(expected.components.variances.values()), nan_ok=True
     )
-    expected = named(design_studies(others))["system", "all"].cheapest(width)
-    assert (found[0] and found[0].figures) == (expected and expected.figures)
-    without = ratings.by({name for name in ratings.raters if not name.startswith("3|")})
-    expected = named(design_studies(without))["system", "all"].cheapest(width)
-    assert expected is not None
-    assert found[-1] is not None
-    assert found[-1].figures == expected.figures
+    assert found.components.levels == {"item": 12, "group": 3}
+    assert expected.components.levels == {"item": 12, "rater": 3}
+    assert [one.n_ratings for one in found.designs] == [5, 2, 10]
 
 
 def test_what_cannot_be_studied_says_why() -> None:

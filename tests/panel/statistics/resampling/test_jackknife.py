@@ -53,6 +53,34 @@ def test_a_number_is_left_out_by_hand() -> None:
     assert (found.low, found.high) == pytest.approx((value - reach, value + reach))
 
 
+def test_a_kappa_has_the_larger_variance_of_hc3() -> None:
+    """Without the factor (n − 1)/n, which every other kind has: of six clusters √(6/5) wider."""
+    values, prompts = RNG.normal(0.5, 0.2, 24), np.repeat(np.arange(6), 4).tolist()
+    of_kappa, of_number = (
+        jackknife(resampled_mean(values), 24, prompts, kind=kind)  # type: ignore[arg-type]
+        for kind in ("kappa", "number")
+    )
+    width = of_number.high - of_number.low
+    assert of_kappa.high - of_kappa.low == pytest.approx(width * (6 / 5) ** 0.5)
+
+
+def test_an_entropy_has_its_interval_about_the_jackknifes_estimate() -> None:
+    """Six prompts of four values that nobody else has: log2(24) bits, log2(20) without any one. The
+    estimate is higher by five times their difference; the interval still holds the value."""
+
+    def entropy(weights: np.ndarray) -> np.ndarray:
+        # A little of the first item, so that prompts are not all alike.
+        return np.log2(weights.sum(axis=1)) + 1e-3 * weights[:, 0]
+
+    of_entropy, of_number = (
+        jackknife(entropy, 24, np.repeat(np.arange(6), 4).tolist(), kind=kind)  # type: ignore[arg-type]
+        for kind in ("entropy", "number")
+    )
+    moved = 5 * (np.log2(24 / 20) + 1e-3 / 6)
+    assert of_entropy.high - of_number.high == pytest.approx(moved)
+    assert of_entropy.low == pytest.approx(entropy(np.ones((1, 24)))[0])
+
+
 def test_a_correlation_is_formed_on_fishers_scale() -> None:
     """The ends are those of z = arctanh r, whose error is that of r over 1 − r²."""
     statistic = by_items(
