@@ -21,7 +21,7 @@ from rubrics import is_comparative
 
 PAIR = "pair"
 """The column of metadata by which responses to a prompt are paired."""
-_A_RUN = "a run's folder, as `score --out` writes it"
+_A_RUN = "the folder of a run of `score`"
 
 
 class KeptText(NamedTuple):
@@ -69,15 +69,15 @@ def open_run(given: Run | str | Path) -> OpenedRun:
     Raises:
         InputError: it is no run of `score`, or nothing in it was scored; says what would do.
     """
-    run = given if isinstance(given, Run) else load_run(given)
-    name = str(run.folder if isinstance(given, Run) else given)
-    if run.folder is None:
+    folder = given.folder if isinstance(given, Run) else Path(given)
+    if folder is None:
         found, expected = "a run that was not written", "one scored with out=FOLDER: texts are kept"
         raise InputError([Fault("run", found, expected)])
-    document: dict[str, Any] = orjson.loads((run.folder / "run.json").read_bytes())
-    _refuse_other_kinds(name, run.folder, document)
+    name = str(given.folder if isinstance(given, Run) else given)
+    _refuse_other_kinds(name, folder)
+    run = given if isinstance(given, Run) else load_run(given)
     texts = {}
-    for _, _, line in kept_lines(run.folder / RESPONSES):
+    for _, _, line in kept_lines(folder / RESPONSES):
         digests = [_digest(line, field) for field in TEXTS]
         pair = line.get(PAIR)
         texts[line["prompt_id"], line["id"]] = KeptText(
@@ -100,18 +100,27 @@ def open_run(given: Run | str | Path) -> OpenedRun:
     return OpenedRun(
         name,
         run,
-        document,
+        _document(folder),
         {key: texts[key] for key in judged},
         {key: places[key] for key in judged},
         [column for column, judge in enumerate(run.judges) if judge not in controls],
-        (run.folder / "summary.json").is_file(),
+        (folder / "summary.json").is_file(),
     )
 
 
-def _refuse_other_kinds(name: str, folder: Path, document: Mapping[str, Any]) -> None:
-    """See that it is a run of `score`, by judges that rate each response by itself."""
+def _document(folder: Path) -> dict[str, Any]:
+    """Its run.json; empty where that is none, of which `load_run` says what it is."""
+    try:
+        document = orjson.loads((folder / "run.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _refuse_other_kinds(name: str, folder: Path) -> None:
+    """See that it is no folder of a command that scores variants of texts."""
     kinds = {
-        "a sweep's folder": document.get("sweep") is not None,
+        "a sweep's folder": _document(folder).get("sweep") is not None,
         "an injection audit's folder": (folder / "injection.json").is_file(),
     }
     for found, there in kinds.items():

@@ -239,7 +239,8 @@ def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable
         (name, correlations(sides[items], _repeated(target[items], sides.shape[1]), "tau_b"))
         for name, items in items_by_label(prompts, len(target))
     ]
-    return [name for name, _ in found], np.array([taus for _, taus in found])
+    # Rounding can pass the bounds by a hair.
+    return [name for name, _ in found], np.clip([taus for _, taus in found], -1, 1)
 
 
 def _repeated(column: Array, times: int) -> Array:
