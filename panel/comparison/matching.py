@@ -56,8 +56,9 @@ class Matched:
 def match_runs(a: OpenedRun, b: OpenedRun) -> Matched:
     """What two runs are compared by.
 
-    Responses are the same where prompt, id and texts are. Where all of what the two have in common
-    is the same, or the panels differ and some of it is, panels are compared; else texts.
+    Responses are the same where prompt, id and texts are. Where one run has nothing but what the
+    other has, or the panels differ and they have something in common, panels are compared; else
+    texts.
 
     Raises:
         InputError: they cannot be compared; says what would do.
@@ -71,7 +72,7 @@ def match_runs(a: OpenedRun, b: OpenedRun) -> Matched:
     panel = panel_differences(a, b)
     versions = version_differences(a, b)
     keys = [[key for key in one.texts if key[0] in shared] for one in (a, b)]
-    if same and (panel or len(same) == len(keys[0]) == len(keys[1])):
+    if same and (panel or len(same) in map(len, keys)):
         return _same_texts(a, b, same, keys, [*panel], [*notes, *_also(versions)])
     return _other_texts(a, b, set(same), keys, [*panel, *_version_of(versions)], notes)
 
@@ -247,10 +248,7 @@ def _paired_systems(
 def _no_systems(
     a: OpenedRun, b: OpenedRun, both: Sequence[str], alone: Sequence[Sequence[str]]
 ) -> Fault:
-    if both and not any(alone):
-        found = f"no text that {a.name} does not have, too"
-    else:
-        found = f"no system of {a.name} with other texts: {_some(alone[1] or both)}"
+    found = f"no system of {a.name} with other texts: {_some(alone[1])}"
     expected = (
         f"systems of the names that {a.name} has ({_some([*alone[0], *both])}), or one system in "
         "each run. To compare systems of other names, rename them, or score them in one run"

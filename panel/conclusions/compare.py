@@ -120,10 +120,19 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
     if isnan(found.difference):
         return f"{open_}: no pair of responses has a score in both."
     level = abs(found.difference) <= _SAME
-    what = "their mean scores are equal" if level else f"it is {by} {_way(found)}"
+    what = (
+        "their mean scores are equal"
+        if level
+        else f"the difference is {found.difference:+.2f} points"
+    )
     if found.reason is not None:
-        return f"{open_}: {what}, and the difference cannot be tested ({found.reason})."
-    return f"{open_}: {what}{_facts(found)}, which may be chance."
+        return f"{open_}: {what}, which cannot be tested ({found.reason})."
+    facts = in_brackets(
+        interval(found.ci_low, found.ci_high),
+        p_adjusted(found.p_adjusted),
+        counted(found.n_prompts, "prompt"),
+    )
+    return f"{open_}: {what}{facts}, which may be chance."
 
 
 def _by_dimension(one: TwoRuns, rest: Mapping[str, PairedDifference]) -> str:
@@ -235,10 +244,6 @@ def _limits(one: TwoRuns) -> list[str]:
             "All judges are of one model: what they have in common because of it is in no interval."
         )
     return said
-
-
-def _way(found: PairedDifference) -> str:
-    return "higher" if found.difference > 0 else "lower"
 
 
 def _facts(found: PairedDifference) -> str:

@@ -215,9 +215,12 @@ def _show_changed(one: ComparedRuns, console: Console) -> None:
 
 
 def _label(response: ChangedResponse) -> str:
-    ids = [*dict.fromkeys((*response.a_ids, *response.b_ids))]
-    told = ", ".join(ids[:_IDS_SHOWN]) + (", …" if len(ids) > _IDS_SHOWN else "")
-    return f"{response.prompt_id}, {response.system}, {told}"
+    sides = dict.fromkeys(map(_ids, (response.a_ids, response.b_ids)))
+    return f"{response.prompt_id}, {response.system}, {' → '.join(sides)}"
+
+
+def _ids(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:_IDS_SHOWN]) + (", …" if len(ids) > _IDS_SHOWN else "")
 
 
 def _show_how_to_read(found: RunComparison, console: Console) -> None:
@@ -268,7 +271,7 @@ def _figure(one: PairedFigure) -> Text:
 
 
 def _score(value: float) -> str:
-    return "-" if isnan(value) else f"{value + 0:.2f}"
+    return "-" if isnan(value) else f"{round(value, 2) + 0:.2f}"
 
 
 def _signed(value: float) -> str:
@@ -276,7 +279,7 @@ def _signed(value: float) -> str:
 
 
 def _interval(low: float, high: float) -> str:
-    return "-" if isnan(low) else f"{low:.2f} to {high:.2f}"
+    return "-" if isnan(low) else f"{_score(low)} to {_score(high)}"
 
 
 def _p(value: float) -> str:

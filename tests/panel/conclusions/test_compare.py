@@ -60,7 +60,10 @@ def test_a_difference_that_may_be_chance_is_no_lead() -> None:
     """A mean of 0.06 on five prompts: it cannot be said who is better, and the prompts that would
     show it are those of the test at the level of one."""
     first, last = said({"composite": NONE})
-    assert first.startswith("Whether new is better or worse than old cannot be said: it is 0.06 ")
+    assert first.startswith(
+        "Whether new is better or worse than old cannot be said: the difference is "
+    )
+    assert "is +0.06 points (95 % interval -0.87 to 0.99, adj" in first
     assert first.endswith("adjusted p 0.87, 5 prompts), which may be chance.")
     needed = prompts_needed(difference(NONE).sampled, 0.05)
     assert needed is not None
@@ -75,11 +78,11 @@ def test_a_tie_and_what_cannot_be_tested_are_said() -> None:
     reason, and no number of prompts."""
     (tie,) = said({"composite": [0.0, 0.0, 0.0]})
     assert tie.startswith(
-        "Whether new is better or worse than old cannot be said: their mean scores are equal, and "
-        "the difference cannot be tested (no spread over prompts"
+        "Whether new is better or worse than old cannot be said: their mean scores are equal, "
+        "which cannot be tested (no spread over prompts"
     )
     (one,) = said({"composite": [2.0]})
-    assert "it is 2.00 points higher, and the difference cannot be tested (an interval needs" in one
+    assert "the difference is +2.00 points, which cannot be tested (an interval needs" in one
     (nothing,) = said({"composite": [np.nan]})
     assert nothing.endswith("cannot be said: no pair of responses has a score in both.")
     (even, *rest) = said({"composite": [1.0, -1.0, 0.5, -0.5]})
@@ -149,8 +152,8 @@ def test_panels_rate_higher_or_lower() -> None:
         "new rates the same texts higher than old, with these judges as they are: by 1.00 points"
     )
     assert said({"composite": NONE}, "panels") == [
-        "Whether new rates higher or lower than old cannot be said: it is 0.06 points higher (95 % "
-        "interval -0.87 to 0.99, adjusted p 0.87, 5 prompts), which may be chance."
+        "Whether new rates higher or lower than old cannot be said: the difference is +0.06 points "
+        "(95 % interval -0.87 to 0.99, adjusted p 0.87, 5 prompts), which may be chance."
     ]
 
 
