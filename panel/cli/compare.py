@@ -9,7 +9,7 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.options import output_format, random_option
-from panel.secrets.visible import standard_output
+from panel.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
     from panel.reports import Renderer
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     metavar="RATINGS",
     help="Human ratings of the texts, where panels are compared: which panel is nearer to people.",
 )
+@click.option(
+    "--html",
+    metavar="FILE",
+    help="Write the comparison to this file, too, as a page that needs no other file.",
+)
 @random_option("What intervals and tests take as a sample")
 @output_format
 @refusals_without_calls
@@ -33,6 +38,7 @@ def compare(
     run_b: str,
     more: tuple[str, ...],
     human: str | None,
+    html: str | None,
     random: Random,
     renderer: Renderer,
 ) -> None:
@@ -57,5 +63,11 @@ def compare(
     from panel.comparison.compare import compare as compared
 
     found = compared(Path(run_a), Path(run_b), *map(Path, more), human=human, random=random)
+    if html is not None:
+        from panel.comparison.page.writing import write_page
+
+        write_page(found, Path(html))
     with standard_output() as to:
         renderer.render_run_comparison(found, to)
+    if html is not None:
+        say(f"The page is in {html}", err=True)

@@ -89,6 +89,20 @@ def test_json_is_a_list_of_differences(command: Command, runs: Path) -> None:
     assert (rows[3]["difference"], rows[3]["p"], rows[3]["ci_low"]) == (0, None, None)
 
 
+def test_the_page_is_written_besides(command: Command, runs: Path) -> None:
+    """`--html` writes a page with the conclusion and leaves the output as it is; a folder that is
+    not there is named, with exit status 2."""
+    plain = command("compare", "old", "new")
+    done = command("compare", "old", "new", "--html", "page.html")
+    assert (done.returncode, done.stdout) == (0, plain.stdout)
+    assert "The page is in page.html" in done.stderr
+    page = (runs / "page.html").read_text("utf-8")
+    assert compare(runs / "old", runs / "new").conclusion[0].replace(f"{runs}/", "") in page
+    lost = command("compare", "old", "new", "--html", "nowhere/page.html")
+    assert (lost.returncode, lost.stdout) == (2, "")
+    assert "nowhere/page.html cannot be written: No such file or directory" in lost.stderr
+
+
 def test_bad_input_ends_with_every_fault(command: Command, runs: Path) -> None:
     """A missing folder and a file, both named, with exit status 2 and nothing on standard output;
     a single run is too few."""
