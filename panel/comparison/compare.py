@@ -77,7 +77,7 @@ def compare(
     opened = _opened([run_a, run_b, *more])
     first, *others = opened
     ratings = load_ratings(human) if isinstance(human, str | Path) else human
-    pairs = [_Pair(first, one, match_runs(first, one), random) for one in others]
+    pairs = [_RunPair(first, one, match_runs(first, one), random) for one in others]
     people_name = str(human) if isinstance(human, str | Path) else "human ratings"
     for pair in pairs:
         if ratings is not None:
@@ -112,7 +112,7 @@ def _opened(given: Sequence[Run | str | Path]) -> list[OpenedRun]:
 
 
 @dataclass(slots=True, eq=False)
-class _Pair:
+class _RunPair:
     """A run and the first, on the way to a result."""
 
     a: OpenedRun
@@ -242,7 +242,7 @@ class _Pair:
         )
 
 
-def _adjust(pairs: Sequence[_Pair]) -> None:
+def _adjust(pairs: Sequence[_RunPair]) -> None:
     """Adjust all p-values of a family: differences, systems, nearness to people."""
     every = list(chain.from_iterable(pair.differences.items() for pair in pairs))
     places: list[int] = []

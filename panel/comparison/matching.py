@@ -10,10 +10,11 @@ from typing import Literal, NamedTuple
 
 from panel.comparison.opened_run import PAIR, OpenedRun, compares
 from panel.comparison.panel_facts import panel_differences, version_differences
+from panel.conclusions.wording import counted
 from panel.errors import Fault, InputError
 from panel.io.wording import printable
 
-Compared = Literal["texts", "panels"]
+WhatDiffers = Literal["texts", "panels"]
 """What differs between two runs: the texts, or the panel."""
 
 _SHOWN = 3
@@ -41,7 +42,7 @@ class Matched:
         notes: what does not match besides, and was left out.
     """
 
-    compared: Compared
+    compared: WhatDiffers
     pairs: tuple[TextPair, ...]
     columns: tuple[tuple[int, ...], tuple[int, ...]]
     panel: tuple[str, ...]
@@ -109,10 +110,10 @@ def _shared_prompts(a: OpenedRun, b: OpenedRun) -> tuple[set[str], list[str]]:
     notes = []
     for one, other, name in ((first, second, a.name), (second, first, b.name)):
         if only := [prompt for prompt in one if prompt not in other]:
-            notes.append(f"{_counted(len(only), 'prompt')} only in {name}: {_some(only)}.")
+            notes.append(f"{counted(len(only), 'prompt')} only in {name}: {_some(only)}.")
     if changed:
         notes.append(
-            f"{_counted(len(changed), 'prompt')} of the same id with another text, left out: "
+            f"{counted(len(changed), 'prompt')} of the same id with another text, left out: "
             f"{_some(changed)}."
         )
     for run in (a, b):
@@ -139,7 +140,7 @@ def _same_texts(
     for one, own in ((a, keys[0]), (b, keys[1])):
         if others := len(own) - len(same):
             notes.append(
-                f"{_counted(others, 'response')} of {one.name} whose texts the other run does not "
+                f"{counted(others, 'response')} of {one.name} whose texts the other run does not "
                 "have are left out."
             )
     pairs = [TextPair(key[0], a.system(key), (a.rows[key],), (b.rows[key],)) for key in same]
@@ -236,12 +237,12 @@ def _paired_systems(
     if len(kept) < len(both):
         left = [name for name in both if name not in kept]
         notes.append(
-            f"{_counted(len(left), 'system')} with the same texts in both runs left out: "
+            f"{counted(len(left), 'system')} with the same texts in both runs left out: "
             f"{_some(left)}."
         )
     for names, one in zip(alone, (a, b), strict=True):
         if names:
-            notes.append(f"{_counted(len(names), 'system')} only in {one.name}: {_some(names)}.")
+            notes.append(f"{counted(len(names), 'system')} only in {one.name}: {_some(names)}.")
     return pairs
 
 
@@ -283,8 +284,8 @@ def _common_judges(
     for one in (a, b):
         if more := len(one.columns) - len(pairs):
             notes.append(
-                f"{_counted(more, 'judge')} only in {one.name}, left out: ratings are compared "
-                f"judge by judge, by {_counted(len(pairs), 'judge')} in both."
+                f"{counted(more, 'judge')} only in {one.name}, left out: ratings are compared "
+                f"judge by judge, by {counted(len(pairs), 'judge')} in both."
             )
     return tuple(one for one, _ in pairs), tuple(one for _, one in pairs)
 
@@ -316,10 +317,6 @@ def _uses_pairs(
 
 def _label(a: str, b: str) -> str:
     return a if a == b else f"{a} → {b}"
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def _some(names: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from panel.comparison.matching import Compared
+from panel.comparison.matching import WhatDiffers
 from panel.conclusions.compare import COMPOSITE
 from panel.statistics.core.display import Facts, counted, interval
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
@@ -98,7 +98,7 @@ class ComparedRuns:
 
     a: str
     b: str
-    compared: Compared
+    compared: WhatDiffers
     panel: tuple[str, ...]
     notes: tuple[str, ...]
     n_judges: tuple[int, int]
