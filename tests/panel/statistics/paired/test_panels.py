@@ -64,6 +64,9 @@ def test_scores_are_compared_as_two_raters() -> None:
     expected = krippendorff_alpha(np.column_stack([A, B]), "interval").value
     assert scores_alike(A, B, PROMPTS).value == pytest.approx(expected)
     assert scores_alike(A, B + 3, PROMPTS).value < expected
+    # No α is above 1, nor is the end of its interval.
+    nearly = np.where(PROMPTS == 0, A + 2, A)
+    assert scores_alike(A, nearly, PROMPTS).ci_high == 1
     assert order_alike(A, B + 3, PROMPTS)[0].value == order_alike(A, B, PROMPTS)[0].value
 
 
@@ -138,3 +141,4 @@ def test_no_text_in_common_with_people_is_said() -> None:
     found = nearer_to_people(A, B, np.full(32, np.nan), PROMPTS)
     assert found.tau.reason is Reason.NO_SHARED_ITEMS
     assert found.distance.reason is Reason.NO_SHARED_ITEMS
+    assert (found.distance.n_items, found.distance.n_prompts) == (0, 0)
