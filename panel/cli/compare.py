@@ -51,12 +51,13 @@ def compare(
     which of the two it is, and lists what does not match.
 
     For the composite and each dimension it prints the mean difference over prompts, with a 95 %
-    confidence interval, p, p adjusted by Holm's method over all dimensions and runs, and the effect
+    confidence interval, p adjusted by Holm's method over all dimensions and runs, and the effect
     size (the mean of the prompts' differences, divided by their standard deviation); and the
     responses that changed most. Of two panels, also how far they rank responses alike and, with
     --human, which of them is nearer to people.
 
-    RATINGS is a file as `correlate` reads it. --json prints a list of the differences.
+    RATINGS is a file as `correlate` reads it. --json prints a list of the differences, with p
+    before it was adjusted, too.
 
     Exit status: 0, or 2 for bad input and for runs that cannot be compared.
     """

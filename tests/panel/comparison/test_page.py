@@ -51,6 +51,8 @@ def test_the_page_has_conclusion_and_tables(compared: RunComparison) -> None:
     for sentence in compared.conclusion:
         assert escape(visible(sentence)) in page
     assert page.count("<section>") == 2
+    assert "<h2>Other texts, same panel: " in page
+    assert "<h2>Same texts, other panel: " in page
     for row in compared.rows:
         assert f"<td>{row.difference:+.2f}</td>" in page
     assert "Agreement of the two panels" in page
