@@ -32,6 +32,7 @@ CHECKED = {
     "null_added_raters": "null_added_raters",
     "null_subset": "null_subset",
     "effective": "effective_judges",
+    "compared_runs": "compared_runs",
     "humans": "null_humans",
     "rankings": "null_rankings",
 }

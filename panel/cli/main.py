@@ -25,6 +25,7 @@ _COMMANDS = {
     "agree": ("panel.cli.agree", "Measure inter-rater agreement and panel quality."),
     "design": ("panel.cli.design", "Estimate how many prompts, personas and models it takes."),
     "correlate": ("panel.cli.correlate", "Compare panel scores with human ratings."),
+    "compare": ("panel.cli.compare", "Compare runs: other texts, or another panel."),
     "personas": ("panel.cli.library", "List the persona sets, or show one."),
     "rubrics": ("panel.cli.library", "List the rubrics, or show one."),
     "framings": ("panel.cli.library", "List the framing sets of sweeps, or show one."),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit
+    from panel.comparison.result import RunComparison
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
@@ -65,6 +66,9 @@ class Renderer(Protocol):
         self, rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO
     ) -> None:
         """A panel's ratings compared with human ratings."""
+
+    def render_run_comparison(self, comparison: RunComparison, to: TextIO) -> None:
+        """Runs compared with the first of them."""
 
     def render_biases(self, rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
         """Biases of the judges who gave these ratings."""

@@ -13,6 +13,7 @@ from panel.secrets.visible import say_json
 
 if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit
+    from panel.comparison.result import RunComparison
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from panel.statistics import Breakdown, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
+
+_DIFFERENCE = (
+    "a", "b", "dimension", "difference", "ci_low", "ci_high", "p", "p_adjusted", "effect_size",
+    "n_prompts", "n_pairs",
+)  # fmt: skip
 
 
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
@@ -67,6 +73,11 @@ def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: 
     from panel.conclusions.correlate import correlate_conclusion
 
     _write_rows(correlate_conclusion(rows, panel, humans), rows, to)
+
+
+def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
+    """A list of objects, one for each run compared with the first and dimension."""
+    _write([{name: getattr(row, name) for name in _DIFFERENCE} for row in comparison.rows], to)
 
 
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from panel.audit.injection import InjectionAudit
+    from panel.comparison.result import RunComparison
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
@@ -103,6 +104,15 @@ def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: 
     from panel.reports.terminal.tables import output
 
     show_comparison(rows, panel, humans, output(to))
+
+
+def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
+    """For each run compared with the first: what was compared, differences, what changed most and,
+    of panels, how alike they are and which is nearer to people."""
+    from panel.reports.terminal.run_comparison import show_run_comparison
+    from panel.reports.terminal.tables import output
+
+    show_run_comparison(comparison, output(to))
 
 
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:

@@ -23,6 +23,10 @@ class Reason(StrEnum):
     )
     FEW_FOR_A_MEAN_PEARSON = "an interval needs at least five prompts with eight items each"
     FEW_JUDGES = "an interval over judges, too, needs at least five judges"
+    NO_COMMON_FACTOR = (
+        "the two panels have neither the same personas nor the same models, so their judges are "
+        "not a common sample"
+    )
     UNDEFINED_ESTIMATE = "the statistic is undefined"
     UNDEFINED_WITHOUT_ONE = "the statistic is undefined without one of the prompts or judges"
     FEW_SOURCES = "fewer than two sources"

@@ -1,0 +1,74 @@
+"""`persona-panel compare`: runs compared with the first of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from panel.cli.failures import refusals_without_calls
+from panel.cli.options import output_format, random_option
+from panel.secrets.visible import say, standard_output
+
+if TYPE_CHECKING:
+    from panel.reports import Renderer
+    from panel.statistics import Random
+
+
+@click.command()
+@click.argument("run_a", metavar="RUN_A")
+@click.argument("run_b", metavar="RUN_B")
+@click.argument("more", metavar="[RUN…]", nargs=-1)
+@click.option(
+    "--human",
+    metavar="RATINGS",
+    help="Human ratings of the texts, where panels are compared: which panel is nearer to people.",
+)
+@click.option(
+    "--html",
+    metavar="FILE",
+    help="Write the comparison to this file, too, as a page that needs no other file.",
+)
+@random_option("What intervals and tests take as a sample")
+@output_format
+@refusals_without_calls
+def compare(
+    run_a: str,
+    run_b: str,
+    more: tuple[str, ...],
+    human: str | None,
+    html: str | None,
+    random: Random,
+    renderer: Renderer,
+) -> None:
+    """Compare runs with the first of them: each RUN is the folder of a run of `score`.
+
+    Other texts, same panel (did a new system improve?): systems of the same name are paired, or
+    the two systems where each run has one; their responses by prompt, and by the metadata column
+    `pair` where all of them have one; ratings by judge. Same texts, other panel (another model,
+    elicitation, or personas): ratings of the same responses are paired. The output begins with
+    which of the two it is, and lists what does not match.
+
+    For the composite and each dimension it prints the mean difference over prompts, with a 95 %
+    confidence interval, p adjusted by Holm's method over all dimensions and runs, and the effect
+    size (the mean of the prompts' differences, divided by their standard deviation); and the
+    responses that changed most. Of two panels, also how far they rank responses alike and, with
+    --human, which of them is nearer to people.
+
+    RATINGS is a file as `correlate` reads it. --json prints a list of the differences, with p
+    before it was adjusted, too.
+
+    Exit status: 0, or 2 for bad input and for runs that cannot be compared.
+    """
+    from panel.comparison.compare import compare as compared
+
+    found = compared(Path(run_a), Path(run_b), *map(Path, more), human=human, random=random)
+    if html is not None:
+        from panel.comparison.page.writing import write_page
+
+        write_page(found, Path(html))
+    with standard_output() as to:
+        renderer.render_run_comparison(found, to)
+    if html is not None:
+        say(f"The page is in {html}", err=True)

@@ -1,0 +1,300 @@
+"""Runs compared: each with the first, tests adjusted together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from panel.comparison.matching import Matched, match_runs
+from panel.comparison.opened_run import OpenedRun, open_run
+from panel.comparison.people import nearer_of
+from panel.comparison.result import (
+    ChangedResponse,
+    ComparedRuns,
+    PanelsAlike,
+    RunComparison,
+    RunDifference,
+)
+from panel.comparison.scored_terms import ScoredTerms, scored_terms
+from panel.conclusions.compare import COMPOSITE, TwoRuns, compare_conclusion
+from panel.errors import Fault, InputError
+from panel.io.ratings import load_ratings
+from panel.runs.run import Run
+from panel.statistics.core.arrays import Labels
+from panel.statistics.core.options import Random, check_choice
+from panel.statistics.core.table import Ratings
+from panel.statistics.paired.differences import (
+    PairedDifference,
+    PairedTerms,
+    adjusted,
+    paired_difference,
+)
+from panel.statistics.paired.panels import (
+    NearerToPeople,
+    adjusted_figures,
+    best_of_prompts,
+    order_alike,
+    scores_alike,
+)
+
+MOST_CHANGED = 5
+"""How many responses that changed most are named each way."""
+_SAME = 1e-9
+
+
+def compare(
+    run_a: Run | str | Path,
+    run_b: Run | str | Path,
+    *more: Run | str | Path,
+    human: Ratings | str | Path | None = None,
+    random: Random = "prompts",
+) -> RunComparison:
+    """Compare runs with the first of them: other texts rated by the same panel, or the same texts
+    rated by another panel.
+
+    Of other texts, systems of the same name are paired, or the only ones of two runs; responses by
+    prompt, and by their metadata column `pair` where all have one; ratings by judge. Of other
+    panels, scores are paired by response. A prompt counts once. p-values are adjusted by Holm over
+    all dimensions and runs.
+
+    Args:
+        run_a, run_b, more: runs that were written, or their folders.
+        human: people's ratings of the texts, or a file of them, where panels are compared: which
+            is nearer to people.
+        random: what intervals and tests take as a sample: prompts, with these judges as they are,
+            or judges, too, by the personas and models that both sides have.
+
+    Raises:
+        InputError: a run cannot be read or compared with the first; names what was found and what
+            would do, for all runs at once.
+        ValueError: `random` is neither.
+    """
+    check_choice("random", random, Random)
+    opened = _opened([run_a, run_b, *more])
+    first, *others = opened
+    ratings = load_ratings(human) if isinstance(human, str | Path) else human
+    pairs = [_RunPair(first, one, match_runs(first, one), random) for one in others]
+    people_name = str(human) if isinstance(human, str | Path) else "human ratings"
+    for pair in pairs:
+        if ratings is not None:
+            pair.compare_with(ratings, people_name)
+    _adjust(pairs)
+    found = tuple(pair.found() for pair in pairs)
+    conclusion = compare_conclusion([pair.two_runs() for pair in pairs], random)
+    return RunComparison(tuple(one.name for one in opened), found, random, tuple(conclusion))
+
+
+def _opened(given: Sequence[Run | str | Path]) -> list[OpenedRun]:
+    """The runs, all of whose faults are found before any is refused."""
+    opened: list[OpenedRun] = []
+    faults: list[Fault] = []
+    for one in given:
+        try:
+            opened.append(open_run(one))
+        except InputError as error:
+            faults += error.faults
+    folders: dict[Path, str] = {}
+    for run in opened:
+        if run.run.folder is None:
+            continue
+        folder = run.run.folder.resolve()
+        if folder in folders:
+            told = f"the same run as {folders[folder]}"
+            faults.append(Fault(run.name, told, "another run to compare it with"))
+        folders[folder] = run.name
+    if faults:
+        raise InputError(faults)
+    return opened
+
+
+@dataclass(slots=True, eq=False)
+class _RunPair:
+    """A run and the first, on the way to a result."""
+
+    a: OpenedRun
+    b: OpenedRun
+    matched: Matched
+    random: Random
+    terms: ScoredTerms = field(init=False)
+    differences: dict[str, PairedDifference] = field(init=False)
+    systems: dict[str, PairedDifference] = field(init=False)
+    people: dict[str, NearerToPeople] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.terms = scored_terms(self.a, self.b, self.matched)
+        self.differences = {
+            name: self._difference(paired, self._prompts, name)
+            for name, paired in self.terms.paired.items()
+        }
+        self.systems = dict(self._by_system())
+
+    @property
+    def _prompts(self) -> list[str]:
+        return [pair.prompt_id for pair in self.matched.pairs]
+
+    def _difference(self, paired: PairedTerms, prompts: Labels, name: str) -> PairedDifference:
+        factors = None if self.random == "prompts" else self.terms.factors
+        low, high = self.terms.limits[name]
+        return paired_difference(paired, prompts, factors, most=high - low)
+
+    def _by_system(self) -> list[tuple[str, PairedDifference]]:
+        names = list(dict.fromkeys(pair.system for pair in self.matched.pairs))
+        if len(names) < 2 or COMPOSITE not in self.terms.paired:
+            return []
+        whole, found = self.terms.paired[COMPOSITE], []
+        for name in names:
+            own = np.array([pair.system == name for pair in self.matched.pairs])
+            part = PairedTerms(
+                whole.a[own], whole.b[own], whole.difference[own], whole.influence[own]
+            )
+            prompts = [prompt for prompt, kept in zip(self._prompts, own, strict=True) if kept]
+            found.append((name, self._difference(part, prompts, COMPOSITE)))
+        return found
+
+    def compare_with(self, people: Ratings, name: str) -> None:
+        """Take in which of the panels is nearer to people."""
+        self.people = nearer_of(self.a, self.b, self.matched, self.terms, people, name)
+
+    @property
+    def same_tests(self) -> list[str]:
+        """By difference, the one whose test it is: a composite of one dimension is that one."""
+        return [self.terms.same_as.get(name, name) for name in self.differences]
+
+    def found(self) -> ComparedRuns:
+        a, b = self.a.name, self.b.name
+        risen, fallen = self._changed()
+        return ComparedRuns(
+            a,
+            b,
+            self.matched.compared,
+            self.matched.panel,
+            (*self.matched.notes, *self._left_out()),
+            (len(self.matched.columns[0]), len(self.matched.columns[1])),
+            tuple(_row(a, b, name, None, one) for name, one in self.differences.items()),
+            tuple(_row(a, b, COMPOSITE, name, one) for name, one in self.systems.items()),
+            risen,
+            fallen,
+            self._alike(),
+            tuple(self.people.items()),
+        )
+
+    def _left_out(self) -> list[str]:
+        names = self.terms.left_out
+        return [f"Not in both runs, left out: {', '.join(names)}."] if names else []
+
+    def _alike(self) -> tuple[PanelsAlike, ...]:
+        if self.matched.compared == "texts":
+            return ()
+        prompts = self._prompts
+        return tuple(
+            PanelsAlike(
+                name,
+                *order_alike(one.a, one.b, prompts),
+                scores_alike(one.a, one.b, prompts),
+                best_of_prompts(one.a, one.b, prompts),
+            )
+            for name, one in self.terms.paired.items()
+        )
+
+    def _changed(self) -> tuple[tuple[ChangedResponse, ...], tuple[ChangedResponse, ...]]:
+        if COMPOSITE not in self.terms.paired:
+            return (), ()
+        whole = self.terms.paired[COMPOSITE]
+        order = np.argsort(-whole.difference, kind="stable")
+        sizes = whole.difference
+        up = [place for place in order if sizes[place] > _SAME][:MOST_CHANGED]
+        down = [place for place in order[::-1] if sizes[place] < -_SAME][:MOST_CHANGED]
+        risen, fallen = (tuple(self._response(int(place)) for place in side) for side in (up, down))
+        return risen, fallen
+
+    def _response(self, place: int) -> ChangedResponse:
+        pair, whole = self.matched.pairs[place], self.terms.paired[COMPOSITE]
+        return ChangedResponse(
+            pair.prompt_id,
+            self.a.run.titles[pair.prompt_id],
+            pair.system,
+            tuple(self.a.run.items[row].id for row in pair.a_rows),
+            tuple(self.b.run.items[row].id for row in pair.b_rows),
+            float(whole.a[place]),
+            float(whole.b[place]),
+            float(whole.difference[place]),
+        )
+
+    def two_runs(self) -> TwoRuns:
+        """What the conclusion has to know."""
+        models = {judge.model for one in (self.a, self.b) for judge in one.judges}
+        alike = next(iter(self._alike()), None)
+        return TwoRuns(
+            self.a.name,
+            self.b.name,
+            self.matched.compared,
+            self.differences,
+            self.matched.panel,
+            None if alike is None else (alike.tau_within, alike.tau),
+            None if alike is None else alike.best,
+            self.people,
+            (_missing(self.a), _missing(self.b)),
+            len(models) == 1,
+        )
+
+
+def _adjust(pairs: Sequence[_RunPair]) -> None:
+    """Adjust all p-values of a family: differences, systems, nearness to people."""
+    every = list(chain.from_iterable(pair.differences.items() for pair in pairs))
+    places: list[int] = []
+    for pair in pairs:
+        start, names = len(places), list(pair.differences)
+        places += [start + names.index(same) for same in pair.same_tests]
+    found = iter(adjusted([one for _, one in every], places))
+    for pair in pairs:
+        pair.differences = {name: next(found) for name in pair.differences}
+    found = iter(adjusted([one for pair in pairs for one in pair.systems.values()]))
+    for pair in pairs:
+        pair.systems = {name: next(found) for name in pair.systems}
+    figures = iter(
+        adjusted_figures(
+            [
+                figure
+                for pair in pairs
+                for one in pair.people.values()
+                for figure in (one.tau, one.distance)
+            ]
+        )
+    )
+    for pair in pairs:
+        pair.people = {
+            name: one.with_figures(next(figures), next(figures))
+            for name, one in pair.people.items()
+        }
+
+
+def _row(a: str, b: str, name: str, system: str | None, one: PairedDifference) -> RunDifference:
+    return RunDifference(
+        a,
+        b,
+        name,
+        one.difference,
+        one.ci_low,
+        one.ci_high,
+        one.p,
+        one.p_adjusted,
+        one.effect_size,
+        one.n_prompts,
+        one.n_pairs,
+        one.a,
+        one.b,
+        one.wins,
+        one.ties,
+        one.losses,
+        system,
+        one.reason,
+    )
+
+
+def _missing(one: OpenedRun) -> tuple[int, int]:
+    coverage = one.run.coverage
+    return sum(coverage.missing.values()), coverage.expected

@@ -1,0 +1,59 @@
+"""A comparison of runs as a page: the template filled, and the file written."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from panel.comparison import shown
+from panel.comparison.result import RunComparison
+from panel.errors import RunFolderError
+from panel.io.private_files import replace_file
+from panel.secrets.visible import visible
+
+_PACKAGE = "panel.comparison.page"
+
+
+def comparison_page(found: RunComparison) -> str:
+    """The page: conclusion, tables, and how to read them.
+
+    Names come from files: what is markup in them is escaped, what is no visible character written
+    as Python would, and a key masked. The page may load nothing, and runs no script.
+    """
+    style = files(_PACKAGE).joinpath("page.css").read_text("utf-8")
+    made = Environment(
+        loader=PackageLoader(_PACKAGE, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    # The style is ours; escaped, it would not be the one that the digest allows.
+    made.globals |= {"style": made.filters["safe"](style), "digest": digest, "shown": shown}
+    return made.get_template("page.html").render(found=found)
+
+
+def write_page(found: RunComparison, path: Path) -> None:
+    """Write the page into a file.
+
+    Raises:
+        RunFolderError: it cannot be written.
+    """
+    try:
+        replace_file(path, comparison_page(found).encode())
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} cannot be written: {error.strerror}; choose another --html"
+        ) from None
+
+
+def _visible(value: Any) -> Any:
+    """A text of the result as it can be shown; what is markup of ours stays as it is."""
+    return visible(value) if type(value) is str else value

@@ -1,0 +1,142 @@
+"""Figures and sentences of a comparison as they are shown, in a terminal and on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+
+from panel.comparison.result import ChangedResponse, ComparedRuns, RunComparison
+from panel.conclusions.wording import counted
+from panel.statistics.core.statistic import Reason
+from panel.statistics.paired.panels import PairedFigure
+
+_SAMPLES = {
+    "prompts": "over prompts, with these judges as they are",
+    "prompts-and-judges": "over prompts and judges, as a sample of such judges",
+}
+_IDS_SHOWN = 2
+
+
+def score(value: float) -> str:
+    """A mean, a correlation or an interval's end; a dash where there is none."""
+    return "-" if isnan(value) else f"{round(value, 2) + 0:.2f}"
+
+
+def signed(value: float) -> str:
+    """A difference."""
+    return "-" if isnan(value) else f"{round(value, 2) + 0:+.2f}"
+
+
+def ends(low: float, high: float) -> str:
+    """An interval."""
+    return "-" if isnan(low) else f"{score(low)} to {score(high)}"
+
+
+def p_value(value: float) -> str:
+    """A p-value to two digits."""
+    return "-" if isnan(value) else "<0.001" if value < 0.001 else f"{value:.2g}"
+
+
+def what_differs(one: ComparedRuns) -> str:
+    """Which of the two kinds of comparison it is."""
+    if one.compared == "panels":
+        return "Same texts, other panel" if one.panel else "Same texts, same panel"
+    return "Other texts and other panel" if one.panel else "Other texts, same panel"
+
+
+def matching(one: ComparedRuns) -> list[str]:
+    """What was compared, and what does not match, a sentence each."""
+    whole = one.differences[0]
+    judges = " and ".join(dict.fromkeys(counted(n, "judge") for n in one.n_judges))
+    said = [
+        f"{counted(whole.n_prompts, 'prompt')}, {counted(whole.n_pairs, 'pair')} of responses, "
+        f"{judges}."
+    ]
+    if one.panel:
+        said.append(f"The panels differ in: {'; '.join(one.panel)}.")
+    return [*said, *one.notes]
+
+
+def label(response: ChangedResponse) -> str:
+    """A response by its prompt, system and ids, those of both runs where they differ."""
+    sides = dict.fromkeys(map(_ids, (response.a_ids, response.b_ids)))
+    return f"{response.prompt_id}, {response.system}, {' → '.join(sides)}"
+
+
+def _ids(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:_IDS_SHOWN]) + (", …" if len(ids) > _IDS_SHOWN else "")
+
+
+def changed_title(one: ComparedRuns) -> str:
+    """What the responses that changed most are called."""
+    if one.compared == "texts":
+        return "Responses that changed most"
+    return "Responses that the panels rate most differently"
+
+
+def people_title(one: ComparedRuns) -> str:
+    """What the table of nearness to people is called."""
+    within = any(found.within for _, found in one.people)
+    where = "within prompts" if within else "over all responses"
+    return f"Which panel is nearer to people (τ_b {where})"
+
+
+PEOPLE_REMARK = (
+    "τ_b with the mean human rating: higher is nearer. Distance of a panel's score from it, in "
+    "points, if people rated on the panel's scale: lower is nearer. Differences are paired by "
+    "prompt; p is adjusted by Holm's method over both, all dimensions and runs."
+)
+
+
+def figure_reasons(figures: dict[str, list[PairedFigure]]) -> list[str]:
+    """Why values or intervals are not there, a sentence for each reason."""
+    said: dict[tuple[str, Reason], list[str]] = {}
+    for name, those in figures.items():
+        for one in those:
+            what, reason = "Undefined", one.reason
+            if reason is None:
+                what, reason = "No interval", one.ci_reason
+            if reason is not None and name not in said.setdefault((what, reason), []):
+                said[what, reason].append(name)
+    return [f"{what}: {'; '.join(names)} ({reason})." for (what, reason), names in said.items()]
+
+
+def alike_reasons(one: ComparedRuns) -> list[str]:
+    """What of the agreement of two panels is not there."""
+    return figure_reasons(
+        {
+            "τ_b within prompts": [alike.tau_within for alike in one.alike],
+            "τ_b": [alike.tau for alike in one.alike],
+            "α": [alike.alpha for alike in one.alike],
+        }
+    )
+
+
+def people_reasons(one: ComparedRuns) -> list[str]:
+    """What of the nearness to people is not there."""
+    return figure_reasons(
+        {
+            "τ_b": [found.tau for _, found in one.people],
+            "distance": [found.distance for _, found in one.people],
+        }
+    )
+
+
+def how_to_read(found: RunComparison) -> list[str]:
+    """What the columns are, and what intervals and tests rest on."""
+    said = [
+        f"a: {found.runs[0]}; b: the run compared with it. Intervals and tests are "
+        f"{_SAMPLES[found.random]}; a prompt counts once. p: Student's t, adjusted by Holm's "
+        "method over all dimensions and runs (by system, over all systems and runs). Intervals are "
+        "each at 95 %, not widened for their number. Effect size: the mean of the prompts' "
+        "differences, divided by their standard deviation. The largest changes are partly chance: "
+        "in other runs they would be smaller."
+    ]
+    if any(one.compared == "panels" for one in found.compared):
+        said.append(
+            "τ_b: 1, the same order of responses; 0, none in common. α: Krippendorff's, at the "
+            "interval level: 1, the same scores. Best: in how many prompts both rate the same one "
+            "highest, share some of several that tie, or rate another one highest. In brackets: "
+            "95 % intervals over prompts."
+        )
+    return said

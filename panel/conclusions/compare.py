@@ -1,0 +1,256 @@
+"""What a comparison of runs shows: which is ahead, how alike two panels rate, which is nearer to
+people; and what would settle what is open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from typing import Literal
+
+from panel.conclusions.score import MUCH_MISSING
+from panel.conclusions.wording import (
+    as_many,
+    counted,
+    in_brackets,
+    interval,
+    listed,
+    p_adjusted,
+    power,
+)
+from panel.statistics.core.options import Random
+from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
+from panel.statistics.core.ranking import LEVEL
+from panel.statistics.paired.differences import PairedDifference
+from panel.statistics.paired.panels import (
+    BestOfPrompts,
+    NearerToPeople,
+    PairedFigure,
+)
+
+COMPOSITE = "composite"
+"""What the whole is called among dimensions."""
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class TwoRuns:
+    """What a conclusion has to know of two runs.
+
+    Attributes:
+        a, b: what they are called.
+        compared: what differs: their texts, or their panels.
+        differences: by dimension, b − a, the composite first; adjusted for all that are made.
+        panel: in what panels differ.
+        order: τ_b within prompts, and over all, of two panels' composites.
+        best: in how many prompts two panels rate the same response highest.
+        people: by dimension, which is nearer to people.
+        missing: of each run, how many judgments are missing, and of how many.
+        one_model: whether all judges of both are of one model.
+    """
+
+    a: str
+    b: str
+    compared: Literal["texts", "panels"]
+    differences: Mapping[str, PairedDifference]
+    panel: Sequence[str] = ()
+    order: tuple[PairedFigure, PairedFigure] | None = None
+    best: BestOfPrompts | None = None
+    people: Mapping[str, NearerToPeople] = field(default_factory=dict)
+    missing: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    one_model: bool = False
+
+
+def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
+    """Of each run that is compared with the first, what is established and what is not.
+
+    A difference is established, and a panel nearer to people, by a p-value below `LEVEL` that is
+    adjusted by Holm over all dimensions and runs. The number of prompts is that with which the same
+    test would find the difference, with the size and the variances observed; see `prompts_needed`.
+    It is given where two runs with other texts are compared, as are the limits of the answer.
+    """
+    n_tests = sum(not isnan(d.p) for one in compared for d in one.differences.values())
+    said: list[str] = []
+    for one in compared:
+        said += _difference(one, random, n_tests, alone=len(compared) == 1)
+        if one.compared == "panels":
+            said += _alike(one)
+        said += _people(one.people, one.a, one.b)
+    return said if len(compared) > 1 else said + _limits(compared[0])
+
+
+def _difference(one: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> list[str]:
+    if not one.differences:
+        return [f"{one.b} and {one.a} have no dimension in common that can be compared."]
+    main, whole = next(iter(one.differences.items()))
+    said = [_whole(one, main, whole, random)]
+    rest = {n: d for n, d in one.differences.items() if n != main and not isnan(d.p)}
+    if len(rest) > 1 and any(d.shown for d in rest.values()):
+        said.append(_by_dimension(one, rest))
+    if alone and one.compared == "texts" and not whole.shown and whole.reason is None:
+        said += _to_settle(one, whole, n_tests)
+    if one.compared == "texts" and one.panel:
+        said.append(
+            f"The runs differ in more than their texts ({'; '.join(one.panel)}): which of these "
+            "the difference comes from cannot be told apart."
+        )
+    return said
+
+
+def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> str:
+    on = "" if main == COMPOSITE else f" on {main}"
+    over = {
+        "prompts": "with these judges as they are",
+        "prompts-and-judges": "with judges as a sample of such judges",
+    }[random]
+    higher, lower = (one.b, one.a) if found.difference > 0 else (one.a, one.b)
+    by = f"{abs(found.difference):.2f} points"
+    if found.shown:
+        if one.compared == "texts":
+            # Ahead would be for its texts.
+            what = "scores higher than" if one.panel else "is ahead of"
+            return f"{higher} {what} {lower}{on}, {over}: by {by}{_facts(found)}."
+        what = f"rates the same texts higher than {lower}{on}"
+        return f"{higher} {what}, {over}: by {by}{_facts(found)}."
+    open_ = (
+        f"Whether {one.b} is better or worse than {one.a}{on} cannot be said"
+        if one.compared == "texts" and not one.panel
+        else f"Whether {one.b} rates higher or lower than {one.a}{on} cannot be said"
+    )
+    if isnan(found.difference):
+        return f"{open_}: no pair of responses has a score in both."
+    level = abs(found.difference) <= _SAME
+    what = (
+        "their mean scores are equal"
+        if level
+        else f"the difference is {found.difference:+.2f} points"
+    )
+    if found.reason is not None:
+        return f"{open_}: {what}, which cannot be tested ({found.reason})."
+    facts = in_brackets(
+        interval(found.ci_low, found.ci_high),
+        p_adjusted(found.p_adjusted),
+        counted(found.n_prompts, "prompt"),
+    )
+    return f"{open_}: {what}{facts}, which may be chance."
+
+
+def _by_dimension(one: TwoRuns, rest: Mapping[str, PairedDifference]) -> str:
+    parts = []
+    for sign, how in ((1, "higher"), (-1, "lower")):
+        names = [n for n, d in rest.items() if d.shown and d.difference * sign > 0]
+        if names:
+            parts.append(f"{how} on {listed(names, 'dimensions')}")
+    return f"By dimension (adjusted p < {LEVEL}), {one.b} is {' and '.join(parts)}."
+
+
+def _to_settle(one: TwoRuns, found: PairedDifference, n_tests: int) -> list[str]:
+    if abs(found.difference) <= _SAME:
+        return []
+    level = LEVEL / max(n_tests, 1)
+    given = f"If the difference is as large as observed ({abs(found.difference):.2f} points), "
+    if takes_more_judges(found.sampled, level):
+        return [
+            f"{given}no number of prompts would show it with these judges: more judges are needed."
+        ]
+    needed = prompts_needed(found.sampled, level)
+    return [f"{given}{as_many(needed)} would show it {power(found.n_prompts)}."]
+
+
+def _alike(one: TwoRuns) -> list[str]:
+    """How far two panels order responses alike, and rate the same ones highest."""
+    if one.order is None or one.best is None:
+        return []
+    within, over_all = one.order
+    figure, where = within, "responses in prompts"
+    if within.reason:
+        figure, where = over_all, "all responses"
+    said = []
+    if figure.reason is None:
+        kind = "τ_b" if figure is over_all else "mean τ_b"
+        ends = in_brackets(interval(figure.ci_low, figure.ci_high))
+        told = f"The two order {where} with a {kind} of {figure.value:.2f}{ends}"
+        if n := one.best.n_prompts:
+            of = counted(n, "prompt")
+            told += f"; the best response is another in {one.best.flipped:,} of {of}"
+        said.append(f"{told}.")
+    return said
+
+
+def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:
+    """Which panel is nearer to people."""
+    if not found:
+        return []
+    said = _nearer(
+        "ranks responses more as people do",
+        "higher in τ_b",
+        1,
+        a,
+        b,
+        {name: one.tau for name, one in found.items()},
+    ) + _nearer(
+        "gives scores nearer to people's",
+        "points nearer",
+        -1,
+        a,
+        b,
+        {name: one.distance for name, one in found.items()},
+    )
+    if said:
+        return said
+    name, one = next(iter(found.items()))
+    told = f"Which of {a} and {b} is nearer to people is not established"
+    if one.tau.reason is not None:
+        return [f"{told}: τ_b with people is undefined ({one.tau.reason})."]
+    facts = in_brackets(
+        interval(one.tau.ci_low, one.tau.ci_high),
+        p_adjusted(one.tau.p_adjusted),
+        one.tau.ci_reason or "",
+    )
+    return [
+        f"{told}: on {name}, τ_b with people is {one.a_tau:.2f} and {one.b_tau:.2f}, a difference "
+        f"of {one.tau.value:.2f}{facts}."
+    ]
+
+
+def _nearer(
+    what: str, unit: str, sign: int, a: str, b: str, figures: Mapping[str, PairedFigure]
+) -> list[str]:
+    """On which dimensions either panel is shown nearer; `sign` is that of b − a where b is."""
+    said = []
+    for better, worse, side in ((b, a, sign), (a, b, -sign)):
+        names = [name for name, one in figures.items() if one.shown and one.value * side > 0]
+        if names:
+            first = figures[names[0]]
+            low, high = sorted((side * first.ci_low, side * first.ci_high))
+            facts = f"{interval(low, high)}, {p_adjusted(first.p_adjusted)}"
+            said.append(
+                f"{better} {what} than {worse} on {listed(names, 'dimensions')} ({names[0]}: "
+                f"{abs(first.value):.2f} {unit}, {facts})."
+            )
+    return said
+
+
+def _limits(one: TwoRuns) -> list[str]:
+    said = []
+    for name, (missing, of) in zip((one.a, one.b), one.missing, strict=True):
+        if missing and missing >= MUCH_MISSING * of:
+            said.append(
+                f"{missing:,} of {of:,} judgments of {name} are missing: its scores are means of "
+                "those that are there."
+            )
+    if one.one_model and one.compared == "texts":
+        said.append(
+            "All judges are of one model: what they have in common because of it is in no interval."
+        )
+    return said
+
+
+def _facts(found: PairedDifference) -> str:
+    """Interval, seen from the higher one, p-value and prompts."""
+    low, high = found.ci_low, found.ci_high
+    if found.difference < 0:
+        low, high = -high, -low
+    return in_brackets(
+        interval(low, high), p_adjusted(found.p_adjusted), counted(found.n_prompts, "prompt")
+    )

@@ -1,0 +1,151 @@
+"""Runs compared with the first of them, in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+
+from rich.console import Console
+from rich.text import Text
+
+from panel.comparison import shown
+from panel.comparison.result import ComparedRuns, RunComparison, RunDifference
+from panel.reports.terminal.rows import remark, show_conclusion
+from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.statistics.core.statistic import Reason
+from panel.statistics.paired.panels import PairedFigure
+
+_DIFFERENCES = (
+    "a", "b", "b - a", "95 % interval", "p,\nadjusted", "effect\nsize", "wins/ties/\nlosses",
+)  # fmt: skip
+_ALIKE = ("τ_b within\nprompts", "τ_b", "α", "best:\nsame/\nshared/\nother")
+_PEOPLE = (
+    "τ_b,\na", "τ_b,\nb", "τ_b,\nb - a", "p,\nadjusted",
+    "distance,\na", "distance,\nb", "distance,\nb - a", "p,\nadjusted",
+)  # fmt: skip
+
+
+def show_run_comparison(found: RunComparison, console: Console) -> None:
+    """What may be concluded, then each run's figures, then how to read them."""
+    show_conclusion(found.conclusion, console)
+    for one in found.compared:
+        _show_matching(one, console)
+        title = f"Differences: {legible(one.b)} - {legible(one.a)}"
+        _show_rows(title, "dimension", one.differences, console)
+        if one.systems:
+            _show_rows("Composite by system", "system", one.systems, console)
+        if one.alike:
+            _show_alike(one, console)
+        if one.people:
+            _show_people(one, console)
+        if one.risen or one.fallen:
+            _show_changed(one, console)
+    for sentence in shown.how_to_read(found):
+        remark(console, sentence)
+
+
+def _show_matching(one: ComparedRuns, console: Console) -> None:
+    what = f"{shown.what_differs(one)}: {legible(one.b)} compared with {legible(one.a)}"
+    console.print(Text(what, "bold"))
+    for sentence in shown.matching(one):
+        console.print(Text(sentence))
+    console.print()
+
+
+def _show_rows(title: str, head: str, rows: Sequence[RunDifference], console: Console) -> None:
+    lines = []
+    for row in rows:
+        cells = (
+            shown.score(row.a_mean),
+            shown.score(row.b_mean),
+            shown.signed(row.difference),
+            shown.ends(row.ci_low, row.ci_high),
+            shown.p_value(row.p_adjusted),
+            shown.signed(row.effect_size),
+            f"{row.wins}/{row.ties}/{row.losses}",
+        )
+        lines.append(TableRow(_name(row), list(map(Text, cells))))
+    show_table(console, title, [head], _DIFFERENCES, lines)
+    reasons: dict[Reason, list[str]] = {}
+    for row in rows:
+        if row.reason is not None:
+            reasons.setdefault(row.reason, []).append(legible(_name(row)))
+    for reason, names in reasons.items():
+        of = "" if len(names) == len(rows) else f" for {'; '.join(names)}"
+        remark(console, f"No interval and no p{of}: {reason}.")
+    if reasons:
+        console.print()
+
+
+def _name(row: RunDifference) -> str:
+    return row.dimension if row.system is None else row.system
+
+
+def _show_alike(one: ComparedRuns, console: Console) -> None:
+    lines = [
+        TableRow(
+            alike.dimension,
+            [
+                *map(_figure, (alike.tau_within, alike.tau, alike.alpha)),
+                Text(f"{alike.best.same}/{alike.best.shared}/{alike.best.flipped}"),
+            ],
+        )
+        for alike in one.alike
+    ]
+    show_table(console, "Agreement of the two panels", ["dimension"], _ALIKE, lines)
+    _remarks(shown.alike_reasons(one), console)
+
+
+def _show_people(one: ComparedRuns, console: Console) -> None:
+    lines = [
+        TableRow(
+            name,
+            [
+                Text(shown.score(found.a_tau)),
+                Text(shown.score(found.b_tau)),
+                _figure(found.tau),
+                Text(shown.p_value(found.tau.p_adjusted)),
+                Text(shown.score(found.a_distance)),
+                Text(shown.score(found.b_distance)),
+                _figure(found.distance),
+                Text(shown.p_value(found.distance.p_adjusted)),
+            ],
+        )
+        for name, found in one.people
+    ]
+    show_table(console, shown.people_title(one), ["dimension"], _PEOPLE, lines)
+    _remarks([*shown.people_reasons(one), shown.PEOPLE_REMARK], console)
+
+
+def _show_changed(one: ComparedRuns, console: Console) -> None:
+    changed = (("higher", one.risen), ("lower", one.fallen))
+    lines = [
+        TableRow(
+            shown.label(response),
+            [
+                Text(shown.score(response.a)),
+                Text(shown.score(response.b)),
+                Text(shown.signed(response.difference)),
+            ],
+            f"{how} in {legible(one.b)}",
+        )
+        for how, those in changed
+        for response in those
+    ]
+    heads = ["", "prompt, system, response"]
+    show_table(console, shown.changed_title(one), heads, ["a", "b", "b - a"], lines)
+
+
+def _remarks(sentences: Sequence[str], console: Console) -> None:
+    for sentence in sentences:
+        remark(console, sentence)
+    if sentences:
+        console.print()
+
+
+def _figure(one: PairedFigure) -> Text:
+    """A value, below it its interval."""
+    text = Text(shown.score(one.value))
+    if not isnan(one.ci_low):
+        text.append(f"\n[{shown.score(one.ci_low)}, {shown.score(one.ci_high)}]", "dim")
+    return text

@@ -1,0 +1,300 @@
+"""Two panels on the same texts: do they order them alike, give the same scores, and name the same
+best ones; and which of them is nearer to people.
+
+Everything is measured on the responses that both panels rated, by each panel's score of a response.
+The functions are those of `agree` and `correlate`, with the two panels in the place of two raters;
+intervals are the jackknife's over prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from math import isnan, nan
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
+from panel.statistics.core.arrays import (
+    Array,
+    Labels,
+    Mask,
+    as_scores,
+    encode_labels,
+    items_by_label,
+)
+from panel.statistics.core.holm import holm
+from panel.statistics.core.options import AnalysisOptions
+from panel.statistics.core.prompts import over_prompts
+from panel.statistics.core.ranking import LEVEL, competition_ranks
+from panel.statistics.core.results import Result, interval_of, mean_over_prompts
+from panel.statistics.core.sampled_mean import sampled_mean
+from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.humans.correlation import (
+    correlation,
+    resampled_correlation,
+)
+from panel.statistics.humans.correlations import correlations
+from panel.statistics.humans.gain import correlation_gain, resampled_correlation_gain
+from panel.statistics.paired.differences import mean_over_prompts_of
+
+_OPTIONS = AnalysisOptions()
+_TAU_LIMITS, _GAIN_LIMITS = (-1.0, 1.0), (-2.0, 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class PairedFigure:
+    """A figure of two panels with its 95 % interval over prompts; NaN where `reason` or `ci_reason`
+    says why. `p` is two-sided, of 0, NaN where nothing is tested; `p_adjusted` by Holm, p until
+    `adjusted_figures` is called."""
+
+    value: float
+    ci_low: float
+    ci_high: float
+    n_items: int
+    n_prompts: int
+    reason: Reason | None = None
+    ci_reason: Reason | None = None
+    p: float = nan
+    p_adjusted: float = nan
+
+    @property
+    def shown(self) -> bool:
+        """Whether it can be said not to be 0."""
+        return self.p_adjusted < LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class BestOfPrompts:
+    """In how many prompts two panels rate the same response highest (of ties: the same ones),
+    share some but not all of their best, or rate others highest; prompts with one response have
+    none."""
+
+    same: int
+    shared: int
+    flipped: int
+
+    @property
+    def n_prompts(self) -> int:
+        """Prompts with several responses that both rated."""
+        return self.same + self.shared + self.flipped
+
+
+@dataclass(frozen=True, slots=True)
+class NearerToPeople:
+    """Which of two panels is nearer to the mean of people's ratings.
+
+    Attributes:
+        within: whether correlations are means of those within prompts, or over all responses.
+        a_tau, b_tau: τ_b of either panel's scores with people's mean.
+        tau: b_tau − a_tau; above 0, b orders responses more as people do.
+        a_distance, b_distance: the mean over prompts of the distance of a panel's score from
+            people's mean, in points; NaN where they are on other scales.
+        distance: b_distance − a_distance; below 0, b's scores are nearer.
+    """
+
+    within: bool
+    a_tau: float
+    b_tau: float
+    tau: PairedFigure
+    a_distance: float
+    b_distance: float
+    distance: PairedFigure
+
+    def with_figures(self, tau: PairedFigure, distance: PairedFigure) -> NearerToPeople:
+        """The same with these in their place."""
+        return replace(self, tau=tau, distance=distance)
+
+
+def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigure, PairedFigure]:
+    """Kendall's τ_b of two panels' scores: the mean of those within prompts, and over all.
+
+    How to read it: 1 the same order, 0 none in common, −1 the opposite order. Over all responses
+    the difference between easy and hard prompts counts as well.
+
+    Args:
+        a, b: `(responses,)`, NaN where missing.
+        prompts: a label a response.
+
+    Raises:
+        ValueError: the shapes differ, or a value is infinite.
+
+    >>> within, over_all = order_alike([1, 2, 5, 6], [2, 1, 5, 7], "aabb")
+    >>> within.value, round(over_all.value, 3)
+    (0.0, 0.667)
+    """
+    first, second = as_scores(a), as_scores(b)
+    rated = ~np.isnan(first + second)
+    names, taus = _within(first[:, None], second, prompts)
+    inside = over_prompts(_statistics(names, taus[:, 0], rated, prompts, n_raters=2))
+    every = Result(
+        replace(correlation(first, second, "tau_b"), p_value=nan),
+        resampled_correlation(first, second, "tau_b"),
+        kind="correlation",
+        limits=_TAU_LIMITS,
+    )
+    return _figure(mean_over_prompts(inside, prompts), prompts), _figure(every, prompts)
+
+
+def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
+    """Krippendorff's α at the interval level of two panels' scores, as of two raters.
+
+    How to read it: 1 the same scores, 0 as alike as by chance; a panel that is stricter lowers it,
+    though both may order responses alike. Args and errors as for `order_alike`.
+
+    >>> scores_alike([1, 2, 3], [1, 2, 3], "pqr").value
+    1.0
+    """
+    both = np.column_stack([as_scores(a), as_scores(b)])
+    found = krippendorff_alpha(both, "interval")
+    result = Result(found, resampled_alpha(both, "interval"), limits=(-1.0, 1.0))
+    return _figure(result, prompts)
+
+
+def best_of_prompts(a: ArrayLike, b: ArrayLike, prompts: Labels) -> BestOfPrompts:
+    """Whether two panels rate the same response to a prompt highest. Args as for `order_alike`.
+
+    >>> best_of_prompts([1, 2, 5, 6], [2, 1, 5, 7], "aabb")
+    BestOfPrompts(same=1, shared=0, flipped=1)
+    """
+    first, second = as_scores(a), as_scores(b)
+    rated: Mask = ~np.isnan(first + second)
+    counts = {"same": 0, "shared": 0, "flipped": 0}
+    for _, items in items_by_label(prompts, len(first)):
+        both = items[rated[items]]
+        if len(both) < 2:
+            continue
+        best = [set(both[competition_ranks(side[both]) == 1].tolist()) for side in (first, second)]
+        kind = "same" if best[0] == best[1] else "shared" if best[0] & best[1] else "flipped"
+        counts[kind] += 1
+    return BestOfPrompts(**counts)
+
+
+def nearer_to_people(
+    a: ArrayLike, b: ArrayLike, people: ArrayLike, prompts: Labels, *, same_scale: bool = True
+) -> NearerToPeople:
+    """Which of two panels goes more with people's mean rating, over the items of all three.
+
+    Two questions: who orders responses more as people do (τ_b, within prompts where a prompt has
+    two responses, else over all), and whose scores are nearer to people's (mean distance). Both
+    differences are paired, prompt by prompt; their p-values are of Student's t of what they are
+    without each prompt.
+
+    Args:
+        a, b, people: `(items,)`, NaN where missing; higher is better.
+        prompts: a label an item.
+        same_scale: whether people's ratings are on the panels' scale; else there is no distance.
+
+    Raises:
+        ValueError: the shapes differ, or a value is infinite.
+
+    >>> found = nearer_to_people([1, 2, 3], [3, 2, 1], [1, 2, 3], "pqr")
+    >>> found.tau.value, found.distance.value
+    (-2.0, 1.3333333333333333)
+    """
+    sides = [as_scores(side) for side in (a, b, people)]
+    missing = np.isnan(np.sum(sides, axis=0))
+    first, second, target = (np.where(missing, np.nan, side) for side in sides)
+    within = _several(missing, prompts)
+    if within:
+        names, taus = _within(np.column_stack([first, second]), target, prompts)
+        gains = taus[:, 1] - taus[:, 0]
+        inside = over_prompts(_statistics(names, gains, ~missing, prompts, n_raters=3))
+        result = mean_over_prompts(inside, prompts, kind="difference", limits=_GAIN_LIMITS)
+        # Over the prompts that enter their difference, so that it is theirs.
+        of_each = [_mean(np.where(np.isnan(gains), np.nan, own)) for own in taus.T]
+    else:
+        result = Result(
+            correlation_gain(second, first, target, "tau_b"),
+            resampled_correlation_gain(second, first, target, "tau_b"),
+            kind="difference",
+            limits=_GAIN_LIMITS,
+        )
+        of_each = [correlation(side, target, "tau_b").value for side in (first, second)]
+    distances = [np.abs(side - target) for side in (first, second)]
+    ours, theirs = (mean_over_prompts_of(side, prompts) for side in distances)
+    return NearerToPeople(
+        within,
+        of_each[0],
+        of_each[1],
+        _figure(result, prompts, tested=True),
+        _mean(ours) if same_scale else nan,
+        _mean(theirs) if same_scale else nan,
+        _distance(ours, theirs, int(np.sum(~missing)), same_scale),
+    )
+
+
+def adjusted_figures(figures: list[PairedFigure]) -> list[PairedFigure]:
+    """The figures with p-values adjusted by Holm over all of them."""
+    p_values = holm([one.p for one in figures])
+    return [replace(one, p_adjusted=float(p)) for one, p in zip(figures, p_values, strict=True)]
+
+
+def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable], Array]:
+    """The prompts, and inside each τ_b of each side `(items, sides)` with the target: `(prompts,
+    sides)`."""
+    found = [
+        (name, correlations(sides[items], _repeated(target[items], sides.shape[1]), "tau_b"))
+        for name, items in items_by_label(prompts, len(target))
+    ]
+    # Rounding can pass the bounds by a hair.
+    return [name for name, _ in found], np.clip([taus for _, taus in found], -1, 1)
+
+
+def _repeated(column: Array, times: int) -> Array:
+    return np.repeat(column[:, None], times, axis=1)
+
+
+def _statistics(
+    names: Sequence[Hashable], values: Array, rated: Mask, prompts: Labels, *, n_raters: int
+) -> list[tuple[object, Statistic]]:
+    """Each prompt's value, or why it has none."""
+    found: list[tuple[object, Statistic]] = []
+    counts = [int(rated[items].sum()) for _, items in items_by_label(prompts, len(rated))]
+    for name, value, n in zip(names, values.tolist(), counts, strict=True):
+        if isnan(value):
+            reason = Reason.CONSTANT_RATER if n > 1 else Reason.FEW_ITEMS
+            found.append((name, Statistic.undefined(reason, n_items=n)))
+        else:
+            found.append((name, Statistic(value, n, n_raters)))
+    return found
+
+
+def _several(missing: Mask, prompts: Labels) -> bool:
+    """Whether a prompt has two items that are there."""
+    names, codes = encode_labels(prompts, len(missing))
+    return bool((np.bincount(codes[~missing], minlength=len(names)) > 1).any())
+
+
+def _figure(result: Result, prompts: Labels, *, tested: bool = False) -> PairedFigure:
+    found = result.statistic
+    there = interval_of(result, prompts, _OPTIONS)
+    if there is None or there.reason is not None:
+        reason = None if there is None else there.reason
+        return PairedFigure(found.value, nan, nan, found.n_items, 0, found.reason, reason)
+    p = nan
+    if tested:
+        t = -abs(found.value) / there.standard_error
+        p = 2 * float(scipy.special.stdtr(there.degrees_of_freedom, t))
+    return PairedFigure(
+        found.value, there.low, there.high, found.n_items, there.n_clusters, p=p, p_adjusted=p
+    )
+
+
+def _distance(a: Array, b: Array, n_items: int, same_scale: bool) -> PairedFigure:
+    if not same_scale:
+        return PairedFigure(nan, nan, nan, 0, 0, Reason.OTHER_SCALE)
+    if not n_items:
+        return PairedFigure(nan, nan, nan, 0, 0, Reason.NO_SHARED_ITEMS)
+    found = sampled_mean(b - a)
+    p = found.p_value
+    return PairedFigure(
+        found.mean, *found.interval(), n_items, found.n_prompts, None, found.reason, p, p
+    )
+
+
+def _mean(values: Array) -> float:
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else nan

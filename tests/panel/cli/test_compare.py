@@ -1,0 +1,127 @@
+"""`persona-panel compare` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from panel import compare
+from tests.helpers.command import Command
+from tests.helpers.marked_texts import marked_model, marked_run
+
+FIELDS = [
+    "a", "b", "dimension", "difference", "ci_low", "ci_high", "p", "p_adjusted", "effect_size",
+    "n_prompts", "n_pairs",
+]  # fmt: skip
+MODEL = marked_model()
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Two runs of one panel on other texts, and a third by another panel on the first's texts."""
+    old = {f"p{i}": {"elm": f"[{3 + i % 3},{4 + i % 2}] {i}"} for i in range(6)}
+    new = {f"p{i}": {"elm": f"[{5 + i % 2},{6 + i % 3}] {i} n"} for i in range(6)}
+    marked_run(tmp_path / "old", old, MODEL)
+    marked_run(tmp_path / "new", new, MODEL)
+    marked_run(tmp_path / "one", old, MODEL, "ann")
+    return tmp_path
+
+
+def test_the_conclusion_comes_first_then_what_was_compared(command: Command, runs: Path) -> None:
+    """The sentences of the Python result, then the kind of comparison, the tables, the responses
+    that changed most and how to read it, in 80 columns."""
+    done = command("compare", "old", "new", COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    text = " ".join(done.stdout.split())
+    (sentence, *_) = compare(runs / "old", runs / "new").conclusion
+    assert text.startswith(sentence.replace(str(runs) + "/", ""))
+    for expected in (
+        "Other texts, same panel: new compared with old",
+        "6 prompts, 6 pairs of responses, 2 judges.",
+        "Differences: new - old", "composite", "clarity", "depth", "6/0/0",
+        "Responses that changed most", "higher in new", "p3, elm, p3-elm",
+        "adjusted by Holm's method over all dimensions and runs",
+    ):  # fmt: skip
+        assert expected in text
+
+
+def test_two_panels_and_people_in_the_terminal(command: Command, runs: Path) -> None:
+    """The same texts by another panel: agreement of the panels, and which is nearer to people, with
+    reasons where prompts are too few."""
+    lines = [
+        "item,rater,score",
+        *(f"p{i}/p{i}-elm,{who},{i + 1}" for i in range(6) for who in "xy"),
+    ]
+    (runs / "people.csv").write_text("\n".join(lines) + "\n")
+    done = command("compare", "old", "one", "--human", "people.csv")
+    assert done.returncode == 0, done.stderr
+    for expected in (
+        "Same texts, other panel: one compared with old",
+        "The panels differ in: personas (bob; none more).",
+        "Agreement of the two panels",
+        "Undefined: τ_b within prompts (fewer than two items).",
+        "Which panel is nearer to people (τ_b over all responses)",
+        "lower is nearer",
+    ):
+        assert expected in done.stdout
+
+
+def test_json_is_a_list_of_differences(command: Command, runs: Path) -> None:
+    """Of two runs compared with the first a row for each dimension, the composite first, with the
+    fields that the issue names, b − a, and null for what is undefined."""
+    done = command("compare", "old", "new", "one", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert [list(row) for row in rows] == [FIELDS] * 6
+    names = ["composite", "clarity", "depth"]
+    assert [(row["b"], row["dimension"]) for row in rows] == [
+        (name, dimension) for name in ("new", "one") for dimension in names
+    ]
+    assert {row["a"] for row in rows} == {"old"}
+    found = compare(runs / "old", runs / "new", runs / "one").rows
+    assert [row["difference"] for row in rows] == [one.difference for one in found]
+    assert rows[0]["difference"] > 0
+    # The second panel is a part of the first: all differences are 0.
+    assert (rows[3]["difference"], rows[3]["p"], rows[3]["ci_low"]) == (0, None, None)
+
+
+def test_the_page_is_written_besides(command: Command, runs: Path) -> None:
+    """`--html` writes a page with the conclusion and leaves the output as it is; a folder that is
+    not there is named, with exit status 2."""
+    plain = command("compare", "old", "new")
+    done = command("compare", "old", "new", "--html", "page.html")
+    assert (done.returncode, done.stdout) == (0, plain.stdout)
+    assert "The page is in page.html" in done.stderr
+    page = (runs / "page.html").read_text("utf-8")
+    assert compare(runs / "old", runs / "new").conclusion[0].replace(f"{runs}/", "") in page
+    lost = command("compare", "old", "new", "--html", "nowhere/page.html")
+    assert (lost.returncode, lost.stdout) == (2, "")
+    assert "nowhere/page.html cannot be written: No such file or directory" in lost.stderr
+
+
+def test_bad_input_ends_with_every_fault(command: Command, runs: Path) -> None:
+    """A missing folder and a file, both named, with exit status 2 and nothing on standard output;
+    a single run is too few."""
+    (runs / "file.txt").write_text("")
+    done = command("compare", "old", "missing", "file.txt")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "missing: found no such file; expected a run's folder" in done.stderr
+    assert "file.txt: found a file" in done.stderr
+    assert "2 faults found." in done.stderr
+    assert command("compare", "old").returncode == 2
+
+
+def test_a_name_from_anywhere_is_printed_as_a_name(command: Command, runs: Path) -> None:
+    """A folder whose name is in another script, and one with an escape sequence, are shown whole,
+    the latter escaped."""
+    (runs / "new").rename(runs / "новый-日本")
+    done = command("compare", "old", "новый-日本")
+    assert "Differences: новый-日本 - old" in done.stdout
+    (runs / "новый-日本").rename(runs / "re\x1b[31md")
+    done = command("compare", "old", "re\x1b[31md")
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout

@@ -1,0 +1,228 @@
+"""What is concluded from a comparison of runs, rule by rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from panel.conclusions.compare import TwoRuns, compare_conclusion
+from panel.conclusions.wording import as_many
+from panel.statistics.core.prompts_needed import prompts_needed
+from panel.statistics.paired.differences import (
+    PairedDifference,
+    adjusted,
+    by_same_judges,
+    paired_difference,
+)
+from panel.statistics.paired.panels import (
+    adjusted_figures,
+    best_of_prompts,
+    nearer_to_people,
+    order_alike,
+)
+
+LARGE = [1.0, 1.2, 0.8, 1.1, 0.9]
+NONE = [1.0, -0.8, 0.3, -0.6, 0.4]
+
+
+def difference(values: list[float], judges: int = 1) -> PairedDifference:
+    """Of one pair to a prompt, by as many judges as are said, who differ."""
+    b = np.array(values)[:, None, None] + np.linspace(-1, 1, judges)[None, :, None] * (judges > 1)
+    factors = {"persona": list(range(judges))} if judges > 1 else None
+    return paired_difference(by_same_judges(np.zeros_like(b), b), range(len(values)), factors)
+
+
+def said(values: dict[str, list[float]], compared: str = "texts", **more: Any) -> list[str]:
+    """The conclusion from these differences by dimension, adjusted together."""
+    found = adjusted([difference(of) for of in values.values()])
+    two = TwoRuns("old", "new", compared, dict(zip(values, found, strict=True)), **more)  # type: ignore[arg-type]
+    return compare_conclusion([two], "prompts")
+
+
+def test_what_is_ahead_is_named_with_its_lead() -> None:
+    """One point on each of five prompts, about: new is ahead, with interval, p and prompts; the
+    other way round, old is, and the interval is seen from it."""
+    assert said({"composite": LARGE}) == [
+        "new is ahead of old, with these judges as they are: by 1.00 points (95 % interval 0.80 to "
+        "1.20, adjusted p < 0.001, 5 prompts)."
+    ]
+    turned = said({"composite": [-value for value in LARGE]})
+    assert turned[0].startswith(
+        "old is ahead of new, with these judges as they are: by 1.00 points"
+    )
+    assert "interval 0.80 to 1.20" in turned[0]
+
+
+def test_a_difference_that_may_be_chance_is_no_lead() -> None:
+    """A mean of 0.06 on five prompts: it cannot be said who is better, and the prompts that would
+    show it are those of the test at the level of one."""
+    first, last = said({"composite": NONE})
+    assert first.startswith(
+        "Whether new is better or worse than old cannot be said: the difference is "
+    )
+    assert "is +0.06 points (95 % interval -0.87 to 0.99, adj" in first
+    assert first.endswith("adjusted p 0.87, 5 prompts), which may be chance.")
+    needed = prompts_needed(difference(NONE).sampled, 0.05)
+    assert needed is not None
+    assert last == (
+        f"If the difference is as large as observed (0.06 points), {as_many(needed)} would show it "
+        "(80 % power, now 5)."
+    )
+
+
+def test_a_tie_and_what_cannot_be_tested_are_said() -> None:
+    """Equal scores on every prompt, a single prompt, and no score at all: no claim, each with its
+    reason, and no number of prompts."""
+    (tie,) = said({"composite": [0.0, 0.0, 0.0]})
+    assert tie.startswith(
+        "Whether new is better or worse than old cannot be said: their mean scores are equal, "
+        "which cannot be tested (no spread over prompts"
+    )
+    (one,) = said({"composite": [2.0]})
+    assert "the difference is +2.00 points, which cannot be tested (an interval needs" in one
+    (nothing,) = said({"composite": [np.nan]})
+    assert nothing.endswith("cannot be said: no pair of responses has a score in both.")
+    (even, *rest) = said({"composite": [1.0, -1.0, 0.5, -0.5]})
+    assert "their mean scores are equal (95" in even
+    assert rest == []
+
+
+def test_dimensions_that_differ_are_named() -> None:
+    """Of four dimensions two rise and one falls; those that may be chance are not named."""
+    lower = [-value for value in LARGE]
+    values = {"composite": LARGE, "a": LARGE, "b": LARGE, "c": lower, "d": NONE}
+    assert said(values)[1] == (
+        "By dimension (adjusted p < 0.05), new is higher on a and b and lower on c."
+    )
+
+
+def test_without_a_composite_the_first_dimension_is_named() -> None:
+    """A rubric of categories has shares alone: the first one is said to be it."""
+    (first, *_) = said({"kind:joke": LARGE, "kind:claim": NONE})
+    assert first.startswith("new is ahead of old on kind:joke, with")
+    assert said({}) == ["new and old have no dimension in common that can be compared."]
+
+
+def test_panels_that_differ_make_a_difference_of_texts_ambiguous() -> None:
+    """Other texts by another panel: the score is higher, nobody is ahead, and what the panels
+    differ in is named."""
+    first, last = said({"composite": LARGE}, panel=["model (x; y)"])
+    assert first.startswith("new scores higher than old, with")
+    assert last == (
+        "The runs differ in more than their texts (model (x; y)): which of these the difference "
+        "comes from cannot be told apart."
+    )
+
+
+def test_judges_as_a_sample_may_be_what_is_lacking() -> None:
+    """With five judges who differ by more than the difference, no number of prompts would do."""
+    two = TwoRuns("old", "new", "texts", {"composite": difference([0.3, 0.2, 0.25, 0.3], 5)})
+    found = compare_conclusion([two], "prompts-and-judges")
+    assert (
+        "no number of prompts would show it with these judges: more judges are needed" in found[1]
+    )
+    shown = TwoRuns("old", "new", "texts", {"composite": difference([9.0, 9.1, 9.2, 9.0], 5)})
+    (first,) = compare_conclusion([shown], "prompts-and-judges")
+    assert "with judges as a sample of such judges: by 9.07 points" in first
+
+
+def test_gaps_and_a_single_model_limit_the_answer() -> None:
+    """Five of a hundred judgments missing are said, four are not; so is a single model."""
+    found = said({"composite": LARGE}, missing=((4, 100), (5, 100)), one_model=True)
+    assert found[1:] == [
+        "5 of 100 judgments of new are missing: its scores are means of those that are there.",
+        "All judges are of one model: what they have in common because of it is in no interval.",
+    ]
+
+
+# Two panels on the same texts
+
+RNG = np.random.default_rng(0)
+PROMPTS = np.arange(6).repeat(4)
+PEOPLE = RNG.permuted(np.tile(np.arange(4.0), (6, 1)), axis=1).ravel()
+NOISE = RNG.permuted(np.tile(np.arange(4.0), (6, 1)), axis=1).ravel()
+
+
+def test_panels_rate_higher_or_lower() -> None:
+    """Of panels nobody is ahead: one rates the same texts higher, or that cannot be said."""
+    assert said({"composite": LARGE}, "panels")[0].startswith(
+        "new rates the same texts higher than old, with these judges as they are: by 1.00 points"
+    )
+    assert said({"composite": NONE}, "panels") == [
+        "Whether new rates higher or lower than old cannot be said: the difference is +0.06 points "
+        "(95 % interval -0.87 to 0.99, adjusted p 0.87, 5 prompts), which may be chance."
+    ]
+
+
+def test_order_and_best_responses_of_two_panels_are_said() -> None:
+    """τ_b within prompts with its interval and the prompts whose best response is another; with one
+    response a prompt, τ_b over all of them, and no best."""
+    order, best = order_alike(PEOPLE, NOISE, PROMPTS), best_of_prompts(PEOPLE, NOISE, PROMPTS)
+    found = said({"composite": LARGE}, "panels", order=order, best=best)
+    assert found[1] == (
+        f"The two order responses in prompts with a mean τ_b of {order[0].value:.2f} (95 % "
+        f"interval {order[0].ci_low:.2f} to {order[0].ci_high:.2f}); the best response is another "
+        f"in {best.flipped} of 6 prompts."
+    )
+    single = order_alike(PEOPLE, NOISE, range(24)), best_of_prompts(PEOPLE, NOISE, range(24))
+    (_, last) = said({"composite": LARGE}, "panels", order=single[0], best=single[1])
+    assert last.startswith("The two order all responses with a τ_b of ")
+    assert "best" not in last
+
+
+def test_the_panel_nearer_to_people_is_named() -> None:
+    """New rates as people do and old at random: new ranks responses more as people do and gives
+    scores nearer to theirs; with sides changed, old does."""
+    for sides, better in (((NOISE, PEOPLE), "new"), ((PEOPLE, NOISE), "old")):
+        found = nearer_to_people(*sides, PEOPLE, PROMPTS)
+        figures = adjusted_figures([found.tau, found.distance])
+        people = {"composite": found.with_figures(*figures)}
+        *_, tau, distance = said({"composite": LARGE}, "panels", people=people)
+        worse = "old" if better == "new" else "new"
+        assert tau.startswith(
+            f"{better} ranks responses more as people do than {worse} on composite (composite: "
+            f"{abs(found.tau.value):.2f} higher in τ_b, 95 % interval "
+        )
+        assert distance.startswith(
+            f"{better} gives scores nearer to people's than {worse} on composite (composite: "
+            f"{abs(found.distance.value):.2f} points nearer, 95 % interval "
+        )
+
+
+def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
+    """Two panels alike: both τ_b, their difference and its p; where it is undefined, why."""
+    found = nearer_to_people(NOISE, NOISE[::-1], RNG.normal(size=24), PROMPTS)
+    figures = adjusted_figures([found.tau, found.distance])
+    people = {"composite": found.with_figures(*figures)}
+    *_, last = said({"composite": LARGE}, "panels", people=people)
+    assert last.startswith(
+        f"Which of old and new is nearer to people is not established: on composite, τ_b with "
+        f"people is {found.a_tau:.2f} and {found.b_tau:.2f}, a difference of "
+        f"{found.tau.value:.2f} ("
+    )
+    none = nearer_to_people(NOISE, NOISE, np.full(24, np.nan), PROMPTS)
+    *_, last = said({"composite": LARGE}, "panels", people={"composite": none})
+    assert last.endswith("τ_b with people is undefined (no shared items).")
+
+
+def test_each_of_several_runs_has_its_sentences() -> None:
+    """Two runs compared with the first: a sentence each, without numbers of prompts and limits."""
+    first = adjusted([difference(LARGE), difference(NONE)])
+    runs = [
+        TwoRuns("old", name, "texts", {"composite": one}, one_model=True)
+        for name, one in zip(("new", "newer"), first, strict=True)
+    ]
+    found = compare_conclusion(runs, "prompts")
+    assert [sentence.split()[0] for sentence in found] == ["new", "Whether"]
+    assert "newer is better or worse than old cannot be said" in found[1]
+
+
+@pytest.mark.parametrize(("p", "shown"), [(0.0499, True), (0.05, False)])
+def test_a_claim_needs_an_adjusted_p_below_the_level(p: float, shown: bool) -> None:
+    """At 0.05 nothing is claimed."""
+    one = replace(difference(LARGE), p_adjusted=p)
+    (first, *_) = compare_conclusion([TwoRuns("a", "b", "texts", {"composite": one})], "prompts")
+    assert first.startswith("b is ahead of a") is shown
