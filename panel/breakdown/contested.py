@@ -9,6 +9,7 @@ import numpy as np
 
 from panel.breakdown.cells import RunCells
 from panel.breakdown.groups import axes_of
+from panel.conclusions.contested import contested_conclusion
 from panel.runs.run import Run
 from panel.statistics.breakdown.contested import (
     ContestedResponse,
@@ -105,6 +106,13 @@ def contested(run: Run, top: int | None = None) -> list[Contested]:
             )
         )
     return result
+
+
+def conclusion_on(found: Sequence[Contested]) -> list[str]:
+    """How many of all responses of a run are contested, in a sentence."""
+    tested = [one for one in found if one.reason is None]
+    reasons = tuple(dict.fromkeys(str(one.reason) for one in found if one.reason is not None))
+    return [contested_conclusion(sum(one.established for one in tested), len(tested), reasons)]
 
 
 def reasons(

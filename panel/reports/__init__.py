@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit
+    from panel.breakdown import Contested
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
@@ -68,6 +69,9 @@ class Renderer(Protocol):
 
     def render_biases(self, rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
         """Biases of the judges who gave these ratings."""
+
+    def render_contested(self, found: Sequence[Contested], top: int, to: TextIO) -> None:
+        """The responses of a run, the most contested first; the first `top` are asked for."""
 
     def render_matches(self, report: MatchReport, to: TextIO) -> None:
         """Critical questions matched with references."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from panel.audit.injection import InjectionAudit
+    from panel.breakdown import Contested
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
@@ -106,6 +107,15 @@ def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
     from panel.reports.terminal.tables import output
 
     show_biases(rows, ratings, output(to))
+
+
+def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
+    """How many are contested beyond noise, then each with who stands on which side."""
+    from panel.breakdown.contested import conclusion_on
+    from panel.reports.terminal.contested import show_contested
+    from panel.reports.terminal.tables import output
+
+    show_contested(found, conclusion_on(found), top, output(to))
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

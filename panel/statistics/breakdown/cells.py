@@ -80,10 +80,17 @@ def departures(values: Array) -> Array:
 
 
 def without_severity(values: Array) -> Array:
-    """Departures less what each judge's are on average over all responses: what it sees in this
-    response beyond being lenient or severe. Args and result as of `departures`."""
+    """Departures less the judge's median departure over all responses: what it sees in this
+    response beyond being lenient or severe. Args and result as of `departures`.
+
+    The median: a response on which a judge is far off moves a mean, and with it what the judge
+    seems to see in all others.
+    """
     from_panel = departures(values)
-    return from_panel - mean_there(from_panel, 0)[None]
+    known = (~np.isnan(from_panel)).any(axis=0)
+    severity = np.full(from_panel.shape[1:], np.nan)
+    severity[known] = np.nanmedian(from_panel[:, known], axis=0)
+    return from_panel - severity[None]
 
 
 def means_by(values: Array, codes: IntArray, n: int) -> Array:

@@ -15,7 +15,7 @@ class Reason(StrEnum):
     FEW_SYSTEMS = "fewer than two systems"
     FEW_DIMENSIONS = "fewer than two dimensions with numbers"
     FEW_RESPONSES = "fewer than two responses"
-    NOISE_UNKNOWN = "one model and one replicate: no noise to compare personas with is known"
+    NOISE_UNKNOWN = "one model with one replicate shows no noise to compare personas with"
     NOISE_ZERO = "models or replicates never differ, so noise cannot be estimated"
     FEW_ITEMS = "fewer than two items"
     FEW_PROMPTS = "no prompt has a defined value"

@@ -32,8 +32,8 @@ def drawn(seed: int, n: int = 10, effect: float = 0.0) -> np.ndarray:  # type: i
 
 def test_the_variance_between_personas() -> None:
     """Departures are ±3 by one model and ±1 by the other: personas' sum of squares is 16, the
-    residual's 4, each with one degree of freedom, k is 2. Half of the variance went with the mean
-    over two responses, so the component is (16 − 4) / (2 · ½) = 12, noise 8, the share 0.6;
+    residual's 4, each with one degree of freedom, k is 2. Half of the variance went with the
+    severity over two responses, so the component is (16 − 4) / (2 · ½) = 12, noise 8, the share 0.6;
     F = 4 on 1 and 1 degrees of freedom, by the response's own noise and by that of both."""
     first, second = contested_responses(cells(MIRRORED))
     assert first.spread == pytest.approx(sqrt(12))
@@ -51,9 +51,9 @@ def test_a_table_with_gaps_is_fitted_by_least_squares() -> None:
     values[0, 0, 0] = values[0, 3, 2] = values[4, 1, 1] = nan
     found = {one.response: one for one in contested_responses(cells(values))}
     left = departures(values)
-    left = left - np.nanmean(left, axis=0)
+    left = left - np.nanmedian(left, axis=0)
     for response in (0, 4, 7):
-        y, kept = left[response, :, :, 0].ravel(), 9 / 10
+        y, kept = left[response, :, :, 0].ravel(), 0.8 + pi / 22.5
         there = ~np.isnan(y)
         models = np.tile(np.eye(3), (5, 1))[there]
         personas = np.repeat(np.eye(5), 3, axis=0)[there]
@@ -86,7 +86,7 @@ def test_a_persona_that_stands_apart_is_shown_on_its_response() -> None:
     found = response_departures(cells(drawn(4, effect=4.0)))
     assert found.shown[0, 0]
     assert not found.shown[1:].any()
-    assert found.departures[0, 0] == pytest.approx(4 * 0.8 * 0.9, abs=1)
+    assert found.departures[0, 0] == pytest.approx(4 * 0.8, abs=1)
     assert found.beyond_chance[0, 0]
 
 
@@ -105,6 +105,15 @@ def test_chance_is_what_noise_exceeds_in_one_cell_of_twenty() -> None:
     found = response_departures(cells(drawn(6, n=300)))
     assert np.mean(found.beyond_chance) == pytest.approx(0.05, abs=0.02)
     assert not found.shown.any()
+
+
+def test_a_response_on_which_a_persona_is_far_off_makes_no_other_contested() -> None:
+    """An effect of 8 points on one of six responses, with little noise: a mean severity would make
+    1.3 points on the other five of it, the median makes nothing."""
+    values = 5 + 0.1 * np.random.default_rng(7).normal(size=(6, 5, 3, 1))
+    values[0, 0] += 8
+    assert [one.response for one in contested_responses(cells(values)) if one.shown] == [0]
+    assert not response_departures(cells(values)).shown[1:].any()
 
 
 def test_a_severe_judge_contests_nothing() -> None:
