@@ -144,7 +144,7 @@ def reasons(
     for word, sign in (("above", 1), ("below", -1)):
         order = [p for p in np.argsort(-sign * on, kind="stable") if sign * on[p] > far]
         if order:
-            those = ", ".join(f"{personas[p]} ({_signed(on[p])})" for p in order[:_NAMED])
+            those = ", ".join(f"{personas[p]} ({signed(on[p])})" for p in order[:_NAMED])
             more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
             sides.append(f"{word} the panel {'are' if len(order) > 1 else 'is'} {those}{more}")
     if sides:
@@ -173,5 +173,6 @@ def _of_axes(axes: Sequence[str], on: Array) -> list[str]:
     ]
 
 
-def _signed(value: float) -> str:
+def signed(value: float) -> str:
+    """A departure with its sign."""
     return f"{value:+.2f}".replace("-", "−")

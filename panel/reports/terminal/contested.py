@@ -9,9 +9,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from panel.breakdown import Contested
+from panel.breakdown.contested import signed
 from panel.conclusions.wording import p_adjusted
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.tables import legible
+
+_NAMED = 3
 
 
 def show_contested(
@@ -36,3 +39,14 @@ def show_contested(
 def headline(one: Contested) -> str:
     """Which response it is: its system, its prompt and its id."""
     return f"{legible(one.system)}, {legible(one.prompt_id)}/{legible(one.id)}"
+
+
+def apart(one: Contested) -> str:
+    """Who stands farthest from the panel, in short: those who do beyond noise; where nobody does by
+    itself, how far personas differ."""
+    if not one.named:
+        return f"spread {one.spread:.2f}, no persona by itself beyond noise"
+    order = sorted(one.named, key=lambda persona: -abs(one.departures[persona]))
+    told = [f"{legible(name)} {signed(one.departures[name])}" for name in order[:_NAMED]]
+    more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
+    return f"{', '.join(told)}{more}"

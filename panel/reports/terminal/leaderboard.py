@@ -14,7 +14,7 @@ from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.core.ranking import LEVEL, Difference, Leaderboard, SystemRank
 from panel.statistics.core.statistic import Reason
 
-_DIFFERENCES_SHOWN = 10
+_DIFFERENCES_SHOWN = 6
 _SAMPLES = {
     "prompts": "over prompts, with these judges as they are",
     "prompts-and-judges": "over prompts and judges, as a sample of such judges",

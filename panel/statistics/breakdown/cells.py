@@ -90,7 +90,8 @@ def without_severity(values: Array) -> Array:
     known = (~np.isnan(from_panel)).any(axis=0)
     severity = np.full(from_panel.shape[1:], np.nan)
     severity[known] = np.nanmedian(from_panel[:, known], axis=0)
-    return from_panel - severity[None]
+    beyond: Array = from_panel - severity[None]
+    return beyond
 
 
 def means_by(values: Array, codes: IntArray, n: int) -> Array:

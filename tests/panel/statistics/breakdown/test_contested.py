@@ -33,8 +33,8 @@ def drawn(seed: int, n: int = 10, effect: float = 0.0) -> np.ndarray:  # type: i
 def test_the_variance_between_personas() -> None:
     """Departures are ±3 by one model and ±1 by the other: personas' sum of squares is 16, the
     residual's 4, each with one degree of freedom, k is 2. Half of the variance went with the
-    severity over two responses, so the component is (16 − 4) / (2 · ½) = 12, noise 8, the share 0.6;
-    F = 4 on 1 and 1 degrees of freedom, by the response's own noise and by that of both."""
+    severity over two responses, so the component is (16 − 4) / (2 · ½) = 12, noise 8, the share
+    0.6; F = 4 on 1 and 1 degrees of freedom, by the response's own noise and by that of both."""
     first, second = contested_responses(cells(MIRRORED))
     assert first.spread == pytest.approx(sqrt(12))
     assert first.by_dimension == (pytest.approx(sqrt(12)),)
