@@ -8,6 +8,7 @@ in none of it. The statistics themselves are in `panel.statistics.breakdown`.
 from panel.breakdown.contested import Contested, contested
 from panel.breakdown.groups import GroupDifferences, axis_differences, model_differences
 from panel.breakdown.personas import PersonaDepartures, persona_departures
+from panel.breakdown.strata import SystemsBy, systems_by
 from panel.statistics.breakdown.contested import ResponseDepartures
 from panel.statistics.breakdown.group_contrasts import GroupDifference
 from panel.statistics.breakdown.persona_departures import Departure
@@ -19,8 +20,10 @@ __all__ = [
     "GroupDifferences",
     "PersonaDepartures",
     "ResponseDepartures",
+    "SystemsBy",
     "axis_differences",
     "contested",
     "model_differences",
     "persona_departures",
+    "systems_by",
 ]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit
     from panel.breakdown import Contested
+    from panel.breakdown.strata import SystemsBy
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
@@ -39,6 +40,11 @@ class Renderer(Protocol):
 
     def render_run(self, run: Run, labels: Mapping[str, str], to: TextIO) -> None:
         """A run of a panel; `labels` are the labels of its dimensions by their ids."""
+
+    def render_run_by(
+        self, run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO
+    ) -> None:
+        """A run as by `render_run`, and its systems within strata."""
 
     def render_sweep(self, sweep: Sweep, to: TextIO) -> None:
         """A robustness sweep."""

@@ -14,6 +14,7 @@ from panel.secrets.visible import say_json
 if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit
     from panel.breakdown import Contested
+    from panel.breakdown.strata import SystemsBy
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
     """What summary.json holds."""
     _write(run.summary(), to)
+
+
+def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
+    """What summary.json holds, and under `breakdown` the fields of `SystemsBy`."""
+    _write({**run.summary(), "breakdown": asdict(found)}, to)
 
 
 def render_sweep(sweep: Sweep, to: TextIO) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from panel.audit.injection import InjectionAudit
     from panel.breakdown import Contested
+    from panel.breakdown.strata import SystemsBy
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
@@ -34,6 +35,15 @@ def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
 
         show_deliberation(report, console, labels)
     _show_folder(run.folder, console)
+
+
+def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
+    """As `render_run`, then the systems within strata."""
+    from panel.reports.terminal.systems_by import show_systems_by
+    from panel.reports.terminal.tables import output
+
+    render_run(run, labels, to)
+    show_systems_by(found, output(to))
 
 
 def render_sweep(sweep: Sweep, to: TextIO) -> None:

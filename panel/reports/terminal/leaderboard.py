@@ -92,11 +92,11 @@ def _show_differences(board: Leaderboard, console: Console) -> None:
     remark(
         console,
         f"Differences and ranges of ranks are {_SAMPLES[board.random]}{_prompts_of(shown)}. "
-        "p: paired t-tests, adjusted by Holm's method over all pairs. Effect size: the mean of the prompts' "
-        "differences, divided by their standard deviation. Ranges of ranks, in brackets, leave "
-        f"out a place only where p, adjusted, is below {LEVEL}. Intervals are each at 95 %, not "
-        "widened for the number of pairs: an interval may leave out 0 where the adjusted p is "
-        f"above {LEVEL}."
+        "p: paired t-tests, adjusted by Holm's method over all pairs. Effect size: the mean of "
+        "the prompts' differences, divided by their standard deviation. Ranges of ranks, in "
+        f"brackets, leave out a place only where p, adjusted, is below {LEVEL}. Intervals are "
+        "each at 95 %, not widened for the number of pairs: an interval may leave out 0 where "
+        f"the adjusted p is above {LEVEL}."
         + (f" {more:,} more differences are in summary.json." if more > 0 else ""),
     )
     console.print()
