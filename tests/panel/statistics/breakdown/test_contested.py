@@ -100,6 +100,30 @@ def test_one_models_outlier_is_no_viewpoint() -> None:
     assert not any(one.shown for one in contested_responses(cells(values)) if one.response == 0)
 
 
+def test_a_persona_must_be_on_one_side_by_all_models() -> None:
+    """Of 30 personas one has a single rating 9 points off, its other models are below the panel: by
+    t alone, also with the noise of that response, the cell would be shown."""
+    values = 5 + 0.1 * np.random.default_rng(1).normal(size=(6, 30, 3, 1))
+    values[0, 0, :, 0] = [14.0, 4.8, 4.8]
+    kinds = PersonaCells(values, tuple(map(str, range(30))), ("m", "n", "o"))
+    found = response_departures(kinds)
+    assert found.departures[0, 0] > 2
+    assert found.p[0, 0] == 1
+    assert not found.shown[0, 0]
+
+
+@pytest.mark.parametrize("scale", [0.0, 20.0])
+def test_noise_of_the_response_and_of_all_must_both_be_passed(scale: float) -> None:
+    """Where models happen to agree on a response (no noise of its own), what personas differ by there
+    is compared with the noise of all; where it is far noisier than the others, with its own."""
+    values = drawn(12, n=20)
+    middle = values[0].mean(axis=1, keepdims=True)
+    values[0] = middle + scale * (values[0] - middle)
+    of_first = next(one for one in contested_responses(cells(values)) if one.response == 0)
+    assert of_first.p > 0.05
+    assert response_departures(cells(values)).p[0].min() > 0.01
+
+
 def test_chance_is_what_noise_exceeds_in_one_cell_of_twenty() -> None:
     """With noise alone about 5 % of 1,500 cells are beyond chance, and none is shown."""
     found = response_departures(cells(drawn(6, n=300)))

@@ -27,7 +27,7 @@ def test_axes_are_compared_inside_a_model() -> None:
 
 def test_a_model_that_lacks_an_axis_does_not_count() -> None:
     """The second model rated for x alone: its level is in no difference."""
-    pair = axis_pair(np.array([[[6.0, 10.0], [8.0, 10.0], [4.0, nan]]]), "x", "y", AXES)
+    pair = axis_pair(np.array([[[6.0, 8.0], [8.0, 12.0], [4.0, nan]]]), "x", "y", AXES)
     assert pair.difference.tolist() == [3.0]
     assert pair.moved[0].tolist() == [[-0.5, 0.5]]
 
