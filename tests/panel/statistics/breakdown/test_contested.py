@@ -114,8 +114,9 @@ def test_a_persona_must_be_on_one_side_by_all_models() -> None:
 
 @pytest.mark.parametrize("scale", [0.0, 20.0])
 def test_noise_of_the_response_and_of_all_must_both_be_passed(scale: float) -> None:
-    """Where models happen to agree on a response (no noise of its own), what personas differ by there
-    is compared with the noise of all; where it is far noisier than the others, with its own."""
+    """Where models happen to agree on a response (no noise of its own), what personas differ by
+    there is compared with the noise of all; where it is far noisier than the others, with its
+    own."""
     values = drawn(12, n=20)
     middle = values[0].mean(axis=1, keepdims=True)
     values[0] = middle + scale * (values[0] - middle)
