@@ -24,6 +24,7 @@ _COMMANDS = {
     "match": ("panel.cli.match", "Compare critical questions with labelled references."),
     "agree": ("panel.cli.agree", "Measure inter-rater agreement and panel quality."),
     "design": ("panel.cli.design", "Estimate how many prompts, personas and models it takes."),
+    "contested": ("panel.cli.contested", "List the responses on which personas disagree."),
     "correlate": ("panel.cli.correlate", "Compare panel scores with human ratings."),
     "compare": ("panel.cli.compare", "Compare runs: other texts, or another panel."),
     "personas": ("panel.cli.library", "List the persona sets, or show one."),

@@ -43,6 +43,12 @@ INCOMPLETE = 1
     "verdicts nor rankings. Needs a temperature above 0.  [default: as the panel file says, or "
     "without]",
 )
+@click.option(
+    "--by",
+    metavar="COLUMN",
+    help="Also print the systems within each persona, axis (of personas), model, prompt or "
+    "dimension, or each value of a column of RESPONSES. Differences are adjusted over all of them.",
+)
 @random_option("What differences between systems, and with them ranks, take as a sample")
 @run_options("responses")
 @refusals
@@ -54,6 +60,7 @@ def score(
     human: str | None,
     human_mapping: Mapping[str, str],
     plain_judge: bool | None,
+    by: str | None,
     random: Random,
     options: RunOptions,
 ) -> None:
@@ -94,16 +101,28 @@ def score(
         tell(estimates, options.caps, held, len(batch) * len(panel.judges))
     else:
         options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
-        _score(panel, batch, human, random, options)
+        _score(panel, responses, batch, human, random, by, options)
 
 
 def _score(
-    panel: Panel, batch: ResponseFile, human: str | None, random: Random, options: RunOptions
+    panel: Panel,
+    source: str,
+    batch: ResponseFile,
+    human: str | None,
+    random: Random,
+    by: str | None,
+    options: RunOptions,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
     from panel.cli.watching import counted, run_shown
     from panel.runs import executor
 
+    column = None
+    if by is not None:
+        from panel.breakdown.strata import BY, column_of, systems_by
+
+        # A column that is not there is refused before anything is called.
+        column = None if by in BY else column_of(batch, by, source)
     humans = None
     if human:
         # It reads Parquet, too.
@@ -128,6 +147,10 @@ def _score(
     )
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
     with standard_output() as to:
-        options.renderer.render_run(run, labels, to)
+        if by is None:
+            options.renderer.render_run(run, labels, to)
+        else:
+            found = systems_by(run, by, column)
+            options.renderer.render_run_by(run, found, labels, to)
     if not run.coverage.complete:
         sys.exit(INCOMPLETE)

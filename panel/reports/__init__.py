@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit
+    from panel.breakdown import Contested
+    from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
@@ -39,6 +41,11 @@ class Renderer(Protocol):
 
     def render_run(self, run: Run, labels: Mapping[str, str], to: TextIO) -> None:
         """A run of a panel; `labels` are the labels of its dimensions by their ids."""
+
+    def render_run_by(
+        self, run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO
+    ) -> None:
+        """A run as by `render_run`, and its systems within strata."""
 
     def render_sweep(self, sweep: Sweep, to: TextIO) -> None:
         """A robustness sweep."""
@@ -72,6 +79,9 @@ class Renderer(Protocol):
 
     def render_biases(self, rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
         """Biases of the judges who gave these ratings."""
+
+    def render_contested(self, found: Sequence[Contested], top: int, to: TextIO) -> None:
+        """The responses of a run, the most contested first; the first `top` are asked for."""
 
     def render_matches(self, report: MatchReport, to: TextIO) -> None:
         """Critical questions matched with references."""

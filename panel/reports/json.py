@@ -13,6 +13,8 @@ from panel.secrets.visible import say_json
 
 if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit
+    from panel.breakdown import Contested
+    from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
@@ -31,6 +33,11 @@ _DIFFERENCE = (
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
     """What summary.json holds."""
     _write(run.summary(), to)
+
+
+def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
+    """What summary.json holds, and under `breakdown` the fields of `SystemsBy`."""
+    _write({**run.summary(), "breakdown": asdict(found)}, to)
 
 
 def render_sweep(sweep: Sweep, to: TextIO) -> None:
@@ -85,6 +92,15 @@ def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
     from panel.conclusions.bias import bias_conclusion
 
     _write_rows(bias_conclusion(rows), rows, to)
+
+
+def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
+    """`conclusion`, a list of sentences, and `responses`, objects with the fields of
+    `Contested`."""
+    from panel.breakdown.contested import conclusion_on
+
+    responses = [asdict(one) for one in found[:top]]
+    _write({"conclusion": conclusion_on(found), "responses": responses}, to)
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from panel.audit.injection import InjectionAudit
+    from panel.breakdown import Contested
+    from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
@@ -35,6 +37,15 @@ def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
 
         show_deliberation(report, console, labels)
     _show_folder(run.folder, console)
+
+
+def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
+    """As `render_run`, then the systems within strata."""
+    from panel.reports.terminal.systems_by import show_systems_by
+    from panel.reports.terminal.tables import output
+
+    render_run(run, labels, to)
+    show_systems_by(found, output(to))
 
 
 def render_sweep(sweep: Sweep, to: TextIO) -> None:
@@ -121,6 +132,15 @@ def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
     from panel.reports.terminal.tables import output
 
     show_biases(rows, ratings, output(to))
+
+
+def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
+    """How many are contested beyond noise, then each with who stands on which side."""
+    from panel.breakdown.contested import conclusion_on
+    from panel.reports.terminal.contested import show_contested
+    from panel.reports.terminal.tables import output
+
+    show_contested(found, conclusion_on(found), top, output(to))
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:

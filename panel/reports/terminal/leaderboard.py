@@ -9,12 +9,13 @@ from math import isnan
 from rich.console import Console
 from rich.text import Text
 
+from panel.conclusions.wording import counted
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.core.ranking import LEVEL, Difference, Leaderboard, SystemRank
 from panel.statistics.core.statistic import Reason
 
-_DIFFERENCES_SHOWN = 10
+_DIFFERENCES_SHOWN = 6
 _SAMPLES = {
     "prompts": "over prompts, with these judges as they are",
     "prompts-and-judges": "over prompts and judges, as a sample of such judges",
@@ -65,11 +66,13 @@ def score(value: float) -> str:
 
 def _show_differences(board: Leaderboard, console: Console) -> None:
     shown = sorted(board.differences, key=lambda one: one.a != board.systems[0].system)
+    # A column that is the same in all lines makes the table too wide for 80 columns.
+    unequal = len({one.n_prompts for one in shown}) > 1
     show_table(
         console,
         "Differences between systems",
         ["systems"],
-        ["difference", "95 % interval", "p, adjusted", "effect\nsize", "prompts"],
+        ["difference", "95 % interval", "p, adjusted", "effect\nsize", *(["prompts"] * unequal)],
         [
             TableRow(
                 f"{one.a} - {one.b}",
@@ -78,7 +81,7 @@ def _show_differences(board: Leaderboard, console: Console) -> None:
                     Text(_interval(one.ci_low, one.ci_high)),
                     Text("-" if isnan(one.p_adjusted) else f"{one.p_adjusted:.2g}"),
                     Text(score(one.effect_size)),
-                    Text(str(one.n_prompts)),
+                    *([Text(str(one.n_prompts))] * unequal),
                 ],
             )
             for one in shown[:_DIFFERENCES_SHOWN]
@@ -88,15 +91,21 @@ def _show_differences(board: Leaderboard, console: Console) -> None:
     more = len(shown) - _DIFFERENCES_SHOWN
     remark(
         console,
-        f"Differences and ranges of ranks are {_SAMPLES[board.random]}. p: paired t-tests, "
-        "adjusted by Holm's method over all pairs. Effect size: the mean of the prompts' "
-        "differences, divided by their standard deviation. Ranges of ranks, in brackets, leave "
-        f"out a place only where p, adjusted, is below {LEVEL}. Intervals are each at 95 %, not "
-        "widened for the number of pairs: an interval may leave out 0 where the adjusted p is "
-        f"above {LEVEL}."
+        f"Differences and ranges of ranks are {_SAMPLES[board.random]}{_prompts_of(shown)}. "
+        "p: paired t-tests, adjusted by Holm's method over all pairs. Effect size: the mean of "
+        "the prompts' differences, divided by their standard deviation. Ranges of ranks, in "
+        f"brackets, leave out a place only where p, adjusted, is below {LEVEL}. Intervals are "
+        "each at 95 %, not widened for the number of pairs: an interval may leave out 0 where "
+        f"the adjusted p is above {LEVEL}."
         + (f" {more:,} more differences are in summary.json." if more > 0 else ""),
     )
     console.print()
+
+
+def _prompts_of(differences: Sequence[Difference]) -> str:
+    """How many prompts all pairs rest on; nothing where that differs, and is in the table."""
+    numbers = {one.n_prompts for one in differences}
+    return f"; each pair shares {counted(numbers.pop(), 'prompt')}" if len(numbers) == 1 else ""
 
 
 def _show_why_untested(differences: Sequence[Difference], console: Console) -> None:

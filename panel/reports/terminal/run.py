@@ -1,5 +1,5 @@
-"""A run in a terminal: what may be concluded, the leaderboard, each prompt's ranking, what is
-missing."""
+"""A run in a terminal: what may be concluded, the leaderboard, who sees it otherwise, what is
+contested, what is missing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from rich.console import Console
 from rich.text import Text
 
 from graphs import Verdict
+from panel.breakdown import contested
+from panel.breakdown.contested import conclusion_on
+from panel.breakdown.summary import who_differs
 from panel.calls.budget import Spending
 from panel.models.catalogue import cost
 from panel.models.embedded_weights import NOTICE
+from panel.reports.terminal.contested import apart, headline
 from panel.reports.terminal.leaderboard import score, show_leaderboard
 from panel.reports.terminal.money import spent as spent_in_words
 from panel.reports.terminal.rows import show_conclusion
@@ -22,7 +26,9 @@ from panel.runs.run import Run, share_name
 from panel.statistics.core.ranking import SystemRank
 from rubrics import Usage
 
-_PROMPTS_SHOWN = 10
+_RESPONSES_SHOWN = 12
+"""From more responses on their ranks are in verdicts.csv alone."""
+_CONTESTED_SHOWN = 3
 _AGAIN = {
     "failed": "failed",
     "skipped": "was skipped",
@@ -36,8 +42,9 @@ _MUCH_OFF_SCALE = 0.5
 
 
 def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
-    """Which scores rest on little, what may be concluded, the leaderboard by system, then each
-    prompt's ranking, then what is missing; no tables where nothing was scored.
+    """Which scores rest on little, what may be concluded, the leaderboard by system, who sees it
+    otherwise, the most contested responses, then what is missing; no tables where nothing was
+    scored. Of a few responses there is each one's rank, too; of more, it is in verdicts.csv.
 
     `labels` are the dimensions' labels by their ids.
     """
@@ -76,14 +83,34 @@ def _show_tables(run: Run, console: Console, labels: Mapping[str, str]) -> None:
     for name, categories in run.categories.items():
         shares = {share_name(name, category): category for category in categories}
         _show_means(f"{labels[name]}: share of each category", board, shares, console)
-    _show_prompts(run, console)
-    n_prompts = len({verdict.prompt_id for verdict in run.verdicts})
-    if n_prompts > _PROMPTS_SHOWN:
-        console.print(Text(f"{n_prompts - _PROMPTS_SHOWN} more prompts are in verdicts.csv."))
+    if len(run.items) <= _RESPONSES_SHOWN:
+        _show_prompts(run, console)
+    _show_who_differs(run, console)
+    if len(run.items) > _RESPONSES_SHOWN and run.folder is not None:
+        console.print(Text("Ranks and means of each response are in verdicts.csv.", "dim"))
     if run.reliability and (n := sum(verdict.n_unreliable for verdict in run.verdicts)):
         at = run.reliability
         told = f"{n:,} judgments rate {labels[at.dimension]} below {at.at_least:g}"
         console.print(Text(f"{told}: they count as unreliable and are left out of the composite."))
+
+
+def _show_who_differs(run: Run, console: Console) -> None:
+    """Who sees it otherwise, and the most contested responses; nothing where one judge rated."""
+    if not (said := who_differs(run)):
+        return
+    console.print()
+    console.print(Text("Who sees it otherwise", "bold"))
+    for sentence in said:
+        console.print(Text(sentence))
+    console.print()
+    console.print(Text("Contested responses", "bold"))
+    found = contested(run)
+    for sentence in conclusion_on(found):
+        console.print(Text(sentence))
+    for one in found[:_CONTESTED_SHOWN]:
+        if one.established:
+            console.print(Text(f"{headline(one)}: {apart(one)}"))
+    console.print()
 
 
 def _show_counts(run: Run, console: Console) -> None:
@@ -201,7 +228,7 @@ def _show_prompts(run: Run, console: Console) -> None:
             ][: len(columns)],
             f"{prompt_id}: {run.titles[prompt_id]}",
         )
-        for prompt_id, ranking in list(run.prompt_rankings().items())[:_PROMPTS_SHOWN]
+        for prompt_id, ranking in run.prompt_rankings().items()
         for rank, verdict in ranking
     ]
     show_table(console, "Responses by prompt", ["prompt", "rank, response"], columns, lines)

@@ -530,3 +530,23 @@ def test_a_misspelt_subcommand_says_the_nearest(command: Command) -> None:
     done = command("scroe")
     assert done.returncode == 2
     assert "'score'" in done.stderr
+
+
+def test_a_column_to_go_by(command: Command, batch: Path, tmp_path: Path) -> None:
+    """`--by source` adds the systems within each value of the column, to the tables and to --json;
+    a column that is not there is refused before any call, with those there are."""
+    with serving() as server:
+        arguments = ("score", "batch.jsonl", *ARGUMENTS, "--out", "run")
+        refused = command(*arguments, "--by", "sauce", **at(server))
+        assert refused.returncode == 2
+        assert "no column 'sauce'" in refused.stderr
+        assert "dimension, source" in refused.stderr
+        assert not server.calls
+        done = command(*arguments, "--by", "source", **at(server))
+        assert done.returncode == 0, done.stderr
+        assert "Systems by source" in done.stdout
+        asked = len(server.calls)
+        again = command(*arguments, "--by", "axis", "--json", **at(server))
+        found = json.loads(again.stdout)["breakdown"]
+        assert (found["by"], found["systems"][0]["stratum"]) == ("axis", "disciplinary")
+        assert len(server.calls) == asked

@@ -1,36 +1,82 @@
-"""What a run prints in a terminal, and in which order."""
+"""A run in a terminal: the conclusion, the leaderboard, who differs, what is contested, what is
+missing, on little room."""
 
 from __future__ import annotations
 
 import io
 
-from graphs import Judge, Judgment
+import numpy as np
+import pytest
+
 from graphs.aggregate import aggregate
 from panel.io.batch import Item
-from panel.reports.terminal.run import show_run
-from panel.reports.terminal.tables import output
+from panel.panel import Panel
+from panel.reports.terminal import render_run
+from panel.runs.collected import judgment_of_row
 from panel.runs.run import Run
-from tests.helpers.judgments import PLAIN
+from panel.testing import ScriptedModel
 
 
-def printed(off_scale: float) -> str:
-    """Of a run of one judgment, with so much probability on no value of the scale."""
-    judge = Judge("ann", "openai:m", "expected")
-    run = Run([Item("q", "r", "ash")], {"q": "Why?"}, [judge], PLAIN, prices={}, seed=0)
-    name = PLAIN.dimensions[0].id
-    shares = {name: off_scale}
-    said = Judgment("q", "r", "ash", judge, "scored", scores={name: 5.0}, off_scale=shares)
-    run.add(said)
-    run.conclude(aggregate([said], PLAIN))
+def a_run(n_prompts: int, n_systems: int, models: str, personas: str = "perspectives") -> Run:
+    """Judgments of noise by this panel; on the first response, where there are two models, the
+    second persona is 4 points above the others."""
+    plan = Panel(personas, [ScriptedModel(model=name) for name in models]).plan
+    items = [
+        Item(f"p{i}", f"r{s}", f"system-{s}") for i in range(n_prompts) for s in range(n_systems)
+    ]
+    rubric = plan.output_rubric
+    run = Run(items, {item.prompt_id: "Why?" for item in items}, [*plan.judges], rubric,
+              prices={}, seed=0)  # fmt: skip
+    run.personas = tuple(plan.personas)
+    scores = np.random.default_rng(0).integers(4, 8, run.ratings.shape).astype(float)
+    second = [judge.persona == plan.personas[-1].id for judge in plan.judges]
+    scores[0, second] = 10
+    for item, row in zip(items, scores, strict=True):
+        judgments = [
+            judgment_of_row(item, judge, one.tolist(), rubric)
+            for judge, one in zip(plan.judges, row, strict=True)
+        ]
+        for judgment in judgments:
+            run.add(judgment)
+        run.conclude(aggregate(judgments, rubric))
+    return run
+
+
+def shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What a terminal of 80 columns shows."""
+    monkeypatch.setenv("COLUMNS", "80")
     to = io.StringIO()
-    show_run(run, output(to), {one.id: one.label for one in PLAIN.dimensions})
+    render_run(run, {one.id: one.label for one in run.rubric.dimensions}, to)
     return to.getvalue()
 
 
-def test_that_scores_rest_on_little_is_said_first() -> None:
-    """Where most of a model's probability lies on no value of the scale, that comes before what is
-    concluded from the rest; where little does, nothing is said."""
-    told = printed(0.98)
-    assert told.startswith("openai:m: 98% of the probability of its answers lay on no value")
-    assert told.count("lay on no value") == 1
-    assert "lay on no value" not in printed(0.4)
+def test_a_large_run_is_a_screen_and_a_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 prompts, six systems and 30 judges take at most 75 lines of 80 columns: no ranking by
+    prompt, who differs in a sentence each, the contested response by name."""
+    run = a_run(200, 6, "abc")
+    text = shown(run, monkeypatch)
+    assert len(text.splitlines()) <= 75
+    assert max(map(len, text.splitlines())) <= 80
+    assert "Responses by prompt" not in text
+    for part in ("Systems", "Means by dimension", "Who sees it otherwise", "Axes: ", "Models: "):
+        assert part in text
+    assert "1 of 1,200 responses is contested" in text
+    assert "system-0, p0/r0: " in text
+    assert "36,000 of 36,000 judgments scored" in text
+
+
+def test_a_small_run_has_the_rank_of_each_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two prompts with two responses each are ranked; with one model it is said why nothing is
+    known of what is contested."""
+    text = shown(a_run(2, 2, "a", "disciplinary"), monkeypatch)
+    assert "Responses by prompt" in text
+    assert "Models: " not in text
+    assert "Axes: " not in text
+    assert " ".join(text.split()).count("one model with one replicate shows no noise") == 2
+
+
+def test_one_persona_and_one_model_have_nobody_beside_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a judge without a persona alone there is no such part."""
+    assert "Who sees it otherwise" not in shown(a_run(2, 2, "a", "none"), monkeypatch)

@@ -1,0 +1,108 @@
+"""What a run shows about who sees it otherwise: personas, axes and models, each in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from panel.conclusions.wording import counted, in_brackets, interval, listed, p_adjusted
+from panel.statistics.breakdown.contested import ResponseDepartures
+from panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS, GroupDifference
+from panel.statistics.breakdown.persona_departures import Departure
+
+_SHOWN = 2
+"""How many of the established are named."""
+
+
+def personas_and_systems(cells: Sequence[Departure]) -> str:
+    """Which personas see a system otherwise than the panel does; severity is no such difference."""
+    tested = [one for one in cells if one.reason is None]
+    if not tested:
+        reasons = dict.fromkeys(str(one.reason) for one in cells if one.reason is not None)
+        return f"Personas and systems: nothing can be tested ({'; '.join(reasons)})."
+    shown = sorted((one for one in tested if one.shown), key=lambda one: one.p_adjusted)
+    if not shown:
+        return (
+            "Personas and systems: no persona is shown to rate a system otherwise than the panel "
+            f"({counted(len(tested), 'cell')} tested, severity taken out)."
+        )
+    named = [
+        f"{one.persona} rates {one.on} {_points(one.beyond_severity)} than the panel does"
+        f"{in_brackets(p_adjusted(one.p_adjusted))}"
+        for one in shown[:_SHOWN]
+    ]
+    more = f"; {len(shown) - _SHOWN:,} more" if len(shown) > _SHOWN else ""
+    return f"Personas and systems, severity taken out: {'; '.join(named)}{more}."
+
+
+def personas_and_responses(found: ResponseDepartures) -> str:
+    """On how many responses a persona departs from the panel by more than noise."""
+    if found.reason is not None:
+        return f"Personas and single responses: nothing can be tested ({found.reason})."
+    n_tested = int((found.p == found.p).sum())
+    n_shown = int(found.shown.sum())
+    if not n_shown:
+        return (
+            f"Personas and single responses: none of {n_tested:,} departures from the panel is "
+            "beyond noise."
+        )
+    are = "is" if n_shown == 1 else "are"
+    return (
+        f"Personas and single responses: {n_shown:,} of {n_tested:,} departures from the panel "
+        f"{are} beyond noise, up to {abs(found.departures[found.shown]).max():.2f} points."
+    )
+
+
+def groups(
+    what: str, differences: Sequence[GroupDifference], interactions: Sequence[GroupDifference]
+) -> str:
+    """How groups of judges differ over all systems, and whether they see systems differently.
+
+    Args:
+        what: the groups, for the beginning of the sentence: `Axes`, `Models`.
+        differences, interactions: without any where there are not two groups.
+    """
+    first = differences[0].dimension
+    whole = [one for one in differences if one.system == ALL_SYSTEMS and one.dimension == first]
+    tested = [one for one in whole if one.reason is None]
+    if not tested:
+        reasons = dict.fromkeys(one.reason for one in whole if one.reason is not None)
+        return f"{what}: nothing can be tested ({'; '.join(map(str, reasons))})."
+    shown = sorted((one for one in tested if one.shown), key=lambda one: -abs(one.difference))
+    if shown:
+        said = "; ".join(_pair(one) for one in shown[:_SHOWN])
+        if len(shown) > _SHOWN:
+            more = len(shown) - _SHOWN
+            said += f"; {counted(more, 'more pair')} {'differs' if more == 1 else 'differ'}"
+    elif len(tested) == 1:
+        one = tested[0]
+        facts = in_brackets(
+            f"{one.difference:+.2f} points".replace("-", "−"), interval(one.ci_low, one.ci_high)
+        )
+        said = f"{one.a} and {one.b} are not shown to differ{facts}"
+    else:
+        said = f"no two of {counted(len(tested), 'pair')} are shown to differ"
+    return f"{what}: {said}{_interaction(interactions, first)}."
+
+
+def _interaction(rows: Sequence[GroupDifference], dimension: str) -> str:
+    own = [one for one in rows if one.dimension == dimension and one.reason is None]
+    if not own:
+        return ""
+    shown = [one for one in own if one.shown]
+    if not shown:
+        return "; none is shown to see systems differently"
+    systems = list(dict.fromkeys(one.system for one in shown))
+    return f"; they see systems differently: {listed(systems, 'systems')}"
+
+
+def _pair(one: GroupDifference) -> str:
+    low, high = (one.ci_low, one.ci_high) if one.difference > 0 else (-one.ci_high, -one.ci_low)
+    above, below = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
+    return (
+        f"{above} rates {abs(one.difference):.2f} points higher than {below}"
+        f"{in_brackets(interval(low, high), p_adjusted(one.p_adjusted))}"
+    )
+
+
+def _points(value: float) -> str:
+    return f"{abs(value):.2f} points {'higher' if value > 0 else 'lower'}"
