@@ -20,7 +20,6 @@ from graphs.records import controls_among
 from panel.calls.call_counts import CallCounts
 from panel.errors import RunFolderError
 from panel.io.batch import Batch, Item
-from panel.io.documents import number
 from panel.models.catalogue import Price, cost
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.calls_document import calls_document, dollars
@@ -36,14 +35,13 @@ from panel.runs.frames import (
 from panel.runs.judge_sample import judge_sample
 from panel.runs.judgment_lines import JudgmentFile, usage_document
 from panel.runs.kept_responses import kept_responses
+from panel.runs.ranking_document import difference_document, system_document
 from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.runs.short_form import run_facts
 from panel.statistics.core.frames import FrameMethod
 from panel.statistics.core.options import Random
 from panel.statistics.core.ranking import (
-    Difference,
     Leaderboard,
-    SystemRank,
     competition_ranks,
     rank_systems,
 )
@@ -263,6 +261,7 @@ class Run(CollectedRatings):
             random=self.random,
             limits=composite_limits(self.rubric),
             dimension_limits=mean_limits(self.rubric, names),
+            abstentions=self.abstentions(rows, judges),
         )
 
     def strengths(self) -> Strengths | None:
@@ -300,12 +299,12 @@ class Run(CollectedRatings):
         strengths = self.strengths()
         return {
             "conclusion": conclusion_of(self, board, controls, report),
-            "ranking": [_entry(entry) for entry in board.systems],
+            "ranking": [system_document(entry) for entry in board.systems],
             "winner": board.winner,
-            "differences": [_difference(one) for one in board.differences],
+            "differences": [difference_document(one) for one in board.differences],
             "random": board.random,
             **(
-                {"control_ranking": [_entry(entry) for entry in controls.systems]}
+                {"control_ranking": [system_document(entry) for entry in controls.systems]}
                 if controls
                 else {}
             ),
@@ -338,40 +337,3 @@ class Run(CollectedRatings):
 def share_name(dimension: str, category: str) -> str:
     """What the share of a category is called in tables; no dimension's id has a colon."""
     return f"{dimension}:{category}"
-
-
-def _entry(entry: SystemRank) -> dict[str, Any]:
-    return {
-        "system": entry.system,
-        "composite": number(entry.composite),
-        "ci_low": number(entry.ci_low),
-        "ci_high": number(entry.ci_high),
-        "ci_reason": entry.ci_reason,
-        "judges_ci_low": number(entry.judges_ci_low),
-        "judges_ci_high": number(entry.judges_ci_high),
-        "judges_ci_reason": entry.judges_ci_reason,
-        "rank": entry.rank,
-        "rank_low": entry.rank_low,
-        "rank_high": entry.rank_high,
-        "n_prompts": entry.n_prompts,
-        "dimensions": {name: number(mean) for name, mean in entry.dimensions.items()},
-        "dimension_intervals": {
-            name: [number(low), number(high)]
-            for name, (low, high) in entry.dimension_intervals.items()
-        },
-    }
-
-
-def _difference(one: Difference) -> dict[str, Any]:
-    return {
-        "a": one.a,
-        "b": one.b,
-        "difference": number(one.difference),
-        "ci_low": number(one.ci_low),
-        "ci_high": number(one.ci_high),
-        "p": number(one.p),
-        "p_adjusted": number(one.p_adjusted),
-        "effect_size": number(one.effect_size),
-        "n_prompts": one.n_prompts,
-        "reason": one.reason,
-    }
