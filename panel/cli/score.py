@@ -12,6 +12,7 @@ from panel.cli.dry_run import tell
 from panel.cli.failures import refusals
 from panel.cli.options import RunOptions, column_mapping, random_option, run_options
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
+from panel.cli.report import report_at_the_end, report_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ INCOMPLETE = 1
     "without]",
 )
 @random_option("What differences between systems, and with them ranks, take as a sample")
+@report_option
 @run_options("responses")
 @refusals
 def score(
@@ -55,6 +57,7 @@ def score(
     human_mapping: Mapping[str, str],
     plain_judge: bool | None,
     random: Random,
+    report: bool,
     options: RunOptions,
 ) -> None:
     """Score every response in RESPONSES with a panel of judges, and rank them.
@@ -94,11 +97,16 @@ def score(
         tell(estimates, options.caps, held, len(batch) * len(panel.judges))
     else:
         options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
-        _score(panel, batch, human, random, options)
+        _score(panel, batch, human, random, report, options)
 
 
 def _score(
-    panel: Panel, batch: ResponseFile, human: str | None, random: Random, options: RunOptions
+    panel: Panel,
+    batch: ResponseFile,
+    human: str | None,
+    random: Random,
+    report: bool,
+    options: RunOptions,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
     from panel.cli.watching import counted, run_shown
@@ -129,5 +137,7 @@ def _score(
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
     with standard_output() as to:
         options.renderer.render_run(run, labels, to)
+    if report:
+        report_at_the_end(run, humans)
     if not run.coverage.complete:
         sys.exit(INCOMPLETE)

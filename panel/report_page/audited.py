@@ -36,7 +36,12 @@ def audit_section(folder: Path | None) -> AuditSection | None:
         return None
     try:
         found: dict[str, Any] = orjson.loads((folder / _NAME).read_bytes())
-        kinds = {"attacks": "Attacks", "families": "Families", "channels": "Places", "judges": "Judges"}
+        kinds = {
+            "attacks": "Attacks",
+            "families": "Families",
+            "channels": "Places",
+            "judges": "Judges",
+        }
         tables = [
             (caption, sorted(found[name], key=_urgency))
             for name, caption in kinds.items()

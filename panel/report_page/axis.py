@@ -52,8 +52,8 @@ class Axis:
     def ticks(self) -> list[tuple[str, str]]:
         """Places and labels of round values, ends included where they are round.
 
-        >>> [label for _, label in Axis(1.0, 10.0).ticks], [label for _, label in Axis(-1.0, 1.0).ticks]
-        (['1', '4', '7', '10'], ['−1', '−0.5', '0', '0.5', '1'])
+        >>> [[label for _, label in Axis(*ends).ticks] for ends in ((1.0, 10.0), (-1.0, 1.0))]
+        [['1', '4', '7', '10'], ['−1', '−0.5', '0', '0.5', '1']]
         """
         span = self.high - self.low
         if self.low > 0 and self.low.is_integer() and span.is_integer():

@@ -52,9 +52,9 @@ class ContestedSection:
 
 
 def contested_section(run: Run) -> ContestedSection:
-    """The responses by the spread of their ratings: the standard deviation over judges (n − 1), mean
-    over the dimensions that are rated by numbers, of the responses that at least half of the judges
-    rated."""
+    """The responses by the spread of their ratings: the standard deviation over judges (n − 1),
+    mean over the dimensions that are rated by numbers, of the responses that at least half of the
+    judges rated."""
     controls = controls_among(run.judges)
     columns = [column for column, judge in enumerate(run.judges) if judge not in controls]
     spread = _spread(run, columns)
@@ -88,9 +88,7 @@ def _spread(run: Run, columns: Sequence[int]) -> Array:
     ratings = run.ratings[np.ix_(range(len(run.items)), columns, numeric)]
     there = ~np.isnan(ratings)
     n = there.sum(axis=1).astype(np.float64)
-    means = np.divide(
-        np.nansum(ratings, axis=1), n, out=np.full(n.shape, np.nan), where=n > 0
-    )
+    means = np.divide(np.nansum(ratings, axis=1), n, out=np.full(n.shape, np.nan), where=n > 0)
     squares = np.nansum((ratings - means[:, None]) ** 2, axis=1)
     sd = np.sqrt(np.divide(squares, n - 1, out=np.full(n.shape, np.nan), where=n > 1))
     enough = n.max(axis=1, initial=0) >= max(2, len(columns) / 2)

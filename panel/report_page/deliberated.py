@@ -49,10 +49,7 @@ def deliberated_section(run: Run) -> DeliberatedSection | None:
         ),
         report.n_responses,
         report.n_deliberated,
-        [
-            (labels[name], means, report.spread[name])
-            for name, means in report.dimensions.items()
-        ],
+        [(labels[name], means, report.spread[name]) for name, means in report.dimensions.items()],
         Axis.about_zero(_ends(report)),
         [(judge.persona, judge.model, means) for judge, means in report.judges.items()],
         [

@@ -1,5 +1,5 @@
-"""The responses and judgments in the page, for its script: ratings of all of them, and as many texts
-as the page has room for.
+"""The responses and judgments in the page, for its script: ratings of all of them, and as many
+texts as the page has room for.
 
 The script writes them as text, never as markup.
 """
@@ -24,9 +24,9 @@ from rubrics import Scale
 BYTES = 13_000_000
 """What ratings and texts may take in a page, which with everything else stays below 15 MB."""
 _FOR_RESPONSES = 0.5
-"""The share of the room for texts that responses may take; the rest is for rationales and replies."""
+"""Of the room for texts, what responses may take; the rest is for rationales and raw replies."""
 _RESPONSES = 20_000
-"""More responses than this are no list that anybody goes through, and no page that opens quickly."""
+"""A page with more responses than this does not open quickly."""
 _STATUS_CODES = {
     "abstained": "a",
     "refused": "r",
@@ -91,7 +91,9 @@ def embedded(
     for row, rounds in (said or {}).items():
         document["responses"][place[row]]["said"] = rounds
     document["prompts"] = prompts
-    document["columns"] = list(dict.fromkeys(name for one in (texts or {}).values() for name in one["meta"]))
+    document["columns"] = list(
+        dict.fromkeys(name for one in (texts or {}).values() for name in one["meta"])
+    )
     return EmbeddedData(
         _inert(as_json(document).decode()),
         len(run.items),
@@ -279,4 +281,3 @@ def _words(judgment: Judgment) -> list[Any]:
 def _plain(text: str) -> bool:
     """Whether JavaScript writes a text in JSON as Python does."""
     return not any("\ud800" <= char <= "\udfff" or char == "\x7f" for char in text)
-

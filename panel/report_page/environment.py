@@ -9,7 +9,16 @@ from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from panel.report_page.wording import counted, ends, figure, p_value, seconds, sentence, shown, signed
+from panel.report_page.wording import (
+    counted,
+    ends,
+    figure,
+    p_value,
+    seconds,
+    sentence,
+    shown,
+    signed,
+)
 
 
 @cache

@@ -11,7 +11,7 @@ from panel.io.ratings import load_ratings
 from panel.report_page.axis import Axis
 from panel.runs.run import Run
 from panel.statistics.core.options import AnalysisOptions
-from panel.statistics.core.table import ALL, Ratings, Row
+from panel.statistics.core.table import Ratings, Row
 from panel.statistics.correlate import correlate
 
 SHOWN = {

@@ -121,7 +121,5 @@ def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:
 
 def _personas(run: Run, manifest: Mapping[str, Any] | None) -> dict[str, tuple[str, str]]:
     """Label and axis of each persona, by its id; the id itself where nothing more is known."""
-    known = {
-        one["id"]: (one["label"], one["axis"]) for one in (manifest or {}).get("personas", ())
-    }
+    known = {one["id"]: (one["label"], one["axis"]) for one in (manifest or {}).get("personas", ())}
     return {judge.persona: known.get(judge.persona, (judge.persona, "")) for judge in run.judges}

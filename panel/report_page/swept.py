@@ -35,7 +35,7 @@ class SystemSweep:
         profile: its vulnerabilities in words.
         rows: for each dimension its label and a cell for each condition.
         composite: Δ over all dimensions, a cell for each condition.
-        scores: for each dimension its label and the mean score at baseline and under each condition.
+        scores: for each dimension its label and the mean scores at baseline and each condition.
     """
 
     system: str
@@ -93,7 +93,10 @@ def swept_section(
                 (label, [_cell(cells[system, name, each], most) for each in conditions])
                 for name, label in dimensions.items()
             ],
-            [_cell(composites[system, each] | {"p_holm": None, "shown": False}, most) for each in conditions],
+            [
+                _cell(composites[system, each] | {"p_holm": None, "shown": False}, most)
+                for each in conditions
+            ],
             [
                 (label, [scores.get((system, each, name), nan) for each in found["conditions"]])
                 for name, label in dimensions.items()

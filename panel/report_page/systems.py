@@ -171,9 +171,7 @@ def _dimensions(run: Run, entries: Sequence[SystemRank]) -> list[DimensionForest
             np.array([verdict.dimensions[dimension.id].mean for verdict in verdicts]),
             np.empty((len(verdicts), 0)),
             [],
-            judges=JudgeSample(
-                influence_of(run.ratings[np.ix_(kept, columns, [place])]), factors
-            ),
+            judges=JudgeSample(influence_of(run.ratings[np.ix_(kept, columns, [place])]), factors),
             limits=limits,
             abstentions=abstentions,
         )

@@ -49,6 +49,7 @@ from panel.statistics.core.strengths import Strengths
 from rubrics import Rubric
 
 if TYPE_CHECKING:
+    from panel.report_page.report import RunReport
     from panel.runs.deliberation import DeliberationReport
     from panel.statistics.core.table import Ratings
 
@@ -291,6 +292,21 @@ class Run(CollectedRatings):
         """What is established, what is not, and what would settle it."""
         boards = self.leaderboard(), self.control_leaderboard()
         return conclusion_of(self, *boards, self.deliberation())
+
+    def report(self, humans: Ratings | None = None) -> RunReport:
+        """A page of the run: a notebook shows it, and its `write(path)` writes it as a file.
+
+        Args:
+            humans: people's ratings of the same responses, to be compared with the panel's.
+
+        Raises:
+            InputError: a file of the run's folder is none that a run writes, or `humans` shares no
+                response or no dimension with the run.
+        """
+        # Templates and their library are of no use to a run that is not looked at.
+        from panel.report_page.report import report_of
+
+        return report_of(self, humans)
 
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
