@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from panel.cli.failures import refusals_without_calls
-from panel.cli.options import column_mapping, option
+from panel.cli.options import Command, column_mapping, option
 from panel.secrets.visible import say, visible
 
 if TYPE_CHECKING:
     from panel.report_page.report import RunReport
     from panel.runs.run import Run
     from panel.statistics.core.table import Ratings
-
-Command = Callable[..., Any]
 
 
 @click.command()

@@ -11,10 +11,10 @@ import orjson
 from markupsafe import Markup
 
 from panel.io.private_files import replace_file
-from panel.report_page.agreement import agreement
 from panel.report_page.audited import audit_section
 from panel.report_page.contested import contested_section
 from panel.report_page.deliberated import deliberated_section
+from panel.report_page.differences import differences_section
 from panel.report_page.embedded import embedded
 from panel.report_page.environment import csp, environment, part
 from panel.report_page.established import established, made_from
@@ -78,7 +78,6 @@ def report_of(run: Run, humans: Ratings | None = None) -> RunReport:
     conclusion = summary["conclusion"] if swept is not None and summary else run.conclusion()
     audit = audit_section(run.folder)
     data = embedded(run, personas, contest.order)
-    models, alphas = agreement(run)
     html = (
         environment()
         .get_template("page.html.jinja")
@@ -94,8 +93,9 @@ def report_of(run: Run, humans: Ratings | None = None) -> RunReport:
             axes=list(dict.fromkeys(axis for _, axis in personas.values())),
             established=established(run, audit.conclusion if audit else conclusion),
             systems=systems_section(run, board),
-            agreement=alphas,
-            agreement_models=models,
+            differences=differences_section(
+                run, personas, [one.system for one in board.systems], contest.order
+            ),
             contested=contest,
             deliberated=deliberated_section(run),
             swept=swept,
