@@ -15,10 +15,16 @@ from panel.statistics.core.table import Ratings, Row
 from panel.statistics.correlate import correlate
 
 SHOWN = {
-    "correlation": "Kendall’s τ_b with the mean of people",
-    "within_prompts": "the same, within prompts",
-    "human_ceiling": "what one person achieves",
+    "tau_b_within_prompts": "τ_b with the mean of people, within prompts",
+    "tau_b": "τ_b with the mean of people, over all items",
+    "human_ceiling_tau_b_within_prompts": "the same of one person, within prompts",
+    "human_ceiling_tau_b": "the same of one person, over all items",
+    "human_difference_tau_b": "panel less one person, with the same others",
+    "label_kappa": "κ of the majorities of labels",
+    "human_label_kappa": "κ of one person and the majority of the others",
 }
+"""What the figures that the page has are called; the other comparisons are those of `correlate`."""
+_NEEDED = {*SHOWN, "persona_gain_tau_b"}
 _SHUFFLES = 499
 
 
@@ -48,7 +54,7 @@ def people_section(run: Run, humans: Ratings | None) -> PeopleSection | None:
     panel, people = align_ratings(
         load_ratings(str(run.folder)), humans, str(run.folder), "human ratings"
     )
-    rows = correlate(panel, people, AnalysisOptions(n_permutations=_SHUFFLES))
+    rows = correlate(panel, people, AnalysisOptions(n_permutations=_SHUFFLES), only=_NEEDED)
     kept = [row for row in rows if row.statistic in SHOWN and row.by is None]
     values = [value for row in kept for value in (row.value, row.ci_low, row.ci_high)]
     return PeopleSection(

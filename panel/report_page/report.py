@@ -45,7 +45,7 @@ class RunReport:
         # In a frame without an origin, so that no style or script of a notebook meets the page's.
         return (
             f'<iframe title="report of a run" width="100%" height="{_HEIGHT}" frameborder="0" '
-            f'sandbox="allow-scripts allow-popups" srcdoc="{escape(self.html)}"></iframe>'
+            f'sandbox="allow-scripts" srcdoc="{escape(self.html)}"></iframe>'
         )
 
     def write(self, path: str | Path) -> Path:

@@ -341,13 +341,17 @@ more.addEventListener("click", () => extend(listed + PAGE));
 let wait;
 fields.query.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(list, 150); });
 form.addEventListener("change", list);
-form.addEventListener("reset", () => setTimeout(list));
+const clear = () => {
+  $$("input, select", form).forEach(one => { one.value = ""; });
+  list();
+};
+form.addEventListener("reset", event => { event.preventDefault(); clear(); });
 
 // Links: #r/PROMPT/ID opens a response, whatever filters are set.
 const follow = () => {
   const key = location.hash.slice(1), response = data.responses.find(one => one.key === key);
   if (!response) return;
-  if (!found.includes(response)) { form.reset(); list(); }
+  if (!found.includes(response)) clear();
   extend(Math.max(listed, found.indexOf(response) + 1));
   const row = document.getElementById(key);
   open(row, response, true);

@@ -15,7 +15,9 @@ class Reason(StrEnum):
     FEW_SYSTEMS = "fewer than two systems"
     FEW_DIMENSIONS = "fewer than two dimensions with numbers"
     FEW_RESPONSES = "fewer than two responses"
-    NOISE_UNKNOWN = "with one model and one replicate, noise cannot be separated from what personas see"
+    NOISE_UNKNOWN = (
+        "with one model and one replicate, noise cannot be separated from what personas see"
+    )
     NOISE_ZERO = "models or replicates never differ, so noise cannot be estimated"
     FEW_ITEMS = "fewer than two items"
     FEW_PROMPTS = "no prompt has a defined value"
