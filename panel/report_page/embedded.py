@@ -6,14 +6,15 @@ The script writes them as text, never as markup.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import orjson
 
-from graphs import Judgment, Response
+from graphs import Response
 from graphs.records import controls_among
 from panel.errors import InputError, RunFolderError
 from panel.io.documents import as_json
@@ -35,6 +36,8 @@ _STATUS_CODES = {
     "failed": "f",
     "skipped": "s",
 }
+# What JavaScript writes in JSON otherwise than it is written here.
+_WRITTEN_OTHERWISE = re.compile("[\x7f\ud800-\udfff]")
 # So that no text can end the element that it is in, nor begin another.
 _ESCAPES = {
     "<": "\\u003c",
@@ -240,44 +243,55 @@ def _said(
     """What judges wrote of each response, as many of the first as there is room for."""
     if run.folder is None:
         return None, 0
-    file, columns = run.judgments(), {judge: n for n, judge in enumerate(run.judges)}
+    path, columns = run.folder / "judgments.jsonl", {one.id: n for n, one in enumerate(run.judges)}
     found: dict[int, list[list[Any]]] = {}
     used = 0
-    for row in order:
-        if row not in place:
-            continue
-        item = run.items[row]
-        rounds = [
-            [columns[one.judge], one.round, *_words(one)]
-            for one in sorted(
-                file.of(item.prompt_id, item.id), key=lambda one: (columns[one.judge], one.round)
-            )
-        ]
-        size = len(as_json(rounds))
-        if used + size > room:
-            break
-        used += size
-        found[row] = rounds
+    try:
+        with path.open("rb") as file:
+            lines = _lines_by_response(file)
+            for row in order:
+                if row not in place:
+                    continue
+                rounds = []
+                for offset in lines.get(run.items[row][:2], ()):
+                    file.seek(offset)
+                    line = orjson.loads(file.readline())
+                    rounds.append([columns[line["judge"]], line["round"], *_words(line)])
+                rounds.sort(key=lambda one: (one[0], one[1]))
+                if used + (size := len(as_json(rounds))) > room:
+                    break
+                used += size
+                found[row] = rounds
+    except OSError:
+        return None, 0
     return found, used
 
 
-def _words(judgment: Judgment) -> list[Any]:
+def _lines_by_response(file: BinaryIO) -> dict[tuple[str, str], list[int]]:
+    """Where the judgments of each response begin, by its ids. What the lines hold was looked at
+    when the run was read from them."""
+    found: dict[tuple[str, str], list[int]] = {}
+    offset = 0
+    for text in file:
+        if text.endswith(b"\n"):
+            line = orjson.loads(text)
+            found.setdefault((line["prompt_id"], line["id"]), []).append(offset)
+        offset += len(text)
+    return found
+
+
+def _words(line: Mapping[str, Any]) -> list[Any]:
     """Rationale, raw reply, error and what changed the judge's mind. Of a reply that quotes the
     rationale, what stands before and after it, and whether it stands there as JSON writes it."""
-    raw: Any = judgment.raw
-    if rationale := judgment.rationale:
-        written = orjson.dumps(rationale, default=str).decode()[1:-1] if _plain(rationale) else ""
-        for as_it_is, text in ((0, rationale), (1, written)):
+    raw, rationale = line["raw"], line["rationale"]
+    if rationale:
+        written = "" if _WRITTEN_OTHERWISE.search(rationale) else as_json(rationale).decode()[1:-1]
+        for in_json, text in ((0, rationale), (1, written)):
             if text and text in raw:
                 before, _, after = raw.partition(text)
-                raw = [before, after, as_it_is]
+                raw = [before, after, in_json]
                 break
-    words = [judgment.rationale, raw, judgment.error, judgment.changed_because]
+    words = [rationale, raw, line["error"], line["changed_because"]]
     while words and not words[-1]:
         words.pop()
     return words
-
-
-def _plain(text: str) -> bool:
-    """Whether JavaScript writes a text in JSON as Python does."""
-    return not any("\ud800" <= char <= "\udfff" or char == "\x7f" for char in text)
