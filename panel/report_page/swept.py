@@ -132,7 +132,8 @@ def _cell(one: Mapping[str, Any], most: float) -> DeltaCell:
         for name in ("delta", "ci_low", "ci_high", "p_holm")
     )
     # A degradation is a positive Δ, and has the tint of what lies below.
-    return DeltaCell(value, low, high, p, one["n_pairs"], bool(one["shown"]), tint(-value, most))
+    css = tint(-value, most) if low > 0 or high < 0 else ""
+    return DeltaCell(value, low, high, p, one["n_pairs"], bool(one["shown"]), css)
 
 
 def _scores(run: Run) -> dict[tuple[str, str, str], float]:
