@@ -16,6 +16,7 @@ import pytest
 from graphs import Judgment
 from graphs.aggregate import aggregate
 from panel import InputError, Run, load_ratings, load_run
+from panel.cli.report import report_at_the_end
 from panel.io.batch import Item
 from panel.report_page.axis import Axis
 from panel.report_page.contested import contested_section
@@ -314,6 +315,24 @@ def test_the_command_writes_the_page_of_a_folder(
     assert f"Report: {out}" in done.stderr
     assert out.read_text("utf-8") == load_run(hostile_run.folder or "").report().html
     assert command("report", tmp_path).returncode == 2
+
+
+def test_a_large_run_says_how_to_write_its_page(
+    hostile_run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At a run's end with more judgments than the page is written for unasked, none is written, and
+    the command that does is named; a run that has no folder has nowhere to write it."""
+    assert hostile_run.folder is not None
+    page = hostile_run.folder / "report.html"
+    page.unlink(missing_ok=True)
+    monkeypatch.setattr("panel.report_page.report.AUTOMATIC", 119)
+    report_at_the_end(hostile_run)
+    assert f"`persona-panel report {hostile_run.folder}` writes it." in capsys.readouterr().err
+    assert not page.exists()
+    monkeypatch.setattr("panel.report_page.report.AUTOMATIC", 120)
+    report_at_the_end(hostile_run)
+    assert page.exists()
+    report_at_the_end(small_run({"a": [[7] * 6]}))
 
 
 def test_wording_of_figures() -> None:
