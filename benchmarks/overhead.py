@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.harness import (
+    COMMAND,
     ROOT,
     Used,
     calls_received,
@@ -28,10 +29,12 @@ from benchmarks.harness import (
     write_responses,
 )
 from benchmarks.report import FLOOR, Figure, Outcome, Row, ratios, row_of
+from panel.report_page.report import AUTOMATIC
 
 JUDGES, MODELS = 30, 3
 LOOP = (sys.executable, str(ROOT / "benchmarks" / "contenders" / "loops.py"))
 COLD, WARM = "persona-panel", "persona-panel, from its cache"
+PAGE, PAGE_SHARE, PAGE_SIZE = "persona-panel report", 0.05, 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ def run(options: argparse.Namespace) -> Outcome:
         field = [
             script(FLOOR, [*LOOP, "aiohttp"], folder, url, options),
             *ours(folder, url, options),
+            page_of_the_run(folder),
         ]
         rows = race(field, responses * JUDGES, options.repeat, url)
     return Outcome(rows, _figures(rows), [f"{options.concurrency} calls in flight"])
@@ -76,7 +80,31 @@ def _figures(rows: Sequence[Row]) -> list[Figure]:
         if rates:
             name = f"judgments a {what} from a warm cache, start and end included"
             figures.append(Figure(name, rates, ">= 5,000", min(rates) >= 5000))
-    return figures
+    return figures + _share_of_the_page(rows)
+
+
+def _share_of_the_page(rows: Sequence[Row]) -> list[Figure]:
+    """What report.html takes of the run's CPU where it is written at its end, or would."""
+    run, page = row_of(rows, COLD), row_of(rows, PAGE)
+    shares = tuple(one.cpu_s / whole.cpu_s for one, whole in zip(page.runs, run.runs, strict=False))
+    if not shares:
+        return []
+    by_itself = run.judgments > AUTOMATIC
+    asked = (
+        f"<= {PAGE_SHARE:g} at {PAGE_SIZE:,} judgments, or left to its own command there, as it is "
+        f"above {AUTOMATIC:,}"
+    )
+    holds = run.judgments < PAGE_SIZE or by_itself or max(shares) <= PAGE_SHARE
+    return [Figure("CPU of report.html, process included, over the run's", shares, asked, holds)]
+
+
+def page_of_the_run(folder: Path) -> Contender:
+    """The page of the run that went before in the round, by its own command."""
+
+    def command(n: int) -> tuple[list[str], dict[str, str]]:
+        return [*COMMAND, "report", str(folder / f"cold-{n}")], environment()
+
+    return Contender(PAGE, command, calls=0)
 
 
 def prepare(folder: Path, responses: int) -> None:

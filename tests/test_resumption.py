@@ -131,8 +131,8 @@ def test_a_run_killed_while_it_replays_loses_no_judgment(tmp_path: Path) -> None
         assert desk.verdicts() == verdicts
         assert len(server.calls) == calls == JUDGMENTS
         assert sorted(path.name for path in desk.run_folder().iterdir()) == [
-            "judgments.jsonl", "responses.jsonl", "run.json", "spent.json", "summary.json",
-            "verdicts.csv",
+            "judgments.jsonl", "report.html", "responses.jsonl", "run.json", "spent.json",
+            "summary.json", "verdicts.csv",
         ]  # fmt: skip
 
 

@@ -23,6 +23,7 @@ _COMMANDS = {
     "questions": ("panel.cli.questions", "Have a model ask critical questions."),
     "match": ("panel.cli.match", "Compare critical questions with labelled references."),
     "agree": ("panel.cli.agree", "Measure inter-rater agreement and panel quality."),
+    "report": ("panel.cli.report", "Write a page of a run, to look at in a browser."),
     "design": ("panel.cli.design", "Estimate how many prompts, personas and models it takes."),
     "contested": ("panel.cli.contested", "List the responses on which personas disagree."),
     "correlate": ("panel.cli.correlate", "Compare panel scores with human ratings."),

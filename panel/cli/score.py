@@ -12,6 +12,7 @@ from panel.cli.dry_run import tell
 from panel.cli.failures import refusals
 from panel.cli.options import RunOptions, column_mapping, random_option, run_options
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
+from panel.cli.report import report_at_the_end, report_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ INCOMPLETE = 1
     "dimension, or each value of a column of RESPONSES. Differences are adjusted over all of them.",
 )
 @random_option("What differences between systems, and with them ranks, take as a sample")
+@report_option
 @run_options("responses")
 @refusals
 def score(
@@ -62,6 +64,7 @@ def score(
     plain_judge: bool | None,
     by: str | None,
     random: Random,
+    report: bool,
     options: RunOptions,
 ) -> None:
     """Score every response in RESPONSES with a panel of judges, and rank them.
@@ -101,7 +104,7 @@ def score(
         tell(estimates, options.caps, held, len(batch) * len(panel.judges))
     else:
         options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
-        _score(panel, responses, batch, human, random, by, options)
+        _score(panel, responses, batch, human, random, by, report, options)
 
 
 def _score(
@@ -111,6 +114,7 @@ def _score(
     human: str | None,
     random: Random,
     by: str | None,
+    report: bool,
     options: RunOptions,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
@@ -152,5 +156,7 @@ def _score(
         else:
             found = systems_by(run, by, column)
             options.renderer.render_run_by(run, found, labels, to)
+    if report:
+        report_at_the_end(run, humans)
     if not run.coverage.complete:
         sys.exit(INCOMPLETE)

@@ -14,6 +14,7 @@ from panel.cli.dry_run import tell
 from panel.cli.failures import gathered, refusals
 from panel.cli.options import RunOptions, column_mapping, run_options
 from panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
+from panel.cli.report import report_at_the_end, report_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ _SEEN = ("framed", "baseline")
     metavar="FOLDER",
     help="With --dry-run: folder of an earlier sweep, for the smallest detectable Δ in points.",
 )
+@report_option
 @run_options("prompts")
 @refusals
 def sweep(
@@ -110,6 +112,7 @@ def sweep(
     temperature: float | None,
     threshold: float,
     like: str | None,
+    report: bool,
     options: RunOptions,
 ) -> None:
     """Measure how adversarial framings of prompts degrade the quality of responses.
@@ -182,7 +185,7 @@ def sweep(
         [(prompts, mapping), (responses_file, responses_mapping)],
         [framings, *targets, *rewriters, *panel_options.inputs],
     )
-    _sweep(panel, asked, systems, design, n, options)
+    _sweep(panel, asked, systems, design, n, report, options)
 
 
 def _refuse_mixed(
@@ -226,6 +229,7 @@ def _sweep(
     targets: Sequence[str | ModelConfig],
     design: Options,
     n_responses: int,
+    report: bool,
     options: RunOptions,
 ) -> None:
     """The sweep itself, with what it prints and its exit status."""
@@ -250,6 +254,8 @@ def _sweep(
     )
     with standard_output() as to:
         options.renderer.render_sweep(done, to)
+    if report:
+        report_at_the_end(done.run)
     if not done.complete:
         sys.exit(INCOMPLETE)
 

@@ -58,7 +58,7 @@ def score_conclusion(
     if controls is not None and (of_controls := board_conclusion(controls)):
         first = of_controls[0].replace("Who is", "who is", 1)
         said.append(f"By the judges without a persona: {first}")
-    return [*said, *_limits(judged)]
+    return [*said, *_declining(board), *_limits(judged)]
 
 
 def nothing_judged(judged: Judged) -> str | None:
@@ -87,10 +87,16 @@ def board_conclusion(board: Leaderboard) -> list[str]:
     sample, too, there may be no such number: more prompts leave what judges differ in.
     """
     ranked = [entry for entry in board.systems if entry.rank is not None]
+    declining = any(entry.declines for entry in board.systems)
     if not ranked:
-        return ["Systems cannot be ranked: no response has a composite."]
+        why = (
+            "most of their judgments are abstentions"
+            if declining
+            else "no response has a composite"
+        )
+        return [f"Systems cannot be ranked: {why}."]
     if len(ranked) < 2:
-        return [_alone(ranked[0])]
+        return [_alone(ranked[0], declining)]
     tested = [one for one in board.differences if one.reason is None]
     if not tested:
         reasons = dict.fromkeys(one.reason for one in board.differences if one.reason)
@@ -105,11 +111,14 @@ def board_conclusion(board: Leaderboard) -> list[str]:
     return [*said, *_to_settle(board, ranked, len(tested))]
 
 
-def _alone(entry: SystemRank) -> str:
+def _alone(entry: SystemRank, declining: bool) -> str:
     facts = interval(entry.ci_low, entry.ci_high), counted(entry.n_prompts, "prompt")
+    other = (
+        "no other system is ranked" if declining else "there is no other system with a composite"
+    )
     return (
-        f"{entry.system} has a composite of {entry.composite:.2f}{in_brackets(*facts)}; there is "
-        "no other system with a composite to compare it with."
+        f"{entry.system} has a composite of {entry.composite:.2f}{in_brackets(*facts)}; {other} to "
+        "compare it with."
     )
 
 
@@ -218,6 +227,30 @@ def _to_settle(board: Leaderboard, ranked: Sequence[SystemRank], n_tests: int) -
         f"{given}{as_many(needed)} would show that {first} is ahead of {other} "
         f"{power(hardest.n_prompts)}."
     ]
+
+
+def _declining(board: Leaderboard) -> list[str]:
+    """Which systems are not ranked, as most judges found that their responses decline to answer."""
+    found = [entry for entry in board.systems if entry.declines]
+    if len(found) > _LEADERS_SHOWN:
+        return [
+            f"{len(found):,} systems are not ranked: more than half of the judgments of each are "
+            "abstentions (the response declines to answer)."
+        ]
+    said = []
+    for entry in found:
+        rest = entry.n_judged - entry.n_abstained
+        told = (
+            f"{entry.system} is not ranked: {entry.n_abstained:,} of its {entry.n_judged:,} "
+            "judgments are abstentions (the response declines to answer)"
+        )
+        mean = (
+            ""
+            if isnan(entry.composite)
+            else f"; its mean of {entry.composite:.2f} rests on {rest:,}"
+        )
+        said.append(f"{told}{mean}.")
+    return said
 
 
 def _limits(judged: Judged) -> list[str]:

@@ -143,6 +143,13 @@ class CollectedRatings:
             for row in self._codes.tolist()
         ]
 
+    def abstentions(self, rows: Sequence[int], judges: Sequence[int]) -> NDArray[np.intp]:
+        """Shape (rows, 2): how many of these judges found that a response declines to answer, and
+        how many did or rated it."""
+        codes = self._codes[np.ix_(rows, judges)]
+        abstained = (codes == _CODE["abstained"]).sum(axis=1)
+        return np.stack([abstained, abstained + (codes == _CODE["scored"]).sum(axis=1)], axis=1)
+
     @property
     def coverage(self) -> Coverage:
         """How many judgments are there, and why the others are not."""

@@ -129,7 +129,7 @@ def ranking_columns(run: RankedRun) -> list[FrameColumn]:
         *field_columns(systems, "text", "ci_reason"),
         *field_columns(systems, "number", "judges_ci_low", "judges_ci_high"),
         *field_columns(systems, "text", "judges_ci_reason"),
-        *field_columns(systems, "whole", "n_prompts"),
+        *field_columns(systems, "whole", "n_prompts", "n_abstained", "n_judged"),
     ]
     for name in systems[0].dimensions if systems else ():
         intervals = [system.dimension_intervals[name] for system in systems]

@@ -20,7 +20,6 @@ from graphs.records import controls_among
 from panel.calls.call_counts import CallCounts
 from panel.errors import RunFolderError
 from panel.io.batch import Batch, Item
-from panel.io.documents import number
 from panel.models.catalogue import Price, cost
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.calls_document import calls_document, dollars
@@ -36,14 +35,13 @@ from panel.runs.frames import (
 from panel.runs.judge_sample import judge_sample
 from panel.runs.judgment_lines import JudgmentFile, usage_document
 from panel.runs.kept_responses import kept_responses
+from panel.runs.ranking_document import difference_document, system_document
 from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.runs.short_form import run_facts
 from panel.statistics.core.frames import FrameMethod
 from panel.statistics.core.options import Random
 from panel.statistics.core.ranking import (
-    Difference,
     Leaderboard,
-    SystemRank,
     competition_ranks,
     rank_systems,
 )
@@ -52,6 +50,7 @@ from personas import Persona
 from rubrics import Rubric
 
 if TYPE_CHECKING:
+    from panel.report_page.report import RunReport
     from panel.runs.deliberation import DeliberationReport
     from panel.statistics.core.table import Ratings
 
@@ -268,6 +267,7 @@ class Run(CollectedRatings):
             random=self.random,
             limits=composite_limits(self.rubric),
             dimension_limits=mean_limits(self.rubric, names),
+            abstentions=self.abstentions(rows, judges),
         )
 
     def strengths(self) -> Strengths | None:
@@ -298,6 +298,21 @@ class Run(CollectedRatings):
         boards = self.leaderboard(), self.control_leaderboard()
         return conclusion_of(self, *boards, self.deliberation())
 
+    def report(self, humans: Ratings | None = None) -> RunReport:
+        """A page of the run: a notebook shows it, and its `write(path)` writes it as a file.
+
+        Args:
+            humans: people's ratings of the same responses, to be compared with the panel's.
+
+        Raises:
+            InputError: a file of the run's folder is none that a run writes, or `humans` shares no
+                response or no dimension with the run.
+        """
+        # Templates and their library are of no use to a run that is not looked at.
+        from panel.report_page.report import report_of
+
+        return report_of(self, humans)
+
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
         coverage, report = self.coverage, self.deliberation()
@@ -305,12 +320,12 @@ class Run(CollectedRatings):
         strengths = self.strengths()
         return {
             "conclusion": conclusion_of(self, board, controls, report),
-            "ranking": [_entry(entry) for entry in board.systems],
+            "ranking": [system_document(entry) for entry in board.systems],
             "winner": board.winner,
-            "differences": [_difference(one) for one in board.differences],
+            "differences": [difference_document(one) for one in board.differences],
             "random": board.random,
             **(
-                {"control_ranking": [_entry(entry) for entry in controls.systems]}
+                {"control_ranking": [system_document(entry) for entry in controls.systems]}
                 if controls
                 else {}
             ),
@@ -343,40 +358,3 @@ class Run(CollectedRatings):
 def share_name(dimension: str, category: str) -> str:
     """What the share of a category is called in tables; no dimension's id has a colon."""
     return f"{dimension}:{category}"
-
-
-def _entry(entry: SystemRank) -> dict[str, Any]:
-    return {
-        "system": entry.system,
-        "composite": number(entry.composite),
-        "ci_low": number(entry.ci_low),
-        "ci_high": number(entry.ci_high),
-        "ci_reason": entry.ci_reason,
-        "judges_ci_low": number(entry.judges_ci_low),
-        "judges_ci_high": number(entry.judges_ci_high),
-        "judges_ci_reason": entry.judges_ci_reason,
-        "rank": entry.rank,
-        "rank_low": entry.rank_low,
-        "rank_high": entry.rank_high,
-        "n_prompts": entry.n_prompts,
-        "dimensions": {name: number(mean) for name, mean in entry.dimensions.items()},
-        "dimension_intervals": {
-            name: [number(low), number(high)]
-            for name, (low, high) in entry.dimension_intervals.items()
-        },
-    }
-
-
-def _difference(one: Difference) -> dict[str, Any]:
-    return {
-        "a": one.a,
-        "b": one.b,
-        "difference": number(one.difference),
-        "ci_low": number(one.ci_low),
-        "ci_high": number(one.ci_high),
-        "p": number(one.p),
-        "p_adjusted": number(one.p_adjusted),
-        "effect_size": number(one.effect_size),
-        "n_prompts": one.n_prompts,
-        "reason": one.reason,
-    }

@@ -129,6 +129,15 @@ def _show_reasons(systems: Sequence[SystemRank], console: Console) -> None:
     for kind, reasons in kinds.items():
         for reason in dict.fromkeys(reason for reason in reasons if reason is not None):
             lines.setdefault(reason, []).append(kind)
+    declining = lines.pop(Reason.DECLINES, None)
+    if declining is not None:
+        names = [
+            f"{legible(entry.system)} ({entry.n_abstained:,} of {entry.n_judged:,})"
+            for entry in systems
+            if entry.declines
+        ]
+        told = "; ".join(names)
+        remark(console, f"Not ranked, as more than half of the judgments are abstentions: {told}.")
     for reason, those in lines.items():
         remark(console, f"No interval {' or '.join(those)}: {reason}.")
     same = any(
@@ -139,7 +148,7 @@ def _show_reasons(systems: Sequence[SystemRank], console: Console) -> None:
     )
     if same:
         remark(console, _SAME)
-    if lines or same:
+    if lines or same or declining:
         console.print()
 
 

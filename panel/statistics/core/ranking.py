@@ -21,6 +21,9 @@ from panel.statistics.core.statistic import Reason
 Limits = tuple[float, float]
 UNLIMITED: Limits = (-inf, inf)
 
+MOSTLY = 0.5
+"""A system of which a greater share of judgments than this are abstentions is not ranked."""
+
 LEVEL = 0.05
 """The share of leaderboards of equal systems in which one may be said to be ahead of another."""
 
@@ -40,6 +43,8 @@ class SystemRank:
             systems at once; None where none of them could be tested.
         dimensions: the mean over prompts by dimension.
         dimension_intervals: their 95 % intervals over prompts, NaN where there is none.
+        n_abstained, n_judged: how many judgments find that its responses decline to answer, and
+            how many do or rate them. Where it `declines` it has no rank and no intervals.
     """
 
     system: str
@@ -56,6 +61,14 @@ class SystemRank:
     n_prompts: int
     dimensions: dict[str, float]
     dimension_intervals: dict[str, tuple[float, float]]
+    n_abstained: int = 0
+    n_judged: int = 0
+
+    @property
+    def declines(self) -> bool:
+        """Whether more than half of its judgments are abstentions: what is left are the ratings of
+        a minority, of answers that most judges saw none in."""
+        return self.n_abstained > MOSTLY * self.n_judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +156,7 @@ def rank_systems(
     random: Random = "prompts",
     limits: Limits = UNLIMITED,
     dimension_limits: Sequence[Limits] | None = None,
+    abstentions: IntArray | None = None,
 ) -> Leaderboard:
     """The leaderboard: each system's mean over prompts, best first.
 
@@ -155,6 +169,11 @@ def rank_systems(
         random: what differences and ranges of ranks take as a sample.
         limits: between which a composite lies; an interval's end outside is cut there.
         dimension_limits: the same of each dimension; None: they have none.
+        abstentions: shape (n, 2), how many judges found that a response declines to answer, and
+            how many did or rated it; None: nobody did.
+
+    A system of which more than half of the judgments are abstentions is on the board and is not
+    ranked: it has no interval, and is compared with no other.
 
     A prompt counts once for a system however many responses it has to it, and a response
     without a composite counts nowhere. Intervals are Student's; see
@@ -183,11 +202,15 @@ def rank_systems(
         influence = np.stack([cells.means(of_judge) for of_judge in moved.T], axis=2)
     over_prompts = [_mean_of(table, None, None, i) for i in of_system.values()]
     over_judges = [_mean_of(table, influence, judges, i) for i in of_system.values()]
+    counts = np.zeros((len(of_system), 2), dtype=np.intp)
+    if abstentions is not None:
+        np.add.at(counts, column, abstentions)
+    declining = counts[:, 0] > MOSTLY * counts[:, 1]
     means = np.array([one.mean for one in over_prompts])
-    ranks = competition_ranks(means)
+    ranks = competition_ranks(np.where(declining, nan, means))
     names_of = list(of_system)
     order = sorted(
-        (i for i in range(len(means)) if not isnan(means[i])),
+        (i for i in range(len(means)) if not isnan(ranks[i])),
         key=lambda i: (ranks[i], names_of[i]),
     )
     sampled = (None, None) if random == "prompts" else (influence, judges)
@@ -196,19 +219,22 @@ def rank_systems(
     by_dimension = [cells.means(dimensions[:, d]) for d in range(len(names))]
     board = []
     for system, i in of_system.items():
-        low, high = over_prompts[i].interval(limits=limits)
-        judges_low, judges_high = over_judges[i].interval(limits=limits) if judges else (nan, nan)
         found = [_mean_of(of_dimension, None, None, i) for of_dimension in by_dimension]
+        sides = (over_prompts[i], over_judges[i])
+        if declining[i]:
+            sides, found = (_without_interval(sides[0]),) * 2, [*map(_without_interval, found)]
+        low, high = sides[0].interval(limits=limits)
+        judges_low, judges_high = sides[1].interval(limits=limits) if judges else (nan, nan)
         board.append(
             SystemRank(
                 system=system,
                 composite=float(means[i]),
                 ci_low=low,
                 ci_high=high,
-                ci_reason=over_prompts[i].reason,
+                ci_reason=sides[0].reason,
                 judges_ci_low=judges_low,
                 judges_ci_high=judges_high,
-                judges_ci_reason=over_judges[i].reason if judges else None,
+                judges_ci_reason=sides[1].reason if judges else None,
                 rank=None if isnan(ranks[i]) else int(ranks[i]),
                 rank_low=ranges.get(system, (None, None))[0],
                 rank_high=ranges.get(system, (None, None))[1],
@@ -220,6 +246,8 @@ def rank_systems(
                         names, found, dimension_limits or [UNLIMITED] * len(names), strict=True
                     )
                 },
+                n_abstained=int(counts[i, 0]),
+                n_judged=int(counts[i, 1]),
             )
         )
     board.sort(key=lambda entry: (entry.rank is None, entry.rank, entry.system))
@@ -250,6 +278,11 @@ def _mean_of(
     if influence is None or judges is None:
         return sampled_mean(table[:, system])
     return sampled_mean(table[:, system], influence[:, system], judges.factors)
+
+
+def _without_interval(found: SampledMean) -> SampledMean:
+    """The mean of a system that is not ranked."""
+    return SampledMean(found.mean, (), found.n_prompts, Reason.DECLINES)
 
 
 def _differences(

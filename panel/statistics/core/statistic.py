@@ -35,6 +35,7 @@ class Reason(StrEnum):
     )
     UNDEFINED_ESTIMATE = "the statistic is undefined"
     UNDEFINED_WITHOUT_ONE = "the statistic is undefined without one of the prompts or judges"
+    DECLINES = "more than half of its judgments are abstentions"
     FEW_SOURCES = "fewer than two sources"
     NO_RATINGS = "no ratings"
     NO_SHARED_ITEMS = "no shared items"

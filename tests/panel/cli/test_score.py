@@ -34,7 +34,8 @@ ROWS = [
     for i in range(6)
 ]
 RUN_FILES = [
-    "judgments.jsonl", "responses.jsonl", "run.json", "spent.json", "summary.json", "verdicts.csv",
+    "judgments.jsonl", "report.html", "responses.jsonl", "run.json", "spent.json", "summary.json",
+    "verdicts.csv",
 ]  # fmt: skip
 
 
@@ -73,14 +74,15 @@ def words(text: str) -> str:
 def test_a_complete_run_exits_0_and_the_same_again_calls_nothing(
     command: Command, batch: Path, tmp_path: Path
 ) -> None:
-    """The first run shows progress, a leaderboard and where its six files are; the second has
-    the same verdicts.csv byte for byte, a summary that differs in calls and time only, a run.json
-    that differs in how it was started, and the server sees nothing of it."""
+    """The first run shows progress, a leaderboard and where its seven files are; the second, which
+    is to have no report.html, has the same verdicts.csv byte for byte, a summary that differs in
+    calls and time only, a run.json that differs in how it was started, and the server sees nothing
+    of it."""
     with serving() as server:
         first = command("score", batch, *ARGUMENTS, "--out", "r1", **at(server))
         assert first.returncode == 0, first.stderr
         assert len(server.calls) == 30
-        second = command("score", batch, *ARGUMENTS, "--out", "r2", **at(server))
+        second = command("score", batch, *ARGUMENTS, "--out", "r2", "--no-report", **at(server))
         assert second.returncode == 0
         assert len(server.calls) == 30
 
@@ -98,6 +100,9 @@ def test_a_complete_run_exits_0_and_the_same_again_calls_nothing(
 
     one, two = tmp_path / "r1", tmp_path / "r2"
     assert sorted(path.name for path in one.iterdir()) == RUN_FILES
+    assert {*RUN_FILES} - {path.name for path in two.iterdir()} == {"report.html"}
+    assert re.search(r"^Report: r1/report.html \(0\.\d MB\)$", first.stderr, re.M)
+    assert "Report:" not in second.stderr
     assert (one / "verdicts.csv").read_bytes() == (two / "verdicts.csv").read_bytes()
     first_run, second_run = (read_json(folder / "run.json") for folder in (one, two))
     assert {key for key in first_run if first_run[key] != second_run[key]} == {"starts"}

@@ -285,3 +285,38 @@ def test_judges_without_a_persona_are_named_as_such() -> None:
     winner = board([[9, 5.1], [8.5, 4.2], [9.2, 5], [8.8, 5.3], [9, 4.9]])
     said = score_conclusion(board([[5, 4], [5, 4.5]]), WHOLE, winner)
     assert said[-1].startswith("By the judges without a persona: A is ahead of B")
+
+
+def declining(*of_system: tuple[int, int]) -> Leaderboard:
+    """Systems with so many abstentions and judgments on each of five prompts."""
+    n = len(of_system)
+    table = [[5.0 + i + 0.1 * ((p + i) % 3) for i in range(n)] for p in range(5)]
+    counts = np.array([pair for _ in range(5) for pair in of_system])
+    return board(table, abstentions=counts)
+
+
+def test_a_system_that_declines_is_named_after_who_is_ahead() -> None:
+    """B is about a point ahead of A; of C, with the highest mean, 3 of 4 judgments on each of five
+    prompts are abstentions: the conclusion is that of A and B, and says why C is not ranked."""
+    found = score_conclusion(declining((0, 4), (0, 4), (3, 4)), WHOLE)
+    assert found[0].startswith("B is ahead of A, with these judges as they are: by 1.0")
+    assert found[1] == (
+        "C is not ranked: 15 of its 20 judgments are abstentions (the response declines to "
+        "answer); its mean of 7.10 rests on 5."
+    )
+    assert len(found) == 2
+
+
+def test_who_is_alone_with_systems_that_decline() -> None:
+    """One system that is ranked beside one that declines has nothing to be compared with; where
+    all decline, nobody is ranked; more than three are counted."""
+    said = score_conclusion(declining((0, 4), (4, 4)), WHOLE)
+    assert said[0].endswith("; no other system is ranked to compare it with.")
+    said = score_conclusion(declining((3, 4), (4, 4)), WHOLE)
+    assert said[0] == "Systems cannot be ranked: most of their judgments are abstentions."
+    assert len(said) == 3
+    said = score_conclusion(declining((0, 4), *[(3, 4)] * 4), WHOLE)
+    assert said[1] == (
+        "4 systems are not ranked: more than half of the judgments of each are abstentions (the "
+        "response declines to answer)."
+    )

@@ -94,3 +94,21 @@ def test_many_differences_are_in_the_file() -> None:
     told = printed(board((rng.normal(5, 1, (6, 6)) - np.arange(6)).tolist()))
     assert "9 more differences are in summary.json" in told
     assert all(f"A - {other}" in told for other in "BCDEF")
+
+
+def test_a_system_that_declines_is_named_below_the_table() -> None:
+    """Of B 6 of 8 judgments are abstentions: its line has its mean and neither rank nor interval,
+    and below the table stands why."""
+    table = np.array([[9, 5.1], [8.5, 4.2]])
+    counts = np.array([[0, 4], [3, 4]] * 2)
+    found = rank_systems(
+        ["A", "B"] * 2,
+        ["p", "p", "q", "q"],
+        table.ravel(),
+        np.empty((4, 0)),
+        [],
+        abstentions=counts,
+    )
+    told = " ".join(printed(found).split())
+    assert "B - 4.65 - - 2" in told
+    assert "Not ranked, as more than half of the judgments are abstentions: B (6 of 8)." in told

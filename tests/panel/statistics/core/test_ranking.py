@@ -392,3 +392,40 @@ def test_the_order_of_responses_changes_nothing(rows: list[Row], random: Any) ->
         assert [one.composite, one.ci_low, one.ci_high] == pytest.approx(
             [other.composite, other.ci_low, other.ci_high], abs=1e-9, nan_ok=True
         )
+
+
+def test_a_system_that_mostly_declines_is_shown_and_not_ranked() -> None:
+    """C has the highest mean, and 6 of its 10 judgments are abstentions: it is on the board with
+    that mean, without rank, interval or difference, and A and B are ranked as if it were not there.
+    With 5 of 10, half and no more, it is first."""
+    table = np.array([[5.0, 4, 9], [6, 5, 8], [7, 5, 9], [6, 4, 7]])
+    names, prompts = ["A", "B", "C"] * 4, [f"p{i}" for i in range(4) for _ in range(3)]
+
+    def board(n_abstained: list[int]) -> Leaderboard:
+        counts = np.zeros((12, 2), dtype=np.intp)
+        counts[:, 1] = 3
+        counts[2::3] = [[n, m] for n, m in zip(n_abstained, [3, 3, 2, 2], strict=True)]
+        return rank_systems(
+            names, prompts, table.ravel(), table.reshape(12, 1), ["x"], abstentions=counts
+        )
+
+    found = board([3, 3, 0, 0])
+    last = found.systems[-1]
+    assert (last.system, last.composite, last.dimensions) == ("C", 8.25, {"x": 8.25})
+    assert (last.rank, last.rank_low, last.rank_high) == (None, None, None)
+    assert (last.n_abstained, last.n_judged, last.declines) == (6, 10, True)
+    assert np.isnan([last.ci_low, last.ci_high, *last.dimension_intervals["x"]]).all()
+    assert last.ci_reason == Reason.DECLINES
+    assert [(one.a, one.b) for one in found.differences] == [("A", "B")]
+    without = rank_systems(
+        ["A", "B"] * 4,
+        [f"p{i}" for i in range(4) for _ in range(2)],
+        table[:, :2].ravel(),
+        np.empty((8, 0)),
+        [],
+    )
+    assert [(e.system, e.rank, e.rank_high, e.ci_low) for e in found.systems[:2]] == [
+        (e.system, e.rank, e.rank_high, e.ci_low) for e in without.systems
+    ]
+    assert found.differences[0].p_adjusted == without.differences[0].p_adjusted
+    assert [e.system for e in board([3, 2, 0, 0]).systems] == ["C", "A", "B"]

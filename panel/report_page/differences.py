@@ -1,0 +1,288 @@
+"""Section 3: which personas, axes and models see responses otherwise, and how far judges agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+
+import numpy as np
+
+from panel.breakdown import (
+    Departure,
+    GroupDifference,
+    GroupDifferences,
+    PersonaDepartures,
+    axis_differences,
+    model_differences,
+    persona_departures,
+)
+from panel.report_page.agreement import Agreement, agreement
+from panel.report_page.axis import Axis
+from panel.report_page.heat import tint
+from panel.report_page.wording import signed
+from panel.runs.run import Run
+from panel.statistics.core.statistic import Reason
+
+_COLUMNS = 24
+"""The most responses in a heatmap; of more, these are the most contested."""
+_LARGEST = 5
+_ROWS, _MOST_ROWS = 8, 200
+_ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """A cell of a heatmap: its text, its tint, and whether it is established."""
+
+    text: str
+    css: str
+    shown: bool
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class PersonaLine:
+    """One persona's line in the tables; `axis` is the place of its axis among those of the page."""
+
+    label: str
+    axis: int
+    severity: Departure
+    by_system: Sequence[HeatCell]
+    by_dimension: Sequence[HeatCell]
+    by_response: Sequence[HeatCell]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseColumn:
+    """A response's column; `first` of its system's."""
+
+    row: int
+    system: str
+    prompt_id: str
+    first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PersonaTables:
+    """Personas beside the panel.
+
+    Attributes:
+        responses: columns of the heatmap of responses; `n_left_out` are not among them.
+        groups: each system with how many of these columns are its.
+        n_beyond, n_cells: how many cells of all responses are beyond what noise exceeds in 5 %.
+        n_shown: how many of them are established, corrected over all.
+        largest: persona, system, prompt, place of the response, departure.
+        reason: why noise is not known.
+    """
+
+    lines: Sequence[PersonaLine]
+    severity_axis: Axis
+    systems: Sequence[str]
+    dimensions: Sequence[str]
+    responses: Sequence[ResponseColumn]
+    groups: Sequence[tuple[str, int]]
+    n_left_out: int
+    n_beyond: int
+    n_cells: int
+    n_shown: int
+    largest: Sequence[tuple[str, str, str, int, float]]
+    reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTable:
+    """One group of judges against another.
+
+    Attributes:
+        rows: over all systems, of the composite alone where there are many; `others` are the
+            other dimensions', and those on each of several systems.
+        interactions: those that are established, of `n_interactions` that were tested.
+    """
+
+    kind: str
+    rows: Sequence[GroupDifference]
+    others: Sequence[GroupDifference]
+    n_more: int
+    interactions: Sequence[GroupDifference]
+    n_interactions: int
+    axis: Axis
+    random: str
+
+
+@dataclass(frozen=True, slots=True)
+class DifferencesSection:
+    """What section 3 shows; None where there are too few of a kind to differ."""
+
+    personas: PersonaTables | None
+    axes: GroupTable | None
+    models: GroupTable | None
+    agreement: Sequence[Agreement]
+    agreement_models: Sequence[str]
+    labels: Mapping[str, str]
+
+
+def differences_section(
+    run: Run,
+    personas: Mapping[str, tuple[str, str]],
+    ranked: Sequence[str],
+    contested: Sequence[int],
+) -> DifferencesSection:
+    """Who sees it otherwise.
+
+    Args:
+        personas: label and axis of each, by its id.
+        ranked: the systems, in the order in which they are shown.
+        contested: places of responses, the most contested first.
+    """
+    models, alphas = agreement(run)
+    labels = {one.id: one.label for one in run.rubric.dimensions} | {"composite": "Composite"}
+    return DifferencesSection(
+        _personas(run, personas, ranked, contested),
+        _groups(axis_differences(run)),
+        _groups(model_differences(run)),
+        alphas,
+        models,
+        labels,
+    )
+
+
+def _personas(
+    run: Run,
+    personas: Mapping[str, tuple[str, str]],
+    ranked: Sequence[str],
+    contested: Sequence[int],
+) -> PersonaTables | None:
+    if not run.rubric.numeric:
+        return None
+    found = persona_departures(run)
+    if len(found.personas) < 2:
+        return None
+    axes = list(dict.fromkeys(axis for _, axis in personas.values()))
+    there = {one.on for one in found.by_system}
+    systems = [name for name in ranked if name in there]
+    dimensions = list(dict.fromkeys(one.on for one in found.by_dimension))
+    labels = {one.id: one.label for one in run.rubric.dimensions}
+    by_system, by_dimension = _table(found.by_system), _table(found.by_dimension)
+    columns = _columns(run, systems, contested)
+    responses = _response_cells(found, columns)
+    seen = found.by_response
+    return PersonaTables(
+        [
+            PersonaLine(
+                personas[persona][0],
+                axes.index(personas[persona][1]),
+                found.severities[place],
+                [by_system[persona, name] for name in systems],
+                [by_dimension[persona, name] for name in dimensions],
+                responses[place],
+            )
+            for place, persona in enumerate(found.personas)
+        ],
+        Axis.about_zero(
+            end for one in found.severities for end in (one.departure, one.ci_low, one.ci_high)
+        ),
+        systems,
+        [labels[name] for name in dimensions],
+        columns,
+        [(name, sum(one.system == name for one in columns)) for name in systems],
+        len(run.items) - len(columns),
+        int(seen.beyond_chance.sum()),
+        int((~np.isnan(seen.departures)).sum()),
+        int(seen.shown.sum()),
+        _largest(run, found, personas),
+        seen.reason,
+    )
+
+
+def _table(cells: Sequence[Departure]) -> dict[tuple[str, str], HeatCell]:
+    """The cells of a table by persona and column."""
+    most = max(
+        (abs(one.beyond_severity) for one in cells if not isnan(one.beyond_severity)), default=0
+    )
+    return {
+        (one.persona, one.on): HeatCell(
+            signed(one.beyond_severity, 1),
+            tint(one.beyond_severity, max(most, 1.0))
+            if one.shown or one.ci_low > 0 or one.ci_high < 0
+            else "",
+            one.shown,
+            "" if one.reason is None else str(one.reason),
+        )
+        for one in cells
+    }
+
+
+def _columns(run: Run, systems: Sequence[str], contested: Sequence[int]) -> list[ResponseColumn]:
+    """The most contested responses, by system and in the order of the run."""
+    kept = sorted(contested[:_COLUMNS])
+    found: list[ResponseColumn] = []
+    for system in systems:
+        own = [row for row in kept if run.items[row].system == system]
+        found += [
+            ResponseColumn(row, system, run.items[row].prompt_id, n == 0)
+            for n, row in enumerate(own)
+        ]
+    return found
+
+
+def _response_cells(
+    found: PersonaDepartures, columns: Sequence[ResponseColumn]
+) -> list[list[HeatCell]]:
+    """By persona a cell for each column: empty within what noise exceeds in 5 %."""
+    seen = found.by_response
+    beyond, shown = seen.beyond_chance, seen.shown
+    most = float(np.nanmax(np.abs(seen.departures), initial=1.0))
+    lines = []
+    for place in range(len(found.personas)):
+        line = []
+        for column in columns:
+            value = float(seen.departures[column.row, place])
+            if isnan(value):
+                line.append(HeatCell("–", "", False, "not rated"))
+            elif seen.reason is None and not beyond[column.row, place]:
+                line.append(HeatCell("·", "", False, signed(value)))
+            else:
+                css = tint(value, most)
+                line.append(HeatCell(signed(value, 1), css, bool(shown[column.row, place]), ""))
+        lines.append(line)
+    return lines
+
+
+def _largest(
+    run: Run, found: PersonaDepartures, personas: Mapping[str, tuple[str, str]]
+) -> list[tuple[str, str, str, int, float]]:
+    """The largest departures that are established."""
+    seen = found.by_response
+    places = np.argwhere(seen.shown)
+    order = sorted(places.tolist(), key=lambda at: -abs(seen.departures[at[0], at[1]]))
+    return [
+        (
+            personas[found.personas[persona]][0],
+            run.items[row].system,
+            run.items[row].prompt_id,
+            row,
+            float(seen.departures[row, persona]),
+        )
+        for row, persona in order[:_LARGEST]
+    ]
+
+
+def _groups(found: GroupDifferences) -> GroupTable | None:
+    if not found.differences:
+        return None
+    rows = [one for one in found.differences if one.system == _ALL]
+    if len(rows) > _ROWS:
+        rows = [one for one in rows if one.dimension == rows[0].dimension]
+    others = [one for one in found.differences if one not in rows]
+    shown = [one for one in found.interactions if one.shown]
+    return GroupTable(
+        found.kind,
+        rows[:_MOST_ROWS],
+        others[:_MOST_ROWS],
+        max(0, len(rows) - _MOST_ROWS) + max(0, len(others) - _MOST_ROWS),
+        sorted(shown, key=lambda one: -abs(one.difference)),
+        len(found.interactions),
+        Axis.about_zero(end for one in rows for end in (one.difference, one.ci_low, one.ci_high)),
+        found.random,
+    )

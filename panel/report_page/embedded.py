@@ -1,0 +1,297 @@
+"""The responses and judgments in the page, for its script: ratings of all of them, and as many
+texts as the page has room for.
+
+The script writes them as text, never as markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+import orjson
+
+from graphs import Response
+from graphs.records import controls_among
+from panel.errors import InputError, RunFolderError
+from panel.io.documents import as_json
+from panel.runs.run import Run
+from panel.statistics.core.arrays import Array
+from rubrics import Scale
+
+BYTES = 13_000_000
+"""What ratings and texts may take in a page, which with everything else stays below 15 MB."""
+_FOR_RESPONSES = 0.5
+"""Of the room for texts, what responses may take; the rest is for rationales and raw replies."""
+_RESPONSES = 20_000
+"""A page with more responses than this does not open quickly."""
+_STATUS_CODES = {
+    "abstained": "a",
+    "refused": "r",
+    "truncated": "t",
+    "unparsed": "u",
+    "failed": "f",
+    "skipped": "s",
+}
+# What JavaScript writes in JSON otherwise than it is written here.
+_WRITTEN_OTHERWISE = re.compile("[\x7f\ud800-\udfff]")
+# So that no text can end the element that it is in, nor begin another.
+_ESCAPES = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedData:
+    """The data, and what did not fit.
+
+    Attributes:
+        json: to be put into a script element of type application/json.
+        n_responses, n_listed: in the run, and in the page.
+        n_texts: how many of these have their text; None where the folder has none.
+        n_replies: how many have rationales and raw replies; None where there is no folder.
+    """
+
+    json: str
+    n_responses: int
+    n_listed: int
+    n_texts: int | None
+    n_replies: int | None
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything is in the page."""
+        return self.n_responses == self.n_listed == self.n_texts == self.n_replies
+
+
+def embedded(
+    run: Run, personas: Mapping[str, tuple[str, str]], contested: Sequence[int], room: int = BYTES
+) -> EmbeddedData:
+    """A run for the page's script.
+
+    Args:
+        personas: label and axis of each, by its id.
+        contested: places of responses in `run.items`, those first whose texts are to be there
+            before others'.
+        room: bytes that the data may take.
+    """
+    order = _first_first(contested, len(run.items))
+    listed = sorted(order[:_RESPONSES])
+    place = {row: n for n, row in enumerate(listed)}
+    document = _head(run, personas) | {"responses": _responses(run, listed)}
+    left = room - len(as_json(document))
+    texts, prompts, used = _texts(run, place, order, int(left * _FOR_RESPONSES))
+    said, _ = _said(run, place, order, left - used)
+    for row, text in (texts or {}).items():
+        document["responses"][place[row]] |= text
+    for row, rounds in (said or {}).items():
+        document["responses"][place[row]]["said"] = rounds
+    document["prompts"] = prompts
+    document["columns"] = list(
+        dict.fromkeys(name for one in (texts or {}).values() for name in one["meta"])
+    )
+    return EmbeddedData(
+        _inert(as_json(document).decode()),
+        len(run.items),
+        len(listed),
+        None if texts is None else len(texts),
+        None if said is None else len(said),
+    )
+
+
+def _first_first(contested: Sequence[int], n: int) -> list[int]:
+    return [*dict.fromkeys([*contested, *range(n)])]
+
+
+def _inert(text: str) -> str:
+    for char, escape in _ESCAPES.items():
+        text = text.replace(char, escape)
+    return text
+
+
+def _head(run: Run, personas: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """What all responses share."""
+    controls = controls_among(run.judges)
+    axes = list(dict.fromkeys(personas[judge.persona][1] for judge in run.judges))
+    return {
+        "dimensions": [
+            {
+                "id": one.id,
+                "label": one.label,
+                "categories": list(run.categories.get(one.id, ())),
+                "low": getattr(one.scale, "min", 0),
+                "high": getattr(one.scale, "max", max(0, len(run.categories.get(one.id, ())) - 1)),
+                "whole": one.id in run.categories or isinstance(one.scale, Scale),
+            }
+            for one in run.rubric.dimensions
+        ],
+        "axes": axes,
+        "judges": [
+            {
+                "persona": judge.persona,
+                "label": personas[judge.persona][0],
+                "axis": axes.index(personas[judge.persona][1]),
+                "model": judge.model,
+                "replicate": judge.replicate,
+                "control": judge in controls,
+            }
+            for judge in run.judges
+        ],
+        "statuses": {code: status for status, code in _STATUS_CODES.items()},
+        "deliberated": run.before is not None,
+    }
+
+
+def _responses(run: Run, listed: Sequence[int]) -> list[dict[str, Any]]:
+    """Each response with its verdict and every rating."""
+    verdicts = {(one.prompt_id, one.id): one for one in run.verdicts}
+    statuses = run.statuses
+    integer = bool(np.all(np.isnan(run.ratings) | (run.ratings == np.round(run.ratings))))
+    found = []
+    for row in listed:
+        item = run.items[row]
+        verdict = verdicts.get(item[:2])
+        one: dict[str, Any] = {
+            "row": row,
+            "prompt": item.prompt_id,
+            "id": item.id,
+            "system": item.system,
+            "composite": None if verdict is None else _rounded(verdict.composite),
+            "ratings": _cells(run.ratings[row], statuses[row], integer),
+        }
+        if run.before is not None and run.deliberated[row]:
+            one["before"] = _cells(run.before[row], None, integer)
+        found.append(one)
+    return found
+
+
+def _cells(ratings: Array, statuses: Sequence[str] | None, integer: bool) -> str:
+    """The judges' ratings of a response, short: `7,5,8;a;4,,6`."""
+    cells = []
+    for column, row in enumerate(ratings.tolist()):
+        if statuses is not None and statuses[column] != "scored":
+            cells.append(_STATUS_CODES[statuses[column]])
+        elif integer:
+            cells.append(",".join("" if value != value else str(int(value)) for value in row))
+        else:
+            cells.append(",".join("" if value != value else f"{value:.4g}" for value in row))
+    return ";".join(cells)
+
+
+def _rounded(value: float) -> float | None:
+    return None if value != value else round(value, 4)
+
+
+def _texts(
+    run: Run, place: Mapping[int, int], order: Sequence[int], room: int
+) -> tuple[dict[int, dict[str, Any]] | None, dict[str, str], int]:
+    """Text and metadata by response, the prompts, and what they take; None where there are none."""
+    if run.folder is None:
+        return None, {}, 0
+    kept: dict[int, tuple[Response, int]] = {}
+    total = 0
+    try:
+        for row, response in enumerate(run.responses()):
+            if row not in place:
+                continue
+            size = len(response.text.encode("utf-8", "replace")) + 200
+            kept[row] = response, size
+            total += size
+    except (RunFolderError, InputError):
+        return None, {}, 0
+    if total > room:
+        chosen, total = set(), 0
+        for row in order:
+            if row in kept and total + kept[row][1] <= room:
+                chosen.add(row)
+                total += kept[row][1]
+        kept = {row: kept[row] for row in kept if row in chosen}
+    prompts: dict[str, str] = {}
+    found = {}
+    for row, (response, _) in kept.items():
+        if response.prompt_id is not None and response.prompt_id not in prompts:
+            prompts[response.prompt_id] = response.prompt
+            total += len(response.prompt)
+        one: dict[str, Any] = {"text": response.text, "meta": _metadata(response)}
+        if response.context is not None:
+            one["context"] = response.context
+        if response.prompt != prompts.get(str(response.prompt_id)):
+            one["asked"] = response.prompt
+        found[row] = one
+    return found, prompts, total
+
+
+def _metadata(response: Response) -> dict[str, Any]:
+    return {
+        str(name): value
+        if isinstance(value, str | int | float | bool) or value is None
+        else as_json(value).decode()
+        for name, value in response.metadata.items()
+    }
+
+
+def _said(
+    run: Run, place: Mapping[int, int], order: Sequence[int], room: int
+) -> tuple[dict[int, list[list[Any]]] | None, int]:
+    """What judges wrote of each response, as many of the first as there is room for."""
+    if run.folder is None:
+        return None, 0
+    path, columns = run.folder / "judgments.jsonl", {one.id: n for n, one in enumerate(run.judges)}
+    found: dict[int, list[list[Any]]] = {}
+    used = 0
+    try:
+        with path.open("rb") as file:
+            lines = _lines_by_response(file)
+            for row in order:
+                if row not in place:
+                    continue
+                rounds = []
+                for offset in lines.get(run.items[row][:2], ()):
+                    file.seek(offset)
+                    line = orjson.loads(file.readline())
+                    rounds.append([columns[line["judge"]], line["round"], *_words(line)])
+                rounds.sort(key=lambda one: (one[0], one[1]))
+                if used + (size := len(as_json(rounds))) > room:
+                    break
+                used += size
+                found[row] = rounds
+    except OSError:
+        return None, 0
+    return found, used
+
+
+def _lines_by_response(file: BinaryIO) -> dict[tuple[str, str], list[int]]:
+    """Where the judgments of each response begin, by its ids. What the lines hold was looked at
+    when the run was read from them."""
+    found: dict[tuple[str, str], list[int]] = {}
+    offset = 0
+    for text in file:
+        if text.endswith(b"\n"):
+            line = orjson.loads(text)
+            found.setdefault((line["prompt_id"], line["id"]), []).append(offset)
+        offset += len(text)
+    return found
+
+
+def _words(line: Mapping[str, Any]) -> list[Any]:
+    """Rationale, raw reply, error and what changed the judge's mind. Of a reply that quotes the
+    rationale, what stands before and after it, and whether it stands there as JSON writes it."""
+    raw, rationale = line["raw"], line["rationale"]
+    if rationale:
+        written = "" if _WRITTEN_OTHERWISE.search(rationale) else as_json(rationale).decode()[1:-1]
+        for in_json, text in ((0, rationale), (1, written)):
+            if text and text in raw:
+                before, _, after = raw.partition(text)
+                raw = [before, after, in_json]
+                break
+    words = [rationale, raw, line["error"], line["changed_because"]]
+    while words and not words[-1]:
+        words.pop()
+    return words

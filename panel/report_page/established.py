@@ -1,0 +1,179 @@
+"""Section 1: what is established, what is missing, what it cost, how it was made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from panel.models.catalogue import cost
+from panel.reports.terminal.money import spent
+from panel.runs.run import Run
+from rubrics import Status
+
+_SENTENCES = 2
+_REASONS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """How many judgments of one model are missing or odd for one reason."""
+
+    status: str
+    reason: str
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Established:
+    """What section 1 shows.
+
+    Attributes:
+        first, others: sentences of the conclusion, the first two and those after them.
+        n_missing: by status; `reasons` say why, the commonest first, `n_more` are left out.
+        by_model: how many of a model's judgments are missing, of how many.
+        usd: what the calls cost, in words; None where nothing did.
+    """
+
+    first: Sequence[str]
+    others: Sequence[str]
+    expected: int
+    scored: int
+    abstained: int
+    n_missing: Mapping[str, int]
+    reasons: Sequence[Missing]
+    n_more: int
+    by_model: Sequence[tuple[str, int, int]]
+    usd: str | None
+    calls_made: int
+    calls_cached: int
+    elapsed_s: float
+    notes: Sequence[str]
+
+    @property
+    def missing(self) -> int:
+        """How many judgments there should be, and are not."""
+        return sum(self.n_missing.values())
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """Per cent of the judgments that are scored, abstentions, and missing."""
+        of = max(1, self.expected)
+        return (
+            100 * self.scored / of,
+            100 * self.abstained / of,
+            100 * self.missing / of,
+        )
+
+
+def established(run: Run, conclusion: Sequence[str]) -> Established:
+    """What a run comes to."""
+    coverage, calls = run.coverage, run.calls
+    reasons = [
+        Missing(status, error, n)
+        for status, error, n in sorted(run.reasons, key=lambda one: -one[2])
+    ]
+    usd = spent(cost(run.prices.get(model), used) for model, used in calls.spent.items())
+    return Established(
+        first=conclusion[:_SENTENCES],
+        others=conclusion[_SENTENCES:],
+        expected=coverage.expected,
+        scored=coverage.scored,
+        abstained=coverage.abstained,
+        n_missing=coverage.missing,
+        reasons=reasons[:_REASONS],
+        n_more=max(0, len(reasons) - _REASONS),
+        by_model=_by_model(run),
+        usd=None if usd is None else usd[0].upper() + usd[1:],
+        calls_made=calls.made,
+        calls_cached=calls.cached,
+        elapsed_s=run.elapsed_s,
+        notes=_notes(run),
+    )
+
+
+def _by_model(run: Run) -> list[tuple[str, int, int]]:
+    """How many judgments of each model are missing, of how many, the most first."""
+    there: frozenset[Status] = frozenset(("scored", "abstained"))
+    lost: Counter[str] = Counter()
+    for row in run.statuses:
+        lost.update(
+            judge.model
+            for judge, status in zip(run.judges, row, strict=True)
+            if status not in there
+        )
+    asked = Counter(judge.model for judge in run.judges)
+    return [(model, n, asked[model] * len(run.items)) for model, n in lost.most_common()]
+
+
+def _notes(run: Run) -> list[str]:
+    """What else is not as planned."""
+    coverage, found = run.coverage, []
+    if coverage.partial:
+        found.append(f"{coverage.partial:,} judgments scored on fewer comparisons than planned.")
+    for status, n in coverage.revisions_failed.items():
+        found.append(f"{n:,} judgments kept their earlier ratings: the re-rating was {status}.")
+    if coverage.reasons_missing:
+        found.append(f"{coverage.reasons_missing:,} judges changed a rating and gave no reason.")
+    if run.reliability and (n := sum(verdict.n_unreliable for verdict in run.verdicts)):
+        found.append(
+            f"{n:,} judgments count as unreliable and are left out of the composite "
+            f"({run.reliability.dimension} below {run.reliability.at_least:g})."
+        )
+    return found
+
+
+def made_from(run: Run, manifest: Mapping[str, Any] | None) -> list[tuple[str, Sequence[str]]]:
+    """How the run was made, as names and values.
+
+    Args:
+        manifest: what run.json holds; None where there is no folder.
+    """
+    elicitations = list(dict.fromkeys(judge.elicitation for judge in run.judges))
+    personas = list(dict.fromkeys(judge.persona for judge in run.judges))
+    facts: list[tuple[str, Sequence[str]]] = [
+        ("Rubric", [f"{run.rubric.label} ({run.rubric.id})", run.rubric.question]),
+        ("Personas", [", ".join(personas)]),
+        ("Elicitation", [", ".join(elicitations)]),
+        ("Intervals of differences", [_RANDOM[run.random]]),
+        ("Seed", [str(run.seed)]),
+    ]
+    if manifest is None:
+        models = list(dict.fromkeys(judge.model for judge in run.judges))
+        return [*facts, ("Models", models)]
+    facts.append(("Models", [_model(one) for one in manifest["models"]]))
+    if (deliberation := manifest.get("deliberation")) is not None:
+        facts.append(("Deliberation", [_pairs(deliberation)]))
+    starts = manifest.get("starts") or []
+    for start in starts[-1:]:
+        versions = start.get("versions") or {}
+        facts += [
+            ("Command", [str(start.get("command", ""))]),
+            ("Started (UTC)", [str(one.get("at", "")) for one in starts]),
+            ("Versions", [_pairs({"python": start.get("python")} | versions)]),
+            ("Input files", [str(one.get("file", one)) for one in start.get("inputs") or ()]),
+        ]
+    texts = manifest.get("texts") or {}
+    facts.append(("Texts", [f"{texts.get('file')}, SHA-256 {texts.get('sha256')}"]))
+    return [(name, values) for name, values in facts if any(values)]
+
+
+_RANDOM = {
+    "prompts": "over prompts, with these judges as they are",
+    "prompts-and-judges": "over prompts and judges, as a sample of such judges",
+}
+
+
+def _model(model: Mapping[str, Any]) -> str:
+    parameters = {
+        name: value
+        for name, value in (model.get("parameters") or {}).items()
+        if value is not None and name not in ("model", "base_url")
+    }
+    told = _pairs(parameters)
+    return f"{model['id']} ({told})" if told else str(model["id"])
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)

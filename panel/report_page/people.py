@@ -1,0 +1,66 @@
+"""The panel's ratings compared with people's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from panel.conclusions.correlate import correlate_conclusion
+from panel.io.aligned_ratings import align_ratings
+from panel.io.ratings import load_ratings
+from panel.report_page.axis import Axis
+from panel.runs.run import Run
+from panel.statistics.core.options import AnalysisOptions
+from panel.statistics.core.table import Ratings, Row
+from panel.statistics.humans.correlate import correlate
+
+SHOWN = {
+    "tau_b_within_prompts": "τ_b with the mean of people, within prompts",
+    "tau_b": "τ_b with the mean of people, over all items",
+    "human_ceiling_tau_b_within_prompts": "the same of one person, within prompts",
+    "human_ceiling_tau_b": "the same of one person, over all items",
+    "human_difference_tau_b": "panel less one person, with the same others",
+    "label_kappa": "κ of the majorities of labels",
+    "human_label_kappa": "κ of one person and the majority of the others",
+}
+"""What the figures that the page has are called; the other comparisons are those of `correlate`."""
+_NEEDED = {*SHOWN, "persona_gain_tau_b"}
+_SHUFFLES = 499
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleSection:
+    """What the page shows of people beside the panel.
+
+    Attributes:
+        rows: for each figure its name and the row of the whole panel, over all dimensions or one.
+    """
+
+    conclusion: Sequence[str]
+    rows: Sequence[Row]
+    axis: Axis
+    n_people: int
+    n_items: int
+
+
+def people_section(run: Run, humans: Ratings | None) -> PeopleSection | None:
+    """People beside the panel; None where no ratings of people are given.
+
+    Raises:
+        InputError: they share no response or no dimension with the run.
+    """
+    if humans is None or run.folder is None:
+        return None
+    panel, people = align_ratings(
+        load_ratings(str(run.folder)), humans, str(run.folder), "human ratings"
+    )
+    rows = correlate(panel, people, AnalysisOptions(n_permutations=_SHUFFLES), only=_NEEDED)
+    kept = [row for row in rows if row.statistic in SHOWN and row.by is None]
+    values = [value for row in kept for value in (row.value, row.ci_low, row.ci_high)]
+    return PeopleSection(
+        correlate_conclusion(rows, panel, people),
+        kept,
+        Axis.of((-1.0, 1.0), values),
+        len(people.raters),
+        len(people.items),
+    )

@@ -1,0 +1,125 @@
+"""A run's page: `report_of` puts it together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import orjson
+from markupsafe import Markup
+
+from panel.io.private_files import replace_file
+from panel.report_page.audited import audit_section
+from panel.report_page.contested import contested_section
+from panel.report_page.deliberated import deliberated_section
+from panel.report_page.differences import differences_section
+from panel.report_page.embedded import embedded
+from panel.report_page.environment import csp, environment, part
+from panel.report_page.established import established, made_from
+from panel.report_page.people import SHOWN, people_section
+from panel.report_page.swept import swept_section
+from panel.report_page.systems import systems_section
+from panel.runs.run import Run
+from panel.secrets import SECRETS
+from panel.statistics.core.table import Ratings
+
+NAME = "report.html"
+AUTOMATIC = 10_000
+"""The most judgments of a run at whose end the page is written unasked: below, it takes a second or
+two of a run that takes at least as many."""
+_HEIGHT = 720
+
+
+class RunReport:
+    """A run's page, as a text of HTML; a notebook shows it."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+
+    def __repr__(self) -> str:
+        return f"<RunReport: {len(self.html.encode()):,} bytes of HTML>"
+
+    def _repr_html_(self) -> str:
+        # In a frame without an origin, so that no style or script of a notebook meets the page's.
+        return (
+            f'<iframe title="report of a run" width="100%" height="{_HEIGHT}" frameborder="0" '
+            f'sandbox="allow-scripts" srcdoc="{escape(self.html)}"></iframe>'
+        )
+
+    def write(self, path: str | Path) -> Path:
+        """Write the page to a file that its owner alone can read; gives its path.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        path = Path(path)
+        replace_file(path, self.html.encode("utf-8", "replace"))
+        return path
+
+
+def report_of(run: Run, humans: Ratings | None = None) -> RunReport:
+    """The page of a run, with texts and replies where the run has a folder.
+
+    Args:
+        humans: people's ratings of the same responses, to be shown beside the panel's.
+
+    Raises:
+        InputError: a file of the folder is none that a run writes, or `humans` share no response or
+            no dimension with the run.
+    """
+    manifest, summary = _document(run.folder, "run.json"), _document(run.folder, "summary.json")
+    if humans is not None and run.before is not None:
+        run.humans = humans
+    board, contest = run.leaderboard(), contested_section(run)
+    personas = _personas(run, manifest)
+    swept = swept_section(run, manifest, summary)
+    conclusion = summary["conclusion"] if swept is not None and summary else run.conclusion()
+    audit = audit_section(run.folder)
+    data = embedded(run, personas, contest.order)
+    html = (
+        environment()
+        .get_template("page.html.jinja")
+        .render(
+            csp=Markup(csp()),  # noqa: S704
+            style=Markup(part("page.css")),  # noqa: S704
+            script=Markup(part("page.js")),  # noqa: S704
+            # Escaped in `embedded`, so that it can neither end its element nor begin one.
+            data=Markup(data.json),  # noqa: S704
+            embedded=data,
+            run=run,
+            personas=personas,
+            axes=list(dict.fromkeys(axis for _, axis in personas.values())),
+            established=established(run, audit.conclusion if audit else conclusion),
+            systems=systems_section(run, board),
+            differences=differences_section(
+                run, personas, [one.system for one in board.systems], contest.order
+            ),
+            contested=contest,
+            deliberated=deliberated_section(run),
+            swept=swept,
+            audit=audit,
+            people=people_section(run, humans),
+            people_figures=SHOWN,
+            made=made_from(run, manifest),
+        )
+    )
+    return RunReport(SECRETS.scrub(html))
+
+
+def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:
+    """A JSON file of the folder, None where there is none."""
+    if folder is None:
+        return None
+    try:
+        found = orjson.loads((folder / name).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _personas(run: Run, manifest: Mapping[str, Any] | None) -> dict[str, tuple[str, str]]:
+    """Label and axis of each persona, by its id; the id itself where nothing more is known."""
+    known = {one["id"]: (one["label"], one["axis"]) for one in (manifest or {}).get("personas", ())}
+    return {judge.persona: known.get(judge.persona, (judge.persona, "")) for judge in run.judges}

@@ -1,0 +1,90 @@
+"""Texts and numbers as the page shows them."""
+
+from __future__ import annotations
+
+import re
+from math import isnan
+from typing import Any
+
+from markupsafe import Markup
+
+# Controls but for tab and line break; marks of direction and what is invisible; surrogates. Joiners
+# stay: emoji and several scripts are written with them, and they change no order.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_APART = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[<0-9])|(?<=<) (?=\d)")
+NONE = "–"
+
+
+def shown(value: Any) -> Any:
+    """A text with what would be obeyed or not be seen written out, as ⟨U+202E⟩; anything else as
+    it is. Escaping of markup is the template's.
+
+    >>> shown("a\\u202eb"), shown(3)
+    ('a⟨U+202E⟩b', 3)
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", value)
+
+
+def figure(value: float | None, digits: int = 2) -> str:
+    """A number with a minus that is one; a dash for none.
+
+    >>> figure(-1.234), figure(float("nan"))
+    ('−1.23', '–')
+    """
+    if value is None or isnan(value):
+        return NONE
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def signed(value: float | None, digits: int = 2) -> str:
+    """A difference, with its sign; a zero has none.
+
+    >>> signed(0.5, 1), signed(-0.04, 1)
+    ('+0.5', '0.0')
+    """
+    if value is None or isnan(value):
+        return NONE
+    told = f"{value:+.{digits}f}"
+    return told[1:] if float(told) == 0 else told.replace("-", "−")
+
+
+def ends(low: float | None, high: float | None, digits: int = 2) -> str:
+    """An interval; a dash where there is none."""
+    if low is None or high is None or isnan(low) or isnan(high):
+        return NONE
+    return f"{figure(low, digits)} to {figure(high, digits)}"
+
+
+def p_value(p: float | None) -> str:
+    """A p-value to two digits."""
+    if p is None or isnan(p):
+        return NONE
+    return "< 0.001" if p < 0.001 else f"{p:.2g}"
+
+
+def sentence(text: str) -> str:
+    """A sentence whose figures are not parted from their signs at the end of a line."""
+    return _APART.sub("\u00a0", text)
+
+
+def counted(n: int, thing: str) -> str:
+    """`1 judge`, `2,000 judges`."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def seconds(value: float) -> str:
+    """A duration.
+
+    >>> seconds(3.21), seconds(125), seconds(7300)
+    ('3.2 s', '2 min 5 s', '2 h 1 min')
+    """
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -1,0 +1,50 @@
+"""A leaderboard as summary.json has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from panel.io.documents import number
+from panel.statistics.core.ranking import Difference, SystemRank
+
+
+def system_document(entry: SystemRank) -> dict[str, Any]:
+    """A system's place."""
+    return {
+        "system": entry.system,
+        "composite": number(entry.composite),
+        "ci_low": number(entry.ci_low),
+        "ci_high": number(entry.ci_high),
+        "ci_reason": entry.ci_reason,
+        "judges_ci_low": number(entry.judges_ci_low),
+        "judges_ci_high": number(entry.judges_ci_high),
+        "judges_ci_reason": entry.judges_ci_reason,
+        "rank": entry.rank,
+        "rank_low": entry.rank_low,
+        "rank_high": entry.rank_high,
+        "n_prompts": entry.n_prompts,
+        "dimensions": {name: number(mean) for name, mean in entry.dimensions.items()},
+        "dimension_intervals": {
+            name: [number(low), number(high)]
+            for name, (low, high) in entry.dimension_intervals.items()
+        },
+        "n_abstained": entry.n_abstained,
+        "n_judged": entry.n_judged,
+        "declines": entry.declines,
+    }
+
+
+def difference_document(one: Difference) -> dict[str, Any]:
+    """How far two systems differ."""
+    return {
+        "a": one.a,
+        "b": one.b,
+        "difference": number(one.difference),
+        "ci_low": number(one.ci_low),
+        "ci_high": number(one.ci_high),
+        "p": number(one.p),
+        "p_adjusted": number(one.p_adjusted),
+        "effect_size": number(one.effect_size),
+        "n_prompts": one.n_prompts,
+        "reason": one.reason,
+    }
