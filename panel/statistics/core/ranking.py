@@ -40,6 +40,8 @@ class SystemRank:
             systems at once; None where none of them could be tested.
         dimensions: the mean over prompts by dimension.
         dimension_intervals: their 95 % intervals over prompts, NaN where there is none.
+        sampled: the composite with what the leaderboard's `random` takes as a sample.
+        dimensions_sampled: the means by dimension, with prompts as a sample.
     """
 
     system: str
@@ -56,6 +58,8 @@ class SystemRank:
     n_prompts: int
     dimensions: dict[str, float]
     dimension_intervals: dict[str, tuple[float, float]]
+    sampled: SampledMean
+    dimensions_sampled: dict[str, SampledMean]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +224,8 @@ def rank_systems(
                         names, found, dimension_limits or [UNLIMITED] * len(names), strict=True
                     )
                 },
+                sampled=(over_prompts if random == "prompts" else over_judges)[i],
+                dimensions_sampled=dict(zip(names, found, strict=True)),
             )
         )
     board.sort(key=lambda entry: (entry.rank is None, entry.rank, entry.system))
