@@ -161,7 +161,7 @@ def gate_options(command: Command) -> Command:
             from panel.gate.check import parsed
 
             requirements = tuple(refusals_without_calls(parsed)(expressions))
-        suite = click.get_current_context().command_path
+        suite = f"persona-panel {click.get_current_context().info_name}"
         gate = Gate(
             requirements,
             by_point,

@@ -11,7 +11,7 @@ frequent. `benchmarks/null_gate.py` measures it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isnan, nan, sqrt
+from math import isfinite, isnan, nan, sqrt
 from typing import Literal
 
 from panel.gate.figures import Figure
@@ -82,7 +82,10 @@ def decide(requirement: Requirement, figure: Figure, *, by_point: bool = False) 
 
 
 def _careful(figure: Figure) -> tuple[float, float]:
-    """The ends of the interval that decide: the less favourable of its own and Wilson's."""
+    """The ends of the interval that decide: on a scale with two ends the less favourable of its own
+    and Wilson's."""
+    if not all(map(isfinite, figure.limits)):
+        return figure.low, figure.high
     if figure.sampled is not None:
         errors = figure.sampled.errors
     elif figure.n_prompts is not None and not isnan(figure.df):

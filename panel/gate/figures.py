@@ -95,8 +95,8 @@ def exact(
 def find(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
     """The figure that a requirement names.
 
-    Its keys are some of the figure's, in their order. Of several such figures it is the one of
-    which only those keys are not named that may be left out. A name goes before a label.
+    Its keys are some of the figure's, in their order. Of several such figures it is the one with
+    the fewest further keys, those not counted that may be left out. A name goes before a label.
 
     Raises:
         WrongRequirement: there is none, or more than one; names those that are there.
@@ -111,14 +111,17 @@ def find(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
     fitting = [one for one in called if _fits(requirement.keys, one.keys) is not None]
     asked = written(requirement.name, requirement.keys)
     if not fitting:
-        raise WrongRequirement(asked, _one_of(asked, [_as_asked(one, called) for one in called]))
+        # In another order, perhaps.
+        near = [one for one in called if _has_all(requirement.keys, one)] or called
+        raise WrongRequirement(asked, _one_of(asked, [_as_asked(one, called) for one in near]))
     if len(fitting) > 1:
-        whole = [one for one in fitting if _rest_may_be_left_out(requirement.keys, one)]
-        if len(whole) != 1:
-            names = [_as_asked(one, fitting) for one in fitting]
-            found = f"{asked}, which is the name of {len(fitting):,} figures"
+        further = [_n_further(requirement.keys, one) for one in fitting]
+        nearest = [one for one, n in zip(fitting, further, strict=True) if n == min(further)]
+        if len(nearest) > 1:
+            names = [_as_asked(one, fitting) for one in nearest]
+            found = f"{asked}, which is the name of {len(nearest):,} figures"
             raise WrongRequirement(found, _one_of(asked, names))
-        return whole[0]
+        return nearest[0]
     return fitting[0]
 
 
@@ -134,9 +137,14 @@ def _fits(names: Sequence[str], keys: Sequence[FigureKey]) -> list[int] | None:
     return places
 
 
-def _rest_may_be_left_out(names: Sequence[str], figure: Figure) -> bool:
+def _has_all(names: Sequence[str], figure: Figure) -> bool:
+    return all(any(key.is_called(name) for key in figure.keys) for name in names)
+
+
+def _n_further(names: Sequence[str], figure: Figure) -> int:
+    """How many keys are not named and may not be left out."""
     named = _fits(names, figure.keys) or []
-    return all(key.may_be_left_out for at, key in enumerate(figure.keys) if at not in named)
+    return sum(not key.may_be_left_out for at, key in enumerate(figure.keys) if at not in named)
 
 
 def _as_asked(figure: Figure, others: Sequence[Figure]) -> str:
