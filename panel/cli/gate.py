@@ -180,6 +180,7 @@ def _show(result: GateResult, status: int) -> None:
 
     from rich.text import Text
 
+    from panel.conclusions.wording import counted
     from panel.reports.terminal.tables import notices
 
     sys.stdout.flush()
@@ -189,7 +190,5 @@ def _show(result: GateResult, status: int) -> None:
     for decision, said in zip(result.decisions, result.sentences(), strict=True):
         console.print(Text(said, "" if decision.met else "red"), soft_wrap=whole)
     n, unmet = len(result.decisions), len(result.unmet)
-    told = (
-        f"{unmet:,} of {n:,} requirements not met" if unmet else f"{n:,} of {n:,} requirements met"
-    )
+    told = f"{unmet or n:,} of {counted(n, 'requirement')} {'not met' if unmet else 'met'}"
     console.print(Text(f"{told}: exit status {status}.", "bold"), soft_wrap=whole)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from math import isnan
 from textwrap import fill
 
+from panel.conclusions.wording import counted
 from panel.gate.check import GateResult
 from panel.gate.sentences import found, remark
 from panel.secrets.visible import visible
@@ -26,7 +27,7 @@ def markdown(
     """Whether the requirements are met, what may be concluded, a table of the requirements and the
     leaderboard."""
     n, unmet = len(result.decisions), len(result.unmet)
-    of = f"{n:,} requirement{'' if n == 1 else 's'}"
+    of = counted(n, "requirement")
     head = f"{unmet:,} of {of} not met" if unmet else f"{n:,} of {of} met"
     rows = [
         (

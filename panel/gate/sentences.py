@@ -68,8 +68,8 @@ def remark(decision: Decision) -> str:
             if decision.requirement.holds_for(own):
                 end = _number(decision.end, decision.requirement, figure)
                 return (
-                    f"; so near to the end of the scale such intervals miss too often: the end "
-                    f"that decides is {end}. {_settled(decision)}"
+                    f"; the interval that decides allows for skewed ratings, and reaches to {end}. "
+                    f"{_settled(decision)}"
                 )
             return f"; the interval reaches {reaches}. {_settled(decision)}"
     return "."

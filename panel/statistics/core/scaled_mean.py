@@ -4,7 +4,8 @@ Near the end of a scale values are skewed, and a sample that happens to lack the
 mean too near to the end and a spread too small: Student's interval then leaves out the true mean
 in up to 13 % of the cases, always on the far side. Wilson's form of interval takes the spread that
 the values would have if their mean were the end of the interval, by m (1 − m), as of a share; with
-as many observations as leave a share as unsure as this mean is.
+as many observations as leave a share as unsure as this mean is, one value fewer than there are: by
+simulation, without that it misses in up to 6 % on the far side.
 
 Sources: E. B. Wilson (1927), "Probable inference, the law of succession, and statistical
 inference"; the number of observations as in Korn & Graubard (1998), "Confidence intervals for
@@ -32,12 +33,13 @@ def scaled_interval(
         errors: the mean's standard errors with their degrees of freedom; the widest counts.
         limits: the ends of the scale.
 
-    In the middle of a scale it is Student's, nearly; near the end it reaches farther from it:
+    In the middle of a scale it is little wider than Student's; near an end it reaches farther from
+    that:
 
     >>> [round(end, 2) for end in scaled_interval(3.0, [(0.1, 11)], (1, 5))]
-    [2.78, 3.22]
+    [2.77, 3.23]
     >>> [round(end, 2) for end in scaled_interval(4.9, [(0.05, 11)], (1, 5))]
-    [4.72, 4.97]
+    [4.71, 4.97]
     """
     lows, highs = zip(*(_interval(mean, *one, limits, confidence) for one in errors), strict=True)
     return min(lows), max(highs)
@@ -73,7 +75,8 @@ def _interval(
     share = _share(mean, limits)
     if not 0 < share < 1:
         return mean - quantile * error, mean + quantile * error
-    ends = wilson_ends(share, quantile * error / (high - low))
+    of_one_fewer = error * sqrt((df + 1) / df)
+    ends = wilson_ends(share, quantile * of_one_fewer / (high - low))
     return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
 

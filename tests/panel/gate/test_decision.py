@@ -148,8 +148,8 @@ def test_near_the_end_of_a_scale_a_wider_interval_decides() -> None:
         "composite", KEY, "", found.mean, low, high, "over prompts", (1, 5),
         n_prompts=12, sampled=found,
     )  # fmt: skip
-    # By hand: p = 0.9813, its standard error 0.0126, m observations of (t q)² = p (1 − p).
-    share, error = (found.mean - 1) / 4, float(scores.std(ddof=1)) / np.sqrt(12) / 4
+    # The standard error of eleven prompts, on a scale from 0 to 1.
+    share, error = (found.mean - 1) / 4, float(scores.std(ddof=1)) / np.sqrt(11) / 4
     quantile = float(stats.t.ppf(0.975, 11))
     # Wilson's end m solves (p − m)² = t² m (1 − m) e² / (p (1 − p)).
     ratio = (quantile * error) ** 2 / (share * (1 - share))
@@ -160,7 +160,7 @@ def test_near_the_end_of_a_scale_a_wider_interval_decides() -> None:
     decision = decide(required, figure)
     assert (decision.met, decision.why) == (False, "open")
     assert decision.end == pytest.approx(end)
-    assert "so near to the end of the scale" in sentence(decision)
+    assert "allows for skewed ratings" in sentence(decision)
     assert decide(required, replace(figure, limits=(-np.inf, np.inf))).met
     assert decide(parse_requirement(f"composite[a] >= {end - 1e-6}"), figure).met
     # The number of prompts is that of the spread at the bound.
