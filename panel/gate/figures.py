@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from heapq import nlargest
 from math import inf, isnan, nan
 
 from panel.gate.requirement import Requirement, WrongRequirement, same_name, written
 from panel.statistics.core.sampled_mean import SampledMean
 
 _NAMES_SHOWN = 6
+_COMPARED = 300
+"""Of more names those are compared letter by letter that have the most letters in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +117,13 @@ def find(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
     if not fitting:
         # In another order, perhaps.
         near = [one for one in called if _has_all(requirement.keys, one)] or called
-        raise WrongRequirement(asked, _one_of(asked, [_as_asked(one, called) for one in near]))
+        raise WrongRequirement(asked, _one_of(asked, _names_of(near)))
     if len(fitting) > 1:
         further = [_n_further(requirement.keys, one) for one in fitting]
         nearest = [one for one, n in zip(fitting, further, strict=True) if n == min(further)]
         if len(nearest) > 1:
-            names = [_as_asked(one, fitting) for one in nearest]
             found = f"{asked}, which is the name of {len(nearest):,} figures"
-            raise WrongRequirement(found, _one_of(asked, names))
+            raise WrongRequirement(found, _one_of(asked, _names_of(nearest)))
         return nearest[0]
     return fitting[0]
 
@@ -147,12 +150,14 @@ def _n_further(names: Sequence[str], figure: Figure) -> int:
     return sum(not key.may_be_left_out for at, key in enumerate(figure.keys) if at not in named)
 
 
-def _as_asked(figure: Figure, others: Sequence[Figure]) -> str:
-    """A figure's name, in full where a shorter one is also that of another."""
-    short = str(figure)
-    if sum(str(one) == short for one in others) > 1:
-        return written(figure.name, tuple(key.name for key in figure.keys))
-    return short
+def _names_of(figures: Sequence[Figure]) -> list[str]:
+    """Figures' names, in full where a shorter one is also that of another."""
+    short = [str(one) for one in figures]
+    counts = Counter(short)
+    return [
+        written(one.name, tuple(key.name for key in one.keys)) if counts[name] > 1 else name
+        for one, name in zip(figures, short, strict=True)
+    ]
 
 
 def _one_of(asked: str, names: Iterable[str]) -> str:
@@ -164,9 +169,14 @@ def _one_of(asked: str, names: Iterable[str]) -> str:
         matcher.set_seq1(name.lower())
         return matcher.ratio()
 
+    def rough_likeness(name: str) -> float:
+        matcher.set_seq1(name.lower())
+        return matcher.quick_ratio()
+
     if len(there) == 1:
         return there[0]
-    nearest = sorted(there, key=likeness, reverse=True)
-    shown = "; ".join(nearest[:_NAMES_SHOWN])
+    # A run may have as many names as responses.
+    near = there if len(there) <= _COMPARED else nlargest(_COMPARED, there, key=rough_likeness)
+    shown = "; ".join(sorted(near, key=likeness, reverse=True)[:_NAMES_SHOWN])
     more = len(there) - _NAMES_SHOWN
     return f"one of {shown}" + (f"; … ({len(there):,} in all)" if more > 0 else "")
