@@ -61,6 +61,7 @@ def test_figures_of_a_run_are_those_of_its_leaderboard() -> None:
     assert figure(found, "effect_size[日本, new]").value == -pair.effect_size
     assert figure(found, "coverage").value == 177 / 180
     assert figure(found, "missing[failed]").value == 3
+    assert figure(found, "missing[refused]").value == 0
     response = RUN.verdicts[0]
     assert figure(found, f"response[p0, {response.id}]").value == response.composite
 

@@ -188,3 +188,11 @@ def test_more_prompts_are_always_more_than_there_are() -> None:
             assert decision.needed > n
             assert f"{decision.needed - n:,} more" in sentence(decision) or decision.needed > 99
     assert given > 100
+
+
+def test_a_forecast_that_is_reached_already_gives_no_number() -> None:
+    """Where the prompts there are should have done, a few more may."""
+    decision = replace(decide(parse_requirement("composite[a] >= 6"), FIGURE), needed=12)
+    assert sentence(decision).endswith(
+        "If the figure is as found, a few more prompts may settle it (now 12)."
+    )
