@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from panel.cli.failures import refusals_without_calls
+from panel.cli.gate import Gate, gate_options
 from panel.cli.options import analysis_options, column_mapping, output_format, random_option
 from panel.secrets.visible import standard_output
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @random_option("What intervals take as a sample")
 @analysis_options
 @output_format
+@gate_options
 @refusals_without_calls
 def agree(
     ratings: str,
@@ -48,6 +50,7 @@ def agree(
     resamples: int,
     intervals: bool,
     renderer: Renderer,
+    gate: Gate,
 ) -> None:
     """Measure inter-rater agreement in RATINGS, and how good the raters are as a panel.
 
@@ -63,10 +66,13 @@ def agree(
     p-values are those of permutation
     tests within prompts, adjusted by Holm's method over dimensions.
 
-    Exit status: 0, or 2 for bad input, each fault named with its line.
+    Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met.
     """
     from panel.cli.analysis_progress import AnalysisProgress
+    from panel.conclusions.agree import agree_conclusion
     from panel.errors import Fault, InputError
+    from panel.gate.row_figures import row_figures
+    from panel.io.judgments import dimension_labels
     from panel.io.ratings import load_ratings
     from panel.statistics import AnalysisOptions, panel_quality
     from panel.statistics import agree as agreement
@@ -84,6 +90,10 @@ def agree(
             rows += panel_quality(found, options, progress.take)
     with standard_output() as to:
         renderer.render_agreement(rows, found, by, to)
+    gate.finish(
+        lambda: row_figures(rows, dimension_labels(ratings), of_items=found.prompts is None),
+        conclusion=lambda: agree_conclusion(rows, found, by),
+    )
 
 
 def check_groups(source: str, ratings: Ratings, *taken: str) -> None:

@@ -9,6 +9,7 @@ import click
 
 from panel.cli.agree import check_groups
 from panel.cli.failures import refusals_without_calls
+from panel.cli.gate import Gate, gate_options
 from panel.cli.options import analysis_options, column_mapping, output_format
 from panel.secrets.visible import standard_output
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 @column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
 @analysis_options
 @output_format
+@gate_options
 @refusals_without_calls
 def correlate(
     panel: str,
@@ -32,6 +34,7 @@ def correlate(
     resamples: int,
     intervals: bool,
     renderer: Renderer,
+    gate: Gate,
 ) -> None:
     """Compare panel scores with human ratings. PANEL is a run's folder, or ratings.
 
@@ -51,10 +54,13 @@ def correlate(
     without each prompt. p-values are those of permutation tests, within prompts where
     there are any, adjusted by Holm's method over dimensions.
 
-    Exit status: 0, or 2 for bad input, each fault named with its line.
+    Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met.
     """
     from panel.cli.analysis_progress import AnalysisProgress
+    from panel.conclusions.correlate import correlate_conclusion
+    from panel.gate.row_figures import row_figures
     from panel.io.aligned_ratings import load_aligned_ratings
+    from panel.io.judgments import dimension_labels
     from panel.statistics import AnalysisOptions
     from panel.statistics import correlate as correlation
     from panel.statistics.humans.correlate import HUMANS
@@ -66,3 +72,8 @@ def correlate(
         rows = correlation(ours, theirs, options, progress.take)
     with standard_output() as to:
         renderer.render_comparison(rows, ours, theirs, to)
+    of_items = ours.prompts is None and theirs.prompts is None
+    gate.finish(
+        lambda: row_figures(rows, dimension_labels(panel), of_items=of_items),
+        conclusion=lambda: correlate_conclusion(rows, ours, theirs),
+    )

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from panel.cli import signals as stopping
-from panel.cli.streams import LOST_OUTPUT, guarded
+from panel.cli.exit_status import LOST_OUTPUT
+from panel.cli.streams import guarded
 from panel.secrets.visible import guard
 
 # A subcommand's module and the line that `--help` shows for it, so that help needs no

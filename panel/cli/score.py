@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
 from panel.cli.dry_run import tell
+from panel.cli.exit_status import status_of
 from panel.cli.failures import refusals
+from panel.cli.gate import Gate, gate_options
 from panel.cli.options import RunOptions, column_mapping, random_option, run_options
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
 from panel.cli.report import report_at_the_end, report_option
@@ -17,11 +18,10 @@ from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from graphs.deliberation import Deliberation
+    from panel.gate.figures import Figure
     from panel.io.responses import ResponseFile
     from panel.panel import Panel
     from panel.statistics.core.options import Random
-
-INCOMPLETE = 1
 
 
 @click.command()
@@ -53,6 +53,7 @@ INCOMPLETE = 1
 @random_option("What differences between systems, and with them ranks, take as a sample")
 @report_option
 @run_options("responses")
+@gate_options
 @refusals
 def score(
     responses: str,
@@ -66,6 +67,7 @@ def score(
     random: Random,
     report: bool,
     options: RunOptions,
+    gate: Gate,
 ) -> None:
     """Score every response in RESPONSES with a panel of judges, and rank them.
 
@@ -79,9 +81,9 @@ def score(
     same, and the responses must include those of the earlier run.
 
     Exit status: 0, all judgments are there; 1, the run finished, but judgments are missing;
-    2, wrong input or configuration, no model was called; 3, the run finished, but standard
-    output could not be written; 130, 143, 129, stopped by a signal. In every case the same
-    command continues the run.
+    2, wrong input or configuration, no model was called; 3, a requirement is not met; 4, no
+    judgment was scored; 5, the run finished, but standard output could not be written; 130,
+    143, 129, stopped by a signal. In every case the same command continues the run.
     """
     from panel.io.responses import ResponseFile
 
@@ -94,6 +96,7 @@ def score(
         )
     if human_mapping and not human:
         raise click.UsageError("--map-human works only with --human; leave it out.")
+    gate.refuse_unknown(lambda: _planned(panel, batch))
     if options.dry_run:
         from panel.runs.executor import held_run
 
@@ -104,7 +107,15 @@ def score(
         tell(estimates, options.caps, held, len(batch) * len(panel.judges))
     else:
         options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
-        _score(panel, responses, batch, human, random, by, report, options)
+        _score(panel, responses, batch, human, random, by, report, options, gate)
+
+
+def _planned(panel: Panel, batch: ResponseFile) -> list[Figure]:
+    """The names of the figures that there will be."""
+    from panel.gate.check import planned_run
+    from panel.io.batch import Batch
+
+    return planned_run(panel.plan, Batch(batch, one_prompt_each=True))
 
 
 def _score(
@@ -116,6 +127,7 @@ def _score(
     by: str | None,
     report: bool,
     options: RunOptions,
+    gate: Gate,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
     from panel.cli.watching import counted, run_shown
@@ -158,5 +170,11 @@ def _score(
             options.renderer.render_run_by(run, found, labels, to)
     if report:
         report_at_the_end(run, humans)
-    if not run.coverage.complete:
-        sys.exit(INCOMPLETE)
+    from panel.gate.run_figures import run_figures
+
+    gate.finish(
+        lambda: run_figures(run),
+        conclusion=run.conclusion,
+        board=run.leaderboard,
+        status=status_of(run, complete=run.coverage.complete),
+    )

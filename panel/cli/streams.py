@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-LOST_OUTPUT = 3
-"""The exit status where all went well, but standard output could not take what was printed."""
 _LEFT = (errno.EPIPE, errno.EINVAL)
 """What a write meets whose reader has left; the second on Windows."""
 

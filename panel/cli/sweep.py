@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from panel.cli.dry_run import tell
+from panel.cli.exit_status import status_of
 from panel.cli.failures import gathered, refusals
+from panel.cli.gate import Gate, gate_options
 from panel.cli.options import RunOptions, column_mapping, run_options
 from panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
 from panel.cli.report import report_at_the_end, report_option
@@ -20,12 +21,12 @@ from panel.secrets.visible import standard_output
 if TYPE_CHECKING:
     from graphs.framing import Prompt
     from panel.cli.progress import ScoreProgress
+    from panel.gate.figures import Figure
     from panel.models.config import ModelConfig
     from panel.panel import Panel
     from panel.sweep.plan import Options
     from panel.sweep.running import Event
 
-INCOMPLETE = 1
 _SEEN = ("framed", "baseline")
 
 
@@ -96,6 +97,7 @@ _SEEN = ("framed", "baseline")
 )
 @report_option
 @run_options("prompts")
+@gate_options
 @refusals
 def sweep(
     prompts: str | None,
@@ -114,6 +116,7 @@ def sweep(
     like: str | None,
     report: bool,
     options: RunOptions,
+    gate: Gate,
 ) -> None:
     """Measure how adversarial framings of prompts degrade the quality of responses.
 
@@ -124,9 +127,10 @@ def sweep(
     and response, nothing is generated, and PROMPTS may be left out.
 
     Exit status: 0, everything is there; 1, the sweep finished, but variants, answers or
-    judgments are missing; 2, wrong input or configuration, no model was called; 3, the sweep
-    finished, but standard output could not be written; 130, 143, 129, stopped by a signal. In
-    every case the same command continues the sweep.
+    judgments are missing; 2, wrong input or configuration, no model was called; 3, a
+    requirement is not met; 4, no judgment was scored; 5, the sweep finished, but standard
+    output could not be written; 130, 143, 129, stopped by a signal. In every case the same
+    command continues the sweep.
     """
     _refuse_mixed(prompts, targets, rewriters, responses_file, words, temperature)
     if like is not None and not options.dry_run:
@@ -166,6 +170,7 @@ def sweep(
         "threshold": threshold,
     }
     panel = panel_options.panel(plain_judge=plain_judge)
+    gate.refuse_unknown(lambda: _planned(panel, asked, systems, design))
     if options.dry_run:
         from panel.sweep.detectable import detectable_delta
         from panel.sweep.plan import sweep_plan_of
@@ -185,7 +190,7 @@ def sweep(
         [(prompts, mapping), (responses_file, responses_mapping)],
         [framings, *targets, *rewriters, *panel_options.inputs],
     )
-    _sweep(panel, asked, systems, design, n, report, options)
+    _sweep(panel, asked, systems, design, n, report, options, gate)
 
 
 def _refuse_mixed(
@@ -223,6 +228,19 @@ def _model(text: str) -> str | ModelConfig:
     return load_definition(Path(text), ModelConfig)
 
 
+def _planned(
+    panel: Panel,
+    prompts: Sequence[Prompt] | None,
+    targets: Sequence[str | ModelConfig],
+    design: Options,
+) -> list[Figure]:
+    """The names of the figures that there will be."""
+    from panel.gate.check import planned_sweep
+    from panel.sweep.plan import sweep_plan_of
+
+    return planned_sweep(panel.plan, sweep_plan_of(panel.plan, prompts, targets, design))
+
+
 def _sweep(
     panel: Panel,
     prompts: Sequence[Prompt] | None,
@@ -231,6 +249,7 @@ def _sweep(
     n_responses: int,
     report: bool,
     options: RunOptions,
+    gate: Gate,
 ) -> None:
     """The sweep itself, with what it prints and its exit status."""
     from panel.cli.watching import counted, run_shown
@@ -256,8 +275,13 @@ def _sweep(
         options.renderer.render_sweep(done, to)
     if report:
         report_at_the_end(done.run)
-    if not done.complete:
-        sys.exit(INCOMPLETE)
+    from panel.gate.sweep_figures import sweep_figures
+
+    gate.finish(
+        lambda: sweep_figures(done),
+        conclusion=done.conclusion,
+        status=status_of(done.run, complete=done.complete),
+    )
 
 
 class _Stages:

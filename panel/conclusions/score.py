@@ -62,18 +62,18 @@ def score_conclusion(
 
 
 def nothing_judged(judged: Judged) -> str | None:
-    """That nothing was scored, and why; None where something was."""
+    """Why nothing was scored, and that it was not; None where something was."""
     if judged.scored or not judged.expected:
         return None
-    told = [
-        f"{n:,} {status}" + (f" ({why})" if (why := judged.reasons.get(status)) else "")
-        for status, n in judged.missing.items()
-    ]
+    # What is skipped is so for what went wrong with another.
+    why = {name: why for name, why in judged.reasons.items() if name != "skipped"}
+    told = "; ".join(dict.fromkeys((why or judged.reasons).values())).rstrip(".")
+    counts = [f"{n:,} {status}" for status, n in judged.missing.items()]
     if judged.abstained:
-        told.append(f"{judged.abstained:,} judged as abstentions")
+        counts.append(f"{judged.abstained:,} judged as abstentions")
     return (
-        f"Nothing can be concluded: none of {judged.expected:,} judgments was scored; "
-        f"{'; '.join(told)}."
+        f"{told}{'. ' if told else ''}None of {judged.expected:,} judgments was scored"
+        f"{in_brackets(*counts)}: nothing can be concluded."
     )
 
 

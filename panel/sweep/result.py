@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from graphs.degradation import Degradation
 from graphs.framing import BASELINE, Variant
 from graphs.sweeping import TargetAnswer
+from panel.conclusions.score import Judged
 from panel.io.batch import Batch
 from panel.io.documents import number
 from panel.runs.conclusion import judged_in
@@ -31,6 +33,8 @@ from panel.sweep.plan import SweepPlan
 from panel.sweep.profiles import Profile, profiles
 from rubrics import Rubric
 from rubrics.scale import CategoryScale
+
+WITHOUT_ANSWER = "without an answer to judge"
 
 
 class Sweep:
@@ -194,8 +198,24 @@ class Sweep:
 
     def conclusion(self) -> list[str]:
         """What is established, what is not, and what would settle it."""
+        return sweep_conclusion(self.cells, self.profiles, self.smallest_p, self._judged())
+
+    def _judged(self) -> Judged:
+        """What conclusions have to know of the judgments; where there are none, those too that had
+        no answer to judge."""
         judged = judged_in(self.run)
-        return sweep_conclusion(self.cells, self.profiles, self.smallest_p, judged)
+        expected = self.plan.n_responses * len(self.run.judges)
+        if judged.scored or judged.expected == expected:
+            return judged
+        missing = {**judged.missing, WITHOUT_ANSWER: expected - judged.expected}
+        whys = Counter(f"{one.status}: {one.error}" for one in self.unanswered)
+        whys = whys or Counter("; ".join(one.faults) for one in self.rejected)
+        # What is skipped is so for what went wrong with another.
+        known = sorted(whys, key=lambda why: (why.startswith("skipped"), -whys[why]))
+        reasons = {WITHOUT_ANSWER: known[0]} if known else {}
+        return replace(
+            judged, expected=expected, missing=missing, reasons={**judged.reasons, **reasons}
+        )
 
     def document(self) -> dict[str, Any]:
         """What summary.json holds."""

@@ -21,6 +21,16 @@ whole way over HTTP, with faults:
 ...     len(server.calls), run.coverage.missing
 (6, {})
 
+`assert_requirements` has a test fail where the figures of a run are not what they have to be, in
+the sentences of `--require`:
+
+>>> from panel.testing import assert_requirements
+>>> assert_requirements(run, "coverage >= 0.98")
+>>> assert_requirements(run, "composite[me] >= 4")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+    ...
+AssertionError: composite[me] >= 4 is not met: ...
+
 The `check_` functions are for authors of extensions: each raises an `AssertionError` that says in
 a sentence what an extension does not do as the others do. None needs pytest.
 """
@@ -34,6 +44,7 @@ from panel.testing.conformance import (
     check_stopping_rule,
 )
 from panel.testing.model import ScriptedModel
+from panel.testing.requirements import assert_requirements
 from panel.testing.result_checks import check_executor, check_renderer, check_statistic
 from panel.testing.server import (
     MODEL,
@@ -64,6 +75,7 @@ __all__ = [
     "ScriptedModel",
     "ScriptedServer",
     "always",
+    "assert_requirements",
     "check_elicitation",
     "check_executor",
     "check_framings",

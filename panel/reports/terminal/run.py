@@ -134,7 +134,8 @@ def _show_counts(run: Run, console: Console) -> None:
         if spent.cached:
             console.print(Text(f"{spent.cached:,} of {spent.input:,} input tokens {whence}"))
     show_spending(run, console)
-    for status, n in coverage.missing.items():
+    # Where nothing was scored the conclusion has it.
+    for status, n in coverage.missing.items() if coverage.scored else ():
         why = run.commonest_reason(status)
         console.print(
             Text(f"{n:,} judgments missing: {status}" + (f" ({why})" if why else ""), "red")

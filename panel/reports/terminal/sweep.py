@@ -253,7 +253,8 @@ def _show_missing(sweep: Sweep, console: Console) -> None:
         used = sum(one.used for one in sweep.variants)
         wanted = len(sweep.prompts) * len(sweep.plan.conditions)
         console.print(Text(f"{used:,} of {wanted:,} variants passed their checks."))
-        for variant in sweep.rejected[:_REJECTED_SHOWN]:
+        # Where nothing was scored the conclusion has the reason.
+        for variant in sweep.rejected[:_REJECTED_SHOWN] if coverage.scored else ():
             why = "; ".join(variant.faults)
             console.print(Text(f"  {variant.prompt_id}, {variant.condition}: {why}", "red"))
         if (more := len(sweep.rejected) - _REJECTED_SHOWN) > 0:
@@ -270,7 +271,7 @@ def _show_missing(sweep: Sweep, console: Console) -> None:
         )
     )
     show_spending(run, console)
-    for status, n in coverage.missing.items():
+    for status, n in coverage.missing.items() if coverage.scored else ():
         console.print(Text(f"{n:,} judgments missing: {status}", "red"))
     if not plots_at_hand():
         console.print(Text(f"No plots were drawn: matplotlib is missing; install it with: {PLOTS}"))

@@ -45,6 +45,8 @@ class SystemRank:
         dimension_intervals: their 95 % intervals over prompts, NaN where there is none.
         n_abstained, n_judged: how many judgments find that its responses decline to answer, and
             how many do or rate them. Where it `declines` it has no rank and no intervals.
+        sampled: the composite with what the leaderboard's `random` takes as a sample.
+        dimensions_sampled: the means by dimension, with prompts as a sample.
     """
 
     system: str
@@ -61,6 +63,8 @@ class SystemRank:
     n_prompts: int
     dimensions: dict[str, float]
     dimension_intervals: dict[str, tuple[float, float]]
+    sampled: SampledMean
+    dimensions_sampled: dict[str, SampledMean]
     n_abstained: int = 0
     n_judged: int = 0
 
@@ -248,6 +252,8 @@ def rank_systems(
                 },
                 n_abstained=int(counts[i, 0]),
                 n_judged=int(counts[i, 1]),
+                sampled=(over_prompts if random == "prompts" else over_judges)[i],
+                dimensions_sampled=dict(zip(names, found, strict=True)),
             )
         )
     board.sort(key=lambda entry: (entry.rank is None, entry.rank, entry.system))

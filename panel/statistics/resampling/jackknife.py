@@ -38,6 +38,7 @@ from panel.statistics.core.arrays import (
     unit_weights,
 )
 from panel.statistics.core.options import check_choice, check_confidence
+from panel.statistics.core.scaled_mean import wilson_ends
 from panel.statistics.core.statistic import Reason
 from panel.statistics.resampling.weights import left_out_weights
 
@@ -246,9 +247,5 @@ def _ends(value: float, reach: float, kind: EstimateKind) -> tuple[float, float]
         z, of_z = np.arctanh(value), reach / (1 - value**2)
         return float(np.tanh(z - of_z)), float(np.tanh(z + of_z))
     if kind == "share" and 0 < value < 1:
-        # Wilson's, with as many observations as would leave a share as unsure as this one is.
-        spread = reach**2 / (value * (1 - value))
-        centre = (value + spread / 2) / (1 + spread)
-        half = sqrt(reach**2 + spread**2 / 4) / (1 + spread)
-        return centre - half, centre + half
+        return wilson_ends(value, reach)
     return value - reach, value + reach

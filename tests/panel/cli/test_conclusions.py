@@ -65,8 +65,10 @@ def test_where_nothing_was_judged_the_reason_is_all(command: Command, batch: Pat
     """Every judgment failed: why is said first, and there are no empty tables."""
     with serving(always(status(401))) as server:
         done = command("score", batch, *PANEL, "--out", "run", OPENAI_BASE_URL=server.base_url)
-    assert done.returncode == 1
-    assert done.stdout.startswith("Nothing can be concluded: none of 45 judgments was scored; ")
-    assert "answered 401" in done.stdout.splitlines()[0]
+    assert done.returncode == 4
+    first = done.stdout.splitlines()[0]
+    assert first.startswith(f"{server.base_url} answered 401: ")
+    assert ". None of 45 judgments was scored (" in first
+    assert done.stdout.count("answered 401") == 1
     assert "composite" not in done.stdout
     assert "─" not in done.stdout

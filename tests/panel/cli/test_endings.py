@@ -191,17 +191,17 @@ def test_a_lost_standard_error_costs_nothing(
 
 @needs_full
 @pytest.mark.parametrize(
-    ("redirected", "status"), [(">/dev/full", 3), (">&-", 0), ("> >(:)", 0), ("| head -1", 0)]
+    ("redirected", "status"), [(">/dev/full", 5), (">&-", 0), ("> >(:)", 0), ("| head -1", 0)]
 )
 def test_a_lost_standard_output_costs_no_file(desk: Desk, redirected: str, status: int) -> None:
-    """A run is written whole; a full standard output is told, by exit status 3 as well, and one
+    """A run is written whole; a full standard output is told, by exit status 5 as well, and one
     that nobody reads is not missed."""
     whole = f"{redirected}; exit ${{PIPESTATUS[0]}}" if "|" in redirected else redirected
     done = desk.run(*RUNS["score"], redirected=whole)
     assert done.returncode == status, done.stderr.decode()
     assert b"Traceback" not in done.stderr
     told = b"Standard output could not be written: No space left on device." in done.stderr
-    assert told == (status == 3)
+    assert told == (status == 5)
     assert desk.summary()["coverage"]["scored"] == 5 * N
     assert len(desk.verdicts()) == N
 

@@ -145,7 +145,7 @@ def test_a_run_that_cannot_bring_back_what_a_folder_holds_leaves_it(
     command: Command, batch: Path, tmp_path: Path
 ) -> None:
     """Without its cache and without a server, the same command takes no judgment away, says so
-    and exits 1; with --overwrite it does."""
+    and exits 1; with --overwrite it does, and exits 4, as nothing was scored."""
     run = tmp_path / "run"
     with serving(lambda number, payload: ok() if number < 20 else status(401)) as server:
         assert command("score", batch, *ARGUMENTS, "--limit", "4", **at(server)).returncode == 0
@@ -157,7 +157,7 @@ def test_a_run_that_cannot_bring_back_what_a_folder_holds_leaves_it(
         kept = ("judgments.jsonl", "verdicts.csv", "summary.json")
         assert all(files_of(run)[name] == before[name] for name in kept)
         assert not [name for name in files_of(run) if name.startswith(".")]
-        assert command("score", batch, *ARGUMENTS, "--overwrite", **at(server)).returncode == 1
+        assert command("score", batch, *ARGUMENTS, "--overwrite", **at(server)).returncode == 4
     statuses = {line["status"] for line in lines_of(run / "judgments.jsonl")}
     assert statuses <= {"failed", "skipped"}
 

@@ -240,14 +240,22 @@ def test_what_is_open_takes_more_prompts_than_there_are() -> None:
 
 
 def test_nothing_judged_gives_the_reasons_alone() -> None:
-    """No judgment was scored: how they ended and why, and no word on who is ahead."""
+    """No judgment was scored: first why, without what followed from that, then how they ended, and
+    no word on who is ahead."""
     failed = replace(
-        WHOLE, scored=0, missing={"failed": 8, "skipped": 52}, reasons={"failed": "answered 401"}
+        WHOLE,
+        scored=0,
+        missing={"failed": 8, "skipped": 52},
+        reasons={"failed": "the server answered 401", "skipped": "it is no longer called"},
     )
     assert score_conclusion(board([[np.nan, np.nan]]), failed) == [
-        "Nothing can be concluded: none of 60 judgments was scored; 8 failed (answered 401); 52 "
-        "skipped."
+        "the server answered 401. None of 60 judgments was scored (8 failed, 52 skipped): nothing "
+        "can be concluded."
     ]
+    capped = replace(failed, missing={"skipped": 60}, reasons={"skipped": "the cap is reached"})
+    assert score_conclusion(board([[np.nan, np.nan]]), capped)[0].startswith(
+        "the cap is reached. None of 60 "
+    )
 
 
 def test_many_missing_are_counted_in_the_conclusion() -> None:

@@ -145,5 +145,5 @@ def test_what_was_not_measured_is_said() -> None:
     assert concluded([empty], nan) == ["s: nothing could be measured."]
     failed = Judged(1, 1, 1, expected=6, scored=0, missing={"failed": 6})
     assert concluded([empty], nan, failed) == [
-        "Nothing can be concluded: none of 6 judgments was scored; 6 failed."
+        "None of 6 judgments was scored (6 failed): nothing can be concluded."
     ]

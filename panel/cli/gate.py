@@ -1,0 +1,194 @@
+"""`--require`: requirements on the figures of a command, which decide its exit status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from panel.cli.exit_status import COMPLETE, INCOMPLETE, LOST_OUTPUT, NOT_MET, NOTHING_SCORED
+from panel.cli.failures import refusals_without_calls
+from panel.cli.options import Command, option
+from panel.secrets.visible import say, visible
+
+if TYPE_CHECKING:
+    from panel.gate.check import GateResult
+    from panel.gate.figures import Figure
+    from panel.gate.requirement import Requirement
+    from panel.statistics.core.ranking import Leaderboard
+
+_COVERAGE = ("coverage", "missing", "scored")
+"""Figures that say how much may be missing: who requires one has decided that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What the figures of a command have to be, and where it is written whether they are.
+
+    Attributes:
+        requirements: in their order; none where the command was given none.
+        by_point: whether estimates decide.
+        junit, markdown: the files to write.
+        suite: what the command is called in them.
+    """
+
+    requirements: tuple[Requirement, ...]
+    by_point: bool
+    junit: Path | None
+    markdown: Path | None
+    suite: str
+
+    def refuse_unknown(self, figures: Callable[[], Sequence[Figure]]) -> None:
+        """Refuse requirements that name none of these figures, before anything is spent.
+
+        Raises:
+            InputError: there are some; lists them.
+        """
+        if self.requirements:
+            from panel.gate.check import named
+
+            named(self.requirements, figures())
+
+    def finish(
+        self,
+        figures: Callable[[], Sequence[Figure]],
+        *,
+        conclusion: Callable[[], list[str]] = list,
+        board: Callable[[], Leaderboard] | None = None,
+        status: int = COMPLETE,
+    ) -> None:
+        """Decide the requirements, write and print what became of them, and end the command with
+        its exit status; returns where that is 0.
+
+        Args:
+            figures: all that the command prints.
+            conclusion, board: for the summary in Markdown.
+            status: of the command itself. That nothing was scored goes before a requirement that
+                is not met, and that before judgments that are missing. These are no fault where a
+                requirement says how many may be.
+        """
+        if self.requirements:
+            from panel.gate.check import decide_all
+
+            result = decide_all(self.requirements, figures(), by_point=self.by_point)
+            is_written = self._write(result, conclusion, board)
+            if status != NOTHING_SCORED:
+                if not result.met:
+                    status = NOT_MET
+                elif any(one.name in _COVERAGE for one in self.requirements):
+                    status = COMPLETE if status == INCOMPLETE else status
+                if not is_written:
+                    status = status or LOST_OUTPUT
+            _show(result, status)
+        if status != COMPLETE:
+            sys.exit(status)
+
+    def _write(
+        self,
+        result: GateResult,
+        conclusion: Callable[[], list[str]],
+        board: Callable[[], Leaderboard] | None,
+    ) -> bool:
+        """Write the files; whether they could be written."""
+        texts, is_written = {}, True
+        if self.junit is not None:
+            from panel.gate.junit import junit
+
+            texts[self.junit] = junit(result, self.suite)
+        if self.markdown is not None:
+            from panel.gate.markdown import markdown
+
+            ranked = None if board is None else board()
+            texts[self.markdown] = markdown(result, conclusion(), ranked)
+        for path, text in texts.items():
+            try:
+                path.write_text(text, "utf-8")
+            except OSError as error:
+                say(f"{visible(str(path))} could not be written: {error.strerror}.", err=True)
+                is_written = False
+        return is_written
+
+
+def gate_options(command: Command) -> Command:
+    """Options for what figures have to be; the command is given them as `gate`."""
+
+    @option(
+        "--require",
+        "expressions",
+        metavar="EXPRESSION",
+        multiple=True,
+        help="What a figure has to be, such as 'composite[my-model] >= 6', 'difference[new, old] "
+        "> -0.2' or 'coverage >= 0.98': exit status 3 if it is not met. Decided by the "
+        "unfavourable end of the figure's 95 % interval. Names with commas or brackets stand in "
+        "quotes; a wrong name is answered by the nearest ones; repeatable.",
+    )
+    @option(
+        "--require-point",
+        "by_point",
+        is_flag=True,
+        help="Decide --require by the estimates instead of the ends of their intervals.",
+    )
+    @option("--junit", metavar="FILE", help="Write the result of --require as JUnit XML.")
+    @option(
+        "--markdown",
+        metavar="FILE",
+        help="Write the result of --require as Markdown, for a comment on a pull request.",
+    )
+    @wraps(command)
+    def with_gate(
+        *args: Any,
+        expressions: tuple[str, ...],
+        by_point: bool,
+        junit: str | None,
+        markdown: str | None,
+        **others: Any,
+    ) -> Any:
+        files = {"--junit": junit, "--markdown": markdown}
+        given = [name for name, value in files.items() if value is not None]
+        given += ["--require-point"] if by_point else []
+        if given and not expressions:
+            raise click.UsageError(f"{given[0]} works only with --require; leave it out.")
+        for name, file in files.items():
+            if file is not None and not Path(file).absolute().parent.is_dir():
+                raise click.UsageError(f"{name} {file}: the folder of the file does not exist.")
+        requirements: tuple[Requirement, ...] = ()
+        if expressions:
+            from panel.gate.check import parsed
+
+            requirements = tuple(refusals_without_calls(parsed)(expressions))
+        suite = f"persona-panel {click.get_current_context().info_name}"
+        gate = Gate(
+            requirements,
+            by_point,
+            junit=None if junit is None else Path(junit),
+            markdown=None if markdown is None else Path(markdown),
+            suite=suite,
+        )
+        return command(*args, gate=gate, **others)
+
+    return with_gate
+
+
+def _show(result: GateResult, status: int) -> None:
+    """What became of each requirement, on standard error, behind what the command prints."""
+    import os
+
+    from rich.text import Text
+
+    from panel.conclusions.wording import counted
+    from panel.reports.terminal.tables import notices
+
+    sys.stdout.flush()
+    console = notices()
+    # A log keeps whole lines, which can be searched.
+    whole = not console.is_terminal and not os.environ.get("COLUMNS")
+    for decision, said in zip(result.decisions, result.sentences(), strict=True):
+        console.print(Text(said, "" if decision.met else "red"), soft_wrap=whole)
+    n, unmet = len(result.decisions), len(result.unmet)
+    told = f"{unmet or n:,} of {counted(n, 'requirement')} {'not met' if unmet else 'met'}"
+    console.print(Text(f"{told}: exit status {status}.", "bold"), soft_wrap=whole)

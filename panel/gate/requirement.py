@@ -1,0 +1,154 @@
+"""Requirements as they are written: `composite[my-model] >= 6`.
+
+    requirement = figure comparison number
+    figure      = name [ "[" name { "," name } "]" ]
+    comparison  = ">=" | ">" | "<=" | "<"
+    name        = plain | '"' … '"' | "'" … "'"
+
+A plain name ends before a comma, a bracket or a comparison, and begins with no quote; spaces around
+it do not count. Within quotes everything is the name's, a quote of the same kind written twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal, cast, get_args
+from unicodedata import normalize
+
+Comparator = Literal[">=", ">", "<=", "<"]
+
+_QUOTES = "\"'"
+_SIGNS = "[],<>=!"
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+
+
+class WrongRequirement(ValueError):
+    """A requirement that cannot be read: what was found, and what is expected."""
+
+    def __init__(self, found: str, expected: str) -> None:
+        super().__init__(f"found {found}; expected {expected}")
+        self.found, self.expected = found, expected
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What a figure has to be.
+
+    Attributes:
+        name: of the figure.
+        keys: what it is of, in the order written: systems, dimensions, ….
+        comparison, bound: the figure has to be on this side of the bound.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    comparison: Comparator
+    bound: float
+
+    @property
+    def at_least(self) -> bool:
+        """Whether higher figures meet it, not lower ones."""
+        return self.comparison.startswith(">")
+
+    def holds_for(self, value: float) -> bool:
+        """Whether a value is on the right side; False for NaN. The last bit of a sum does not
+        decide: values that are equal to nine decimals are equal.
+
+        >>> parse_requirement("tau_c >= 0.3").holds_for(0.1 + 0.2)
+        True
+        """
+        beyond = round(value - self.bound, 9)
+        if not self.at_least:
+            beyond = -beyond
+        return beyond > 0 or (beyond == 0 and self.comparison.endswith("="))
+
+    def __str__(self) -> str:
+        """As it is written, in the shortest form."""
+        return f"{written(self.name, self.keys)} {self.comparison} {self.bound:.12g}"
+
+
+def parse_requirement(text: str) -> Requirement:
+    """Read a requirement.
+
+    Raises:
+        WrongRequirement: it is none.
+
+    >>> parse_requirement('difference["new, later", old] > -0.2').keys
+    ('new, later', 'old')
+    """
+    name, rest = _name(text, "the name of a figure")
+    keys: list[str] = []
+    if rest.startswith("["):
+        while rest[:1] in ("[", ","):
+            key, rest = _name(rest[1:], "a name")
+            keys.append(key)
+        if not rest.startswith("]"):
+            raise WrongRequirement(_found(rest), "a comma and another name, or ]")
+        rest = rest[1:].lstrip()
+    comparison = next((one for one in get_args(Comparator) if rest.startswith(one)), None)
+    if comparison is None:
+        raise WrongRequirement(_found(rest), "one of >=, >, <= and <")
+    number = rest[len(comparison) :].strip()
+    if _NUMBER.fullmatch(number) is None or not isfinite(float(number)):
+        raise WrongRequirement(_found(number), "a number, such as 6, -0.2 or 1e-3")
+    return Requirement(name, tuple(keys), cast(Comparator, comparison), float(number))
+
+
+def written(name: str, keys: tuple[str, ...]) -> str:
+    """A figure's name as a requirement has it, with quotes where they are needed.
+
+    >>> written("difference", ("new, later", "old"))
+    'difference["new, later", old]'
+    """
+    of = f"[{', '.join(map(quoted, keys))}]" if keys else ""
+    return f"{quoted(name)}{of}"
+
+
+def quoted(name: str) -> str:
+    """A name as it is written: in quotes where it could be taken for something else."""
+    plain = name == name.strip() and name and name[0] not in _QUOTES
+    if plain and not any(sign in name for sign in _SIGNS):
+        return name
+    if '"' in name and "'" not in name:
+        return f"'{name}'"
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def same_name(text: str) -> str:
+    """A name as names are compared: é is the same as e with an accent."""
+    return normalize("NFC", text)
+
+
+def _name(text: str, expected: str) -> tuple[str, str]:
+    """The name that a text begins with, and what follows it."""
+    text = text.lstrip()
+    if text[:1] and text[0] in _QUOTES:
+        end = next(_ends_of_quote(text), None)
+        if end is None:
+            raise WrongRequirement(_found(text), f"another {text[0]} that ends the name")
+        name = text[1:end].replace(text[0] * 2, text[0])
+        rest = text[end + 1 :].lstrip()
+    else:
+        end = next((at for at, sign in enumerate(text) if sign in _SIGNS), len(text))
+        name, rest = text[:end].strip(), text[end:]
+    if not name:
+        raise WrongRequirement(_found(rest), expected)
+    return same_name(name), rest
+
+
+def _ends_of_quote(text: str) -> Iterator[int]:
+    """Where the name in quotes that a text begins with may end: at a quote that is not doubled."""
+    at = 1
+    while (at := text.find(text[0], at)) != -1:
+        if text[at : at + 2] != text[0] * 2:
+            yield at
+            return
+        at += 2
+
+
+def _found(rest: str) -> str:
+    return repr(rest.strip()) if rest.strip() else "nothing"

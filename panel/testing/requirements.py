@@ -1,0 +1,27 @@
+"""Requirements in a test of one's own: `assert_requirements`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from panel.gate.check import check
+from panel.gate.sentences import sentence
+from panel.runs.run import Run
+from panel.statistics.core.table import Row
+from panel.sweep.result import Sweep
+
+
+def assert_requirements(
+    result: Run | Sweep | Sequence[Row], *requirements: str, by_point: bool = False
+) -> None:
+    """Have a test fail where a result does not meet requirements; see `panel.check`.
+
+    Raises:
+        AssertionError: some are not met; says of each what was found and what would settle it.
+        InputError: a requirement cannot be read, or names no figure.
+    """
+    # pytest leaves this frame out of what it shows.
+    __tracebackhide__ = True
+    found = check(result, *requirements, by_point=by_point)
+    if not found.met:
+        raise AssertionError("\n".join(sentence(one) for one in found.unmet))
