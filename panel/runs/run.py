@@ -36,6 +36,7 @@ from panel.runs.frames import (
 from panel.runs.judge_sample import judge_sample
 from panel.runs.judgment_lines import JudgmentFile, usage_document
 from panel.runs.kept_responses import kept_responses
+from panel.runs.plots import RunPlots
 from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.runs.short_form import run_facts
 from panel.statistics.core.frames import FrameMethod
@@ -137,6 +138,11 @@ class Run(CollectedRatings):
 
     def _repr_html_(self) -> str:
         return run_facts(self, self.folder, self.leaderboard()).html()
+
+    @property
+    def plot(self) -> RunPlots:
+        """Figures for a paper."""
+        return RunPlots(self)
 
     def add(self, judgment: Judgment) -> None:
         """Take a judgment in; one of a later round takes the place of the one before."""

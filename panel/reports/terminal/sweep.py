@@ -15,9 +15,9 @@ from panel.reports.terminal.detectable import show_detected
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.statistics.figures.extra import PLOTS, plots_at_hand
 from panel.sweep.asymmetry import Asymmetry
 from panel.sweep.deltas import LEVEL, Cell, Mean
-from panel.sweep.folder import PLOTS, plots_at_hand
 from panel.sweep.profiles import Profile
 from panel.sweep.result import Sweep, labels_of, signed
 

@@ -1,0 +1,299 @@
+"""A run as figures for a paper: `run.plot`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import isinf, isnan, nan
+from typing import TYPE_CHECKING, Protocol
+
+from graphs.aggregate import composite_rule
+from panel.runs.scale_limits import composite_limits, mean_limits
+from panel.secrets import SECRETS
+from panel.statistics.core.display import counted
+from panel.statistics.core.ranking import LEVEL, Difference, Leaderboard, Limits, SystemRank
+from panel.statistics.core.strengths import Strengths, SystemStrength
+from panel.statistics.figures.extra import PageColumns, check_plots
+from rubrics import Rubric
+
+if TYPE_CHECKING:
+    from graphs import Judge
+    from panel.statistics.figures.forest import ForestPoint
+    from panel.statistics.figures.page import PaperFigure
+
+_OVER_PROMPTS = "95 % interval over prompts"
+_OVER_BOTH = "95 % interval over prompts and judges"
+_SHARE = "share of the judges"
+_SAMPLES = {"prompts": _OVER_PROMPTS, "prompts-and-judges": _OVER_BOTH}
+
+
+class PlottedRun(Protocol):
+    """What the figures are drawn from; a `Run` is one."""
+
+    rubric: Rubric
+    judges: tuple[Judge, ...]
+
+    def leaderboard(self) -> Leaderboard: ...
+
+    def strengths(self) -> Strengths | None: ...
+
+
+class RunPlots:
+    """The figures of a run, each a Matplotlib `Figure` to save as PDF, SVG or PNG.
+
+    `columns` is how wide a figure is: one column of a page (3.3 inches) or two (6.9); its height
+    follows from what is in it. `figure.caption` says in words what is drawn, of how many, and what
+    is missing and why. Figures have no title, letters that a PDF embeds, colours that colour-blind
+    readers tell apart, and say nothing by colour alone. pyplot does not know them: nothing has
+    to be closed.
+
+    Every method raises ModuleNotFoundError without matplotlib, and ValueError for other numbers
+    of columns.
+    """
+
+    def __init__(self, run: PlottedRun) -> None:
+        self._run = run
+
+    def systems(self, dimension: str | None = None, *, columns: PageColumns = 1) -> PaperFigure:
+        """A forest plot of the leaderboard: each system's composite, the best first, with its 95 %
+        intervals over prompts, and over prompts and judges.
+
+        Args:
+            dimension: the mean on this dimension, with its interval over prompts, in place of the
+                composite; the share of a category is called `dimension:category`.
+
+        Raises:
+            ValueError: there is no such dimension.
+        """
+        check_plots(columns)
+        from panel.statistics.figures.forest import ForestMarks, ForestPanel, ForestSeries, forest
+
+        systems = self._run.leaderboard().systems
+        if dimension is None:
+            what, unit = "Composite", _composite_unit(self._run.rubric)
+            points = [_composite(entry) for entry in systems]
+        else:
+            self._check(dimension, systems)
+            (unit,) = _units(self._run.rubric, [dimension])
+            what = _labels(self._run.rubric)[dimension]
+            points = [_mean(entry, dimension) for entry in systems]
+        wide = any(not isnan(point.wide_low) for point in points)
+        figure = forest(
+            [SECRETS.scrub(entry.system) for entry in systems],
+            [ForestPanel("", [ForestSeries(what, points)])],
+            f"{what} ({unit})",
+            ForestMarks(_OVER_PROMPTS, _OVER_BOTH if wide else ""),
+            columns=columns,
+        )
+        said = [
+            f"{what} of {self._sizes(systems)} ({unit}); thick lines: {_OVER_PROMPTS}"
+            + (f"; thin lines: {_OVER_BOTH}." if wide else ".")
+        ]
+        if dimension is None:
+            said += _reasons("interval over prompts", systems, "ci_reason")
+            said += _reasons("interval over prompts and judges", systems, "judges_ci_reason")
+        figure.caption = " ".join(said)
+        return figure
+
+    def dimensions(self, *, columns: PageColumns = 2) -> PaperFigure:
+        """A forest plot for each dimension, systems in the order of the leaderboard: means with
+        their 95 % intervals over prompts; of dimensions with categories, the share of each."""
+        check_plots(columns)
+        from panel.statistics.figures.forest import ForestMarks, ForestPanel, ForestSeries, forest
+
+        run = self._run
+        systems = run.leaderboard().systems
+        names = list(systems[0].dimensions) if systems else [one.id for one in run.rubric.numeric]
+        units = _units(run.rubric, names)
+        labels = _labels(run.rubric)
+        same = len(set(units)) == 1
+        figure = forest(
+            [SECRETS.scrub(entry.system) for entry in systems],
+            [
+                ForestPanel(
+                    labels[name] if same else f"{labels[name]} ({unit})",
+                    [ForestSeries(name, [_mean(entry, name) for entry in systems])],
+                )
+                for name, unit in zip(names, units, strict=True)
+            ],
+            f"Mean ({units[0]})" if same else "Mean",
+            ForestMarks(_OVER_PROMPTS),
+            columns=columns,
+            together=same,
+        )
+        figure.caption = f"Means by dimension of {self._sizes(systems)}; lines: {_OVER_PROMPTS}."
+        return figure
+
+    def differences(self, reference: str | None = None, *, columns: PageColumns = 1) -> PaperFigure:
+        """Each other system's difference from one, with its 95 % interval; the marker is filled
+        where p, adjusted by Holm's method over all pairs of systems, is below 0.05.
+
+        Args:
+            reference: the system that is taken from the others, the best unless named.
+
+        Raises:
+            ValueError: there is no such system, or no other.
+        """
+        check_plots(columns)
+        from panel.statistics.figures.forest import (
+            ForestMarks,
+            ForestPanel,
+            ForestPoint,
+            ForestSeries,
+            forest,
+        )
+
+        board = self._run.leaderboard()
+        names = [entry.system for entry in board.systems]
+        if len(names) < 2:
+            raise ValueError(f"a difference takes two systems, found {len(names)}")
+        reference = names[0] if reference is None else reference
+        if reference not in names:
+            raise ValueError(f"no system {reference!r}; there are {', '.join(names)}")
+        of = {(one.a, one.b): one for one in board.differences}
+        others = [name for name in names if name != reference]
+        points, found = [], []
+        for name in others:
+            if (one := of.get((name, reference))) is not None:
+                points.append(ForestPoint(one.difference, one.ci_low, one.ci_high))
+            elif (one := of.get((reference, name))) is not None:
+                points.append(ForestPoint(-one.difference, -one.ci_high, -one.ci_low))
+            else:
+                points.append(ForestPoint(nan))
+                continue
+            points[-1] = replace(points[-1], filled=one.shown)
+            found.append(one)
+        sample = _SAMPLES[board.random]
+        shown = SECRETS.scrub(reference)
+        figure = forest(
+            [SECRETS.scrub(name) for name in others],
+            [ForestPanel("", [ForestSeries("difference", points)])],
+            f"Difference of the composite from {shown} (points)",
+            ForestMarks(sample, filled=f"adjusted p < {LEVEL}", empty=f"adjusted p ≥ {LEVEL}"),
+            columns=columns,
+            zero=True,
+        )
+        figure.caption = " ".join(
+            [
+                f"Differences of the composite from {shown}, of {self._sizes(board.systems)}; "
+                f"lines: {sample}, not widened for the number of pairs; p: paired t-tests, "
+                "adjusted by Holm's method over all pairs of systems.",
+                *_untested(found),
+            ]
+        )
+        return figure
+
+    def strengths(self, *, columns: PageColumns = 1) -> PaperFigure:
+        """The systems' Bradley-Terry strengths with their 95 % intervals, where judges compare
+        responses.
+
+        Raises:
+            ValueError: the judges of this run rate responses one by one.
+        """
+        check_plots(columns)
+        from panel.statistics.figures.forest import (
+            ForestMarks,
+            ForestPanel,
+            ForestPoint,
+            ForestSeries,
+            forest,
+        )
+
+        found = self._run.strengths()
+        if found is None:
+            raise ValueError("strengths are of judges that compare responses; these rate them")
+        points = [ForestPoint(one.strength, one.ci_low, one.ci_high) for one in found.systems]
+        figure = forest(
+            [SECRETS.scrub(one.system) for one in found.systems],
+            [ForestPanel("", [ForestSeries("strength", points)])],
+            "Bradley-Terry strength (log-odds; 0 is the mean)",
+            ForestMarks(_SAMPLES[found.random]),
+            columns=columns,
+            zero=True,
+        )
+        figure.caption = " ".join(
+            [
+                f"Bradley-Terry strengths of {counted(len(found.systems), 'systems')}; lines: "
+                f"{_SAMPLES[found.random]}.",
+                *_reasons("strength", found.systems, "reason"),
+                *_reasons("interval", found.systems, "ci_reason"),
+            ]
+        )
+        return figure
+
+    def _check(self, dimension: str, systems: Sequence[SystemRank]) -> None:
+        known = systems[0].dimensions if systems else {}
+        if dimension not in known:
+            raise ValueError(f"no dimension {dimension!r}; there are {', '.join(known)}")
+
+    def _sizes(self, systems: Sequence[SystemRank]) -> str:
+        n_prompts = sorted({entry.n_prompts for entry in systems}) or [0]
+        prompts = counted(n_prompts[-1], "prompts")
+        if len(n_prompts) > 1:
+            prompts = f"{n_prompts[0]:,} to {prompts}"
+        return (
+            f"{counted(len(systems), 'systems')} over {prompts} by "
+            f"{counted(len(self._run.judges), 'judges')}"
+        )
+
+
+def _composite(entry: SystemRank) -> ForestPoint:
+    from panel.statistics.figures.forest import ForestPoint
+
+    return ForestPoint(
+        entry.composite, entry.ci_low, entry.ci_high, entry.judges_ci_low, entry.judges_ci_high
+    )
+
+
+def _mean(entry: SystemRank, dimension: str) -> ForestPoint:
+    from panel.statistics.figures.forest import ForestPoint
+
+    return ForestPoint(entry.dimensions[dimension], *entry.dimension_intervals[dimension])
+
+
+def _labels(rubric: Rubric) -> Mapping[str, str]:
+    """What dimensions, and shares of categories, are called in figures."""
+    labels = {dimension.id: dimension.label for dimension in rubric.dimensions}
+    shares = {
+        f"{name}:{category}": f"{labels[name]}: {category}"
+        for name, categories in rubric.categories.items()
+        for category in categories
+    }
+    return labels | shares
+
+
+def _composite_unit(rubric: Rubric) -> str:
+    rule = composite_rule(rubric)
+    if rule is not None and rule.share_of is not None:
+        return _SHARE
+    return _points(composite_limits(rubric))
+
+
+def _units(rubric: Rubric, names: Sequence[str]) -> list[str]:
+    """Of the means on these dimensions, and of shares of categories."""
+    numeric = {dimension.id for dimension in rubric.numeric}
+    return [
+        _points(limits) if name in numeric else _SHARE
+        for name, limits in zip(names, mean_limits(rubric, names), strict=True)
+    ]
+
+
+def _points(limits: Limits) -> str:
+    low, high = limits
+    if isinf(low) or isinf(high):
+        return "points"
+    return f"points; scale {low:g} to {high:g}".replace("-", "−")
+
+
+def _reasons(what: str, systems: Iterable[SystemRank | SystemStrength], field: str) -> list[str]:
+    """Why systems lack something, each reason once."""
+    lacking: dict[str, list[str]] = {}
+    for one in systems:
+        if reason := getattr(one, field):
+            lacking.setdefault(reason, []).append(SECRETS.scrub(one.system))
+    return [f"No {what} for {'; '.join(names)}: {why}." for why, names in lacking.items()]
+
+
+def _untested(differences: Iterable[Difference]) -> list[str]:
+    whys = dict.fromkeys(one.reason for one in differences if one.reason is not None)
+    return [f"Some have no interval and no p: {why}." for why in whys]
