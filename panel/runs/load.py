@@ -29,6 +29,7 @@ from panel.runs.kept_responses import kept_lines
 from panel.runs.kept_texts import PROMPTS, RESPONSES
 from panel.runs.run import Run
 from panel.statistics.core.options import DEFAULT_OPTIONS, Random, check_choice
+from personas import Persona
 from rubrics import Rubric, Status, Usage
 
 _OTHER = (ValueError, LookupError, TypeError, AttributeError, ValidationError)
@@ -57,6 +58,7 @@ def load_run(folder: str | Path) -> Run:
     try:
         rubric = Rubric.model_validate(document["output_rubric"] or document["rubric"])
         judges = _judges(document)
+        personas = tuple(Persona.model_construct(**one) for one in document["personas"])
         prices = {name: price and Price(**price) for name, price in document["prices"].items()}
         deliberating, seed = document["deliberation"] is not None, int(document["seed"])
         sweep = document.get("sweep")
@@ -72,6 +74,7 @@ def load_run(folder: str | Path) -> Run:
         items, titles = _swept(path, sweep, judgments)
     run = Run(items, titles, judges, rubric, prices=prices, seed=seed, deliberating=deliberating)
     run.random = random
+    run.personas = personas
     _fill(run, judgments, path / "verdicts.csv")
     if (path / "summary.json").is_file():
         _restore_calls(run, path / "summary.json")

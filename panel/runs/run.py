@@ -49,6 +49,7 @@ from panel.statistics.core.ranking import (
     rank_systems,
 )
 from panel.statistics.core.strengths import Strengths
+from personas import Persona
 from rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Run(CollectedRatings):
         items: which responses there are, in the order of the input, n of them.
         titles: the beginning of each prompt, by its id; the id itself where no text is known.
         judges: in the panel's order, j of them.
+        personas: whose labels and axes are known.
         rubric: as the ratings come (`PanelPlan.output_rubric`).
         dimensions: the rubric's dimension ids, d of them.
         categories: for each dimension that has them, the names of its categories.
@@ -101,6 +103,7 @@ class Run(CollectedRatings):
         self.reliability = rubric.composite.reliable_where if rubric.composite else None
         self.seed = seed
         self.prices = dict(prices)
+        self.personas: tuple[Persona, ...] = ()
         self.folder: Path | None = None
         self.calls = CallCounts()
         self.elapsed_s = 0.0
@@ -114,7 +117,7 @@ class Run(CollectedRatings):
         cls, plan: PanelPlan, batch: Batch, prices: Mapping[str, Price | None] | None = None
     ) -> Run:
         """The run of a plan on a batch, before any judgment."""
-        return cls(
+        run = cls(
             batch.items,
             batch.titles,
             plan.judges,
@@ -123,6 +126,8 @@ class Run(CollectedRatings):
             seed=plan.seed,
             deliberating=plan.deliberation is not None,
         )
+        run.personas = tuple(plan.personas)
+        return run
 
     to_frame = FrameMethod(judgment_columns)
     """Every judgment; see `panel.runs.frames.judgment_columns`."""

@@ -10,7 +10,7 @@ jackknife's figure, got from each judge's influence instead of leaving them out 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,38 +118,45 @@ def sampled_mean(
     >>> found.mean, [(round(error, 3), df) for error, df in found.errors]
     (2.0, [(0.577, 2.0)])
     """
+    moved = None if influence is None else _by_level(influence, factors or {})
+    return mean_and_levels(scores, moved)
+
+
+def mean_and_levels(scores: Array, moved: Sequence[Array] | None = None) -> SampledMean:
+    """As `sampled_mean`, of judges whose levels are told by how far they move the scores.
+
+    Args:
+        scores: `(prompts,)`, NaN where there is none.
+        moved: for each factor that judges are sampled by `(prompts, levels)`, the influence of
+            each of its levels on these scores; None: judges are taken as they are.
+    """
     there = ~np.isnan(scores)
     n = int(there.sum())
     mean = float(scores[there].mean()) if n else math.nan
     if n < 2:
         return SampledMean(mean, (), n, Reason.FEW_CLUSTERS)
-    variances, dfs = [float(scores[there].var(ddof=1)) / n], [n - 1.0]
-    parts = () if influence is None else _judges(influence[there], factors or {})
-    if parts is None:
+    if moved is not None and math.prod(one.shape[1] for one in moved) < LEAST_JUDGES:
         return SampledMean(mean, (), n, Reason.FEW_JUDGES)
-    variances += [part.variance for part in parts]
-    dfs += [part.df for part in parts]
-    errors = standard_errors(variances, dfs)
+    parts = tuple(_added(one[there]) for one in moved or () if one.shape[1] > 1)
+    variances = [float(scores[there].var(ddof=1)) / n, *(part.variance for part in parts)]
+    errors = standard_errors(variances, [n - 1.0, *(part.df for part in parts)])
     # What judges leave open is no substitute for what prompts do.
     if errors[0][0] <= _NONE * max(1.0, abs(mean)):
         return SampledMean(mean, (), n, Reason.NO_SPREAD)
     return SampledMean(mean, errors, n, judges=parts)
 
 
-def _judges(influence: Array, factors: Mapping[str, Labels]) -> tuple[JudgesVariance, ...] | None:
-    """What each factor brings, from the influence `(prompts, judges)`; None with too few judges."""
-    parts, n_judges = [], 1
-    n_prompts, n_columns = influence.shape
-    for labels in factors.values():
-        names, codes = encode_labels(labels, n_columns)
-        levels = len(names)
-        n_judges *= levels
-        if levels < 2:
-            continue
-        # Of shape (prompts, levels).
-        moved = influence @ np.eye(levels)[codes]
-        scale = levels / (levels - 1)
-        variance = scale * float(np.sum(moved.mean(axis=0) ** 2))
-        by_prompt = scale * float(np.sum(moved.var(axis=0, ddof=1))) / n_prompts
-        parts.append(JudgesVariance(variance, min(by_prompt, variance), levels - 1.0))
-    return tuple(parts) if n_judges >= LEAST_JUDGES else None
+def _by_level(influence: Array, factors: Mapping[str, Labels]) -> list[Array]:
+    """For each factor the influence of its levels `(prompts, levels)`, from that of judges."""
+    n_columns = influence.shape[1]
+    encoded = [encode_labels(labels, n_columns) for labels in factors.values()]
+    return [influence @ np.eye(len(names))[codes] for names, codes in encoded]
+
+
+def _added(moved: Array) -> JudgesVariance:
+    """What a factor brings, from the influence of its levels `(prompts, levels)`."""
+    n_prompts, levels = moved.shape
+    scale = levels / (levels - 1)
+    variance = scale * float(np.sum(moved.mean(axis=0) ** 2))
+    by_prompt = scale * float(np.sum(moved.var(axis=0, ddof=1))) / n_prompts
+    return JudgesVariance(variance, min(by_prompt, variance), levels - 1.0)

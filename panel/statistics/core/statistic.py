@@ -11,6 +11,12 @@ class Reason(StrEnum):
     """Why a statistic is undefined. Undefined is undefined: never 0, 1 or a warning."""
 
     FEW_RATERS = "fewer than two raters"
+    FEW_PERSONAS = "fewer than two personas"
+    FEW_SYSTEMS = "fewer than two systems"
+    FEW_DIMENSIONS = "fewer than two dimensions with numbers"
+    FEW_RESPONSES = "fewer than two responses"
+    NOISE_UNKNOWN = "one model and one replicate: no noise to compare personas with is known"
+    NOISE_ZERO = "models or replicates never differ, so noise cannot be estimated"
     FEW_ITEMS = "fewer than two items"
     FEW_PROMPTS = "no prompt has a defined value"
     ONE_ITEM_A_PROMPT = "no prompt has two items"

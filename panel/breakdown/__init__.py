@@ -1,0 +1,26 @@
+"""Who sees a run's responses otherwise: its personas, axes and models, and what is contested.
+
+Each function takes a `Run`, as a panel or `load_run` gives it, and returns frozen records; where
+nothing can be said, with the `Reason`. Judges without a persona beside others with one take part
+in none of it. The statistics themselves are in `panel.statistics.breakdown`.
+"""
+
+from panel.breakdown.contested import Contested, contested
+from panel.breakdown.groups import GroupDifferences, axis_differences, model_differences
+from panel.breakdown.personas import PersonaDepartures, persona_departures
+from panel.statistics.breakdown.contested import ResponseDepartures
+from panel.statistics.breakdown.group_contrasts import GroupDifference
+from panel.statistics.breakdown.persona_departures import Departure
+
+__all__ = [
+    "Contested",
+    "Departure",
+    "GroupDifference",
+    "GroupDifferences",
+    "PersonaDepartures",
+    "ResponseDepartures",
+    "axis_differences",
+    "contested",
+    "model_differences",
+    "persona_departures",
+]

@@ -1,0 +1,169 @@
+"""The responses of a run on which its personas disagree, and who stands on which side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from panel.breakdown.cells import RunCells
+from panel.breakdown.groups import axes_of
+from panel.runs.run import Run
+from panel.statistics.breakdown.contested import (
+    ContestedResponse,
+    contested_responses,
+    response_departures,
+)
+from panel.statistics.core.arrays import Array
+from panel.statistics.core.statistic import Reason
+
+_NAMED = 3
+"""How many personas are named on each side."""
+_APART = 0.005
+"""Below it a departure is shown as 0.00."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contested:
+    """A response, and how far personas disagree about it; see
+    `panel.statistics.breakdown.contested` for the measure.
+
+    Attributes:
+        prompt_id, id, system: which response it is.
+        spread: the standard deviation between personas beyond noise, in points; NaN with `reason`.
+        by_dimension: the same by dimension id.
+        share: of the variance between judges, their severity taken out, what lies between
+            personas, 0 to 1.
+        p_adjusted: that they differ by noise alone, by Holm over all responses.
+        established: whether they differ by more than noise.
+        departures: each persona's mean above (+) or below (−) the panel's, severity taken out, on
+            the mean of the dimensions.
+        named: the personas whose departure alone is more than noise, corrected over all
+            personas and responses.
+        why: sentences: on which dimension, who stands on which side, how far, and how axes
+            stand to each other; empty with `reason`.
+    """
+
+    prompt_id: str
+    id: str
+    system: str
+    spread: float
+    by_dimension: Mapping[str, float]
+    share: float
+    p: float
+    p_adjusted: float
+    established: bool
+    departures: Mapping[str, float]
+    named: tuple[str, ...]
+    why: tuple[str, ...]
+    reason: Reason | None
+
+
+def contested(run: Run, top: int | None = None) -> list[Contested]:
+    """The responses, the most contested first: those on which personas differ by more than noise,
+    widest spread first; then the others.
+
+    Over the rubric's dimensions with numbers; where they are on different scales, each is divided
+    by the width of its scale, and points are shares of it.
+
+    Args:
+        top: how many to return; None: all.
+    """
+    cells = RunCells.of(run)
+    used = cells.dimensions if cells.one_scale else cells.in_shares(run)
+    found = contested_responses(used)
+    seen = response_departures(used)
+    labels = {one.id: one.label for one in run.rubric.dimensions}
+    names = {one.id: one.label for one in run.personas}
+    axes = axes_of(run)
+    personas = used.personas
+    result = []
+    for one in found[:top]:
+        item = run.items[one.response]
+        departures = seen.departures[one.response]
+        shown = seen.shown[one.response]
+        why: tuple[str, ...] = ()
+        if one.reason is None:
+            told = [names.get(persona, persona) for persona in personas]
+            on = [labels[name] for name in cells.names]
+            sides = [axes.get(persona, "") for persona in personas]
+            why = reasons(one, on, told, sides, seen.by_dimension[one.response])
+        result.append(
+            Contested(
+                *item,
+                spread=one.spread,
+                by_dimension=dict(zip(cells.names, one.by_dimension, strict=True)),
+                share=one.share,
+                p=one.p,
+                p_adjusted=one.p_adjusted,
+                established=one.shown,
+                departures=dict(zip(personas, departures.tolist(), strict=True)),
+                named=tuple(p for p, is_shown in zip(personas, shown, strict=True) if is_shown),
+                why=why,
+                reason=one.reason,
+            )
+        )
+    return result
+
+
+def reasons(
+    one: ContestedResponse,
+    dimensions: Sequence[str],
+    personas: Sequence[str],
+    axes: Sequence[str],
+    by_dimension: Array,
+) -> tuple[str, ...]:
+    """Where personas differ, in sentences.
+
+    Args:
+        dimensions, personas: their labels.
+        axes: of each persona, empty where it is not known.
+        by_dimension: departures `(personas, dimensions)`, severity taken out.
+    """
+    if not one.spread > 0:
+        return ("Personas differ by no more than models do for one persona.",)
+    place = int(np.nanargmax(one.by_dimension))
+    said = []
+    if not one.shown:
+        said.append(f"Noise alone may explain it (adjusted p {one.p_adjusted:.2g}).")
+    if len(dimensions) > 1:
+        widest = f"standard deviation {one.by_dimension[place]:.2f} points"
+        said.append(f"Personas differ most on {dimensions[place]} ({widest}).")
+    on = by_dimension[:, place]
+    far = max(_APART, one.by_dimension[place] / 2)
+    sides = []
+    for word, sign in (("above", 1), ("below", -1)):
+        order = [p for p in np.argsort(-sign * on, kind="stable") if sign * on[p] > far]
+        if order:
+            those = ", ".join(f"{personas[p]} ({_signed(on[p])})" for p in order[:_NAMED])
+            more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
+            sides.append(f"{word} the panel {'are' if len(order) > 1 else 'is'} {those}{more}")
+    if sides:
+        told = "; ".join(sides)
+        said.append(f"On it, {told}." if len(dimensions) > 1 else f"{told[0].upper()}{told[1:]}.")
+    return (*said, *_of_axes(axes, on))
+
+
+def _of_axes(axes: Sequence[str], on: Array) -> list[str]:
+    """How axes stand to each other on a dimension, where there are several of two personas."""
+    sides = {axis: on[[one == axis for one in axes]] for axis in dict.fromkeys(axes) if axis}
+    means = {
+        axis: float(np.nanmean(those))
+        for axis, those in sides.items()
+        if np.sum(~np.isnan(those)) > 1
+    }
+    if len(means) < 2:
+        return []
+    high, low = max(means, key=lambda axis: means[axis]), min(means, key=lambda axis: means[axis])
+    apart = means[high] - means[low]
+    n_high, n_low = (int(np.sum(~np.isnan(sides[axis]))) for axis in (high, low))
+    above, below = int(np.sum(sides[high] > _APART)), int(np.sum(sides[low] < -_APART))
+    return [
+        f"On average {high} personas are {apart:.2f} points above {low} ones on it: {above} of "
+        f"{n_high} are above the panel, and {below} of {n_low} below it."
+    ]
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")

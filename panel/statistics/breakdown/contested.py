@@ -1,0 +1,291 @@
+"""On which responses personas disagree, beyond noise.
+
+Inside a response, ratings are a table of personas by models. With what a judge is lenient or severe
+by taken out, the variance between personas beyond what models of one persona differ by is
+
+    (SS_personas − (personas − 1) · MS_residual) / k
+
+where k is models · (personas − 1) in a complete table: the variance component of Henderson's third
+method, which also takes tables with gaps (S. R. Searle, G. Casella, C. E. McCulloch (1992),
+"Variance components", sections 4.4 and 5.5). What a persona sees only through one model counts as
+noise. Of one model, its replicates stand in place of models.
+
+The test that a response is contested adds the sums of squares over dimensions and compares them by
+F, with both degrees of freedom multiplied by (tr S)² / tr S², S the residual covariance of
+dimensions (G. E. P. Box (1954), "Some theorems on quadratic forms applied in the study of analysis
+of variance problems"; the sum over dimensions is that of B. H. McArdle, M. J. Anderson (2001),
+"Fitting multivariate models to community data"). It is made twice, with the response's own noise
+and with that of all responses, and the larger p-value counts: the first holds where noise differs
+from response to response, the second where models of one persona happen to agree. p-values are
+adjusted by Holm over responses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan, sqrt
+
+import numpy as np
+from scipy import special
+
+from panel.statistics.breakdown.cells import PersonaCells, mean_there, without_severity
+from panel.statistics.core.arrays import Array, Mask, divide
+from panel.statistics.core.holm import holm
+from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.statistic import Reason
+
+_NONE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class ContestedResponse:
+    """How far personas disagree about a response.
+
+    Attributes:
+        response: its place among the responses.
+        spread: the standard deviation between personas beyond noise, root mean square over
+            dimensions, in points; 0 where they differ by no more than noise.
+        by_dimension: the same of each dimension, NaN where it cannot be told.
+        share: of the variance between judges, severity taken out, what lies between personas.
+        p, p_adjusted: that personas differ by noise alone; by Holm over all responses.
+        reason: why nothing can be said; the rest is NaN then.
+    """
+
+    response: int
+    spread: float
+    by_dimension: tuple[float, ...]
+    share: float
+    p: float
+    p_adjusted: float
+    reason: Reason | None
+
+    @property
+    def shown(self) -> bool:
+        """Whether personas differ by more than noise."""
+        return self.p_adjusted < LEVEL
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResponseDepartures:
+    """How far each persona is above or below the panel on each response, severity taken out.
+
+    Attributes:
+        departures: `(responses, personas)` in points, on the mean of the dimensions.
+        by_dimension: `(responses, personas, dimensions)`.
+        chance: `(responses, personas)`, what noise alone exceeds in 5 % of the cells.
+        p, p_adjusted: `(responses, personas)`; by Holm over all of them.
+        reason: why noise is unknown; `chance` and p-values are NaN then.
+    """
+
+    departures: Array
+    by_dimension: Array
+    chance: Array
+    p: Array
+    p_adjusted: Array
+    reason: Reason | None
+
+    @property
+    def shown(self) -> Mask:
+        """Which cells noise does not explain `(responses, personas)`, corrected over all."""
+        found: Mask = self.p_adjusted < LEVEL
+        return found
+
+    @property
+    def beyond_chance(self) -> Mask:
+        """Which cells are beyond `chance`, one by one: 5 % would be if there were noise alone."""
+        found: Mask = np.abs(np.nan_to_num(self.departures)) > self.chance
+        return found
+
+
+def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
+    """Every response: first those on which personas differ by more than noise, in each part the
+    widest spread first, then in the order given.
+
+    How to read it: of 10 personas with a spread of 1 point, two thirds are within 1 point of the
+    panel after their severity and the noise of models are taken out.
+    """
+    n = len(cells.values)
+    reason = _why_not(cells)
+    if reason is None:
+        seen = without_severity(cells.values)
+        tables = _tables(seen, n)
+        if not (tables.noise > _NONE).any():
+            reason = Reason.NOISE_ZERO
+    if reason is not None:
+        none = (nan,) * cells.values.shape[3]
+        return [ContestedResponse(i, nan, none, nan, nan, nan, reason) for i in range(n)]
+    p_values = tables.p_values()
+    adjusted = holm(p_values)
+    components = tables.components
+    spreads = np.sqrt(np.maximum(mean_there(components, 1), 0))
+    noise = mean_there(tables.mean_squares, 1)
+    shares = divide(spreads**2, spreads**2 + noise)
+    found = [
+        ContestedResponse(
+            i,
+            float(spreads[i]),
+            tuple(sqrt(max(one, 0)) if one == one else nan for one in components[i].tolist()),
+            float(shares[i]),
+            float(p_values[i]),
+            float(adjusted[i]),
+            None if p_values[i] == p_values[i] else Reason.FEW_RATERS,
+        )
+        for i in range(n)
+    ]
+    return sorted(found, key=lambda one: (not one.shown, -np.nan_to_num(one.spread, nan=-1)))
+
+
+def response_departures(cells: PersonaCells) -> ResponseDepartures:
+    """Personas by responses: who stands apart on which.
+
+    A cell is tested by t with the noise of its response and with that of all responses, the larger
+    p-value counts, and all columns (models, or replicates) of the persona must lie on one side.
+    """
+    seen = without_severity(cells.values)
+    by_dimension = mean_there(seen, 2)
+    whole = without_severity(cells.whole)
+    found = mean_there(whole, 2)
+    none = np.full(found.shape, nan)
+    reason = _why_not(cells)
+    if reason is None:
+        tables = _tables(whole[..., None], len(whole))
+        if not (tables.noise > _NONE).any():
+            reason = Reason.NOISE_ZERO
+    if reason is not None:
+        return ResponseDepartures(found, by_dimension, none, none, none, reason)
+    there = ~np.isnan(whole)
+    # A persona's mean over its columns, less the mean of the personas of each.
+    share = divide(1.0, there.sum(axis=2)) * (
+        1 - divide(1.0, there.any(axis=2).sum(axis=1))[:, None]
+    )
+    pooled = np.full(found.shape, tables.noise[0]), float(tables.pooled_df[0])
+    own = np.broadcast_to(tables.mean_squares, found.shape), tables.residual_df
+    p = np.zeros(found.shape)
+    for noise, df in (pooled, own):
+        error = np.sqrt(noise * share)
+        t = divide(np.abs(found), error)
+        at_zero = np.where(np.abs(found) > _NONE, 0.0, 1.0)
+        of_noise = np.where(error > 0, 2 * special.stdtr(df, -t), at_zero)
+        p = np.maximum(p, of_noise)
+    signs = np.where(there, np.sign(np.where(np.abs(whole) > _NONE, whole, 0)), np.nan)
+    one_side = (np.nanmin(np.where(there, signs, 1), axis=2) == 1) | (
+        np.nanmax(np.where(there, signs, -1), axis=2) == -1
+    )
+    p = np.where(np.isnan(found), nan, np.where(one_side & (there.sum(axis=2) > 1), p, 1.0))
+    chance = special.stdtrit(pooled[1], 0.975) * np.sqrt(pooled[0] * share)
+    adjusted = holm(p.ravel()).reshape(p.shape)
+    return ResponseDepartures(found, by_dimension, chance, p, adjusted, None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tables:
+    """The analysis of variance of each response and dimension, `(responses, dimensions)`.
+
+    Attributes:
+        personas, residual: sums of squares.
+        persona_df, residual_df: their degrees of freedom.
+        k: what a persona's variance counts in its sum of squares.
+        left: the residuals `(cells, dimensions)`, 0 where there is none.
+        kept: the share of the variance that is left where the mean over responses is taken out.
+    """
+
+    personas: Array
+    residual: Array
+    persona_df: Array
+    residual_df: Array
+    k: Array
+    left: Array
+    kept: float
+
+    @property
+    def mean_squares(self) -> Array:
+        return divide(self.residual, self.residual_df * self.kept)
+
+    @property
+    def pooled_df(self) -> Array:
+        """`(dimensions,)`."""
+        total: Array = self.residual_df.sum(axis=0) * self.kept
+        return total
+
+    @property
+    def noise(self) -> Array:
+        """The residual mean square over all responses `(dimensions,)`."""
+        return np.nan_to_num(divide(self.residual.sum(axis=0), self.pooled_df))
+
+    @property
+    def components(self) -> Array:
+        """The variance between personas, also below 0, NaN where it cannot be told."""
+        explained = self.persona_df * divide(self.residual, self.residual_df)
+        return divide(self.personas - explained, self.k * self.kept)
+
+    def p_values(self) -> Array:
+        """`(responses,)`, NaN where no dimension has a test."""
+        tested = (self.persona_df > 0) & (self.residual_df > 0)
+        between = np.where(tested, divide(self.personas, self.persona_df * self.kept), 0.0)
+        own = np.where(tested, self.mean_squares, 0.0).sum(axis=1)
+        pooled = np.where(tested, self.noise, 0.0).sum(axis=1)
+        covariance = self.left.T @ self.left
+        shrink = divide(np.trace(covariance) ** 2, np.sum(covariance**2)).item()
+        dfs = [
+            np.where(tested, one, 0).sum(axis=1) / np.maximum(tested.sum(axis=1), 1) * shrink
+            for one in (
+                self.persona_df,
+                self.residual_df,
+                np.broadcast_to(self.pooled_df, tested.shape),
+            )
+        ]
+        p = np.where(tested.any(axis=1), 0.0, nan)
+        for noise, df in ((own, dfs[1]), (pooled, dfs[2])):
+            total = between.sum(axis=1)
+            ratio = divide(total, noise)
+            at_zero = np.where(total > _NONE, 0.0, 1.0)
+            of_noise = np.where(noise > _NONE, special.fdtrc(dfs[0], df, ratio), at_zero)
+            p = np.maximum(p, of_noise)
+        return p
+
+
+def _why_not(cells: PersonaCells) -> Reason | None:
+    if len(cells.personas) < 2:
+        return Reason.FEW_PERSONAS
+    if cells.values.shape[2] < 2:
+        return Reason.NOISE_UNKNOWN
+    return Reason.FEW_RESPONSES if len(cells.values) < 2 else None
+
+
+def _tables(seen: Array, n: int) -> _Tables:
+    """Of departures `(responses, personas, columns, dimensions)`."""
+    n_personas, n_columns, n_terms = seen.shape[1:]
+    flat = seen.transpose(0, 3, 1, 2).reshape(n * n_terms, n_personas * n_columns)
+    there = ~np.isnan(flat)
+    filled = np.where(there, flat, 0.0)
+    found = np.zeros((5, n * n_terms))
+    left = np.zeros(flat.shape)
+    patterns, of_pattern = np.unique(there, axis=0, return_inverse=True)
+    for place, pattern in enumerate(patterns):
+        rows = np.flatnonzero(of_pattern.ravel() == place)
+        if not pattern.any():
+            continue
+        by_persona = np.repeat(np.eye(n_personas), n_columns, axis=0)[pattern]
+        by_column = np.tile(np.eye(n_columns), (n_personas, 1))[pattern]
+        columns, both = _basis(by_column), _basis(np.hstack([by_column, by_persona]))
+        y = filled[np.ix_(rows, np.flatnonzero(pattern))]
+        explained = ((y @ both) ** 2).sum(axis=1)
+        rest = y - (y @ both) @ both.T
+        left[np.ix_(rows, np.flatnonzero(pattern))] = rest
+        own = by_persona - columns @ (columns.T @ by_persona)
+        found[0, rows] = explained - ((y @ columns) ** 2).sum(axis=1)
+        found[1, rows] = (rest**2).sum(axis=1)
+        found[2, rows] = both.shape[1] - columns.shape[1]
+        found[3, rows] = pattern.sum() - both.shape[1]
+        found[4, rows] = np.sum(by_persona * own)
+    tables = found.reshape(5, n, n_terms)
+    shaped = left.reshape(n, n_terms, -1).transpose(0, 2, 1).reshape(-1, n_terms)
+    personas, residual, persona_df, residual_df, k = tables
+    return _Tables(personas, residual, persona_df, residual_df, k, shaped, (n - 1) / n)
+
+
+def _basis(design: Array) -> Array:
+    """An orthonormal basis of what the columns of a design span."""
+    vectors, sizes, _ = np.linalg.svd(design, full_matrices=False)
+    basis: Array = vectors[:, sizes > _NONE * max(1.0, float(sizes.max(initial=0)))]
+    return basis
