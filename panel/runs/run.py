@@ -36,7 +36,6 @@ from panel.runs.frames import (
 from panel.runs.judge_sample import judge_sample
 from panel.runs.judgment_lines import JudgmentFile, usage_document
 from panel.runs.kept_responses import kept_responses
-from panel.runs.plots import RunPlots
 from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.runs.short_form import run_facts
 from panel.statistics.core.frames import FrameMethod
@@ -53,6 +52,7 @@ from personas import Persona
 from rubrics import Rubric
 
 if TYPE_CHECKING:
+    from panel.figures.run import RunPlots
     from panel.runs.deliberation import DeliberationReport
     from panel.statistics.core.table import Ratings
 
@@ -147,6 +147,8 @@ class Run(CollectedRatings):
     @property
     def plot(self) -> RunPlots:
         """Figures for a paper."""
+        from panel.figures.run import RunPlots
+
         return RunPlots(self)
 
     def add(self, judgment: Judgment) -> None:

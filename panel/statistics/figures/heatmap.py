@@ -100,7 +100,7 @@ def heatmap(
     ))  # fmt: skip
     titled = any(panel.title for panel in panels)
     body = sum(high * (len(panel.rows) + 0.4 * bool(panel.apart)) for panel in panels)
-    height = body + len(panels) * (above + 0.15 + 0.22 * titled) + (0.25 if keys else 0.05)
+    height = body + above + len(panels) * (0.1 + 0.2 * titled) + (0.3 if keys else 0.1)
     values = [cell.value for panel in panels for row in panel.cells for cell in row]
     largest = max((abs(value) for value in values if not isnan(value)), default=0.0)
     limit = max(largest, least) or 1.0
@@ -113,7 +113,7 @@ def heatmap(
         )  # fmt: skip
         axes: list[Axes] = list(grid[:, 0])
         size = min(_LARGEST, wide * 72 / (6 * 0.62))
-        for axis, panel, rows in zip(axes, panels, names, strict=True):
+        for place, (axis, panel, rows) in enumerate(zip(axes, panels, names, strict=True)):
             _draw(axis, panel, rows, scale, size)
             axis.set_xlim(0, n_across)
             axis.set_xticks(
@@ -121,7 +121,7 @@ def heatmap(
                 fontsize=7,
             )  # fmt: skip
             axis.xaxis.tick_top()
-            axis.tick_params(length=0)
+            axis.tick_params(length=0, labeltop=place == 0)
             axis.set_title(label(panel.title, 36 if columns == 1 else 80, 2))
             for spine in axis.spines.values():
                 spine.set_visible(False)
@@ -210,4 +210,4 @@ def signed(value: float, digits: int = 2) -> str:
     """A difference as it is drawn: with its sign, a minus that is one, a dash for none."""
     if isnan(value):
         return "–"
-    return f"{value:+.{digits}f}".replace("-", "−")
+    return f"{round(value, digits) + 0:+.{digits}f}".replace("-", "−")

@@ -21,7 +21,6 @@ from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
 from matplotlib.text import Text
 
-from panel.statistics.core.display import in_short
 from panel.statistics.figures.extra import PageColumns
 
 WIDTHS: dict[PageColumns, float] = {1: 3.3, 2: 6.9}
@@ -111,7 +110,8 @@ def label(name: str, width: int, lines: int = 3) -> str:
     so many letters, cut after so many lines. Wide letters (Chinese, say) count twice."""
     found: list[str] = []
     line = ""
-    for piece in _PIECE.findall(" ".join(in_short(part) for part in name.split("\n"))):
+    shown = [char if char.isprintable() else ascii(char)[1:-1] for char in name.replace("\n", " ")]
+    for piece in _PIECE.findall("".join(shown)):
         if line and _width((line + piece).rstrip()) > width:
             found.append(line)
             line = ""

@@ -11,8 +11,10 @@ import pytest
 
 from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
-from panel import CategoryScale, Dimension, Rubric, Run, Scale
+from panel import CategoryScale, Dimension, Persona, Rubric, Run, Scale
+from panel.breakdown import contested, persona_departures
 from panel.io.batch import Item
+from panel.statistics.figures.heatmap import signed
 from tests.helpers.figures import legend, names, points, thick_lines, thin_lines
 
 SCALE = Scale(min=1, max=10, low="not", high="very")
@@ -189,3 +191,95 @@ def test_matplotlib_is_loaded_for_a_figure_alone_and_pyplot_never() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "[]\n['matplotlib']\n", done.stderr
+
+
+def of_axes(run: Run) -> Run:
+    """The run with labels and axes of its personas; eve rates oak 3 points higher than others."""
+    run.personas = tuple(
+        Persona(
+            id=judge.persona,
+            label=f"{judge.persona.title()} $x$",
+            axis="ideological" if place > 2 else "disciplinary",
+            description="d",
+        )
+        for place, judge in enumerate(JUDGES)
+    )
+    oak = [row for row, item in enumerate(run.items) if item.system == "oak"]
+    run.ratings[oak, JUDGES.index(JUDGES[-1]), :2] += 3
+    return run
+
+
+def test_personas_are_drawn_by_system_with_what_chance_does_not_explain() -> None:
+    """A panel for each axis, a row a persona, a column a system in the leaderboard's order; each
+    cell has its signed departure, with a star where it is shown."""
+    run = of_axes(a_run())
+    figure = run.plot.personas()
+    axes = [axis for axis in figure.axes if axis.get_title()]
+    assert [axis.get_title() for axis in axes] == ["disciplinary", "ideological"]
+    of = {(one.persona, one.on): one for one in persona_departures(run).by_system}
+    assert of["eve", "oak"].shown and of["eve", "oak"].beyond_severity > 1
+    order = [entry.system for entry in run.leaderboard().systems]
+    shown = {True: "*", False: ""}
+    for axis, personas in zip(axes, (("ann", "bob", "cat"), ("dan", "eve")), strict=True):
+        assert names(axis) == [f"{name.title()} $x$" for name in personas]
+        cells = [of[persona, system] for persona in personas for system in order]
+        assert [text.get_text() for text in axis.texts] == [
+            signed(one.beyond_severity) + shown[one.shown] for one in cells
+        ]
+    assert [tick.get_text() for tick in axes[0].get_xticklabels()] == order
+    assert "4 systems" in figure.caption and "less the persona's departure" in figure.caption
+
+
+def test_personas_are_drawn_by_dimension_too() -> None:
+    """Under the dimensions' labels; personas whose axes nobody knows are together, by their ids."""
+    run = a_run()
+    figure = run.plot.personas("dimension", columns=1)
+    axis = figure.axes[0]
+    assert [tick.get_text() for tick in axis.get_xticklabels()] == ["Clarity", "Depth"]
+    assert names(axis) == ["ann", "bob", "cat", "dan", "eve"]
+    drawn = [text.get_text() for text in axis.texts]
+    found = persona_departures(run).by_dimension
+    assert [text.rstrip("*") for text in drawn] == [signed(one.beyond_severity) for one in found]
+
+
+def test_what_no_statistic_can_say_of_personas_is_in_the_caption() -> None:
+    """One system has no departures beyond severity: dashes, and the reason."""
+    run = a_run(("elm",))
+    figure = run.plot.personas()
+    assert {text.get_text() for text in figure.axes[0].texts} == {"–"}
+    reason = persona_departures(run).by_system[0].reason
+    assert f"Some have no interval and no p: {reason}." in figure.caption
+
+
+def test_contested_responses_are_drawn_with_every_persona() -> None:
+    """The widest first, each persona at its departure with the marker of its axis, filled where it
+    alone is beyond noise; the furthest on both sides are named."""
+    run = of_axes(a_run())
+    first, second = contested(run, 2)
+    figure = run.plot.contested(2)
+    (axis,) = figure.axes
+    stars = ["* " if one.established else "" for one in (first, second)]
+    assert names(axis) == [
+        f"{star}{one.system}/{one.id}" for star, one in zip(stars, (first, second), strict=True)
+    ]
+    drawn = [*points(axis, "o"), *points(axis, "s")]
+    known = [
+        (value, persona in one.named)
+        for one in (first, second)
+        for persona, value in one.departures.items()
+    ]
+    assert sorted(drawn) == sorted(known)
+    lowest, highest = (pick(first.departures, key=first.departures.get) for pick in (min, max))
+    assert [text.get_text() for text in axis.texts][:2] == [
+        f"← {lowest.title()} $x$", f"{highest.title()} $x$ →"
+    ]  # fmt: skip
+    assert legend(figure) == ["disciplinary", "ideological", "beyond noise", "within noise"]
+
+
+def test_a_persona_alone_contests_nothing() -> None:
+    """Of one judge no response is contested: rows without points, and the reason."""
+    run = a_run(("elm",), 2)
+    alone = Run(run.items, run.titles, JUDGES[:1], RUBRIC, prices={"m:one": None}, seed=0)
+    figure = alone.plot.contested()
+    assert [text.get_text() for text in figure.axes[0].texts] == ["no value"] * 2
+    assert f"Some have no departures: {contested(alone)[0].reason}." in figure.caption

@@ -1,23 +1,24 @@
-"""A run as figures for a paper: `run.plot`."""
+"""A run as figures for a paper: `run.plot`. In a module above it, so that they may show what is
+found out from a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isinf, isnan, nan
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from graphs.aggregate import composite_rule
 from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.secrets import SECRETS
 from panel.statistics.core.display import counted
-from panel.statistics.core.ranking import LEVEL, Difference, Leaderboard, Limits, SystemRank
-from panel.statistics.core.strengths import Strengths, SystemStrength
+from panel.statistics.core.ranking import LEVEL, Difference, Limits, SystemRank
+from panel.statistics.core.strengths import SystemStrength
 from panel.statistics.figures.extra import PageColumns, check_plots
 from rubrics import Rubric
 
 if TYPE_CHECKING:
-    from graphs import Judge
+    from panel.runs.run import Run
     from panel.statistics.figures.forest import ForestPoint
     from panel.statistics.figures.page import PaperFigure
 
@@ -25,17 +26,6 @@ _OVER_PROMPTS = "95 % interval over prompts"
 _OVER_BOTH = "95 % interval over prompts and judges"
 _SHARE = "share of the judges"
 _SAMPLES = {"prompts": _OVER_PROMPTS, "prompts-and-judges": _OVER_BOTH}
-
-
-class PlottedRun(Protocol):
-    """What the figures are drawn from; a `Run` is one."""
-
-    rubric: Rubric
-    judges: tuple[Judge, ...]
-
-    def leaderboard(self) -> Leaderboard: ...
-
-    def strengths(self) -> Strengths | None: ...
 
 
 class RunPlots:
@@ -51,7 +41,7 @@ class RunPlots:
     of columns.
     """
 
-    def __init__(self, run: PlottedRun) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
 
     def systems(self, dimension: str | None = None, *, columns: PageColumns = 1) -> PaperFigure:
@@ -221,6 +211,118 @@ class RunPlots:
         )
         return figure
 
+    def personas(
+        self, by: Literal["system", "dimension"] = "system", *, columns: PageColumns = 2
+    ) -> PaperFigure:
+        """A heatmap of how far each persona is from the panel on each system, in points, on the
+        same responses and with the persona's severity taken out: who sees a system otherwise.
+        A star: more than chance explains. Personas are grouped by their axes.
+
+        Args:
+            by: `dimension`: on each dimension in place of each system.
+        """
+        check_plots(columns)
+        from panel.breakdown.personas import persona_departures
+        from panel.statistics.figures.heatmap import HeatCell, HeatPanel, heatmap
+
+        run = self._run
+        found = persona_departures(run)
+        if by == "system":
+            departures = found.by_system
+            order = [entry.system for entry in run.leaderboard().systems]
+            heads = [SECRETS.scrub(name) for name in order]
+        else:
+            departures = found.by_dimension
+            order = [dimension.id for dimension in run.rubric.numeric]
+            heads = [dimension.label for dimension in run.rubric.numeric]
+        of = {(one.persona, one.on): one for one in departures}
+        panels = []
+        for axis, personas in self._personas_by_axis(found.personas).items():
+            its = [[of[persona, name] for name in order] for persona in personas]
+            cells = [
+                [HeatCell(one.beyond_severity, "*" if one.shown else "") for one in row]
+                for row in its
+            ]
+            panels.append(HeatPanel(axis, list(personas.values()), cells))
+        figure = heatmap(
+            heads,
+            panels,
+            "Departure from the panel (points)",
+            [("negative", "below the panel"), ("*", f"adjusted p < {LEVEL}")],
+            columns=columns,
+            least=_least(composite_limits(run.rubric)),
+        )
+        whys = dict.fromkeys(one.reason for one in departures if one.reason is not None)
+        figure.caption = " ".join(
+            [
+                f"Mean rating of each persona less that of the panel by {by}, on the same "
+                "responses and less the persona's departure on all of them; "
+                f"{self._sizes(run.leaderboard().systems)}. *: p < {LEVEL}, adjusted by Holm's "
+                "method over all cells.",
+                *(f"Some have no interval and no p: {why}." for why in whys),
+            ]
+        )
+        return figure
+
+    def contested(self, top: int = 10, *, columns: PageColumns = 1) -> PaperFigure:
+        """The most contested responses: where each persona stands above or below the panel, in
+        points, with its severity taken out. Markers are those of the personas' axes, filled where
+        a persona alone differs by more than noise; those furthest from the panel are named.
+
+        Args:
+            top: how many responses, those first on which personas differ most beyond noise.
+        """
+        check_plots(columns)
+        from panel.breakdown.contested import contested
+        from panel.statistics.figures.strips import StripPoint, StripRow, strips
+
+        found = contested(self._run, top)
+        first = found[0].departures if found else {}
+        by_axis = self._personas_by_axis(tuple(first))
+        axis_of = {persona: axis for axis, those in by_axis.items() for persona in those}
+        labels = {persona: name for those in by_axis.values() for persona, name in those.items()}
+        rows = []
+        for one in found:
+            points = [
+                StripPoint(labels[persona], value, axis_of[persona], persona in one.named)
+                for persona, value in one.departures.items()
+                if one.reason is None
+            ]
+            star = "* " if one.established else ""
+            rows.append(StripRow(f"{star}{SECRETS.scrub(one.system)}/{one.id}", points))
+        figure = strips(
+            rows,
+            list(by_axis) or [""],
+            "Departure of the persona from the panel (points)",
+            "beyond noise",
+            "within noise",
+            columns=columns,
+        )
+        whys = dict.fromkeys(one.reason for one in found if one.reason is not None)
+        figure.caption = " ".join(
+            [
+                f"{counted(len(found), 'responses')} on which personas differ most (system/id), "
+                "each persona's mean rating less that of the panel, severity taken out. *: they "
+                f"differ by more than noise (adjusted p < {LEVEL}). Filled: so does this persona "
+                "alone.",
+                *(f"Some have no departures: {why}." for why in whys),
+            ]
+        )
+        return figure
+
+    def _personas_by_axis(self, personas: Sequence[str]) -> dict[str, dict[str, str]]:
+        """The labels of these personas by axis; all under one empty axis where there are not
+        several, or axes are not known."""
+        known = {persona.id: persona for persona in self._run.personas}
+        found: dict[str, dict[str, str]] = {}
+        for persona in personas:
+            one = known.get(persona)
+            axis, name = ("", persona) if one is None else (one.axis, one.label)
+            found.setdefault(axis, {})[persona] = SECRETS.scrub(name)
+        if len(found) > 1:
+            return found
+        return {"": {persona: name for those in found.values() for persona, name in those.items()}}
+
     def _check(self, dimension: str, systems: Sequence[SystemRank]) -> None:
         known = systems[0].dimensions if systems else {}
         if dimension not in known:
@@ -276,6 +378,13 @@ def _units(rubric: Rubric, names: Sequence[str]) -> list[str]:
         _points(limits) if name in numeric else _SHARE
         for name, limits in zip(names, mean_limits(rubric, names), strict=True)
     ]
+
+
+def _least(limits: Limits) -> float:
+    """The departure up to which colours go at least, so that a tiny one does not look large: a
+    twentieth of the scale."""
+    low, high = limits
+    return 0.0 if isinf(low) or isinf(high) else (high - low) / 20
 
 
 def _points(limits: Limits) -> str:
