@@ -3,19 +3,17 @@ found out from a run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import isinf, isnan, nan
+from math import isnan, nan
 from typing import TYPE_CHECKING, Literal
 
-from graphs.aggregate import composite_rule
-from panel.runs.scale_limits import composite_limits, mean_limits
+from panel.figures.units import composite_unit, labels_of, least_shown, units_of
 from panel.secrets import SECRETS
 from panel.statistics.core.display import counted
-from panel.statistics.core.ranking import LEVEL, Difference, Limits, SystemRank
+from panel.statistics.core.ranking import LEVEL, Difference, SystemRank
 from panel.statistics.core.strengths import SystemStrength
 from panel.statistics.figures.extra import PageColumns, check_plots
-from rubrics import Rubric
 
 if TYPE_CHECKING:
     from panel.runs.run import Run
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
 _OVER_PROMPTS = "95 % interval over prompts"
 _OVER_BOTH = "95 % interval over prompts and judges"
-_SHARE = "share of the judges"
 _SAMPLES = {"prompts": _OVER_PROMPTS, "prompts-and-judges": _OVER_BOTH}
 
 
@@ -60,12 +57,12 @@ class RunPlots:
 
         systems = self._run.leaderboard().systems
         if dimension is None:
-            what, unit = "Composite", _composite_unit(self._run.rubric)
+            what, unit = "Composite", composite_unit(self._run.rubric)
             points = [_composite(entry) for entry in systems]
         else:
             self._check(dimension, systems)
-            (unit,) = _units(self._run.rubric, [dimension])
-            what = _labels(self._run.rubric)[dimension]
+            (unit,) = units_of(self._run.rubric, [dimension])
+            what = labels_of(self._run.rubric)[dimension]
             points = [_mean(entry, dimension) for entry in systems]
         wide = any(not isnan(point.wide_low) for point in points)
         figure = forest(
@@ -94,8 +91,8 @@ class RunPlots:
         run = self._run
         systems = run.leaderboard().systems
         names = list(systems[0].dimensions) if systems else [one.id for one in run.rubric.numeric]
-        units = _units(run.rubric, names)
-        labels = _labels(run.rubric)
+        units = units_of(run.rubric, names)
+        labels = labels_of(run.rubric)
         same = len(set(units)) == 1
         figure = forest(
             [SECRETS.scrub(entry.system) for entry in systems],
@@ -250,7 +247,7 @@ class RunPlots:
             "Departure from the panel (points)",
             [("negative", "below the panel"), ("*", f"adjusted p < {LEVEL}")],
             columns=columns,
-            least=_least(composite_limits(run.rubric)),
+            least=least_shown(run.rubric),
         )
         whys = dict.fromkeys(one.reason for one in departures if one.reason is not None)
         figure.caption = " ".join(
@@ -286,7 +283,6 @@ class RunPlots:
             points = [
                 StripPoint(labels[persona], value, axis_of[persona], persona in one.named)
                 for persona, value in one.departures.items()
-                if one.reason is None
             ]
             star = "* " if one.established else ""
             rows.append(StripRow(f"{star}{SECRETS.scrub(one.system)}/{one.id}", points))
@@ -305,7 +301,7 @@ class RunPlots:
                 "each persona's mean rating less that of the panel, severity taken out. *: they "
                 f"differ by more than noise (adjusted p < {LEVEL}). Filled: so does this persona "
                 "alone.",
-                *(f"Some have no departures: {why}." for why in whys),
+                *(f"Of some no noise is known: {why}." for why in whys),
             ]
         )
         return figure
@@ -351,47 +347,6 @@ def _mean(entry: SystemRank, dimension: str) -> ForestPoint:
     from panel.statistics.figures.forest import ForestPoint
 
     return ForestPoint(entry.dimensions[dimension], *entry.dimension_intervals[dimension])
-
-
-def _labels(rubric: Rubric) -> Mapping[str, str]:
-    """What dimensions, and shares of categories, are called in figures."""
-    labels = {dimension.id: dimension.label for dimension in rubric.dimensions}
-    shares = {
-        f"{name}:{category}": f"{labels[name]}: {category}"
-        for name, categories in rubric.categories.items()
-        for category in categories
-    }
-    return labels | shares
-
-
-def _composite_unit(rubric: Rubric) -> str:
-    rule = composite_rule(rubric)
-    if rule is not None and rule.share_of is not None:
-        return _SHARE
-    return _points(composite_limits(rubric))
-
-
-def _units(rubric: Rubric, names: Sequence[str]) -> list[str]:
-    """Of the means on these dimensions, and of shares of categories."""
-    numeric = {dimension.id for dimension in rubric.numeric}
-    return [
-        _points(limits) if name in numeric else _SHARE
-        for name, limits in zip(names, mean_limits(rubric, names), strict=True)
-    ]
-
-
-def _least(limits: Limits) -> float:
-    """The departure up to which colours go at least, so that a tiny one does not look large: a
-    twentieth of the scale."""
-    low, high = limits
-    return 0.0 if isinf(low) or isinf(high) else (high - low) / 20
-
-
-def _points(limits: Limits) -> str:
-    low, high = limits
-    if isinf(low) or isinf(high):
-        return "points"
-    return f"points; scale {low:g} to {high:g}".replace("-", "−")
 
 
 def _reasons(what: str, systems: Iterable[SystemRank | SystemStrength], field: str) -> list[str]:

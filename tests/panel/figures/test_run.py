@@ -282,4 +282,4 @@ def test_a_persona_alone_contests_nothing() -> None:
     alone = Run(run.items, run.titles, JUDGES[:1], RUBRIC, prices={"m:one": None}, seed=0)
     figure = alone.plot.contested()
     assert [text.get_text() for text in figure.axes[0].texts] == ["no value"] * 2
-    assert f"Some have no departures: {contested(alone)[0].reason}." in figure.caption
+    assert f"Of some no noise is known: {contested(alone)[0].reason}." in figure.caption
