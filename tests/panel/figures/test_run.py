@@ -11,10 +11,11 @@ import pytest
 
 from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
-from panel import CategoryScale, Dimension, Persona, Rubric, Run, Scale
+from panel import CategoryScale, Dimension, Panel, Persona, Response, Rubric, Run, Scale
 from panel.breakdown import contested, persona_departures
 from panel.io.batch import Item
 from panel.statistics.figures.heatmap import signed
+from panel.testing import ScriptedModel
 from tests.helpers.figures import legend, names, points, thick_lines, thin_lines
 
 SCALE = Scale(min=1, max=10, low="not", high="very")
@@ -283,3 +284,21 @@ def test_a_persona_alone_contests_nothing() -> None:
     figure = alone.plot.contested()
     assert [text.get_text() for text in figure.axes[0].texts] == ["no value"] * 2
     assert f"Of some no noise is known: {contested(alone)[0].reason}." in figure.caption
+
+
+def test_strengths_are_drawn_with_their_intervals() -> None:
+    """Of judges that compare, each system at its strength, the line at 0 being the mean."""
+    responses = [
+        Response(id=f"{system}{n}", prompt=f"Why {n}?", text=f"{system} {n}", system=system)
+        for n in range(6)
+        for system in ("elm", "oak", "yew")
+    ]
+    panel = Panel("disciplinary", ScriptedModel(), "debate-speech", elicitation="pairwise")
+    compared = panel.score(responses)
+    found = compared.strengths()
+    assert found is not None and not isnan(found.systems[0].ci_low)
+    (axis,) = (figure := compared.plot.strengths()).axes
+    assert names(axis) == [one.system for one in found.systems]
+    assert [x for x, _ in points(axis)] == [one.strength for one in found.systems]
+    assert thick_lines(axis) == close([(one.ci_low, one.ci_high) for one in found.systems])
+    assert figure.get_supxlabel().startswith("Bradley-Terry strength (log-odds")
