@@ -59,10 +59,10 @@ def test_letters_are_embedded_as_truetype_whatever_the_user_has_set(
 
 def test_names_are_drawn_as_text_whatever_signs_they_have(tmp_path: Path) -> None:
     """Dollars are no formula, and controls and signs that turn the writing are escaped."""
-    figure = a_figure("$x^2$ & $\\frac{", "a\x1b[31m\u202eb", "l1\nl2")
-    assert names(figure.axes[0]) == ["$x^2$ & $\\frac{", "a\\x1b[31m\\u202eb", "l1 l2"]
+    figure = a_figure("$x^2$ & $\\frac{$", "a\x1b[31m\u202eb", "l1\nl2")
+    assert names(figure.axes[0]) == ["$x^2$ & $\\frac{$", "a\\x1b[31m\\u202eb", "l1 l2"]
     figure.savefig(tmp_path / "figure.svg")
-    assert "$x^2$ &amp; $\\frac{" in (tmp_path / "figure.svg").read_text("utf-8")
+    assert "$x^2$ &amp; $\\frac{$" in (tmp_path / "figure.svg").read_text("utf-8")
 
 
 def test_letters_that_no_font_has_are_named_once(tmp_path: Path) -> None:
