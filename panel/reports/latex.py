@@ -18,7 +18,7 @@ from panel.reports.terminal.tables import ReportTable, in_document
 _SIGNS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%",
     "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": "$|$", '"': "''",
+    "<": "$<$", ">": "$>$", "|": "$|$", '"': "''",
     "−": "$-$", "–": "--", "—": "---", "…": r"\ldots{}", "→": r"$\to$",
     "×": r"$\times$", "±": r"$\pm$", "≥": r"$\geq$", "≤": r"$\leq$", "²": "$^2$", "·": r"$\cdot$",
     "’": "'", "‘": "`", "“": "``", "”": "''", "\u00a0": "~", "α": r"$\alpha$", "β": r"$\beta$",
