@@ -17,7 +17,7 @@ from rich.text import Text
 
 from panel.io.csv_cells import cell_of, csv_of
 from panel.reports.terminal.cells import FigureText
-from panel.reports.terminal.recording import Part, tables_written_by
+from panel.reports.terminal.recording import ReportPart, tables_written_by
 from panel.reports.terminal.tables import ReportTable
 
 COLUMNS = (
@@ -28,7 +28,7 @@ _MINUS = re.compile(r"^-(?=\d)")
 _MISSING = ("", "-", "–")
 
 
-def _write(parts: Sequence[Part], to: TextIO) -> None:
+def _write(parts: Sequence[ReportPart], to: TextIO) -> None:
     rows: list[Sequence[Any]] = [COLUMNS]
     for part in parts:
         if isinstance(part, ReportTable):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TextIO
 
-from panel.reports.terminal.recording import Part, tables_written_by
+from panel.reports.terminal.recording import ReportPart, tables_written_by
 from panel.reports.terminal.tables import ReportTable, in_document
 
 _SIGNS = {
@@ -47,7 +47,7 @@ def _signs(found: re.Match[str]) -> str:
     return _SIGNS.get(found[0], found[0])
 
 
-def _write(parts: Sequence[Part], to: TextIO) -> None:
+def _write(parts: Sequence[ReportPart], to: TextIO) -> None:
     print(_BEFORE, file=to)
     for part in parts:
         if isinstance(part, ReportTable):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TextIO
 
-from panel.reports.terminal.recording import Part, tables_written_by
+from panel.reports.terminal.recording import ReportPart, tables_written_by
 from panel.reports.terminal.tables import ReportTable, in_document
 
 _SIGNS = re.compile(r"[\\`*_{}\[\]<>|#~$&]|(?<=\w):(?=//)")
@@ -23,7 +23,7 @@ def _escaped(found: re.Match[str]) -> str:
     return f"&#{ord(sign)};" if sign in "<>&:" else f"\\{sign}"
 
 
-def _write(parts: Sequence[Part], to: TextIO) -> None:
+def _write(parts: Sequence[ReportPart], to: TextIO) -> None:
     written = [
         _table(part) if isinstance(part, ReportTable) else _BULLET.sub(r"\\", markdown_text(part))
         for part in parts

@@ -11,11 +11,13 @@ from typing import Any, TextIO
 
 from panel.reports.terminal.tables import ReportTable, TableRecorder
 
-Part = str | ReportTable
+ReportPart = str | ReportTable
 """A sentence or a table."""
 
 
-def tables_written_by(write: Callable[[Sequence[Part], TextIO], None]) -> Callable[[str], Any]:
+def tables_written_by(
+    write: Callable[[Sequence[ReportPart], TextIO], None],
+) -> Callable[[str], Any]:
     """`__getattr__` of a module that is a renderer: its function of each kind of result, which
     hands what the terminal shows to `write`."""
 
