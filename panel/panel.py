@@ -159,7 +159,7 @@ class Panel:
             caps: what the run may spend, with what earlier runs into `out` have spent.
             humans: people's ratings, for whether deliberation moved the panel toward them.
             random: what differences of systems take as a sample: `prompts`, `prompts-and-judges`.
-            on_judgment: called with each judgment as it is made.
+            on_judgment: called with each judgment; without it, a notebook shows how many there are.
 
         Raises:
             InputError: a response is there twice, is too long for a model, or has no other to be
@@ -228,7 +228,7 @@ class Panel:
             prompts: questions as they are asked without pressure.
             targets: whose robustness is measured; models as the panel's.
             out, caps: of the whole sweep, as of `ascore`.
-            on_event: called with each variant, answer, judgment and verdict as it is made.
+            on_event: called with each variant, answer, judgment and verdict; as `on_judgment`.
             options: see `panel.sweep.plan.Options`.
 
         Raises as `ascore`, and for faults in prompts, framings and options.

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 
 _DEFAULT_FORMAT = "terminal"
+_SHORT_FORMATS = ("json", "csv", "latex")
+"""Formats with an option of their own. Markdown has none: --markdown is the file of a summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +144,29 @@ def output_format(command: Command) -> Command:
         help=f"Format of the printed result: {', '.join(renderer_names())}.  "
         f"[default: {_DEFAULT_FORMAT}]",
     )
-    @option("--json", "as_json", is_flag=True, help="Short for --format json.")
+    @_short_formats
     @wraps(command)
-    def with_renderer(*args: Any, name: str | None, as_json: bool, **others: Any) -> Any:
-        if as_json and name not in (None, "json"):
+    def with_renderer(*args: Any, name: str | None, **others: Any) -> Any:
+        given = [short for short in _SHORT_FORMATS if others.pop(f"as_{short}")]
+        chosen = dict.fromkeys([*given, *([] if name is None else [name])])
+        if len(chosen) > 1:
+            said = [f"--{short}" for short in given]
+            said += [] if name is None else [f"--format {name}"]
             raise click.UsageError(
-                f"--json and --format {name} exclude each other; leave one of them out."
+                f"{' and '.join(said)} exclude each other; leave all but one of them out."
             )
-        chosen = "json" if as_json else name or _DEFAULT_FORMAT
-        return command(*args, renderer=refusals(load_renderer)(chosen), **others)
+        renderer = refusals(load_renderer)(next(iter(chosen), _DEFAULT_FORMAT))
+        return command(*args, renderer=renderer, **others)
 
     return with_renderer
+
+
+def _short_formats(command: Command) -> Command:
+    for short in reversed(_SHORT_FORMATS):
+        command = option(
+            f"--{short}", f"as_{short}", is_flag=True, help=f"Short for --format {short}."
+        )(command)
+    return command
 
 
 def patience(command: Command) -> Command:

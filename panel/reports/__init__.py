@@ -5,9 +5,9 @@ functions of `Renderer`, one for each kind of result. Another distribution adds 
 entry point group `persona_panel.renderers`, with a module or any object that has these functions:
 
     [project.entry-points."persona_panel.renderers"]
-    markdown = "my_package.markdown"
+    asciidoc = "my_package.asciidoc"
 
-Every command that prints a result then takes `--format markdown`.
+Every command that prints a result then takes `--format asciidoc`.
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ from panel.runs.folder import RunFolder, refuse_another
 from panel.runs.held import HeldRun, held_in
 from panel.runs.judge_units import judge_units
 from panel.runs.kept_texts import KeptTexts
+from panel.runs.notebook import notebook_progress
 from panel.runs.output import RunOutput
 from panel.runs.provenance import start_of
 from panel.runs.run import Run
@@ -102,13 +103,13 @@ async def score(
             folder = RunFolder(output, manifest, texts, start_of(output, plan.models))
         if on_start is not None:
             on_start(caller.state)
+        told = on_judgment or notebook_progress(len(batch) * len(plan.judges))
 
         def take(judgment: Judgment) -> None:
             run.add(judgment)
             if folder is not None:
                 folder.add(judgment)
-            if on_judgment is not None:
-                on_judgment(judgment)
+            told(judgment)
 
         started = time.monotonic()
         run.calls = caller.counts

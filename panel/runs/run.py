@@ -50,6 +50,7 @@ from personas import Persona
 from rubrics import Rubric
 
 if TYPE_CHECKING:
+    from panel.figures.run import RunPlots
     from panel.report_page.report import RunReport
     from panel.runs.deliberation import DeliberationReport
     from panel.statistics.core.table import Ratings
@@ -141,6 +142,13 @@ class Run(CollectedRatings):
 
     def _repr_html_(self) -> str:
         return run_facts(self, self.folder, self.leaderboard()).html()
+
+    @property
+    def plot(self) -> RunPlots:
+        """Figures for a paper."""
+        from panel.figures.run import RunPlots
+
+        return RunPlots(self)
 
     def add(self, judgment: Judgment) -> None:
         """Take a judgment in; one of a later round takes the place of the one before."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from importlib.util import find_spec
 from typing import Any
 
 import orjson
@@ -25,12 +24,11 @@ from panel.runs.growing_file import AppendedFile
 from panel.runs.judgment_lines import usage_document
 from panel.runs.kept_texts import PROMPTS, RESPONSES, KeptTexts
 from panel.runs.output import RunOutput
+from panel.statistics.figures.extra import plots_at_hand
 from panel.sweep.deltas import Cell
 from panel.sweep.plan import SweepPlan
-from panel.sweep.result import Sweep
+from panel.sweep.result import Sweep, labels_of
 
-PLOTS = "pip install 'persona-panel[plots]'"
-"""How to get the figures."""
 _WHAT = ("system", "dimension", "condition")
 _FIGURES = ("delta", "ci_low", "ci_high", "p_value", "p_holm", "p_bounded", "sd", "effect_size")
 _COUNTS = ("n_pairs", "n_abstained", "n_fell", "n_rose")
@@ -85,7 +83,7 @@ class SweepFolder:
         if drawn and plots_at_hand():
             from panel.sweep.plots import draw
 
-            for name, content in draw(sweep):
+            for name, content in draw(sweep, labels_of(sweep.plan)):
                 replace_file(self.path / name, content)
 
     def require_whole(self) -> None:
@@ -123,11 +121,6 @@ def texts_of(plan: SweepPlan) -> KeptTexts:
 
 def _result(line: Mapping[str, Any]) -> tuple[str, str]:
     return (line["prompt_id"], line["id"])
-
-
-def plots_at_hand() -> bool:
-    """Whether figures can be drawn here."""
-    return find_spec("matplotlib") is not None
 
 
 def deltas_csv(cells: Iterable[Cell]) -> bytes:

@@ -1,218 +1,264 @@
-"""A sweep to look at: the heatmap of its Δs and the scorecard of its scores.
+"""A sweep to look at: the heatmap of its Δs, the scorecard of its scores, forest plots of Δs and
+gaps.
 
-After SCRuB's figure 10. Colours are safe for the colour-blind, and nothing is said by colour
-alone: Δs are written into their cells with their signs, improvements are hatched, conditions
-have markers of their own. Needs matplotlib, the extra `plots`.
+Heatmap and scorecard after SCRuB's figure 10. Needs matplotlib, the extra `plots`.
 """
 
 from __future__ import annotations
 
 import io
-import math
-from collections.abc import Iterator, Sequence
-from textwrap import fill
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
-from matplotlib import colormaps, rc_context
+from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from graphs.framing import BASELINE
+from panel.secrets import SECRETS
 from panel.statistics.core.arrays import Array
-from panel.sweep.deltas import Cell
-from panel.sweep.result import Sweep, labels_of, signed
-from rubrics import CategoryScale
+from panel.statistics.figures.extra import PageColumns
+from panel.statistics.figures.forest import (
+    ForestMarks,
+    ForestPanel,
+    ForestPoint,
+    ForestSeries,
+    forest,
+)
+from panel.statistics.figures.heatmap import HeatCell, HeatPanel, heatmap
+from panel.statistics.figures.page import (
+    COLOURS,
+    LIGHT,
+    LOOK,
+    MARKERS,
+    WIDTHS,
+    PaperFigure,
+    bare,
+    label,
+    paper_figure,
+    plain,
+)
+from panel.sweep.deltas import LEVEL, Cell, CompositeDelta, Gap, Mean
+from panel.sweep.plan import SweepPlan
+from rubrics import CategoryScale, Rubric
 
-# Okabe and Ito (2008), without the yellow, which is lost on white; each with its marker.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#666666")
-_MARKERS = ("s", "^", "D", "v", "P", "X", "h")
-_MAP = "PuOr_r"
 _DPI = 150
-_PALE = 0.08
-"""Up to this share of the colours' range a cell looks white."""
-_LOOK: Any = {
-    "font.size": 9,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "sweep",
-    "hatch.linewidth": 0.4,
-}
+_DELTA = "Δ (points; positive: worse than the baseline)"
+_TESTED, _NOT_TESTED = "significant (adjusted)", "not significant"
+_OVER_PROMPTS = "95 % interval over prompts"
 
 
-def draw(sweep: Sweep) -> Iterator[tuple[str, bytes]]:
+class PlottedSweep(Protocol):
+    """What the figures are drawn from; a `Sweep` is one, and says what each part means."""
+
+    plan: SweepPlan
+    rubric: Rubric
+    systems: tuple[str, ...]
+    conditions: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    gaps: tuple[Gap, ...]
+    composites: tuple[CompositeDelta, ...]
+
+    def scores_over_prompts(self) -> tuple[Array, Array]: ...
+
+
+def draw(sweep: PlottedSweep, labels: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     """The figures as files: heatmap and scorecard, each as PNG and as SVG."""
-    for name, figure in (("heatmap", heatmap(sweep)), ("scorecard", scorecard(sweep))):
+    for name, figure in (
+        ("heatmap", delta_heatmap(sweep, labels, 2)),
+        ("scorecard", scorecard(sweep, labels, 2)),
+    ):
         for kind in ("png", "svg"):
             yield f"{name}.{kind}", _written(figure, kind)
 
 
-def heatmap(sweep: Sweep) -> Figure:
-    """Δ by dimension and condition, a panel a system; strong cells have bold borders."""
-    with rc_context(_LOOK):
-        n_rows, n_columns = len(sweep.dimensions) + 1, len(sweep.conditions) - 1
-        size = (1.6 + 1.05 * n_columns, 1.3 + 0.5 * n_rows)
-        figure, axes = _grid(len(sweep.systems), size, right=0.9, bottom=0.75)
-        largest = max((abs(c.delta.value) for c in sweep.cells if c.delta.n_pairs), default=0.0)
-        scale = Normalize(-max(largest, sweep.plan.threshold), max(largest, sweep.plan.threshold))
-        for axis, system in zip(axes, sweep.systems, strict=True):
-            _heat(axis, sweep, system, scale)
-        colours = ScalarMappable(scale, colormaps[_MAP])
-        bar = figure.colorbar(colours, ax=axes, fraction=0.06, pad=0.02, aspect=25)
-        bar.set_label("Δ, points of the scale (positive: worse than the baseline)")
-        bar.outline.set_linewidth(0.5)
-        threshold = f"{sweep.plan.threshold:g}"
-        _note(
-            figure,
-            f"Bold border: |Δ| ≥ {threshold}. *: the 95 % interval over prompts excludes 0 and "
-            "the test, adjusted for all cells, is significant. Hatched: purple (better), for "
-            "printing in grey. Mean: over the dimensions, not tested.",
-        )
-        return figure
+def delta_heatmap(
+    sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns
+) -> PaperFigure:
+    """Δ by dimension and condition, a panel a system; strong cells have bold borders.
 
-
-def _heat(axis: Axes, sweep: Sweep, system: str, scale: Normalize) -> None:
-    cells = {(c.dimension, c.condition): c for c in sweep.cells if c.system == system}
-    means = {one.condition: one.value for one in sweep.composites if one.system == system}
-    conditions = sweep.conditions[1:]
-    for x, condition in enumerate(conditions):
-        for y, dimension in enumerate(sweep.dimensions):
-            cell = cells[dimension, condition]
-            _square(axis, x, y, cell.delta.value, scale, "*" if cell.delta.shown else "")
-        _square(axis, x, len(sweep.dimensions) + 0.15, means[condition], scale, "")
-        for y, dimension in enumerate(sweep.dimensions):
-            if cells[dimension, condition].strong:
-                _border(axis, x, y)
-    axis.set_xlim(0, len(conditions))
-    axis.set_ylim(len(sweep.dimensions) + 1.15, 0)
-    labels = labels_of(sweep.plan)
-    axis.set_xticks(
-        [x + 0.5 for x in range(len(conditions))],
-        [fill(labels[name], 13) for name in conditions],
+    `labels` are those of the conditions.
+    """
+    framed = sweep.conditions[1:]
+    cells = {(c.system, c.dimension, c.condition): c for c in sweep.cells}
+    means = {(one.system, one.condition): one.value for one in sweep.composites}
+    panels = []
+    for system in sweep.systems:
+        its = [
+            [cells[system, dimension, condition] for condition in framed]
+            for dimension in sweep.dimensions
+        ]
+        rows = [
+            [HeatCell(c.delta.value, "*" if c.delta.shown else "", c.strong) for c in row]
+            for row in its
+        ]
+        rows.append([HeatCell(means[system, condition]) for condition in framed])
+        name = f"{SECRETS.scrub(system)} ({_pairs([c.delta for row in its for c in row])})"
+        panels.append(HeatPanel(name, [*_dimensions(sweep), "Mean"], rows, apart=1))
+    threshold = f"{sweep.plan.threshold:g}"
+    figure = heatmap(
+        [labels[name] for name in framed],
+        panels,
+        _DELTA,
+        [("strong", f"|Δ| ≥ {threshold}"), ("negative", "better"), ("*", _TESTED)],
+        columns=columns,
+        least=sweep.plan.threshold,
     )
-    rows = [fill(dimension.label, 16) for dimension in sweep.rubric.numeric]
-    places = [*(y + 0.5 for y in range(len(rows))), len(rows) + 0.65]
-    axis.set_yticks(places, [*rows, "Mean"])
-    axis.tick_params(length=0)
-    for spine in axis.spines.values():
-        spine.set_visible(False)
-    axis.set_title(f"{system} ({_pairs(list(cells.values()))})", fontsize=10)
+    figure.caption = (
+        f"Mean Δ = baseline − framed by dimension and condition. Bold border: |Δ| ≥ {threshold}. "
+        f"*: the 95 % interval over prompts excludes 0 and the test, adjusted for all "
+        f"{len(sweep.cells)} cells, is significant. Hatched: better than the baseline. Mean: over "
+        "the dimensions, not tested."
+    )
+    return figure
 
 
-def _square(axis: Axes, x: float, y: float, value: float, scale: Normalize, mark: str) -> None:
-    limit = scale.vmax or 0.0
-    there = not math.isnan(value)
-    colour = colormaps[_MAP](scale(value)) if there else (1.0, 1.0, 1.0, 1.0)
-    # In grey both ends of the map are dark; near its middle there is nothing to tell apart.
-    better = there and value < -_PALE * limit
-    dark = there and float(np.dot(colour[:3], (0.299, 0.587, 0.114))) < 0.5
-    if better:
-        # A hatch has the colour of the border that is drawn with it.
-        lines = "#dddddd" if dark else "#555555"
-        axis.add_patch(
-            Rectangle((x, y), 1, 1, facecolor=colour, edgecolor=lines, linewidth=0, hatch="////")
+def deltas(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns) -> PaperFigure:
+    """Δ by dimension and condition with 95 % intervals over prompts, a panel a system; markers
+    of cells that are significant are filled."""
+    means = {(c.system, c.condition, c.dimension): c.delta for c in sweep.cells}
+    kinds = {name: labels[name] for name in sweep.conditions[1:]}
+    figure = _means(sweep, means, kinds, _DELTA, columns)
+    figure.caption = _means_caption("Δ = baseline − framed", len(sweep.cells), "cells")
+    return figure
+
+
+def gaps(sweep: PlottedSweep, columns: PageColumns) -> PaperFigure:
+    """The contrasts of the framing set by dimension, as `deltas`.
+
+    Raises:
+        ValueError: the framing set has no contrasts.
+    """
+    if not sweep.gaps:
+        raise ValueError(f"the framing set {sweep.plan.framings.id!r} has no contrasts")
+    means = {(gap.system, gap.contrast.id, gap.dimension): gap.gap for gap in sweep.gaps}
+    kinds = {gap.contrast.id: gap.contrast.label for gap in sweep.gaps}
+    figure = _means(sweep, means, kinds, "Gap (points; positive: the first is worse)", columns)
+    figure.caption = _means_caption(
+        "Gap = the Δ of the first condition less that of the second", len(sweep.gaps), "gaps"
+    )
+    return figure
+
+
+def _means(
+    sweep: PlottedSweep,
+    means: Mapping[tuple[str, str, str], Mean],
+    kinds: Mapping[str, str],
+    axis: str,
+    columns: PageColumns,
+) -> PaperFigure:
+    """Means of each system, kind (which have labels) and dimension."""
+    panels = [
+        ForestPanel(
+            SECRETS.scrub(system),
+            [
+                ForestSeries(name, [_point(means[system, kind, one]) for one in sweep.dimensions])
+                for kind, name in kinds.items()
+            ],
         )
-    axis.add_patch(
-        Rectangle((x, y), 1, 1, facecolor="none" if better else colour, edgecolor="#999999",
-                  linewidth=0.4)
-    )  # fmt: skip
-    # What a hatch leaves of a number is not to be guessed.
-    behind = {"facecolor": colour, "edgecolor": "none", "pad": 1.2} if better else None
-    axis.text(x + 0.5, y + 0.5, signed(value) + mark, ha="center", va="center", bbox=behind,
-              color="white" if dark else "black")  # fmt: skip
+        for system in sweep.systems
+    ]
+    return forest(
+        _dimensions(sweep),
+        panels,
+        axis,
+        ForestMarks(_OVER_PROMPTS, filled=_TESTED, empty=_NOT_TESTED),
+        columns=columns,
+        zero=True,
+        together=True,
+    )
 
 
-def _border(axis: Axes, x: float, y: float) -> None:
-    # White between black and a dark fill, which would swallow it.
-    for inset, colour, width in ((0.045, "white", 4.2), (0.03, "black", 2.4)):
-        axis.add_patch(
-            Rectangle((x + inset, y + inset * 1.4), 1 - 2 * inset, 1 - 2.8 * inset, fill=False,
-                      edgecolor=colour, linewidth=width)
-        )  # fmt: skip
+def _point(mean: Mean) -> ForestPoint:
+    return ForestPoint(mean.value, mean.ci_low, mean.ci_high, filled=mean.shown)
 
 
-def _pairs(cells: Sequence[Cell]) -> str:
-    counts = sorted({cell.delta.n_pairs for cell in cells})
+def _means_caption(what: str, n: int, kind: str) -> str:
+    return (
+        f"{what}, mean over prompts; lines: {_OVER_PROMPTS}. Filled: the interval excludes 0 and "
+        f"the test, adjusted for all {n} {kind}, is significant (p < {LEVEL:g})."
+    )
+
+
+def _dimensions(sweep: PlottedSweep) -> list[str]:
+    return [dimension.label for dimension in sweep.rubric.numeric]
+
+
+def _pairs(means: Sequence[Mean]) -> str:
+    counts = sorted({mean.n_pairs for mean in means}) or [0]
     span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
     return f"{span} prompt{('s' if counts[-1] != 1 else '')} per cell"
 
 
-def scorecard(sweep: Sweep) -> Figure:
+def scorecard(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns) -> PaperFigure:
     """Mean scores by dimension and condition with standard errors over prompts."""
-    with rc_context(_LOOK):
-        n_dimensions, n_conditions = len(sweep.dimensions), len(sweep.conditions)
-        size = (0.9 + n_dimensions * max(1.0, 0.2 * n_conditions), 3.0)
-        figure, axes = _grid(len(sweep.systems), size, right=0.0, bottom=0.95)
-        for axis, system, means, errors in zip(
-            axes, sweep.systems, *sweep.scores_over_prompts(), strict=True
+    n = len(sweep.systems)
+    height = n * (2.0 if columns == 2 else 1.8) + 0.55
+    with rc_context(LOOK):
+        figure = paper_figure(columns, height)
+        first = None
+        for place, (system, means, errors) in enumerate(
+            zip(sweep.systems, *sweep.scores_over_prompts(), strict=True)
         ):
-            _scores(axis, sweep, means, errors)
-            axis.set_title(system, fontsize=10)
-        handles, names = axes[0].get_legend_handles_labels()
-        figure.legend(
-            handles, names, loc="outside lower center", ncols=min(4, len(names)), frameon=False,
-            title="Bars: one standard error over prompts. Line: the baseline's mean.",
-            title_fontsize=8,
-        )  # fmt: skip
-        return figure
+            axis = figure.add_subplot(n, 1, place + 1, sharex=first)
+            first = first or axis
+            _scores(axis, sweep, labels, means, errors)
+            axis.set_title(label(SECRETS.scrub(system), 60, 2))
+            names = _dimensions(sweep)
+            letters = int(WIDTHS[columns] / 0.065 / max(len(names), 1))
+            axis.set_xticks(
+                range(len(names)), [label(name, max(7, letters)) for name in names], fontsize=7
+            )
+        if first is not None:
+            handles, names = first.get_legend_handles_labels()
+            across = min(3 if columns == 1 else 6, len(names))
+            figure.legend(
+                handles, [label(name, 18, 2) for name in names], loc="outside upper center",
+                ncols=across, frameon=False, columnspacing=1.0, handletextpad=0.3,
+            )  # fmt: skip
+        figure.caption = (
+            "Mean scores over prompts by dimension and condition; bars: one standard error over "
+            "prompts; lines: the baseline's mean."
+        )
+        return plain(figure)
 
 
-def _scores(axis: Axes, sweep: Sweep, means: Array, errors: Array) -> None:
+def _scores(
+    axis: Axes, sweep: PlottedSweep, labels: Mapping[str, str], means: Array, errors: Array
+) -> None:
     """Points of one system; means and errors are (conditions, dimensions)."""
     n_conditions = len(sweep.conditions)
     step = 0.8 / n_conditions
-    labels = {BASELINE: "Baseline", **labels_of(sweep.plan)}
+    labels = {BASELINE: "Baseline", **labels}
     middles = np.arange(len(sweep.dimensions), dtype=float)
     for c, condition in enumerate(sweep.conditions):
-        look: dict[str, Any] = {"marker": "o", "color": "black"}
+        look: dict[str, Any] = {"marker": "*", "color": "black"}
         if c:
-            place = (c - 1) % len(_COLOURS)
-            look = {"marker": _MARKERS[place], "color": _COLOURS[place]}
+            place = (c - 1) % len(COLOURS)
+            look = {"marker": MARKERS[place], "color": COLOURS[place]}
         else:
             axis.hlines(means[c], middles - 0.42, middles + 0.42, colors="black", linewidth=0.8)
         axis.errorbar(
             middles - 0.4 + step * (c + 0.5), means[c], yerr=errors[c], linestyle="none",
-            markersize=5, capsize=2, elinewidth=0.9, markeredgecolor="black", markeredgewidth=0.5,
-            label=labels[condition], **look,
+            markersize=4, capsize=1.5, elinewidth=0.8, markeredgecolor="black",
+            markeredgewidth=0.4, label=labels[condition], **look,
         )  # fmt: skip
     for edge in middles[1:] - 0.5:
-        axis.axvline(edge, color="#cccccc", linewidth=0.5)
+        axis.axvline(edge, color=LIGHT, linewidth=0.5)
     axis.set_xlim(-0.5, len(sweep.dimensions) - 0.5)
     scales = [one.scale for one in sweep.rubric.numeric if not isinstance(one.scale, CategoryScale)]
     low, high = min(one.min for one in scales), max(one.max for one in scales)
     axis.set_ylim(low - 0.03 * (high - low), high + 0.03 * (high - low))
-    axis.set_xticks(middles, [fill(one.label, 14) for one in sweep.rubric.numeric])
-    axis.set_ylabel("Score")
-    axis.grid(axis="y", color="#e5e5e5", linewidth=0.5)
+    axis.set_ylabel("Mean score (points)")
+    axis.grid(axis="y", color=LIGHT, linewidth=0.4)
     axis.set_axisbelow(True)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
+    bare(axis, "top", "right")
 
 
-def _grid(
-    n: int, size: tuple[float, float], *, right: float, bottom: float
-) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel for each of n systems, three a row at most; sizes in inches."""
-    columns = min(n, max(1, int(14 / size[0])), 3)
-    rows = math.ceil(n / columns)
-    figure = Figure(
-        figsize=(columns * size[0] + right, rows * size[1] + bottom), layout="constrained"
-    )
-    axes = [figure.add_subplot(rows, columns, place + 1) for place in range(n)]
-    return figure, axes
-
-
-def _note(figure: Figure, text: str) -> None:
-    width = max(40, int(figure.get_figwidth() * 17))
-    figure.supxlabel(fill(text, width), fontsize=8, x=0.01, ha="left")
-
-
-def _written(figure: Figure, kind: str) -> bytes:
+def _written(figure: PaperFigure, kind: str) -> bytes:
     content = io.BytesIO()
     # No date, so that the same sweep gives the same file.
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
-    with rc_context(_LOOK):
-        figure.savefig(content, format=kind, dpi=_DPI, metadata=metadata)
+    figure.savefig(content, format=kind, dpi=_DPI, metadata=metadata)
     return content.getvalue()

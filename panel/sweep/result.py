@@ -28,6 +28,7 @@ from panel.sweep.asymmetry import Asymmetry
 from panel.sweep.conclusion import sweep_conclusion
 from panel.sweep.deltas import LEVEL, Cell, CompositeDelta, Gap, Mean, Names, measure
 from panel.sweep.detectable import DetectableDelta, detectable_in
+from panel.sweep.figures import SweepPlots
 from panel.sweep.frames import cell_columns, delta_columns
 from panel.sweep.plan import SweepPlan
 from panel.sweep.profiles import Profile, profiles
@@ -132,6 +133,11 @@ class Sweep:
     """Every Δ; see `panel.sweep.frames.delta_columns`."""
     cells_frame = FrameMethod(cell_columns)
     """Δs over prompts; see `panel.sweep.frames.cell_columns`."""
+
+    @property
+    def plot(self) -> SweepPlots:
+        """Figures for a paper."""
+        return SweepPlots(self, labels_of(self.plan))
 
     def __repr__(self) -> str:
         return self._facts().text

@@ -34,6 +34,7 @@ from panel.plan.manifest import manifest_of, prices_document
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.executor import OnStart, prepared, written_at_the_end
 from panel.runs.held import HeldRun, held_in
+from panel.runs.notebook import notebook_progress
 from panel.runs.output import RunOutput
 from panel.runs.provenance import start_of
 from panel.runs.run import Run
@@ -215,6 +216,8 @@ async def run_sweep(
             folder = SweepFolder(output, manifest, plan, start)
         if on_start is not None:
             on_start(caller.state)
+        n_responses = len(plan.prompts) * (1 + len(plan.conditions)) * len(plan.systems)
+        told = on_event or notebook_progress(n_responses * len(panel.judges))
         gathered, started = Gathered(), time.monotonic()
 
         def take(event: Event) -> None:
@@ -224,8 +227,7 @@ async def run_sweep(
                         folder.add(event)
                     case Verdict():
                         folder.flush()
-            if on_event is not None:
-                on_event(event)
+            told(event)
             gathered.take(event)
 
         judging = graph_context(panel, gathered.responses, caller, take)

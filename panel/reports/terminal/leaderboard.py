@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from panel.conclusions.wording import counted
+from panel.reports.terminal.cells import interval_cell, p_cell, value_cell
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.core.ranking import LEVEL, Difference, Leaderboard, SystemRank
@@ -45,9 +46,9 @@ def show_leaderboard(title: str, board: Leaderboard, console: Console) -> None:
                 entry.system,
                 [
                     Text(_rank(entry)),
-                    Text(score(entry.composite)),
-                    Text(_interval(entry.ci_low, entry.ci_high)),
-                    Text(_interval(entry.judges_ci_low, entry.judges_ci_high)),
+                    value_cell(entry.composite),
+                    interval_cell(entry.ci_low, entry.ci_high),
+                    interval_cell(entry.judges_ci_low, entry.judges_ci_high),
                     Text(str(entry.n_prompts)),
                 ],
             )
@@ -77,10 +78,10 @@ def _show_differences(board: Leaderboard, console: Console) -> None:
             TableRow(
                 f"{one.a} - {one.b}",
                 [
-                    Text(score(one.difference)),
-                    Text(_interval(one.ci_low, one.ci_high)),
-                    Text("-" if isnan(one.p_adjusted) else f"{one.p_adjusted:.2g}"),
-                    Text(score(one.effect_size)),
+                    value_cell(one.difference),
+                    interval_cell(one.ci_low, one.ci_high),
+                    p_cell(one.p_adjusted),
+                    value_cell(one.effect_size),
                     *([Text(str(one.n_prompts))] * unequal),
                 ],
             )
@@ -142,8 +143,8 @@ def _show_reasons(systems: Sequence[SystemRank], console: Console) -> None:
         remark(console, f"No interval {' or '.join(those)}: {reason}.")
     same = any(
         not isnan(entry.ci_low)
-        and _interval(entry.ci_low, entry.ci_high)
-        == _interval(entry.judges_ci_low, entry.judges_ci_high)
+        and interval_cell(entry.ci_low, entry.ci_high)
+        == interval_cell(entry.judges_ci_low, entry.judges_ci_high)
         for entry in systems
     )
     if same:
@@ -158,7 +159,3 @@ def _rank(entry: SystemRank) -> str:
     if entry.rank_low is None or entry.rank_low == entry.rank_high:
         return str(entry.rank)
     return f"{entry.rank} ({entry.rank_low}-{entry.rank_high})"
-
-
-def _interval(low: float, high: float) -> str:
-    return "-" if isnan(low) else f"{low:.2f} to {high:.2f}"

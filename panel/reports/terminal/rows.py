@@ -10,6 +10,7 @@ from textwrap import wrap
 from rich.console import Console
 from rich.text import Text
 
+from panel.reports.terminal.cells import FigureText
 from panel.reports.terminal.tables import TableRow, show_table
 from panel.statistics.core.table import ALL, Row
 
@@ -98,11 +99,17 @@ def _why_all(rows: Sequence[Row | None]) -> str | None:
     return whys.pop() if len(whys) == 1 else None
 
 
-def figure(row: Row) -> Text:
+def figure(row: Row) -> FigureText:
     """A value and its p-value, below it its interval; or the reason why there is none."""
     if row.reason is not None:
-        return Text("\n".join(wrap(row.reason, _REASON_WIDTH)), "dim")
-    text = Text(number(row.value, 3))
+        return FigureText("\n".join(wrap(row.reason, _REASON_WIDTH)), "dim", reason=row.reason)
+    text = FigureText(
+        number(row.value, 3),
+        value=row.value,
+        low=row.ci_low,
+        high=row.ci_high,
+        p_value=row.p_value,
+    )
     if not isnan(row.p_value):
         text.append(f" p {row.p_value:.2g}", "dim")
     if not isnan(row.ci_low):

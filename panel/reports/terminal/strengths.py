@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from math import isnan
-
 from rich.console import Console
 from rich.text import Text
 
-from panel.reports.terminal.leaderboard import score
+from panel.reports.terminal.cells import interval_cell, value_cell
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.core.strengths import Strengths
@@ -31,10 +29,10 @@ def show_strengths(strengths: Strengths, console: Console) -> None:
                 TableRow(
                     one.system,
                     [
-                        Text(score(one.strength)),
-                        Text(_interval(one.ci_low, one.ci_high)),
-                        Text(score(one.win_probability)),
-                        Text(_interval(one.win_low, one.win_high)),
+                        value_cell(one.strength),
+                        interval_cell(one.ci_low, one.ci_high),
+                        value_cell(one.win_probability),
+                        interval_cell(one.win_low, one.win_high),
                         Text(str(one.n_prompts)),
                     ],
                 )
@@ -60,7 +58,3 @@ def show_strengths(strengths: Strengths, console: Console) -> None:
             f"{_SAMPLES[strengths.random]}. Whether systems differ is tested above.",
         )
     console.print()
-
-
-def _interval(low: float, high: float) -> str:
-    return "-" if isnan(low) else f"{low:.2f} to {high:.2f}"

@@ -12,14 +12,15 @@ from rich.text import Text
 
 from graphs.framing import BASELINE
 from panel.models.embedded_weights import NOTICE
+from panel.reports.terminal.cells import FigureText
 from panel.reports.terminal.detectable import show_detected
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.core.display import counted
+from panel.statistics.figures.extra import PLOTS, plots_at_hand
 from panel.sweep.asymmetry import SHOWS_RARE, Asymmetry
 from panel.sweep.deltas import LEVEL, Cell, Mean
-from panel.sweep.folder import PLOTS, plots_at_hand
 from panel.sweep.profiles import Profile
 from panel.sweep.result import Sweep, labels_of, signed
 
@@ -122,10 +123,10 @@ def _show_deltas(sweep: Sweep, system: str, console: Console) -> None:
 
 def _cell(cell: Cell) -> Text:
     marks = ("!" if cell.strong else "") + ("*" if cell.delta.shown else "")
-    return Text.assemble(
-        (f"{signed(cell.delta.value)}{marks}", "bold reverse" if cell.strong else ""),
-        (f"\n{cell.delta.n_pairs}, {cell.n_abstained}", "dim"),
-    )
+    text = _figure(cell.delta)
+    text.append(f"{signed(cell.delta.value)}{marks}", "bold reverse" if cell.strong else "")
+    text.append(f"\n{cell.delta.n_pairs}, {cell.n_abstained}", "dim")
+    return text
 
 
 def _show_gaps(sweep: Sweep, system: str, console: Console) -> None:
@@ -141,7 +142,15 @@ def _show_gaps(sweep: Sweep, system: str, console: Console) -> None:
 
 def _gap(gap: Mean) -> Text:
     mark = "*" if gap.shown else ""
-    return Text.assemble(f"{signed(gap.value)}{mark}", (f"\n{_interval(gap)}", "dim"))
+    text = _figure(gap)
+    text.append(f"{signed(gap.value)}{mark}")
+    text.append(f"\n{_interval(gap)}", "dim")
+    return text
+
+
+def _figure(mean: Mean) -> FigureText:
+    """A cell of this figure, before anything is shown in it."""
+    return FigureText("", value=mean.value, low=mean.ci_low, high=mean.ci_high, p_value=mean.p_holm)
 
 
 def _interval(mean: Mean) -> str:

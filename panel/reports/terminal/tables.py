@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from panel.reports.terminal.cells import FigureText
 from panel.secrets.visible import unguarded, visible
 
 _WITHOUT_END = 100_000
@@ -66,7 +68,9 @@ def notices() -> Console:
 def output(to: TextIO | None = None) -> Console:
     """A stream, standard output unless told otherwise: as wide as the terminal or COLUMNS says,
     and where there is neither (a pipe, a file) as wide as what is printed, so that whoever
-    searches it finds names whole."""
+    searches it finds names whole. Of a `TableRecorder`, what it records."""
+    if isinstance(to, TableRecorder):
+        return to.console
     console = _Terminal(unguarded(to))
     if not console.is_terminal and not os.environ.get("COLUMNS"):
         console.width = _WITHOUT_END
@@ -80,6 +84,54 @@ class TableRow:
     label: str
     cells: Sequence[Text]
     heading: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTable:
+    """A table as `show_table` is given it."""
+
+    title: str
+    heads: Sequence[str]
+    columns: Sequence[str]
+    lines: Sequence[TableRow]
+
+    def reasons(self) -> list[str]:
+        """Why figures are undefined: a sentence for each reason, with where it holds."""
+        found: dict[str, list[str]] = {}
+        for line in self.lines:
+            for column, cell in zip(self.columns, line.cells, strict=True):
+                if isinstance(cell, FigureText) and cell.reason:
+                    of = "; ".join(part for part in (line.heading, line.label) if part)
+                    found.setdefault(cell.reason, []).append(f"{' '.join(column.split())} ({of})")
+        return [f"Undefined: {', '.join(those)}: {reason}." for reason, those in found.items()]
+
+
+def in_document(cell: Text) -> str:
+    """What a cell shows in a table of a document; see `FigureText.in_document`."""
+    return cell.in_document() if isinstance(cell, FigureText) else cell.plain
+
+
+class TableRecorder(io.StringIO):
+    """Takes what is printed, in place of a stream: sentences, and tables as they are made.
+
+    Attributes:
+        parts: in their order.
+        console: prints to it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str | ReportTable] = []
+        self.console = _RecordedConsole(self)
+
+
+class _RecordedConsole(Console):
+    def __init__(self, recorder: TableRecorder) -> None:
+        super().__init__(file=recorder, width=_WITHOUT_END)
+        self.recorder = recorder
+
+    def print(self, *objects: Any, **_: Any) -> None:
+        self.recorder.parts += [line for line in map(str, objects) if line.strip()]
 
 
 def show_table(
@@ -98,6 +150,10 @@ def show_table(
         heads: what the labels are, after what the headings are, where there are any.
         columns: what the figures are.
     """
+    if isinstance(console, _RecordedConsole):
+        table = ReportTable(title, heads, columns, lines)
+        console.recorder.parts += [table, *table.reasons()]
+        return
     figures = [[Text(head), *cells] for head, cells in zip(columns, _turned(lines), strict=True)]
     labels = [legible(line.label) for line in lines]
     indent = _INDENT * (len(heads) - 1)

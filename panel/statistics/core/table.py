@@ -14,6 +14,7 @@ from panel.statistics.core.display import Facts, counted
 from panel.statistics.core.frames import FrameMethod, rating_columns
 from panel.statistics.core.options import Random
 from panel.statistics.core.statistic import Reason
+from panel.statistics.figures.ratings import RatingsPlots
 
 NO_PERSONA_GROUP = ", no persona"
 """What the group of a panel's judges without a persona is called, behind the panel's name."""
@@ -77,6 +78,11 @@ class Ratings:
 
     to_frame = FrameMethod(rating_columns)
     """See `panel.statistics.core.frames.rating_columns`."""
+
+    @property
+    def plot(self) -> RatingsPlots:
+        """Figures for a paper."""
+        return RatingsPlots(self)
 
     def __repr__(self) -> str:
         return self._facts().text

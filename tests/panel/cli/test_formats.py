@@ -108,11 +108,31 @@ def test_json_is_a_format(command: Command, batch: Path, tmp_path: Path) -> None
             assert done.stdout == (tmp_path / "run" / "summary.json").read_text("utf-8")
 
 
+def test_tables_are_printed_for_a_paper_and_for_a_spreadsheet(
+    command: Command, tmp_path: Path
+) -> None:
+    """`--csv` and `--latex` are short for formats by name, of a command that calls no model."""
+    ratings = tmp_path / "ratings.csv"
+    ratings.write_text("item,rater,score\na,ann,1\na,bob,2\nb,ann,3\nb,bob,3\n")
+    for name, begins in (
+        ("csv", "table,heading,row,column"),
+        ("latex", "% \\usepackage{booktabs}"),
+    ):
+        done = command("agree", ratings, f"--{name}", "--format", name, "--resamples", "0")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(begins)
+        assert "Krippendorff" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--format", "papyrus"], "'papyrus' is not one of 'json'"),
+        (
+            ["--format", "papyrus"],
+            "'papyrus' is not one of 'csv', 'json', 'latex'",
+        ),
         (["--json", "--format", "terminal"], "--json and --format terminal exclude each other"),
+        (["--latex", "--csv"], "--csv and --latex exclude each other"),
     ],
 )
 def test_an_unknown_or_contradicted_format_is_refused(

@@ -192,7 +192,8 @@ def test_an_unknown_library_is_refused() -> None:
 @needs_extra("test", "polars")
 def test_a_type_checker_sees_what_a_users_code_gets(tmp_path: Path) -> None:
     """mypy knows the class of each library's frame and refuses a name that is none; a table is
-    taken where responses are, and a list of numbers is not."""
+    taken where responses are, and a list of numbers is not; it knows every figure, and refuses
+    what no figure has."""
     script = tmp_path / "users.py"
     script.write_text(
         "from panel import Panel, Ratings, Run, Sweep\n"
@@ -205,6 +206,14 @@ def test_a_type_checker_sees_what_a_users_code_gets(tmp_path: Path) -> None:
         "    panel.score([{'id': 'a'}])\n"
         "    panel.score(run.to_frame('polars'))\n"
         "    panel.score([1])\n"
+        "def draw(run: Run, ratings: Ratings, sweep: Sweep) -> None:\n"
+        "    figures = run.plot.systems('clarity'), ratings.plot.agreement(), sweep.plot.deltas()\n"
+        "    reveal_type(figures[0])\n"
+        "    reveal_type(figures)\n"
+        "    figures[0].savefig('systems.pdf')\n"
+        "    caption: str = figures[0].caption\n"
+        "    run.plot.systems(columns=3)\n"
+        "    run.plot.histogram()\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--config-file", "", str(script)],
@@ -215,9 +224,11 @@ def test_a_type_checker_sees_what_a_users_code_gets(tmp_path: Path) -> None:
     )
     own = [line.split(":", 1)[1] for line in done.stdout.splitlines() if "users.py:" in line]
     said = {int(line.split(":")[0]): line for line in reversed(own)}
-    assert set(said) == {3, 4, 5, 6, 7, 10}, done.stdout
+    assert set(said) == {3, 4, 5, 6, 7, 10, 13, 14, 17, 18}, done.stdout
     assert all("polars" in said[n] and "DataFrame" in said[n] for n in (3, 4, 5, 6)), own
     assert "call-overload" in said[7] and "arg-type" in said[10]
+    assert "PaperFigure" in said[13] and said[14].count("PaperFigure") == 3
+    assert "arg-type" in said[17] and "attr-defined" in said[18]
 
 
 # In short

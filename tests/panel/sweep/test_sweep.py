@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,8 +19,11 @@ from graphs.framing import Variant
 from graphs.sweeping import TargetAnswer
 from panel import FramedResponse, Panel, Persona, Sweep
 from panel.io.digests import prompt_id_of
-from panel.sweep.plots import draw, heatmap, scorecard
+from panel.statistics.figures.page import MARKERS
+from panel.sweep.plots import draw
+from panel.sweep.result import labels_of
 from panel.testing import Answer, ScriptedServer, ok, serving, thinking
+from tests.helpers.figures import points, thick_lines
 from tests.sycophant import DIMENSIONS, OPENERS, questions, world
 
 CONDITIONS = ("baseline", *OPENERS)
@@ -167,13 +171,18 @@ def test_gaps_in_given_responses_stay_gaps(server: ScriptedServer) -> None:
 # Figures
 
 
+def drawn(sweep: Sweep) -> dict[str, bytes]:
+    """The files of the folder, by name."""
+    return dict(draw(sweep, labels_of(sweep.plan)))
+
+
 def test_strong_cells_have_bold_borders(swept: Sweep) -> None:
     """In the heatmap as many cells have a bold black border as reach the threshold."""
     bold = [
         patch
-        for axis in heatmap(swept).axes
+        for axis in swept.plot.heatmap().axes
         for patch in axis.patches
-        if isinstance(patch, Rectangle) and not patch.get_fill() and patch.get_linewidth() == 2.4
+        if isinstance(patch, Rectangle) and not patch.get_fill() and patch.get_linewidth() == 1.8
     ]
     strong = [cell for cell in swept.cells if cell.strong]
     assert len(bold) == len(strong) == 2
@@ -181,7 +190,7 @@ def test_strong_cells_have_bold_borders(swept: Sweep) -> None:
 
 def test_the_heatmap_says_its_numbers(swept: Sweep) -> None:
     """Every Δ stands in the SVG as text with its sign, and every condition by its label."""
-    svg = dict(draw(swept))["heatmap.svg"].decode()
+    svg = drawn(swept)["heatmap.svg"].decode()
     said = " ".join("".join(ElementTree.fromstring(svg).itertext()).split())
     for cell in swept.cells:
         assert f"{cell.delta.value:+.2f}".replace("-", "−") in said
@@ -190,7 +199,7 @@ def test_the_heatmap_says_its_numbers(swept: Sweep) -> None:
 
 def test_the_scorecard_has_a_series_a_condition(swept: Sweep) -> None:
     """A panel a system, with the baseline and five conditions, each with its own marker."""
-    first, second = scorecard(swept).axes
+    first, second = swept.plot.scorecard().axes
     assert [first.get_title(), second.get_title()] == ["openai:a", "openai:b"]
     lines = [line for line in first.lines if line.get_marker() not in ("None", "|", "_", "")]
     assert len({line.get_marker() for line in lines if len(line.get_xdata()) == 5}) >= 6
@@ -198,7 +207,7 @@ def test_the_scorecard_has_a_series_a_condition(swept: Sweep) -> None:
 
 def test_figures_are_the_same_each_time(swept: Sweep) -> None:
     """No date and no random ids: the same sweep gives the same files."""
-    first, second = dict(draw(swept)), dict(draw(swept))
+    first, second = drawn(swept), drawn(swept)
     assert first == second
     assert set(first) == {"heatmap.png", "heatmap.svg", "scorecard.png", "scorecard.svg"}
 
@@ -206,7 +215,7 @@ def test_figures_are_the_same_each_time(swept: Sweep) -> None:
 def test_figures_of_nothing(server: ScriptedServer) -> None:
     """A sweep of which nothing came can still be drawn, and written."""
     sweep = Panel(READERS, "openai:judge").sweep(questions(1), "openai:a", framings="pressure")
-    assert all(content for _, content in draw(sweep))
+    assert all(content for content in drawn(sweep).values())
     assert json.dumps(sweep.summary(), allow_nan=False)
 
 
@@ -217,7 +226,7 @@ def test_a_rubric_of_real_numbers_can_be_drawn(server: ScriptedServer) -> None:
         for c in ("baseline", "placebo")
     ]
     sweep = Panel(READERS, "openai:judge", "conceptual-critique").sweep(responses=given)
-    low, high = scorecard(sweep).axes[0].get_ylim()
+    low, high = sweep.plot.scorecard().axes[0].get_ylim()
     assert -0.1 < low < 0 < 1 < high < 1.1
     assert sweep.scores.shape == (1, 1, 2, 7)
 
@@ -233,3 +242,38 @@ def test_scores_over_prompts_by_hand(swept: Sweep) -> None:
     assert errors[1, 2, 3] == pytest.approx(whole.std(ddof=1) / 6**0.5)
     swept.scores[0, 1:, 0, 0] = np.nan
     assert np.isnan(swept.scores_over_prompts()[0][0, 0, 0])
+
+
+def test_every_delta_has_its_interval_and_a_filled_marker_where_it_is_significant(
+    swept: Sweep,
+) -> None:
+    """A panel a system, a row a dimension, a series a condition, as in the cells; contrasts
+    alike."""
+    for figure, found in (
+        (swept.plot.deltas(), [(c.system, c.delta) for c in swept.cells]),
+        (swept.plot.gaps(), [(gap.system, gap.gap) for gap in swept.gaps]),
+    ):
+        assert [axis.get_title() for axis in figure.axes] == list(swept.systems)
+        for axis, system in zip(figure.axes, swept.systems, strict=True):
+            means = [mean for its, mean in found if its == system]
+            drawn = [point for marker in MARKERS for point in points(axis, marker)]
+            assert sorted(drawn) == sorted((mean.value, mean.shown) for mean in means)
+            lines = sorted((mean.ci_low, mean.ci_high) for mean in means)
+            there = [line for line in lines if not math.isnan(line[0])]
+            assert sorted(thick_lines(axis)) == [pytest.approx(line) for line in there]
+            assert len(there) > len(lines) / 2
+
+
+def test_figures_of_a_sweep_are_as_wide_as_a_page_says(
+    swept: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One column or two, each kind of figure; without Matplotlib each says what to install."""
+    kinds = [name for name in dir(swept.plot) if not name.startswith("_")]
+    assert kinds == ["deltas", "gaps", "heatmap", "scorecard"]
+    for name in kinds:
+        assert getattr(swept.plot, name)().get_figwidth() == 6.9
+        assert getattr(swept.plot, name)(columns=1).get_figwidth() == 3.3
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in kinds:
+        with pytest.raises(ModuleNotFoundError, match=r"pip install 'persona-panel\[plots\]'"):
+            getattr(swept.plot, name)()

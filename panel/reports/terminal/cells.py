@@ -1,0 +1,58 @@
+"""Cells of tables that know their numbers, for formats that write more than what is shown."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+from rich.text import Text
+
+
+class FigureText(Text):
+    """What a table shows of a figure, and the figure.
+
+    Attributes:
+        value, low, high, p_value: NaN for what there is not. A cell that is an interval alone has
+            no value.
+        reason: why there is no figure; what is shown is that reason, folded.
+    """
+
+    __slots__ = ("high", "low", "p_value", "reason", "value")
+
+    def __init__(
+        self,
+        text: str,
+        style: str = "",
+        *,
+        value: float = nan,
+        low: float = nan,
+        high: float = nan,
+        p_value: float = nan,
+        reason: str = "",
+    ) -> None:
+        super().__init__(text, style)
+        self.value, self.low, self.high, self.p_value = value, low, high, p_value
+        self.reason = reason
+
+    def in_document(self) -> str:
+        """What a table in a document shows: an interval in brackets, a dash in place of a reason,
+        which stands below the table."""
+        if self.reason:
+            return "-"
+        if isnan(self.value) and not isnan(self.low):
+            return f"[{self.low:.2f}, {self.high:.2f}]"
+        return self.plain
+
+
+def value_cell(value: float, digits: int = 2) -> FigureText:
+    """A value to so many digits, a dash where there is none."""
+    return FigureText("-" if isnan(value) else f"{value:.{digits}f}", value=value)
+
+
+def p_cell(p_value: float) -> FigureText:
+    """A p-value, a dash where there is none."""
+    return FigureText("-" if isnan(p_value) else f"{p_value:.2g}", p_value=p_value)
+
+
+def interval_cell(low: float, high: float) -> FigureText:
+    """An interval in a column of its own, a dash where there is none."""
+    return FigureText("-" if isnan(low) else f"{low:.2f} to {high:.2f}", low=low, high=high)
