@@ -231,7 +231,7 @@ async def test_an_empty_account_is_permanent() -> None:
     assert (await fault_of(status(429, body={"error": error}))).kind == "permanent"
 
 
-@pytest.mark.parametrize("answer", [reset(), truncated(), not_json()], ids=str)
+@pytest.mark.parametrize("answer", [reset(), truncated(), not_json()])
 async def test_a_broken_answer_is_transient(answer: Answer) -> None:
     """A connection that breaks, or a body that is no JSON, may be whole the next time."""
     assert (await fault_of(answer)).kind == "transient"
