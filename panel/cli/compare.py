@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.failures import refusals_without_calls
+from panel.cli.gate import Gate, gate_options
 from panel.cli.options import output_format, random_option
 from panel.secrets.visible import say, standard_output
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 )
 @random_option("What intervals and tests take as a sample")
 @output_format
+@gate_options
 @refusals_without_calls
 def compare(
     run_a: str,
@@ -41,6 +43,7 @@ def compare(
     html: str | None,
     random: Random,
     renderer: Renderer,
+    gate: Gate,
 ) -> None:
     """Compare runs with the first of them: each RUN is the folder of a run of `score`.
 
@@ -59,7 +62,8 @@ def compare(
     RATINGS is a file as `correlate` reads it. --json prints a list of the differences, with p
     before it was adjusted, too.
 
-    Exit status: 0, or 2 for bad input and for runs that cannot be compared.
+    Exit status: 0; 2 for bad input and for runs that cannot be compared; 3 where a requirement is
+    not met.
     """
     from panel.comparison.compare import compare as compared
 
@@ -72,3 +76,6 @@ def compare(
         renderer.render_run_comparison(found, to)
     if html is not None:
         say(f"The page is in {html}", err=True)
+    from panel.gate.comparison_figures import comparison_figures
+
+    gate.finish(lambda: comparison_figures(found), conclusion=lambda: list(found.conclusion))

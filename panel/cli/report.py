@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.failures import refusals_without_calls
+from panel.cli.gate import Gate, gate_options
 from panel.cli.options import Command, column_mapping, option
 from panel.secrets.visible import say, visible
 
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 )
 @column_mapping("--human", "score=value", "--map-human", parameter="human_mapping")
 @click.option("--out", metavar="FILE", help="The page's file.  [default: RUN/report.html]")
+@gate_options
 @refusals_without_calls
-def report(run: str, human: str | None, human_mapping: Mapping[str, str], out: str | None) -> None:
+def report(
+    run: str, human: str | None, human_mapping: Mapping[str, str], out: str | None, gate: Gate
+) -> None:
     """Write a page of RUN, the folder of a run or a sweep, to look at in a browser.
 
     The page is one file that opens without a network and sends nothing: what is established,
@@ -37,7 +41,7 @@ def report(run: str, human: str | None, human_mapping: Mapping[str, str], out: s
     judgments, deliberation, sweep and audit, as far as the run has them. Texts that the page has
     no room for stay in the folder, and the page says which.
 
-    Exit status: 0, or 2 for bad input.
+    Exit status: 0; 2 for bad input; 3 where a requirement is not met.
     """
     from panel.io.ratings import load_ratings
     from panel.report_page.report import NAME, report_of
@@ -46,8 +50,11 @@ def report(run: str, human: str | None, human_mapping: Mapping[str, str], out: s
     if human_mapping and human is None:
         raise click.UsageError("--map-human works only with --human; leave it out.")
     humans = load_ratings(human, mapping=human_mapping) if human is not None else None
-    page = report_of(load_run(run), humans)
-    _written(page, Path(out) if out is not None else Path(run) / NAME)
+    loaded = load_run(run)
+    _written(report_of(loaded, humans), Path(out) if out is not None else Path(run) / NAME)
+    from panel.gate.run_figures import run_figures
+
+    gate.finish(lambda: run_figures(loaded), conclusion=loaded.conclusion, board=loaded.leaderboard)
 
 
 def report_option(command: Command) -> Command:

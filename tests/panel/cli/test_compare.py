@@ -125,3 +125,16 @@ def test_a_name_from_anywhere_is_printed_as_a_name(command: Command, runs: Path)
     done = command("compare", "old", "re\x1b[31md")
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
+
+
+def test_a_comparison_can_be_required_to_show_no_loss(command: Command, runs: Path) -> None:
+    """`--require` decides by the interval's unfavourable end: new is above old for sure, and old is
+    not above new, which is exit status 3; standard output stays what it is."""
+    new, old = "difference[new, old, clarity]", "difference[old, new, clarity]"
+    done = command("compare", "old", "new", "--json", "--require", f"{new} > -0.2")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)) == 3
+    assert "1 of 1 requirement met" in done.stderr
+    lost = command("compare", "old", "new", "--require", f"{old} > -0.2")
+    assert lost.returncode == 3
+    assert f"{old} > -0.2 is not met" in lost.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isnan, nan
 from typing import Any
 
@@ -12,13 +11,13 @@ import pytest
 from graphs.deliberation import Deliberation
 from graphs.framing import FramedResponse
 from panel import NO_PERSONA, InputError, Panel, Persona, Ratings, Response, check
+from panel.comparison.result import ComparedRuns, RunComparison, RunDifference
 from panel.gate.check import GateResult, figures_of, planned_run, planned_sweep
 from panel.gate.comparison_figures import comparison_figures
-from panel.gate.decision import decide
 from panel.gate.figures import Figure, find
 from panel.gate.requirement import parse_requirement
 from panel.io.batch import Batch
-from panel.statistics import AnalysisOptions, agree, correlate
+from panel.statistics import AnalysisOptions, Reason, agree, correlate
 from panel.sweep.plan import Options, sweep_plan_of
 from panel.testing import ScriptedModel, assert_requirements
 from rubrics import Rubric
@@ -210,35 +209,27 @@ def test_rows_are_named_by_dimension_and_group() -> None:
         check(rows, "tau_c >= 0.4")
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A row as `compare` has it."""
-
-    a: str = "old"
-    b: str = "new"
-    dimension: str = "composite"
-    difference: float | None = 0.5
-    ci_low: float | None = 0.1
-    ci_high: float | None = 0.9
-    p_adjusted: float | None = 0.02
-    effect_size: float | None = 0.8
-    n_prompts: int = 12
+def difference(dimension: str, value: float, low: float, high: float) -> RunDifference:
+    """How far the run new is above the run old, over 12 prompts."""
+    reason = Reason.FEW_PROMPTS if isnan(value) else None
+    return RunDifference(
+        "old", "new", dimension, value, low, high, 0.01, 0.02, 0.8, 12, 12, 5.0, 5.5, 8, 0, 4, None,
+        reason,
+    )  # fmt: skip
 
 
-def test_rows_of_a_comparison() -> None:
+def test_a_comparison_of_runs() -> None:
     """`difference[new, old]` is how far new is above old; a dimension that is not named is the
-    composite; what is null is undefined."""
-    found = comparison_figures(
-        [Compared(), Compared(dimension="depth", difference=None, ci_low=None, ci_high=None)],
-        {"depth": "Depth, really"},
-    )
-    new, old = figure(found, "difference[new, old]"), figure(found, "difference[old, new]")
-    assert (new.value, new.low, new.high) == (0.5, 0.1, 0.9)
+    composite; what is undefined meets nothing, with the reason."""
+    rows = (difference("composite", 0.5, 0.1, 0.9), difference("depth", nan, nan, nan))
+    runs = ComparedRuns("old", "new", "texts", (), (), (2, 2), rows, (), (), (), (), ())
+    found = RunComparison(("old", "new"), (runs,), "prompts", ())
+    figures = comparison_figures(found)
+    old = figure(figures, "difference[old, new]")
     assert (old.value, old.low, old.high) == (-0.5, -0.9, -0.1)
-    assert decide(parse_requirement("difference[new, old] > 0"), new).met
-    undefined = figure(found, "difference[new, old, 'Depth, really']")
-    assert isnan(undefined.value)
-    assert not decide(parse_requirement("difference[new, old, depth] > -9"), undefined).met
+    told = check(found, "difference[new, old] > 0", "difference[new, old, depth] > -9")
+    assert [one.met for one in told.decisions] == [True, False]
+    assert str(Reason.FEW_PROMPTS) in str(told)
 
 
 def test_nothing_scored_meets_nothing() -> None:
