@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 
@@ -59,9 +59,12 @@ class ContestedSection:
     reason: str | None
 
 
-def contested_section(run: Run) -> ContestedSection:
+def contested_section(run: Run, titles: Mapping[str, str]) -> ContestedSection:
     """The responses by how far personas differ beyond noise (see `panel.breakdown.contested`);
-    where noise is not known, as with one model, by the standard deviation of their ratings."""
+    where noise is not known, as with one model, by the standard deviation of their ratings.
+
+    `titles` are prompts by their ids; a prompt without one is called by its id.
+    """
     spread = _spread(run)
     found = contested(run) if run.rubric.numeric and run.items else []
     known = {(one.prompt_id, one.id): one for one in found if one.reason is None}
@@ -83,7 +86,7 @@ def contested_section(run: Run) -> ContestedSection:
         ContestedEntry(
             row,
             *item,
-            run.titles[item.prompt_id],
+            titles.get(item.prompt_id, item.prompt_id),
             known.get(item[:2]),
             float(spread[row]),
             verdict.composite,

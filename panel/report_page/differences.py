@@ -32,7 +32,7 @@ _ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class HeatCell:
+class DepartureCell:
     """A cell of a heatmap: its text, its tint, and whether it is established."""
 
     text: str
@@ -48,9 +48,9 @@ class PersonaLine:
     label: str
     axis: int
     severity: Departure
-    by_system: Sequence[HeatCell]
-    by_dimension: Sequence[HeatCell]
-    by_response: Sequence[HeatCell]
+    by_system: Sequence[DepartureCell]
+    by_dimension: Sequence[DepartureCell]
+    by_response: Sequence[DepartureCell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def _personas(
     ranked: Sequence[str],
     contested: Sequence[int],
 ) -> PersonaTables | None:
-    if not run.rubric.numeric:
+    if not run.rubric.numeric or not run.items:
         return None
     found = persona_departures(run)
     if len(found.personas) < 2:
@@ -195,13 +195,13 @@ def _personas(
     )
 
 
-def _table(cells: Sequence[Departure]) -> dict[tuple[str, str], HeatCell]:
+def _table(cells: Sequence[Departure]) -> dict[tuple[str, str], DepartureCell]:
     """The cells of a table by persona and column."""
     most = max(
         (abs(one.beyond_severity) for one in cells if not isnan(one.beyond_severity)), default=0
     )
     return {
-        (one.persona, one.on): HeatCell(
+        (one.persona, one.on): DepartureCell(
             signed(one.beyond_severity, 1),
             tint(one.beyond_severity, max(most, 1.0))
             if one.shown or one.ci_low > 0 or one.ci_high < 0
@@ -228,7 +228,7 @@ def _columns(run: Run, systems: Sequence[str], contested: Sequence[int]) -> list
 
 def _response_cells(
     found: PersonaDepartures, columns: Sequence[ResponseColumn]
-) -> list[list[HeatCell]]:
+) -> list[list[DepartureCell]]:
     """By persona a cell for each column: empty within what noise exceeds in 5 %."""
     seen = found.by_response
     beyond, shown = seen.beyond_chance, seen.shown
@@ -239,12 +239,13 @@ def _response_cells(
         for column in columns:
             value = float(seen.departures[column.row, place])
             if isnan(value):
-                line.append(HeatCell("–", "", False, "not rated"))
+                line.append(DepartureCell("–", "", False, "not rated"))
             elif seen.reason is None and not beyond[column.row, place]:
-                line.append(HeatCell("·", "", False, signed(value)))
+                line.append(DepartureCell("·", "", False, signed(value)))
             else:
                 css = tint(value, most)
-                line.append(HeatCell(signed(value, 1), css, bool(shown[column.row, place]), ""))
+                established = bool(shown[column.row, place])
+                line.append(DepartureCell(signed(value, 1), css, established, ""))
         lines.append(line)
     return lines
 

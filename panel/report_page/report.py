@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from markupsafe import Markup
 
+from panel.errors import InputError, RunFolderError
 from panel.io.private_files import replace_file
 from panel.report_page.audited import audit_section
 from panel.report_page.contested import contested_section
@@ -59,6 +60,19 @@ class RunReport:
         return path
 
 
+def _titles(run: Run) -> Mapping[str, str]:
+    """The beginning of each prompt; none where the run's folder is to have no texts."""
+    if run.folder is not None:
+        try:
+            next(run.responses(), None)
+        except RunFolderError:
+            return {}
+        except InputError:
+            # Other parts of the page say what cannot be read.
+            pass
+    return run.titles
+
+
 def report_of(run: Run, humans: Ratings | None = None) -> RunReport:
     """The page of a run, with texts and replies where the run has a folder.
 
@@ -72,7 +86,7 @@ def report_of(run: Run, humans: Ratings | None = None) -> RunReport:
     manifest, summary = _document(run.folder, "run.json"), _document(run.folder, "summary.json")
     if humans is not None and run.before is not None:
         run.humans = humans
-    board, contest = run.leaderboard(), contested_section(run)
+    board, contest = run.leaderboard(), contested_section(run, _titles(run))
     personas = _personas(run, manifest)
     swept = swept_section(run, manifest, summary)
     conclusion = summary["conclusion"] if swept is not None and summary else run.conclusion()

@@ -96,7 +96,7 @@ def _show_tables(run: Run, console: Console, labels: Mapping[str, str]) -> None:
 
 def _show_who_differs(run: Run, console: Console) -> None:
     """Who sees it otherwise, and the most contested responses; nothing where one judge rated."""
-    if not (said := who_differs(run)):
+    if not run.rubric.numeric or not (said := who_differs(run)):
         return
     console.print()
     console.print(Text("Who sees it otherwise", "bold"))

@@ -53,7 +53,10 @@ class PersonaCells:
 
     @property
     def whole(self) -> Array:
-        """The mean over terms `(responses, personas, columns)`, NaN where one is missing."""
+        """The mean over terms `(responses, personas, columns)`, NaN where one is missing or there
+        is no term."""
+        if not self.values.shape[3]:
+            return np.full(self.values.shape[:3], np.nan)
         mean: Array = self.values.mean(axis=3)
         return mean
 

@@ -75,7 +75,7 @@ def departures_by_system(
     names, system = encode_labels(systems, n)
     found = means_by(_whole_departures(cells), codes * len(names) + system, n_prompts * len(names))
     # Of shape (prompts, personas, systems).
-    table = found.reshape(n_prompts, len(names), -1).transpose(0, 2, 1)
+    table = found.reshape(n_prompts, len(names), found.shape[1]).transpose(0, 2, 1)
     reason = Reason.FEW_SYSTEMS if len(names) < 2 else None
     return _tested(cells, tuple(map(str, names)), table, _beyond(table), reason)
 

@@ -198,7 +198,8 @@ def jackknife(
     centre = n * value - (n - 1) * float(samples[0].mean()) if kind == "entropy" else value
     low, high = _ends(centre, reach_of(errors, confidence), kind)
     low, high = min(low, value), max(high, value)
-    return Interval(max(low, limits[0]), min(high, limits[1]), error, df, confidence, n_entering)
+    low, high = float(max(low, limits[0])), float(min(high, limits[1]))
+    return Interval(low, high, float(error), float(df), confidence, n_entering)
 
 
 def standard_errors(
