@@ -17,7 +17,7 @@ from tests.helpers.judgments import PLAIN
 
 def run_of(scores: ArrayLike, systems: Sequence[str], rubric: Rubric = PLAIN) -> Run:
     """A run of one model's personas on scores `(prompts, systems, judges)`, the same on each
-    dimension of the rubric; NaN is a judgment that failed."""
+    dimension of the rubric; NaN is a judgment that failed, −∞ one that is an abstention."""
     values = np.asarray(scores, dtype=float)
     n_prompts, _, n_judges = values.shape
     panel = [Judge(f"persona {j}", "m", "dimensions") for j in range(n_judges)]
@@ -28,10 +28,10 @@ def run_of(scores: ArrayLike, systems: Sequence[str], rubric: Rubric = PLAIN) ->
             Judgment(
                 *item,
                 judge,
-                "failed" if np.isnan(rating) else "scored",
-                scores={}
-                if np.isnan(rating)
-                else {dimension.id: rating for dimension in rubric.numeric},
+                "failed" if np.isnan(rating) else "scored" if np.isfinite(rating) else "abstained",
+                scores={dimension.id: rating for dimension in rubric.numeric}
+                if np.isfinite(rating)
+                else {},
                 error="the server is gone" if np.isnan(rating) else None,
             )
             for judge, rating in zip(panel, ratings, strict=True)

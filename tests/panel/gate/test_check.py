@@ -232,6 +232,17 @@ def test_a_comparison_of_runs() -> None:
     assert str(Reason.FEW_PROMPTS) in str(told)
 
 
+def test_a_system_that_declines_to_answer_meets_nothing() -> None:
+    """Two of three judges find that b declines to answer: the third's ratings are no composite, no
+    rank and no mean that could be required, and why is said; a is decided as ever."""
+    scores = np.array([[[6, 7, 6], [9, -np.inf, -np.inf]]] * 4) + np.arange(4)[:, None, None] / 9
+    run = run_of(scores, ("a", "b"))
+    asked = "composite[b] >= 1", "rank[b] <= 9", f"{PLAIN.dimensions[0].id}[b] >= 1"
+    found = check(run, "composite[a] >= 5", *asked)
+    assert [one.met for one in found.decisions] == [True, False, False, False]
+    assert str(found).count(str(Reason.DECLINES)) == 3
+
+
 def test_nothing_scored_meets_nothing() -> None:
     """A run without a score: coverage is 0, and every other requirement finds no figure."""
     empty = run_of(np.full((3, 2, 2), nan), ("a", "b"))
