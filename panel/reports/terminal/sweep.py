@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.text import Text
 
 from graphs.framing import BASELINE
+from panel.conclusions.wording import counted
 from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.cells import FigureText
 from panel.reports.terminal.detectable import show_detected
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, legible, show_table
-from panel.statistics.core.display import counted
 from panel.statistics.figures.extra import PLOTS, plots_at_hand
 from panel.sweep.asymmetry import SHOWS_RARE, Asymmetry
 from panel.sweep.deltas import LEVEL, Cell, Mean
