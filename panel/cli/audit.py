@@ -151,7 +151,8 @@ def bias(run: str, renderer: Renderer) -> None:
 def _audit(panel: Panel, plan: AuditPlan, options: RunOptions) -> None:
     """The audit itself, with what it prints and its exit status."""
     from panel.audit.injection import aaudit_injection
-    from panel.cli.watching import counted, run_shown
+    from panel.cli.watching import run_shown
+    from panel.conclusions.wording import counted
     from panel.reports.terminal.injection import reasons
 
     attacks, controls = counted(len(plan.attacks), "attack"), counted(len(plan.controls), "control")

@@ -130,7 +130,8 @@ def _score(
     gate: Gate,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
-    from panel.cli.watching import counted, run_shown
+    from panel.cli.watching import run_shown
+    from panel.conclusions.wording import counted
     from panel.runs import executor
 
     column = None

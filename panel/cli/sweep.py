@@ -252,7 +252,8 @@ def _sweep(
     gate: Gate,
 ) -> None:
     """The sweep itself, with what it prints and its exit status."""
-    from panel.cli.watching import counted, run_shown
+    from panel.cli.watching import run_shown
+    from panel.conclusions.wording import counted
     from panel.sweep.running import run_sweep
 
     done = run_shown(

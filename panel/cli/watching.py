@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from panel.cli.progress import ScoreProgress
 from panel.cli.signals import end, run_to_end
+from panel.conclusions.wording import counted
 from panel.panel import Panel
 
 T = TypeVar("T")
@@ -49,8 +50,3 @@ def run_shown(
             f"{progress.done:,} of {progress.total:,} judgments are done and written to {folder}. "
             "The same command continues the run."
         )
-
-
-def counted(number: int, noun: str) -> str:
-    """A number and its noun: "1 response", "2,000 responses"."""
-    return f"{number:,} {noun}{'s' if number != 1 else ''}"

@@ -9,8 +9,8 @@ from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from panel.conclusions.wording import counted
 from panel.report_page.wording import (
-    counted,
     ends,
     figure,
     p_value,

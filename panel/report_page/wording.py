@@ -72,11 +72,6 @@ def sentence(text: str) -> str:
     return _APART.sub("\u00a0", text)
 
 
-def counted(n: int, thing: str) -> str:
-    """`1 judge`, `2,000 judges`."""
-    return f"{n:,} {thing}{'' if n == 1 else 's'}"
-
-
 def seconds(value: float) -> str:
     """A duration.
 
