@@ -46,8 +46,7 @@ def _done(held: HeldRun | None, expected: int | None) -> list[str]:
     told = f"{held.path} holds this run: {done}; {_told(held.spent, held.usd)} spent so far."
     if held.uncounted:
         told += (
-            f" Up to {held.uncounted:,} calls more were in flight when it was killed, and are not "
-            "counted."
+            f" It was killed: up to {held.uncounted:,} calls more were made and are not counted."
         )
     return [told]
 

@@ -27,8 +27,8 @@ class HeldRun:
         results: how many judgments are done, of those that are kept.
         spent: by all earlier starts of the run.
         usd: what that came to in US dollars; None where a price is not known.
-        uncounted: how many calls at most were in flight when earlier starts were killed, and are
-            not in `spent`.
+        uncounted: how many calls at most were made by earlier starts that were killed, and are not
+            in `spent`.
     """
 
     path: Path

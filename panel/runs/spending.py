@@ -1,10 +1,11 @@
 """What all runs into a folder have spent: spent.json, which caps count.
 
-Written at every call, so that a run that is killed leaves it true: in one place over and over, in
-one write of a few hundred bytes, which costs a call some microseconds. A kill cannot part a write.
+Written in one place over and over, in one write of a few hundred bytes, which a kill cannot part.
 
-With a cap a call is set aside before it is sent. Without one it is written down once it has ended,
-so that a kill loses those in flight: for as long as the run goes on, the record says how many these
+With a cap a call is set aside in it before it is sent, so that a run that is killed leaves it true.
+Without one nothing hangs on the last few calls, and a write at each would be a fortieth of a run's
+CPU: it is written some times a second, and after every few calls. A kill then loses the calls in
+flight and those that ended since: for as long as the run goes on, the record says how many these
 may be (`uncounted`), and a run that ends takes that back.
 """
 
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import orjson
@@ -31,6 +33,8 @@ logger = logging.getLogger(__name__)
 _NAME = "spent.json"
 _FEWEST_BYTES = 1024
 """Taken at once, so that a disk that fills up later stops no record."""
+_CALLS_PER_WRITE = 32
+_SECONDS_PER_WRITE = 0.2
 
 
 def spent_in(folder: Path) -> Spending:
@@ -43,8 +47,8 @@ def spent_in(folder: Path) -> Spending:
 
 
 def uncounted_in(folder: Path) -> int:
-    """How many calls at most were in flight when runs into a folder were killed, and are not in
-    what was spent.
+    """How many calls at most were made by runs into a folder that were killed, and are not in what
+    was spent.
 
     Raises:
         RunFolderError: the record cannot be read.
@@ -99,12 +103,14 @@ def spending_kept(caller: Caller, folder: Path | None) -> Iterator[None]:
     budget.go_on_from(before)
     if uncounted:
         logger.warning(
-            "%s: earlier runs were killed while up to %d calls were in flight, which are not "
-            "counted in what was spent",
+            "%s: earlier runs were killed, and up to %d of their calls are not counted in what was "
+            "spent",
             folder,
             uncounted,
         )
-    open_ = uncounted + (0 if budget.limited else caller.most_in_flight)
+    open_ = uncounted
+    if not budget.limited:
+        open_ += caller.most_in_flight + _CALLS_PER_WRITE - 1
     caller.counts.before = budget.before
     path = folder / _NAME
     try:
@@ -114,6 +120,7 @@ def spending_kept(caller: Caller, folder: Path | None) -> Iterator[None]:
     except OSError as error:
         raise _unwritable(path, error) from None
     longest = _FEWEST_BYTES
+    unwritten, written_at = 0, monotonic()
 
     def write(spent: Spending, uncounted: int) -> None:
         nonlocal longest
@@ -125,12 +132,20 @@ def spending_kept(caller: Caller, folder: Path | None) -> Iterator[None]:
         if (written := file.write(line)) != len(line):
             raise OSError(f"only {written} of {len(line)} bytes went into {path}")
 
+    def write_now_and_then(spent: Spending) -> None:
+        nonlocal unwritten, written_at
+        unwritten += 1
+        now = monotonic()
+        if unwritten == _CALLS_PER_WRITE or now - written_at > _SECONDS_PER_WRITE:
+            write(spent, open_)
+            unwritten, written_at = 0, now
+
     with file:
         try:
             write(budget.spending, open_)
         except OSError as error:
             raise _unwritable(path, error) from None
-        budget.record = partial(write, uncounted=open_)
+        budget.record = partial(write, uncounted=open_) if budget.limited else write_now_and_then
         try:
             yield
         finally:

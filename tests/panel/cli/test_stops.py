@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -171,7 +172,13 @@ def test_a_killed_run_has_spent_what_was_sent(tmp_path: Path) -> None:
 def test_one_folder_is_one_process_s(tmp_path: Path) -> None:
     """A second process on a folder is refused at once and calls nothing; once the first is
     killed, nothing of it is in the way."""
-    with serving(answer, latency_s=0.2) as server:
+    killed = threading.Event()
+
+    # The first is answered slowly, so that it cannot end before the second has started.
+    def answer_once_killed(number: int, payload: Mapping[str, Any]) -> Answer:
+        return answer(number, payload) if killed.is_set() else stall(2)
+
+    with serving(answer_once_killed) as server:
         desk = Desk(tmp_path, server.base_url)
         first = subprocess.Popen(
             [*desk.command, "--max-calls", "1000"],
@@ -185,6 +192,7 @@ def test_one_folder_is_one_process_s(tmp_path: Path) -> None:
         second = desk.run("--max-calls", "10")
         first.kill()
         first.wait()
+        killed.set()
         assert second.returncode == 2
         assert "another run is writing" in second.stderr
         n = len(server.calls)
