@@ -194,7 +194,7 @@ def design_report(source: str, width: float | None = None) -> DesignReport:
     """
     ratings = load_ratings(source, min_raters=2)
     run = load_run(source) if Path(source).is_dir() else None
-    composites = None if run is None else _composites(run, ratings)
+    composites = None if run is None else judge_composites(run, ratings)
     span = inf if run is None else composite_span(run.rubric, ratings.scales)
     studies = tuple(design_studies(ratings, composites, span))
     if not studies:
@@ -245,7 +245,7 @@ def composite_span(rubric: Rubric, scales: Mapping[str, tuple[float, float]]) ->
     return prod(high for _, high in ends) - prod(low for low, _ in ends)
 
 
-def _composites(run: Run, ratings: Ratings) -> Array | None:
+def judge_composites(run: Run, ratings: Ratings) -> Array | None:
     """Each judge's composite `(items, raters)`, in the order of the ratings; None where the rubric
     has none."""
     terms = composite_terms(run.ratings, run.rubric, run.dimensions, run.categories)

@@ -158,6 +158,11 @@ from panel.statistics.quality.panel_quality import (
 )
 from panel.statistics.quality.subset import SmallestSubset as SmallestSubset
 from panel.statistics.quality.subset import smallest_subset as smallest_subset
+from panel.statistics.quality.votes import EnsembleDistance as EnsembleDistance
+from panel.statistics.quality.votes import Votes as Votes
+from panel.statistics.quality.votes import VotesDifference as VotesDifference
+from panel.statistics.quality.votes import effective_votes as effective_votes
+from panel.statistics.quality.votes import ensemble_distance as ensemble_distance
 from panel.statistics.resampling.jackknife import EstimateKind as EstimateKind
 from panel.statistics.resampling.jackknife import Interval as Interval
 from panel.statistics.resampling.jackknife import jackknife as jackknife

@@ -123,7 +123,7 @@ def effective_judges(
         return mean
     if mean.value <= UNEXPLAINED:
         return replace(mean, value=nan, reason=Reason.NOT_CORRELATED)
-    return replace(mean, value=float(_kish(mean.n_raters, mean.value)))
+    return replace(mean, value=float(kish_number(mean.n_raters, mean.value)))
 
 
 def effective_judges_interval(
@@ -174,8 +174,45 @@ def effective_judges_interval(
     )
     if found.reason:
         return found
-    low, high = (float(_kish(n_judges, np.clip(end, 0, 1))) for end in (found.high, found.low))
+    low, high = (
+        float(kish_number(n_judges, np.clip(end, 0, 1))) for end in (found.high, found.low)
+    )
     return replace(found, low=low, high=high)
+
+
+def resampled_set_correlation(
+    ratings: ArrayLike, sets: Sequence[Sequence[int]], reference: ArrayLike | None = None
+) -> Resampled:
+    """The mean correlation r̄ of two judges of the same set, beyond a reference if there is one, as
+    a function of resampling weights.
+
+    Args:
+        ratings, reference: as for `effective_judges`.
+        sets: the columns of each set of judges; each pair inside a set counts once.
+
+    Raises:
+        ValueError: as for `effective_judges`.
+    """
+    errors = _Errors.of(ratings, reference, None)
+    within = {(a, b) for one in sets for a in one for b in one if a < b}
+    return replace(
+        errors,
+        pairs=np.array(
+            [pair for pair in errors.pairs.tolist() if tuple(pair) in within], dtype=np.intp
+        ).reshape(-1, 2),
+    ).correlation
+
+
+def kish_number(n_judges: int, correlation: ArrayLike) -> Array:
+    """How many independent judges so many judges count as whose scores correlate so.
+
+    How to read it: n / (1 + (n − 1) r̄): n where r̄ is 0, 1 where it is 1; of an r̄ below 0 it is
+    more than n.
+
+    >>> kish_number(9, [0.0, 0.5, 1.0]).round(2).tolist()
+    [9.0, 1.8, 1.0]
+    """
+    return divide(n_judges, 1 + (n_judges - 1) * np.minimum(correlation, 1))
 
 
 def leave_one_judge_out(
@@ -207,10 +244,6 @@ def leave_one_judge_out(
     without = tuple(statistic(np.delete(array, columns, axis=1)) for _, columns in groups)
     change = np.array([found.value - full.value for found in without])
     return LeaveOneOut(full, tuple(name for name, _ in groups), without, change)
-
-
-def _kish(n_judges: int, correlation: ArrayLike) -> Array:
-    return divide(n_judges, 1 + (n_judges - 1) * np.minimum(correlation, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,48 @@
+"""`persona-panel votes`: the effective number of votes of personas, replicates and models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from panel.cli.failures import refusals_without_calls
+from panel.cli.options import column_mapping, output_format
+from panel.secrets.visible import standard_output
+
+if TYPE_CHECKING:
+    from panel.reports import Renderer
+
+
+@click.command()
+@click.argument("run")
+@click.option(
+    "--human",
+    metavar="RATINGS",
+    help="Human ratings of the same responses, in the form that `agree` reads.",
+)
+@column_mapping("--human", "score=value", "--map-human", parameter="human_mapping")
+@output_format
+@refusals_without_calls
+def votes(
+    run: str, human: str | None, human_mapping: Mapping[str, str], renderer: Renderer
+) -> None:
+    """Estimate the effective number of votes of the judges of RUN, a run's folder.
+
+    k judges whose ratings correlate by r have k / (1 + (k - 1) r) effective votes. Counted at
+    the same number of judgments: personas on one model; replicates of a judge without a persona on
+    it (`score --plain-judge`); models with the same persona. Differences have 95 % intervals that
+    hold together. Without --human all agreement counts as dependence, that about what is true as
+    well; with it only errors do, and the mean of all judges is compared with the judge that is
+    nearest to people on other prompts.
+
+    Exit status: 0, or 2 for bad input.
+    """
+    from panel.runs.votes import votes_report
+
+    if human_mapping and human is None:
+        raise click.UsageError("--map-human works only with --human; leave it out.")
+    report = votes_report(run, human, human_mapping)
+    with standard_output() as to:
+        renderer.render_votes(report, to)

@@ -1,0 +1,76 @@
+"""Votes in a terminal: the conclusion, then judges of each source and their differences."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from panel.reports.terminal.cells import interval_cell, value_cell
+from panel.reports.terminal.rows import remark, show_conclusion
+from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.runs.votes import VotesReport
+from panel.runs.votes_conclusion import votes_conclusion
+from panel.statistics.core.table import ALL
+
+
+def show_votes(report: VotesReport, console: Console) -> None:
+    """The composite; dimensions are in the formats for programs."""
+    main = report.main
+    show_conclusion(votes_conclusion(report), console)
+    console.print()
+    of = "" if main.dimension == ALL else f" ({legible(main.dimension)})"
+    k = main.sources[0].n_judges
+    show_table(
+        console,
+        f"Effective number of votes of {k:,} judges{of}",
+        ["judges differ in"],
+        ["votes", "95 % interval", "mean\ncorrelation", "largest set", "sets"],
+        [
+            TableRow(
+                one.source,
+                [
+                    value_cell(one.votes),
+                    interval_cell(one.ci_low, one.ci_high),
+                    value_cell(one.correlation),
+                    Text(f"{one.largest_set:,}"),
+                    Text(f"{one.n_sets:,}"),
+                ],
+            )
+            for one in main.sources
+        ],
+    )
+    if main.differences:
+        show_table(
+            console,
+            f"Differences in effective votes at equal cost{of}",
+            ["judges"],
+            ["difference", "95 % interval"],
+            [
+                TableRow(
+                    f"{one.a} - {one.b}",
+                    [value_cell(one.difference), interval_cell(one.ci_low, one.ci_high)],
+                )
+                for one in main.differences
+            ],
+        )
+    for reason in dict.fromkeys(one.reason for one in main.sources if one.reason is not None):
+        those = [one.source for one in main.sources if one.reason is reason]
+        remark(console, f"No interval for {' or '.join(those)}: {reason}.")
+    if any(one.largest_set < k for one in main.sources):
+        remark(
+            console,
+            f"Where the largest set is smaller than {k:,}, the number is that of {k:,} judges who "
+            "correlate as those do.",
+        )
+    if not report.n_people:
+        remark(
+            console,
+            "Without human ratings all agreement counts as dependence, also that about what is "
+            "true: a lower number may be a better judge. The differences compare like with like.",
+        )
+    if report.deliberated:
+        remark(
+            console,
+            "Judges saw each other's ratings in the deliberation, so that these are no longer "
+            "independent; votes before it take a run without --deliberate.",
+        )

@@ -1,0 +1,223 @@
+"""The effective number of votes of a run's personas, replicates without a persona, and models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphs import Judge
+from panel.errors import Fault, InputError
+from panel.io.aligned_ratings import align_ratings
+from panel.io.ratings import load_ratings
+from panel.io.records import ColumnMapping
+from panel.runs.design import judge_composites
+from panel.runs.load import load_run
+from panel.statistics.core.arrays import Array, row_means
+from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.quality.votes import (
+    EnsembleDistance,
+    Votes,
+    VotesDifference,
+    effective_votes,
+    ensemble_distance,
+)
+
+PERSONAS = "personas"
+REPLICATES = "replicates without a persona"
+REPEATED = "replicates of a persona"
+MODELS = "models"
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionVotes:
+    """Votes on one dimension; `all` is the composite.
+
+    Attributes:
+        sources: personas first; those of which the run has two or more.
+        differences: of each two sources.
+        distance: of the panel and its best judge from people; None without people.
+        best: the judge that was best on the other prompts; None without people.
+    """
+
+    dimension: str
+    sources: tuple[Votes, ...]
+    differences: tuple[VotesDifference, ...]
+    distance: EnsembleDistance | None = None
+    best: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VotesReport:
+    """What `persona-panel votes` says.
+
+    Attributes:
+        dimensions: the composite first, where there is one.
+        n_people: how many people rated; 0 without people.
+        n_judges: of the panel.
+        deliberated: whether judges saw each other's ratings, and so were no longer independent.
+    """
+
+    dimensions: tuple[DimensionVotes, ...]
+    n_people: int
+    n_judges: int
+    deliberated: bool
+
+    @property
+    def main(self) -> DimensionVotes:
+        """The composite, or the first dimension where there is none."""
+        return self.dimensions[0]
+
+    def document(self) -> dict[str, Any]:
+        """The report for programs; what is undefined is NaN."""
+        return {
+            "sources": [
+                {"dimension": one.dimension, **asdict(each)}
+                for one in self.dimensions
+                for each in one.sources
+            ],
+            "differences": [
+                {"dimension": one.dimension, **asdict(each)}
+                for one in self.dimensions
+                for each in one.differences
+            ],
+            "people": [
+                {
+                    "dimension": one.dimension,
+                    "best_judge": one.best,
+                    **{k: v for k, v in asdict(one.distance).items() if k != "chosen"},
+                }
+                for one in self.dimensions
+                if one.distance is not None
+            ],
+            "n_people": self.n_people,
+            "n_judges": self.n_judges,
+            "deliberated": self.deliberated,
+        }
+
+
+def votes_report(
+    folder: str, human: str | None = None, human_mapping: ColumnMapping | None = None
+) -> VotesReport:
+    """The report on a run's folder and, where there are any, people's ratings of its responses.
+
+    Raises:
+        InputError: anything is wrong with either, nothing is rated by numbers, or no two judges of
+            the run differ in persona, model or replicate alone.
+    """
+    if not Path(folder).is_dir():
+        raise InputError([Fault(folder, "no folder of a run", "what `score --out` has written")])
+    run = load_run(folder)
+    ratings = load_ratings(folder)
+    sources = _sources({judge.id: judge for judge in run.judges}, ratings)
+    if not any(len(one) > 1 for sets in sources.values() for one in sets):
+        raise InputError(
+            [Fault(folder, "a single judge", "two personas, models or replicates at least")]
+        )
+    people: Ratings | None = None
+    scores = _scores(ratings, judge_composites(run, ratings))
+    if human is not None:
+        theirs = load_ratings(human, mapping=human_mapping)
+        ratings, people = align_ratings(ratings, theirs, folder, human)
+        scores = _shared_scores(ratings, people)
+    if not scores:
+        raise InputError([Fault(folder, "categories only", "a dimension that is rated by numbers")])
+    judges = [j for j, name in enumerate(ratings.raters) if name not in ratings.controls]
+    return VotesReport(
+        tuple(
+            _of_dimension(name, each, sources, ratings, people, judges)
+            for name, each in scores.items()
+        ),
+        0 if people is None else len(people.raters),
+        len(judges),
+        run.before is not None,
+    )
+
+
+def _of_dimension(
+    name: str,
+    scores: Array,
+    sources: Mapping[str, list[list[int]]],
+    ratings: Ratings,
+    people: Ratings | None,
+    judges: list[int],
+) -> DimensionVotes:
+    if people is None:
+        found, differences = effective_votes(scores, sources, None, ratings.prompts)
+        return DimensionVotes(name, tuple(found), tuple(differences))
+    reference = _people_on(name, ratings, people)
+    found, differences = effective_votes(scores, sources, reference, ratings.prompts)
+    panel = scores[:, judges]
+    distance = ensemble_distance(panel, row_means(reference), ratings.prompts)
+    return DimensionVotes(
+        name,
+        tuple(found),
+        tuple(differences),
+        distance,
+        None if distance.chosen is None else ratings.raters[judges[distance.chosen]],
+    )
+
+
+def _sources(judges: Mapping[str, Judge], ratings: Ratings) -> dict[str, list[list[int]]]:
+    """For each thing that judges differ in, the columns of those who differ in nothing else."""
+    found: dict[str, dict[tuple[object, ...], list[int]]] = {
+        PERSONAS: {}, REPLICATES: {}, REPEATED: {}, MODELS: {}
+    }  # fmt: skip
+    for column, name in enumerate(ratings.raters):
+        judge = judges[name]
+        persona, model, asked, replicate = (
+            judge.persona, judge.model, judge.elicitation, judge.replicate
+        )  # fmt: skip
+        if not judge.has_persona:
+            found[REPLICATES].setdefault((model, asked), []).append(column)
+            if name in ratings.controls:
+                continue
+        else:
+            found[PERSONAS].setdefault((model, asked, replicate), []).append(column)
+            found[REPEATED].setdefault((persona, model, asked), []).append(column)
+        found[MODELS].setdefault((persona, asked, replicate), []).append(column)
+    return {name: list(sets.values()) for name, sets in found.items()}
+
+
+def _scores(ratings: Ratings, composites: Array | None) -> dict[str, Array]:
+    """Each judge's score of each response, by dimension `(responses, judges)`."""
+    numeric = ratings.numeric()
+    found = {name: numeric.scores[:, :, d] for d, name in enumerate(numeric.dimensions)}
+    if composites is not None:
+        return {ALL: composites, **found}
+    return {ALL: numeric.composite().scores[:, :, 0], **found} if len(found) > 1 else found
+
+
+def _shared_scores(ratings: Ratings, people: Ratings) -> dict[str, Array]:
+    """The same on the dimensions that people rated, too, and on their mean."""
+    return {
+        name: each
+        for name, each in _scores(_on_shared(ratings, people), None).items()
+        if name == ALL or name in people.numeric().dimensions
+    }
+
+
+def _on_shared(ratings: Ratings, other: Ratings) -> Ratings:
+    numeric, known = ratings.numeric(), other.numeric().dimensions
+    kept = [d for d, name in enumerate(numeric.dimensions) if name in known]
+    return Ratings(
+        numeric.scores[:, :, kept],
+        numeric.items,
+        numeric.raters,
+        tuple(numeric.dimensions[d] for d in kept),
+        numeric.groups,
+    )
+
+
+def _people_on(name: str, ratings: Ratings, people: Ratings) -> Array:
+    """People's ratings on a dimension, in the order of the run's responses."""
+    scored = _scores(_on_shared(people, ratings), None)[name]
+    place = {item: i for i, item in enumerate(people.items)}
+    found = np.full((len(ratings.items), scored.shape[1]), np.nan)
+    for i, item in enumerate(ratings.items):
+        if item in place:
+            found[i] = scored[place[item]]
+    return found

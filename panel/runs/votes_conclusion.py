@@ -1,0 +1,114 @@
+"""What a run shows about the effective number of votes of its personas, replicates and models."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from panel.conclusions.wording import counted, in_brackets, interval
+from panel.runs.votes import MODELS, PERSONAS, REPLICATES, DimensionVotes, VotesReport
+from panel.statistics.quality.votes import Votes, VotesDifference
+
+_NOTHING = 0.5
+"""Half a vote: personas that are shown to add less add nothing that a panel is built for."""
+
+
+def votes_conclusion(report: VotesReport) -> list[str]:
+    """Two to four sentences: the votes of personas, whether these add to a judge without one, and
+    whether the panel is nearer to people than its best judge."""
+    main = report.main
+    found = {one.source: one for one in main.sources}
+    said = [_number_of_votes(one, bool(report.n_people)) for one in main.sources[:1]]
+    said.append(_personas_add(found, main))
+    if (models := found.get(MODELS)) is not None and PERSONAS in found:
+        said += _which_more(found[PERSONAS], models, main)
+    if main.distance is not None:
+        said.append(_nearer(main))
+    return said
+
+
+def _number_of_votes(one: Votes, with_people: bool) -> str:
+    if one.reason is not None and isnan(one.votes):
+        return f"The effective number of votes of {one.source} cannot be said ({one.reason})."
+    shared = "errors against people's ratings" if with_people else "ratings"
+    return (
+        f"{_judges(one)} have {one.votes:.1f} effective "
+        f"{'vote' if one.votes < 1.05 else 'votes'}"
+        f"{in_brackets(interval(one.ci_low, one.ci_high))}: their {shared} correlate by "
+        f"{one.correlation:.2f} on average."
+    )
+
+
+def _judges(one: Votes) -> str:
+    if one.source == PERSONAS:
+        return f"{counted(one.n_judges, 'persona')} on one model"
+    if one.source == MODELS:
+        return f"{counted(one.n_judges, 'model')} with the same persona"
+    return f"{one.n_judges:,} {one.source}"
+
+
+def _personas_add(found: dict[str, Votes], main: DimensionVotes) -> str:
+    if PERSONAS not in found:
+        return "What personas add cannot be said: no model spoke for two personas."
+    if REPLICATES not in found:
+        return (
+            "Whether personas add anything cannot be said: no judge without a persona has two "
+            "replicates. `score` with --plain-judge adds one, and asks it as often as there are "
+            "personas."
+        )
+    without = [
+        f"{name}: {found[name].reason}" for name in (PERSONAS, REPLICATES) if found[name].reason
+    ]
+    if without:
+        return f"Whether personas add anything cannot be said ({'; '.join(without)})."
+    one = _between(main, PERSONAS, REPLICATES)
+    if one is None or isnan(one.ci_low):
+        return "Whether personas add anything cannot be said: there is no interval."
+    k = found[PERSONAS].n_judges
+    of = f"than {k:,} replicates of a judge without a persona"
+    told = interval(one.ci_low, one.ci_high)
+    if one.ci_low > 0:
+        return f"Personas have {one.difference:.1f} effective votes more {of} ({told})."
+    if one.ci_high < 0:
+        fewer = f"{-one.difference:.1f} effective votes fewer {of}"
+        return f"Personas add nothing here: they have {fewer} ({told})."
+    if one.ci_high < _NOTHING:
+        return (
+            f"Personas add nothing here: they have at most {one.ci_high:.2f} effective votes more "
+            f"{of} ({told})."
+        )
+    return f"It is not established that personas have more effective votes {of} ({told})."
+
+
+def _which_more(personas: Votes, models: Votes, main: DimensionVotes) -> list[str]:
+    one = _between(main, PERSONAS, MODELS)
+    if one is None or isnan(one.ci_low) or one.ci_low <= 0 <= one.ci_high:
+        return []
+    more, fewer = (PERSONAS, MODELS) if one.ci_low > 0 else (MODELS, PERSONAS)
+    return [
+        f"As many {more} have {abs(one.difference):.1f} effective votes more than {fewer} "
+        f"(95 % interval {min(abs(one.ci_low), abs(one.ci_high)):.2f} to "
+        f"{max(abs(one.ci_low), abs(one.ci_high)):.2f})."
+    ]
+
+
+def _nearer(main: DimensionVotes) -> str:
+    distance = main.distance
+    if distance is None or isnan(distance.ensemble):
+        why = f" ({distance.reason})" if distance is not None else ""
+        return f"Whether the panel is nearer to people than its best judge cannot be said{why}."
+    told = (
+        f"{distance.ensemble:.2f} points from people's mean rating (root mean square over "
+        f"{counted(distance.n_prompts, 'prompt')}), the judge that is best on the other prompts "
+        f"{distance.best:.2f}"
+    )
+    if distance.reason is not None or distance.ci_low <= 0 <= distance.ci_high:
+        return (
+            "It is not established whether the panel is nearer to people than its best judge: the "
+            f"panel is {told}."
+        )
+    which = "nearer to" if distance.ci_low > 0 else "farther from"
+    return f"The panel is {which} people than its best judge: it is {told}."
+
+
+def _between(main: DimensionVotes, a: str, b: str) -> VotesDifference | None:
+    return next((one for one in main.differences if (one.a, one.b) == (a, b)), None)

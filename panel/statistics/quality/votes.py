@@ -1,0 +1,300 @@
+"""The effective number of votes of judges who differ in one thing alone: in persona, in model, or
+in nothing but chance.
+
+k judges whose scores correlate by r̄ have a mean as noisy as that of k / (1 + (k − 1) r̄)
+independent ones: see `panel.statistics.quality.effective_judges`. Personas add
+something where k of them on one model have more votes than as many replicates of a judge without a
+persona.
+
+Sources: L. Kish (1965), *Survey Sampling*, section 8.2, for the number; G. Y. Zou (2007), "Toward
+using confidence intervals to compare correlations", for the interval of a difference from the
+intervals of both sides and how they covary (MOVER), which keeps that each is skewed. The bound over
+several differences is Bonferroni's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import isnan, nan, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from panel.statistics.core.arrays import (
+    Array,
+    Labels,
+    as_ratings,
+    as_scores,
+    encode_labels,
+    items_by_label,
+    row_means,
+    unit_weights,
+)
+from panel.statistics.core.sampled_mean import sampled_mean
+from panel.statistics.core.statistic import Reason
+from panel.statistics.humans.gain import all_alike
+from panel.statistics.quality.effective_judges import (
+    effective_judges,
+    kish_number,
+    resampled_set_correlation,
+)
+from panel.statistics.resampling.jackknife import MOST_GROUPS, Interval, jackknife
+from panel.statistics.resampling.weights import left_out_weights
+
+_LEAST_PROMPTS = 4
+"""Two to choose on, and two to look at."""
+
+Sets = Sequence[Sequence[int]]
+"""Columns of judges, set by set: the personas of one model, say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """The effective number of votes of k judges of a source.
+
+    Attributes:
+        source: what judges of a set differ in.
+        n_sets: how many sets of two judges or more there are.
+        n_judges: k, how many judges are counted, the same for all sources.
+        largest_set: how many judges the largest set has; k judges are more in some sources, and
+            the number is then that of as many judges alike.
+        correlation: r̄, the mean correlation of two judges of a set; NaN where none is defined.
+        votes: k / (1 + (k − 1) r̄), from 1 to k; k where r̄ is 0 or less.
+        ci_low, ci_high: the 95 % interval of `votes`; NaN with `reason`.
+        reason: why there is no figure, or no interval.
+    """
+
+    source: str
+    n_sets: int
+    n_judges: int
+    largest_set: int
+    correlation: float
+    votes: float
+    ci_low: float
+    ci_high: float
+    reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True)
+class VotesDifference:
+    """How many effective votes more k judges of source `a` have than k of source `b`.
+
+    `ci_low` and `ci_high` hold all differences of a table at once in 95 % of samples; NaN where
+    one of the two has no interval.
+    """
+
+    a: str
+    b: str
+    difference: float
+    ci_low: float
+    ci_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleDistance:
+    """How far the mean of all judges and the best judge, chosen on other prompts, are from people.
+
+    Attributes:
+        ensemble, best: the root of the mean squared distance from people's mean, in points, on the
+            prompts that the judge was not chosen on.
+        difference: mean squared distance of the best judge less that of the ensemble there, in
+            squared points: above 0 the ensemble is nearer to people.
+        ci_low, ci_high: of `difference`, 95 %, Student's t over prompts; NaN with `reason`.
+        p: two-sided, of a difference of 0.
+        chosen: the column of the judge; None where none could be chosen.
+        n_prompts, n_items: how many the distances are of.
+        reason: why there is no interval.
+    """
+
+    ensemble: float
+    best: float
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    chosen: int | None
+    n_prompts: int
+    n_items: int
+    reason: Reason | None
+
+
+def effective_votes(
+    ratings: ArrayLike,
+    sources: Mapping[str, Sets],
+    reference: ArrayLike | None = None,
+    clusters: Labels | None = None,
+) -> tuple[list[Votes], list[VotesDifference]]:
+    """The effective votes of as many judges of each source, and how they differ.
+
+    How to read it: 1, further judges of this kind only repeat the first; k, they are independent.
+    Without a reference agreement about what is true counts as dependence, for each source alike:
+    the difference of two sources says which brings more that the others do not say, noise included.
+    With people's ratings as a reference it is of judges' errors alone.
+
+    Args:
+        ratings: `(items, judges)`, NaN where missing.
+        sources: for each source its sets of judges; sets of one are left out. All are counted as
+            k judges, the size of the largest of all sets: the same number of judgments.
+        reference: `(items, people)` or `(items,)`, as for `effective_judges`.
+        clusters: a label an item, its prompt; each item is its own if None.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or no set of two judges.
+
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.normal(size=(200, 6))
+    >>> noise[:, 3:] = noise[:, 3:] * 0.2 + noise[:, :1]
+    >>> found, (difference,) = effective_votes(noise, {"far": [(0, 1, 2)], "near": [(3, 4, 5)]})
+    >>> [round(one.votes, 1) for one in found], difference.ci_low > 1
+    ([3.0, 1.0], True)
+    """
+    array = as_ratings(ratings)
+    several = {name: [one for one in sets if len(one) > 1] for name, sets in sources.items()}
+    several = {name: sets for name, sets in several.items() if sets}
+    if not several:
+        raise ValueError("no set has two judges")
+    k = max(len(one) for sets in several.values() for one in sets)
+    n_items = len(array)
+    codes = np.arange(n_items) if clusters is None else encode_labels(clusters, n_items)[1]
+    # As the jackknife does of many clusters, so that both have as many.
+    groups = codes % MOST_GROUPS
+    weights = np.concatenate(
+        [unit_weights(n_items), left_out_weights(groups, int(groups.max(initial=-1)) + 1)]
+    )
+    names = list(several)
+    confidence = 1 - 0.05 / max(len(names) * (len(names) - 1) // 2, 1)
+    found, wide, moved = [], [], []
+    for name, sets in several.items():
+        correlation = resampled_set_correlation(array, sets, reference)
+        values = correlation(weights)
+        why = _why_none(array, sets, reference)
+        one, other = (
+            _votes(
+                name,
+                sets,
+                k,
+                float(values[0]),
+                jackknife(correlation, n_items, clusters, kind="correlation", confidence=level),
+                why,
+            )
+            for level in (0.95, confidence)
+        )
+        found.append(one)
+        wide.append(other)
+        moved.append(-values[1:])
+    return found, [
+        _difference(wide[a], wide[b], moved[a], moved[b])
+        for a, b in combinations(range(len(names)), 2)
+    ]
+
+
+def ensemble_distance(
+    ratings: ArrayLike, people: ArrayLike, clusters: Labels | None = None
+) -> EnsembleDistance:
+    """Whether the mean of all judges is nearer to people than the judge who is best elsewhere.
+
+    How to read it: the judge who is best on the prompts at hand was in part lucky there. So the
+    best is chosen on every other prompt, by the mean squared distance from people's mean, and
+    looked at on the rest: of these, Student's interval holds for the judge who was chosen. (Leaving
+    out one prompt at a time would use all of them, but its interval covers in 0.7.) What people's
+    noise adds to both distances is the same.
+
+    Args:
+        ratings: `(items, judges)`, NaN where missing; items that a judge left out are left out.
+        people: `(items,)`, people's mean rating, NaN where there is none.
+        clusters: a label an item, its prompt; each item is its own if None.
+
+    Returns:
+        Undefined with fewer than two judges or four prompts.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or not one label an item.
+
+    Judges who err by chance, each to its own side:
+
+    >>> people = np.arange(8.0)
+    >>> found = ensemble_distance(people[:, None] + [[-1.0, 1.5]], people)
+    >>> found.ensemble, found.best
+    (0.25, 1.0)
+    """
+    array, target = as_ratings(ratings), as_scores(people)
+    if len(target) != len(array):
+        raise ValueError(f"{len(target)} people's ratings for {len(array)} items")
+    there = ~np.isnan(array).any(axis=1) & ~np.isnan(target)
+    labels = range(len(array)) if clusters is None else clusters
+    kept = [label for label, is_there in zip(labels, there, strict=True) if is_there]
+    scores, target = array[there], target[there]
+    prompts = [items for _, items in items_by_label(kept, len(kept))]
+    if array.shape[1] < 2 or len(prompts) < _LEAST_PROMPTS:
+        reason = Reason.FEW_RATERS if array.shape[1] < 2 else Reason.FEW_TO_CHOOSE_THE_BEST
+        return EnsembleDistance(nan, nan, nan, nan, nan, nan, None, len(prompts), len(kept), reason)
+    of_judges = (scores - target[:, None]) ** 2
+    of_all = (row_means(scores) - target) ** 2
+    best = int(np.argmin(sum(of_judges[items].mean(axis=0) for items in prompts[::2])))
+    others = prompts[1::2]
+    of_best = np.array([of_judges[items, best].mean() for items in others])
+    of_ensemble = np.array([of_all[items].mean() for items in others])
+    found = sampled_mean(of_best - of_ensemble)
+    low, high = found.interval()
+    return EnsembleDistance(
+        sqrt(float(of_ensemble.mean())),
+        sqrt(float(of_best.mean())),
+        found.mean,
+        low,
+        high,
+        found.p_value,
+        best,
+        len(others),
+        sum(map(len, others)),
+        found.reason,
+    )
+
+
+def _number(k: int, correlation: ArrayLike) -> Array:
+    return kish_number(k, np.clip(correlation, 0, 1))
+
+
+def _votes(
+    source: str, sets: Sets, k: int, correlation: float, interval: Interval, why: Reason | None
+) -> Votes:
+    sizes = len(sets), k, max(map(len, sets))
+    if isnan(correlation):
+        return Votes(source, *sizes, nan, nan, nan, nan, why or Reason.UNDEFINED_ESTIMATE)
+    # The higher the correlation, the fewer votes.
+    low, value, high = _number(k, [interval.high, correlation, interval.low]).tolist()
+    return Votes(source, *sizes, correlation, value, low, high, why or interval.reason)
+
+
+def _why_none(ratings: Array, sets: Sets, reference: ArrayLike | None) -> Reason | None:
+    """Why there is no number, or no interval, whatever the prompts."""
+    if all(all_alike(ratings[:, list(one)]) for one in sets):
+        return Reason.IDENTICAL_JUDGES
+    known = [effective_judges(ratings[:, list(one)], reference).reason for one in sets]
+    return known[0] if all(known) and known[0] is not Reason.NOT_CORRELATED else None
+
+
+def _difference(a: Votes, b: Votes, moved_a: Array, moved_b: Array) -> VotesDifference:
+    """By MOVER: the distance of each limit from the estimate is taken from the side's own
+    interval, and what both sides share by how they move together without each prompt."""
+    both = np.column_stack([moved_a, moved_b])
+    both = both[~np.isnan(both).any(axis=1)]
+    # Of what never moves there is no interval either.
+    moves = len(both) > 1 and bool((both.std(axis=0) > 0).all())
+    # An interval cut at k judges no longer says how both move together.
+    moves &= a.ci_high < a.n_judges and b.ci_high < b.n_judges
+    matrix: Array = np.atleast_2d(np.corrcoef(both.T)) if moves else np.eye(2)
+    shared = float(matrix[0, 1])
+    difference = a.votes - b.votes
+
+    def reach(x: float, y: float) -> float:
+        return sqrt(max(x**2 + y**2 - 2 * shared * x * y, 0.0))
+
+    return VotesDifference(
+        a.source,
+        b.source,
+        difference,
+        difference - reach(a.votes - a.ci_low, b.ci_high - b.votes),
+        difference + reach(a.ci_high - a.votes, b.votes - b.ci_low),
+    )

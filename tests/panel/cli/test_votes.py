@@ -1,0 +1,127 @@
+"""`votes`: the effective votes of personas, replicates and models of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+from click.testing import CliRunner
+
+from panel import Panel, Persona, Response
+from panel.cli.votes import votes
+from panel.testing import ScriptedModel
+from rubrics import ModelRequest
+
+PERSONAS = [
+    Persona(id=name, label=name.title(), axis="own", description=f"You are {name}.")
+    for name in ("ann", "bob", "cat")
+]
+N = 40
+
+
+def answers(model: str, own_view: float) -> Callable[[ModelRequest], str]:
+    """The essay's quality, 1 to 5, and by chance a point more or less; personas add their own."""
+    drawn = Random(model)
+
+    def answer(request: ModelRequest) -> str:
+        asked = str(request)
+        essay = int(re.findall(r"essay (\d+)", asked)[-1])
+        score = 1 + essay % 5 + drawn.choice((-1, 0, 0, 1))
+        for persona in PERSONAS:
+            if persona.description in asked and Random(f"{persona.id}{essay}").random() < own_view:
+                score += Random(f"{persona.id}{essay}way").choice((-2, 2))
+        return json.dumps({"good_opening": min(max(score, 1), 5)})
+
+    return answer
+
+
+def scored(out: Path, own_view: float, *, plain_judge: bool = True) -> Path:
+    models = [ScriptedModel(answers(name, own_view), model=name) for name in ("one", "two")]
+    panel = Panel(PERSONAS, models, "debate-speech", plain_judge=plain_judge, replicates=2)
+    panel.score(
+        [
+            Response(id=f"r{i}", prompt=f"Why {i // 2}?", text=f"An essay {i}.", system=f"s{i % 2}")
+            for i in range(N)
+        ],
+        out=out,
+    )
+    return out
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """40 responses to 20 prompts by three personas with a view of their own on most."""
+    return scored(tmp_path_factory.mktemp("votes") / "run", 0.8)
+
+
+def document(*arguments: str) -> dict[str, list[dict[str, object]]]:
+    result = CliRunner().invoke(votes, [*arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    found: dict[str, list[dict[str, object]]] = json.loads(result.output)
+    return found
+
+
+def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
+    """They have more than replicates of the judge without a persona, and more than models."""
+    result = CliRunner().invoke(votes, [str(folder)])
+    assert re.search(r"Personas have \d\.\d effective votes more", result.output)
+    found = document(str(folder))
+    by_source = {one["source"]: one for one in found["sources"]}
+    assert list(by_source) == [
+        "personas", "replicates without a persona", "replicates of a persona", "models"
+    ]  # fmt: skip
+    # Two models ask three personas twice, and the plain judge six times.
+    sizes = [(one["n_sets"], one["largest_set"]) for one in by_source.values()]
+    assert sizes == [(4, 3), (2, 6), (6, 2), (6, 2)]
+    first = found["differences"][0]
+    assert (first["a"], first["b"]) == ("personas", "replicates without a persona")
+    low = first["ci_low"]
+    assert isinstance(low, float)
+    assert low > 0
+
+
+def test_personas_without_views_are_said_to_add_nothing(tmp_path: Path) -> None:
+    """Where personas vary as replicates do, no sentence says that they add votes."""
+    result = CliRunner().invoke(votes, [str(scored(tmp_path / "run", 0.0))])
+    assert result.exit_code == 0, result.output
+    assert "Personas add nothing here" in result.output or "It is not established" in result.output
+    assert not re.search(r"Personas have \d\.\d effective votes more", result.output)
+
+
+def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Judges err each in their own way about what people say: their mean errs less."""
+    people = tmp_path / "people.csv"
+    lines = [
+        f"r{i},{rater},{min(max(1 + i % 5 + (rater - 1) * (i % 3 == 0), 1), 5)}"
+        for i in range(N)
+        for rater in range(3)
+    ]
+    people.write_text("\n".join(["item,rater,value", *lines]) + "\n")
+    given = [str(folder), "--human", str(people), "--map-human", "score=value"]
+    result = CliRunner().invoke(votes, given)
+    assert "The panel is nearer to people than its best judge" in result.output
+    (beside,) = document(*given)["people"]
+    assert beside["n_items"] == N // 2
+    assert str(beside["best_judge"]).count("|") == 3
+
+
+def test_without_a_plain_judge_it_says_how_to_get_one(tmp_path: Path) -> None:
+    """And a run of one judge, or a file, is refused with the remedy."""
+    result = CliRunner().invoke(votes, [str(scored(tmp_path / "run", 0.8, plain_judge=False))])
+    assert "--plain-judge" in result.output
+    (tmp_path / "some.csv").write_text("item,rater,score\na,b,1\n")
+    refused = CliRunner().invoke(votes, [str(tmp_path / "some.csv")])
+    assert refused.exit_code == 2
+    assert "no folder of a run" in refused.output
+    alone = tmp_path / "alone"
+    Panel(PERSONAS[:1], ScriptedModel(answers("one", 0)), "debate-speech").score(
+        [Response(id="r", prompt="Why?", text="An essay 1.", system="s")], out=alone
+    )
+    refused = CliRunner().invoke(votes, [str(alone)])
+    assert (refused.exit_code, "a single judge" in refused.output) == (2, True)

@@ -1,0 +1,115 @@
+"""Effective votes of judges who differ in one thing, and the panel beside its best judge."""
+
+from __future__ import annotations
+
+from math import isnan, nan, sqrt
+
+import numpy as np
+import pytest
+
+from panel.statistics import Reason, effective_votes, ensemble_distance
+
+RNG = np.random.default_rng(7)
+ITEMS = RNG.normal(size=(40, 1))
+SCORES = ITEMS + RNG.normal(size=(40, 5)) * [0.7, 0.7, 0.7, 0.3, 0.3]
+
+
+def correlation(a: int, b: int, kept: np.ndarray | None = None) -> float:
+    rows = np.arange(40) if kept is None else kept
+    return float(np.corrcoef(SCORES[rows, a], SCORES[rows, b])[0, 1])
+
+
+def number(r: float, k: int = 3) -> float:
+    return k / (1 + (k - 1) * r)
+
+
+def test_the_number_is_kish_s_of_the_mean_correlation_inside_sets() -> None:
+    """Three judges of a set have three pairs; pairs of other sets do not count. A source of two is
+    counted as three, like the others; sets of one judge are left out."""
+    found, _ = effective_votes(SCORES, {"far": [(0, 1, 2), (3,)], "near": [(3, 4)], "none": [(1,)]})
+    far = (correlation(0, 1) + correlation(0, 2) + correlation(1, 2)) / 3
+    assert [one.source for one in found] == ["far", "near"]
+    assert found[0].correlation == pytest.approx(far)
+    assert [one.votes for one in found] == pytest.approx([number(far), number(correlation(3, 4))])
+    assert [(one.n_judges, one.largest_set, one.n_sets) for one in found] == [(3, 3, 1), (3, 2, 1)]
+    assert all(1 <= one.ci_low < one.votes < one.ci_high <= 3 for one in found)
+
+
+def test_the_interval_of_a_difference_is_mover_s() -> None:
+    """From each side's own interval, and from how both move as one item is left out (Zou 2007)."""
+    (a, b), (difference,) = effective_votes(SCORES, {"a": [(0, 1)], "b": [(3, 4)]})
+    left_out = [np.delete(np.arange(40), item) for item in range(40)]
+    moved = [[correlation(*pair, kept) for kept in left_out] for pair in ((0, 1), (3, 4))]
+    r = float(np.corrcoef(moved)[0, 1])
+    down, up = a.votes - a.ci_low, b.ci_high - b.votes
+    low = a.votes - b.votes - sqrt(down**2 + up**2 - 2 * r * down * up)
+    up, down = a.ci_high - a.votes, b.votes - b.ci_low
+    high = a.votes - b.votes + sqrt(up**2 + down**2 - 2 * r * up * down)
+    assert (difference.ci_low, difference.ci_high) == pytest.approx((low, high))
+    assert (difference.a, difference.b) == ("a", "b")
+
+
+def test_intervals_of_several_differences_hold_together() -> None:
+    """Of three sources the interval of one difference is wider than of two alone."""
+    two = effective_votes(SCORES, {"a": [(0, 1)], "b": [(3, 4)]})[1][0]
+    three = effective_votes(SCORES, {"a": [(0, 1)], "b": [(3, 4)], "c": [(1, 2)]})[1]
+    assert len(three) == 3
+    assert three[0].ci_high - three[0].ci_low > 1.05 * (two.ci_high - two.ci_low)
+
+
+def test_a_reference_leaves_errors_alone() -> None:
+    """Judges who agree because they are right are independent beside what is true."""
+    own = effective_votes(SCORES, {"near": [(0, 1, 2)]})[0][0]
+    beside = effective_votes(SCORES, {"near": [(0, 1, 2)]}, ITEMS[:, 0])[0][0]
+    assert own.votes < 1.7 < 2.6 < beside.votes
+
+
+def test_judges_who_say_the_same_are_one_vote_without_an_interval() -> None:
+    """Replicates at temperature 0 say nothing of how replicates vary."""
+    same = np.repeat(ITEMS, 3, axis=1)
+    found, (difference,) = effective_votes(
+        np.c_[same, SCORES], {"same": [(0, 1, 2)], "far": [(3, 4, 5)]}
+    )
+    assert found[0].votes == pytest.approx(1)
+    assert found[0].reason is Reason.IDENTICAL_JUDGES
+    assert isnan(difference.ci_low)
+    with pytest.raises(ValueError, match="no set has two"):
+        effective_votes(SCORES, {"alone": [(0,), (1,)]})
+
+
+def test_the_best_judge_is_chosen_on_other_prompts() -> None:
+    """On the first and third prompt A is best, and only there: on the second, fourth and sixth its
+    squared distances are 4, 9 and 4, those of B 0, the panel's 1, 2.25 and 1."""
+    people = np.full(6, 3.0)
+    ratings = np.array([[3.0, 5], [5, 3], [3, 5], [6, 3], [3, 5], [1, 3]])
+    found = ensemble_distance(ratings, people)
+    assert found.chosen == 0
+    assert found.best == pytest.approx(sqrt(17 / 3))
+    assert found.ensemble == pytest.approx(sqrt(4.25 / 3))
+    # Differences 3, 6.75 and 3: mean 4.25, standard error 1.25, t(2) = 4.303.
+    assert found.difference == pytest.approx(4.25)
+    assert found.ci_high == pytest.approx(4.25 + 4.3027 * 1.25, abs=1e-3)
+    assert (found.n_prompts, found.n_items) == (3, 3)
+
+
+def test_responses_of_one_prompt_count_once() -> None:
+    """Prompts with one and three items: each weighs the same, in choosing and after."""
+    people = np.zeros(8)
+    ratings = np.array([[1.0, 3], [1, 3], [2, 4], [2, 4], [2, 4], [1, 3], [9, 9], [9, 8]])
+    found = ensemble_distance(ratings, people, [*"pqrrrsxx"])
+    assert found.chosen == 0
+    # On q and s: 1 and 1; of the ensemble 4 and 4. p, r and x were for choosing.
+    assert (found.best, found.ensemble) == (1, 2)
+    found = ensemble_distance(ratings, people, [*"pqqqrsxx"])
+    assert found.best == pytest.approx(sqrt(((1 + 4 + 4) / 3 + 1) / 2))
+    assert (found.n_prompts, found.n_items) == (2, 4)
+
+
+def test_what_people_or_a_judge_left_out_does_not_enter() -> None:
+    """One judge, or three prompts, are too few to choose from."""
+    found = ensemble_distance(np.c_[[1.0, nan, 3, 4, 5], [2.0] * 5], [1.0, 2, 3, 4, nan])
+    assert found.reason is Reason.FEW_TO_CHOOSE_THE_BEST
+    assert found.n_items == 3
+    assert ensemble_distance([[1.0], [2]], [1.0, 2]).reason is Reason.FEW_RATERS
+    with pytest.raises(ValueError, match="3 people's ratings"):
+        ensemble_distance([[1.0], [2]], [1.0, 2, 3])
