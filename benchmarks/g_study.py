@@ -10,8 +10,9 @@ follows from these, `found` the mean over simulations with its Monte Carlo stand
 through models; with a fifth of the ratings missing, too. `reliability`: of the mean of all judges
 and of twice as many personas on the same models. `width`: the standard error and the width of the
 leaderboard's interval that the D-study expects, the spread that means have, and the mean width of
-the leaderboard's. `intervals`: how often the jackknife's 95 % intervals of components hold the true
-ones: the reason why none is printed.
+the leaderboard's; how often a difference is detected which the D-study says is in 80 %.
+`intervals`: how often the jackknife's 95 % intervals of components hold the true ones: the reason
+why none is printed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from panel.statistics.core.arrays import Array, Labels
 from panel.statistics.core.sampled_mean import influence_of, sampled_mean
 from panel.statistics.core.table import kept_without
 from panel.statistics.quality.components import VarianceComponents
-from panel.statistics.quality.d_study import d_study, expected_width
+from panel.statistics.quality.d_study import d_study, detectable_difference, expected_width
 from panel.statistics.quality.design_study import design_studies
 from panel.statistics.resampling.jackknife import jackknife
 
@@ -142,6 +143,13 @@ def width(rng: np.random.Generator, n: int) -> Iterator[Line]:
             name: 0.0 if name == "system" or (models == 1 and "model" in name) else variance
             for name, variance in SYSTEM_VARIANCES.items()
         }
+        known = {
+            name: variance
+            for name, variance in variances.items()
+            if models > 1 or "model" not in name
+        }
+        true = VarianceComponents(known, {}, 0, sizes)
+        detected = detectable_difference(true, "system", levels)
         means, differences = [], []
         for _ in range(n):
             scores = drawn(rng, sizes, variances)
@@ -163,12 +171,15 @@ def width(rng: np.random.Generator, n: int) -> Iterator[Line]:
             ):
                 low, high = sampled_mean(of, by, factors).interval()
                 found[f"leaderboard {label}"].append(high - low)
+            # One system better by so much than the other moves the interval by so much.
+            found["power"].append(float(low + detected > 0))
         design = f"{prompts} x {personas} x {models}"
         for kind, squares in (("absolute", means), ("relative", differences)):
             yield _line(f"{design}: {kind} error variance", float(np.mean(squares)), found[kind])
         for kind in ("width", "difference"):
             printed = float(np.mean(found[f"leaderboard {kind}"]))
             yield _line(f"{design}: {kind}", printed, found[kind])
+        yield _line(f"{design}: power at {detected:.2f} points", 0.8, found["power"])
 
 
 def intervals(rng: np.random.Generator, n: int) -> Iterator[Line]:

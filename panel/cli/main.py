@@ -29,7 +29,10 @@ _COMMANDS = {
         "panel.cli.votes",
         "Estimate the effective number of votes of personas and models.",
     ),
-    "design": ("panel.cli.design", "Estimate how many prompts, personas and models it takes."),
+    "plan": (
+        "panel.cli.plan",
+        "Plan a study: how many prompts, personas, models and raters it takes.",
+    ),
     "sweep": ("panel.cli.sweep", "Measure how adversarial framings degrade responses."),
     "audit": (
         "panel.cli.audit",

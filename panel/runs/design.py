@@ -4,23 +4,26 @@ give and cost."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, nan, prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from graphs.aggregate import composite_rule
 from panel.errors import Fault, InputError
+from panel.io.aligned_ratings import align_ratings
 from panel.io.documents import number
 from panel.io.ratings import load_ratings
+from panel.io.records import ColumnMapping
 from panel.models.catalogue import cost
 from panel.runs.judge_sample import composite_terms
 from panel.runs.load import load_run
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.quality.d_study import Goal
 from panel.statistics.quality.design_study import (
     ITEM,
     LEAST_SAMPLED,
@@ -46,28 +49,44 @@ class JudgmentCost:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What a design is to reach, in points: an interval of a system's mean of this `half_width` at
+    most, or this small a `difference` of two systems, detected with 80 % power."""
+
+    kind: Literal["half_width", "difference"]
+    points: float
+
+    @property
+    def goal(self) -> tuple[Goal, float]:
+        """The same as a D-study has it: widths are from end to end."""
+        return ("width", 2 * self.points) if self.kind == "half_width" else (self.kind, self.points)
+
+
+@dataclass(frozen=True, slots=True)
 class DesignReport:
-    """What `persona-panel design` says.
+    """What `persona-panel plan` says.
 
     Attributes:
         studies: of responses and of systems, the composite first.
         n_systems: whose means a design is to give.
         cost: of a judgment; None for a file of ratings.
-        width: what was asked for; None, nothing.
+        target: what was asked for; None, nothing.
         with_these_judges, cheapest: the design that reaches it by more prompts alone, and of all
             the one with the fewest ratings; None where there is none.
         deliberated: whether judges saw each other's ratings.
         grouped: in how many groups raters are, of which one has several; 0 where they are not.
+        people: the same of people's ratings of these responses; None without any.
     """
 
     studies: tuple[DesignStudy, ...]
     n_systems: int
     cost: JudgmentCost | None
-    width: float | None = None
+    target: Target | None = None
     with_these_judges: DesignResult | None = None
     cheapest: DesignResult | None = None
     deliberated: bool = False
     grouped: int = 0
+    people: DesignReport | None = None
 
     @property
     def composite(self) -> bool:
@@ -130,10 +149,11 @@ class DesignReport:
                 for study in self.studies
                 for place, result in enumerate(study.designs)
             ],
-            "width": None
-            if self.width is None or systems is None
+            "target": None
+            if self.target is None or systems is None
             else {
-                "wanted": self.width,
+                "kind": self.target.kind,
+                "wanted": self.target.points,
                 **{
                     name: None if result is None else self._design(systems, result)
                     for name, result in (
@@ -146,6 +166,7 @@ class DesignReport:
             "warnings": self.warnings(),
             "n_systems": self.n_systems,
             "deliberated": self.deliberated,
+            "people": None if self.people is None else self.people.document(),
         }
 
     def _design(self, study: DesignStudy, result: DesignResult) -> dict[str, Any]:
@@ -161,8 +182,8 @@ class DesignReport:
             "relative_error": number(figures.relative_error),
             "dependability": number(figures.dependability),
             "generalizability": number(figures.generalizability),
-            "width": number(result.width),
-            "difference_width": number(result.difference_width),
+            "half_width": number(result.width / 2),
+            "detectable_difference": number(result.detectable),
         }
 
 
@@ -182,46 +203,89 @@ def _components(study: DesignStudy) -> list[dict[str, Any]]:
     ]
 
 
-def design_report(source: str, width: float | None = None) -> DesignReport:
+def design_report(
+    source: str,
+    target: Target | None = None,
+    human: str | None = None,
+    human_mapping: ColumnMapping | None = None,
+) -> DesignReport:
     """The report on a run's folder, or a file of ratings as `load_ratings` reads it.
 
     Args:
-        width: of the 95 % interval of a system's mean over prompts and judges, in points.
+        target: what a design is to reach.
+        human: people's ratings of the same responses, of which the same is said.
 
     Raises:
-        InputError: anything is wrong with it, nothing is rated by numbers, or a width is asked for
-            and systems and prompts are not known or cannot be told apart.
+        InputError: anything is wrong with it, nothing is rated by numbers, or a target is given and
+            systems and prompts are not known or cannot be told apart.
     """
     ratings = load_ratings(source, min_raters=2)
     run = load_run(source) if Path(source).is_dir() else None
     composites = None if run is None else judge_composites(run, ratings)
     span = inf if run is None else composite_span(run.rubric, ratings.scales)
     studies = tuple(design_studies(ratings, composites, span))
+    found = _reaching(source, studies, ratings, target, None if run is None else _cost(run))
+    found = replace(found, deliberated=run is not None and run.before is not None)
+    if human is None:
+        return found
+    ours, people = align_ratings(
+        ratings, load_ratings(human, min_raters=2, mapping=human_mapping), source, human
+    )
+    people = _of_the_same_systems(people, ours)
+    of_people = _reaching(human, tuple(design_studies(people)), people, target, None)
+    return replace(found, people=of_people)
+
+
+def _reaching(
+    source: str,
+    studies: tuple[DesignStudy, ...],
+    ratings: Ratings,
+    target: Target | None,
+    cost: JudgmentCost | None,
+) -> DesignReport:
+    """The report on these ratings, with the designs that reach the target."""
     if not studies:
         raise InputError([Fault(source, "categories only", "a dimension that is rated by numbers")])
     systems = next((one for one in studies if one.measured == SYSTEM), None)
-    n_systems = 0 if ratings.sources is None else len(set(ratings.sources))
     cheapest = present = None
-    if width is not None:
+    if target is not None:
         if systems is None or systems.reason is not None or systems.components.levels["prompt"] < 2:
-            found = (
+            what = (
                 "no sources and prompts"
                 if systems is None
                 else str(systems.reason or "a single prompt")
             )
-            raise InputError(
-                [Fault(source, found, "systems that answered the same prompts, for a width")]
-            )
-        cheapest, present = systems.cheapest(width), systems.cheapest(width, present_judges=True)
+            expected = "systems that answered the same prompts, to plan for a precision"
+            raise InputError([Fault(source, what, expected)])
+        goal, points = target.goal
+        cheapest = systems.cheapest(points, goal=goal)
+        present = systems.cheapest(points, goal=goal, present_judges=True)
     return DesignReport(
         studies,
-        n_systems,
-        None if run is None else _cost(run),
-        width,
+        0 if ratings.sources is None else len(set(ratings.sources)),
+        cost,
+        target,
         present,
         cheapest,
-        run is not None and run.before is not None,
-        len(rater_groups(ratings)),
+        grouped=len(rater_groups(ratings)),
+    )
+
+
+def _of_the_same_systems(people: Ratings, ours: Ratings) -> Ratings:
+    """People's ratings of what the panel rated, with the systems and prompts that it knows."""
+    place = {name: i for i, name in enumerate(ours.items)}
+    kept = [i for i, name in enumerate(people.items) if name in place]
+    raters = [j for j in range(len(people.raters)) if not np.isnan(people.scores[kept][:, j]).all()]
+    of_ours = [place[people.items[i]] for i in kept]
+    return replace(
+        people,
+        scores=people.scores[np.ix_(kept, raters)],
+        items=tuple(people.items[i] for i in kept),
+        raters=tuple(people.raters[j] for j in raters),
+        groups=tuple(people.groups[j] for j in raters),
+        personas=None,
+        prompts=None if ours.prompts is None else tuple(ours.prompts[i] for i in of_ours),
+        sources=None if ours.sources is None else tuple(ours.sources[i] for i in of_ours),
     )
 
 

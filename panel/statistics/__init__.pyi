@@ -138,6 +138,7 @@ from panel.statistics.quality.components import variance_components as variance_
 from panel.statistics.quality.d_study import DStudy as DStudy
 from panel.statistics.quality.d_study import cheapest_design as cheapest_design
 from panel.statistics.quality.d_study import d_study as d_study
+from panel.statistics.quality.d_study import detectable_difference as detectable_difference
 from panel.statistics.quality.d_study import error_shares as error_shares
 from panel.statistics.quality.d_study import expected_width as expected_width
 from panel.statistics.quality.design_study import DesignResult as DesignResult

@@ -1,4 +1,4 @@
-"""What `design` prints: what the present design gives and what would narrow it, then the variance
+"""What `plan` prints: what the present design gives and what would narrow it, then the variance
 components and other designs."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from rich.text import Text
 
 from panel.reports.terminal.rows import number, remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
-from panel.runs.design import DesignReport
+from panel.runs.design import DesignReport, Target
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL
 from panel.statistics.quality.components import RESIDUAL
@@ -28,14 +28,23 @@ _WORDS = {ITEM: "response", SYSTEM: "system"}
 
 
 def show_design(report: DesignReport, console: Console) -> None:
-    """Systems before responses; the composite, or the first dimension where there is none."""
+    """Systems before responses; the composite, or the first dimension where there is none. Then
+    the same of people, where they rated."""
+    _show(report, console, "")
+    if report.people is not None:
+        console.print(Text("Human ratings", "bold"))
+        console.print()
+        _show(report.people, console, "People: ")
+
+
+def _show(report: DesignReport, console: Console, whose: str) -> None:
     studies = [study for kind in (SYSTEM, ITEM) if (study := report.main(kind)) is not None]
     for line in report.warnings():
         console.print(Text(line))
     for study in studies:
-        console.print(Text(_conclusion(report, study)))
-    if report.width is not None:
-        for line in _reached(report, report.width):
+        console.print(Text(f"{whose}{_conclusion(report, study)}"))
+    if report.target is not None:
+        for line in _reached(report, report.target):
             console.print(Text(line))
     console.print()
     defined = [study for study in studies if study.reason is None]
@@ -58,7 +67,7 @@ def _conclusion(report: DesignReport, study: DesignStudy) -> str:
         f"{_listed(present)}"
     )
     if not isnan(present.width):
-        told += f", and a 95 % interval over prompts and judges about {present.width:.2f} wide"
+        told += f", and a 95 % interval over prompts and judges of about ±{present.width / 2:.2f}"
     told += "."
     if largest := [name for name, share in (study.error_shares or {}).items() if share >= 0.1][:3]:
         shares = [f"{name} ({(study.error_shares or {})[name]:.0%})" for name in largest]
@@ -87,14 +96,18 @@ def _of(report: DesignReport, study: DesignStudy) -> str:
     return " (composite)" if report.composite else ""
 
 
-def _reached(report: DesignReport, width: float) -> list[str]:
-    wanted = f"An interval of a system's mean {width:g} points wide"
+def _reached(report: DesignReport, target: Target) -> list[str]:
+    wanted = (
+        f"An interval of a system's mean of ±{target.points:g} points"
+        if target.kind == "half_width"
+        else f"Detecting a difference of {target.points:g} points between two systems (80 % power)"
+    )
     if report.cheapest is None:
         return [f"{wanted} is not to be expected from any number of prompts and judges tried."]
     lines = [
         f"{wanted} takes about {_costed(report, report.cheapest)}, if "
-        "these variance components were the true ones: of many designs the cheapest is one whose "
-        "width chance made too small, so plan for more."
+        "these variance components were the true ones: of many designs the cheapest is one that "
+        "chance made look too precise, so plan for more."
     ]
     if report.with_these_judges is None:
         lines.append("With the present judges no number of prompts reaches it.")
@@ -167,7 +180,7 @@ def _show_designs(report: DesignReport, study: DesignStudy, console: Console) ->
         "SE,\nrel.",
         "Φ",
         "Eρ²",
-        *(["width,\nmean", "width,\ndiff."] if widths else []),
+        *(["95 %\n±", "detects"] if widths else []),
     ]
     lines = []
     for place, (result, usd) in enumerate(zip(study.designs, costs, strict=True)):
@@ -177,7 +190,7 @@ def _show_designs(report: DesignReport, study: DesignStudy, console: Console) ->
             figures.relative_error,
             figures.dependability,
             figures.generalizability,
-            *([result.width, result.difference_width] if widths else []),
+            *([result.width / 2, result.detectable] if widths else []),
         ]
         cells = [
             f"{report.calls(study.measured, result):,}",
@@ -203,12 +216,18 @@ def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
     lines = [
         "SE: the standard error of a mean in points, absolute (of the mean itself) and relative "
         "(of its distance from others; rankings rest on it). Φ and Eρ²: the share of the variance "
-        "of means that is not absolute, or relative, error. Width: of the 95 % interval over "
-        "prompts and judges that can be expected, of a mean and of a difference of two, at most "
-        "what the scale allows where that is known; - where there is none (fewer than five judges, "
-        f"or one of several), or with fewer than {LEAST_DF} degrees of freedom (Satterthwaite), as "
-        "of two models, with which widths differ too much from run to run to be forecast."
+        "of means that is not absolute, or relative, error."
     ]
+    if any(study.measured == SYSTEM for study in studies):
+        lines.append(
+            "±: half the width of the 95 % interval over prompts and judges that can be expected of "
+            "a system's mean. Detects: the difference of two systems whose interval leaves 0 out in "
+            "80 % of runs (of several differences, each must be larger, as p-values are adjusted). "
+            "- where there is none (fewer than five judges, or one of several; a difference that "
+            f"the scale does not allow), or with fewer than {LEAST_DF} degrees of freedom "
+            "(Satterthwaite), as of two models, with which widths differ too much from run to run "
+            "to be forecast."
+        )
     single: dict[str, list[str]] = {}
     for study in studies:
         for name, why in study.components.unidentified.items():

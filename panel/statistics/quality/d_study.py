@@ -14,11 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import nan, sqrt
+from typing import Literal
 
 import numpy as np
 import scipy
 
 from panel.statistics.core.arrays import Array
+from panel.statistics.core.options import check_choice
+from panel.statistics.core.student_t import POWER
 from panel.statistics.quality.components import BETWEEN, RESIDUAL, VarianceComponents
 from panel.statistics.resampling.jackknife import LEAST_JUDGES
 
@@ -29,6 +32,10 @@ REPLICATE = "replicate"
 LEAST_DF = 3
 """Degrees of freedom below which no width is forecast: Student's t varies so much from one sample
 to the next that the expected width is far above what most samples give."""
+
+Goal = Literal["width", "difference"]
+"""What a design is to reach: an interval of a mean this wide at most, from end to end, or a
+difference of two means this small that it detects."""
 
 Levels = Mapping[str, int]
 """How many conditions of each facet: 8 prompts, 10 personas, 3 models."""
@@ -154,26 +161,67 @@ def expected_width(
     return float(_widths(terms, sizes, difference, confidence)[0])
 
 
+def detectable_difference(
+    components: VarianceComponents,
+    measured: str,
+    levels: Levels,
+    *,
+    power: float = POWER,
+    confidence: float = 0.95,
+) -> float:
+    """The smallest true difference of two means that the interval of their difference, over prompts
+    and judges, leaves 0 out of with this power.
+
+    It is (t of the confidence + t of the power) standard errors, with the interval's degrees of
+    freedom (Cohen 1988, *Statistical Power Analysis*, section 2.4). It is for two systems: of
+    several, the adjustment for as many differences takes more.
+
+    Args:
+        levels: as for `expected_width`.
+
+    Returns:
+        NaN where `expected_width` of the difference is.
+
+    Raises:
+        ValueError: as for `expected_width`.
+
+    >>> variances = {"system": 1.0, "rater": 0.2, "system:prompt": 0.3, "residual": 0.6}
+    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
+    >>> levels = {"prompt": 9, "rater": 5}
+    >>> round(expected_width(found, "system", levels, difference=True) / 2, 2)
+    0.76
+    >>> round(detectable_difference(found, "system", levels), 2)
+    1.06
+    """
+    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    terms = _terms(components, measured, levels)
+    if components.levels[measured] < 2:
+        return nan
+    return float(_detectable(terms, sizes, power, confidence)[0])
+
+
 def cheapest_design(
     components: VarianceComponents,
     measured: str,
-    width: float,
+    points: float,
     choices: Mapping[str, Sequence[int]],
     *,
+    goal: Goal = "width",
     confidence: float = 0.95,
 ) -> Levels | None:
-    """The design with the fewest ratings whose interval can be expected to be this narrow.
+    """The design with the fewest ratings that can be expected to be this precise.
 
     Args:
-        width: of `expected_width`, in points, above 0.
+        points: of `expected_width`, or of `detectable_difference`, above 0.
         choices: for each facet, which numbers of conditions may be had.
+        goal: `width`, of the interval of a mean; `difference`, that two means can be told apart.
 
     Returns:
         Of equally many ratings, the design with fewest models, personas and so on, in the reverse
         order of `choices`; None where no design does.
 
     Raises:
-        ValueError: as for `d_study`, or a width that is not above 0.
+        ValueError: as for `d_study`, or points that are not above 0.
 
     >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
     >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
@@ -181,8 +229,9 @@ def cheapest_design(
     >>> cheapest_design(found, "system", 1.0, choices)
     {'prompt': 15, 'rater': 9}
     """
-    if not width > 0:
-        raise ValueError(f"a width is above 0, found {width}")
+    check_choice("goal", goal, Goal)
+    if not points > 0:
+        raise ValueError(f"a width, or a difference, is above 0, found {points}")
     facets = tuple(choices)
     grid = np.meshgrid(
         *(np.array(sorted(set(choices[facet])), dtype=np.float64) for facet in facets),
@@ -192,10 +241,14 @@ def cheapest_design(
     _terms(components, measured, {facet: int(each.min()) for facet, each in sizes.items()})
     most = {facet: int(each.max()) for facet, each in sizes.items()}
     terms = _terms(components, measured, most)
-    narrow = _widths(terms, sizes, False, confidence) <= width
-    if not narrow.any():
+    reached = (
+        _widths(terms, sizes, False, confidence)
+        if goal == "width"
+        else _detectable(terms, sizes, POWER, confidence)
+    ) <= points
+    if not reached.any():
         return None
-    ratings = np.where(narrow, np.prod(list(sizes.values()), axis=0), np.inf)
+    ratings = np.where(reached, np.prod(list(sizes.values()), axis=0), np.inf)
     # The last key is the first to be sorted by.
     place = np.lexsort([*sizes.values(), ratings])[0]
     return {facet: int(each[place]) for facet, each in sizes.items()}
@@ -257,6 +310,24 @@ def _widths(
     terms: Sequence[_Term], sizes: Mapping[str, Array], difference: bool, confidence: float
 ) -> Array:
     """The expected width of the interval of each design."""
+    return 2 * _reaches(terms, sizes, difference, ((1 + confidence) / 2,))
+
+
+def _detectable(
+    terms: Sequence[_Term], sizes: Mapping[str, Array], power: float, confidence: float
+) -> Array:
+    """The difference that each design detects with this power."""
+    return _reaches(terms, sizes, True, ((1 + confidence) / 2, power))
+
+
+def _reaches(
+    terms: Sequence[_Term],
+    sizes: Mapping[str, Array],
+    difference: bool,
+    quantiles: Sequence[float],
+) -> Array:
+    """For each design the standard error times the sum of these quantiles of Student's t: over
+    prompts alone, or over prompts and judges, whichever is more."""
     parts = [term for term in terms if term.relative or not difference]
     known = {facet for term in terms if term.name != RESIDUAL for facet in term.facets}
     if not {PROMPT} <= known & set(sizes):
@@ -272,13 +343,13 @@ def _widths(
     with np.errstate(divide="ignore", invalid="ignore"):
         total = np.sum(variances, axis=0)
         df = total**2 / np.sum([v**2 / n for v, n in zip(variances, dfs, strict=True)], axis=0)
-        quantile = (1 + confidence) / 2
         alone, together = (
-            np.sqrt(variance) * scipy.special.stdtrit(of, quantile)
+            np.sqrt(variance)
+            * np.sum([scipy.special.stdtrit(of, quantile) for quantile in quantiles], axis=0)
             for variance, of in ((variances[0], dfs[0]), (total, df))
         )
     possible = (judges >= LEAST_JUDGES) & (np.min(dfs, axis=0) > 0)
     # The wider of the two is the interval.
     possible &= np.where(alone > together, dfs[0], df) >= LEAST_DF
-    width: Array = np.where(possible & (total > 0), 2 * np.fmax(alone, together), nan)
-    return width
+    reach: Array = np.where(possible & (total > 0), np.fmax(alone, together), nan)
+    return reach

@@ -26,9 +26,11 @@ from panel.statistics.quality.d_study import (
     PROMPT,
     REPLICATE,
     DStudy,
+    Goal,
     Levels,
     cheapest_design,
     d_study,
+    detectable_difference,
     error_shares,
     expected_width,
 )
@@ -54,13 +56,14 @@ class DesignResult:
         width: of the 95 % interval of a system's mean over prompts and judges that can be
             expected, from end to end, in points; at most what the scale allows, where that is
             known; of responses and where there is no such interval NaN.
-        difference_width: the same of the difference of two systems.
+        detectable: the smallest difference of two systems that is told from 0 with 80 % power, in
+            points, likewise.
     """
 
     figures: DStudy
     n_ratings: int
     width: float = nan
-    difference_width: float = nan
+    detectable: float = nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +110,27 @@ class DesignStudy:
     raters_each: float = 1.0
     span: float = inf
 
-    def cheapest(self, width: float, *, present_judges: bool = False) -> DesignResult | None:
-        """The design with the fewest ratings whose 95 % interval of a system's mean, over prompts
-        and judges, can be expected to be this wide at most, in points; None where none is: up to
+    def cheapest(
+        self, points: float, *, goal: Goal = "width", present_judges: bool = False
+    ) -> DesignResult | None:
+        """The design with the fewest ratings that can be expected to be this precise: whose 95 %
+        interval of a system's mean, over prompts and judges, is so wide at most, or which detects
+        so small a difference of two systems with 80 % power. None where none is: up to
         10,000 prompts, 3 to 30 personas, 3 to 10 models (or 100 raters), and up to 5 replicates,
         where there are any. Of what has one level there stays one.
 
         It is a forecast as if these variance components were the true ones. The fewest ratings of
-        many designs are found where chance made the components small, so that the interval of a run
-        with this design will often be wider.
+        many designs are found where chance made the components small, so that a run with this
+        design will often be less precise.
 
         Args:
             present_judges: whether only the number of prompts may change.
 
         Raises:
-            ValueError: a study of items, an undefined one, or a width that is not above 0.
+            ValueError: a study of items, an undefined one, or points that are not above 0.
         """
         levels = cheapest_design(
-            self.components, SYSTEM, width, self._choices(present_judges=present_judges)
+            self.components, SYSTEM, points, self._choices(present_judges=present_judges), goal=goal
         )
         if levels is None:
             return None
@@ -325,9 +331,12 @@ def _result(
     return DesignResult(
         figures,
         n_ratings,
-        # As min() would not, np.minimum keeps NaN. A difference of two goes from -span to span.
+        # As min() would not, np.minimum keeps NaN.
         float(np.minimum(expected_width(components, measured, levels), span)),
-        float(np.minimum(expected_width(components, measured, levels, difference=True), 2 * span)),
+        # What the scale does not allow cannot be detected.
+        detected
+        if (detected := detectable_difference(components, measured, levels)) <= span
+        else nan,
     )
 
 

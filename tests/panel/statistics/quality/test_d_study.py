@@ -8,11 +8,13 @@ from math import isnan, sqrt
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from panel.statistics import (
     VarianceComponents,
     cheapest_design,
     d_study,
+    detectable_difference,
     error_shares,
     expected_width,
     icc,
@@ -109,6 +111,35 @@ def test_the_expected_width_is_that_of_the_present_leaderboard(difference: bool)
     levels = {name: n for name, n in SIZES.items() if name != "system"}
     found = expected_width(parts, "system", levels, difference=difference)
     assert found == pytest.approx(expected)
+
+
+def test_the_detectable_difference_by_hand() -> None:
+    """Two quantiles of t times the standard error of the difference: of prompts
+    2 (0.3/9 + 0.6/45), of raters 2 (0.6/45), their severity cancels; Satterthwaite's degrees of
+    freedom. With twice the power's z it is larger by as much."""
+    parts = VarianceComponents(
+        {"system": 1.0, "rater": 0.2, "system:prompt": 0.3, "residual": 0.6},
+        {},
+        0,
+        {"system": 4, "prompt": 9, "rater": 5},
+    )
+    of_prompts, of_raters = 2 * (0.3 / 9 + 0.6 / 45), 2 * 0.6 / 45
+    df = (of_prompts + of_raters) ** 2 / (of_prompts**2 / 8 + of_raters**2 / 4)
+    error = sqrt(of_prompts + of_raters)
+    levels = {"prompt": 9, "rater": 5}
+    for power in (0.8, 0.95):
+        expected = error * float(stats.t.ppf(0.975, df) + stats.t.ppf(power, df))
+        found = detectable_difference(parts, "system", levels, power=power)
+        assert found == pytest.approx(expected)
+    # Of a sample of so small differences, the smallest design that detects them.
+    choices = {"prompt": range(2, 40), "rater": range(5, 8)}
+    best = cheapest_design(parts, "system", 0.9, choices, goal="difference")
+    assert best is not None
+    fewer = {**best, "prompt": best["prompt"] - 1}
+    assert detectable_difference(parts, "system", best) <= 0.9
+    assert detectable_difference(parts, "system", fewer) > 0.9
+    with pytest.raises(ValueError, match="goal"):
+        cheapest_design(parts, "system", 0.9, choices, goal="power")  # type: ignore[arg-type]
 
 
 def test_where_there_is_no_interval_no_width_is_expected() -> None:

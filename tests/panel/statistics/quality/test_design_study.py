@@ -178,17 +178,18 @@ def test_two_of_a_sample_are_not_the_cheapest_design() -> None:
 
 
 def test_a_width_is_at_most_what_the_scale_allows() -> None:
-    """From 1 to 1.25 a mean's interval is 0.25 wide at most, that of a difference 0.5; an unknown
-    scale cuts nothing. A composite that is given has its own."""
+    """From 1 to 1.25 a mean's interval is 0.25 wide at most, and a larger difference cannot be
+    detected; an unknown scale cuts nothing. A composite that is given has its own."""
     ratings = replace(of_a_run(), personas=None, groups=("human",) * 8)
     free = named(design_studies(ratings))["system", "all"].designs[0]
     assert free.width > 0.5
-    assert free.difference_width > 0.5
+    assert free.detectable > 0.25
     scales = dict.fromkeys(ratings.dimensions, (1.0, 1.25))
     studies = named(design_studies(replace(ratings, scales=scales)))
     for name in ("all", "clarity"):
         cut = studies["system", name].designs[0]
-        assert (cut.width, cut.difference_width) == (0.25, 0.5)
+        assert cut.width == 0.25
+        assert isnan(cut.detectable)
     given = design_studies(ratings, ratings.scores.mean(axis=2), composite_span=0.125)
     assert named(given)["system", "all"].designs[0].width == 0.125
     assert named(given)["system", "clarity"].designs[0].width > 0.5

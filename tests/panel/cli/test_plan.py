@@ -1,4 +1,4 @@
-"""`persona-panel design` as a user runs it: a run's folder or a file, tables, JSON, refusals."""
+"""`persona-panel plan` as a user runs it: a run's folder or a file, tables, JSON, refusals."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
     """The precision of systems' and responses' means is said first; tables fit 80 columns; without
     a run costs are in ratings, and nothing is said of replicates."""
     rated(tmp_path / "in.csv")
-    done = command("design", "in.csv", "--width", "1.5", COLUMNS="80")
+    done = command("plan", "--from", "in.csv", "--half-width", "0.75", COLUMNS="80")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("A system's mean")
     assert max(map(len, lines)) <= 80
     said = " ".join(done.stdout.split())
     for expected in (
-        "with 8 prompts and 6 raters, and a 95 % interval over prompts and judges about",
+        "with 8 prompts and 6 raters, and a 95 % interval over prompts and judges of about ±",
         "A response's mean",
-        "An interval of a system's mean 1.5 points wide takes about",
+        "An interval of a system's mean of ±0.75 points takes about",
         "if these variance components were the true ones",
         "ratings for 4 systems",
         "Variance components of systems' scores",
@@ -60,7 +60,9 @@ def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
 def test_json_has_components_designs_and_the_cheapest(command: Command, tmp_path: Path) -> None:
     """As lists of objects with levels as numbers; the width that was wanted is reached."""
     rated(tmp_path / "in.csv")
-    document = json.loads(command("design", "in.csv", "--json", "--width", "1.5").stdout)
+    document = json.loads(
+        command("plan", "--from", "in.csv", "--json", "--half-width", "0.75").stdout
+    )
     components = {
         row["component"]: row for row in document["components"] if row["measured"] == "system"
     }
@@ -71,8 +73,8 @@ def test_json_has_components_designs_and_the_cheapest(command: Command, tmp_path
     assert [row["levels"] for row in present] == [{"rater": 6}, {"prompt": 8, "rater": 6}]
     assert [(row["n_ratings"], row["calls"]) for row in present] == [(6, 6), (48, 4 * 48)]
     assert present[1]["usd"] is None
-    cheapest = document["width"]["cheapest"]
-    assert cheapest["width"] <= document["width"]["wanted"] == 1.5
+    cheapest = document["target"]["cheapest"]
+    assert cheapest["half_width"] <= document["target"]["wanted"] == 0.75
     assert cheapest["n_ratings"] == cheapest["levels"]["prompt"] * cheapest["levels"]["rater"]
     assert document["n_systems"] == 4
     assert document["warnings"] == []
@@ -86,15 +88,15 @@ def test_raters_of_a_group_count_as_one(command: Command, tmp_path: Path) -> Non
     for name, n_groups in (("groups.csv", 3), ("alone.csv", 6)):
         lines = [f"{row},m{int(row.split(',')[1][1:]) % n_groups}" for row in rows[1:]]
         (tmp_path / name).write_text("\n".join([f"{rows[0]},group", *lines]) + "\n")
-    printed = " ".join(command("design", "groups.csv").stdout.split())
+    printed = " ".join(command("plan", "--from", "groups.csv").stdout.split())
     assert printed.startswith("Raters are of 3 groups")
     assert "8 prompts and 3 groups" in printed
-    document = json.loads(command("design", "groups.csv", "--json").stdout)
+    document = json.loads(command("plan", "--from", "groups.csv", "--json").stdout)
     assert "each group's mean counts as one rater" in document["warnings"][0]
     present = [row for row in document["designs"] if row["present"]]
     assert [row["levels"] for row in present] == [{"group": 3}, {"prompt": 8, "group": 3}]
     assert [row["n_ratings"] for row in present] == [6, 48]
-    alone = command("design", "alone.csv").stdout
+    alone = command("plan", "--from", "alone.csv").stdout
     assert alone.startswith("A system's mean")
     assert "8 prompts and 6 raters" in " ".join(alone.split())
 
@@ -116,7 +118,7 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
         )  # fmt: skip
     assert scored.returncode == 0, scored.stderr
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    document = json.loads(command("design", "run", "--json").stdout)
+    document = json.loads(command("plan", "--from", "run", "--json").stdout)
     (present,) = (
         row
         for row in document["designs"]
@@ -137,8 +139,8 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
     assert composite == pytest.approx(expected, abs=1e-6)
     names = {row["component"] for row in document["components"] if row["measured"] == "item"}
     assert {"item:persona", "item:model", "persona:model", "item:persona:model"} <= names
-    assert document["width"] is None
-    printed = command("design", "run", COLUMNS="80").stdout
+    assert document["target"] is None
+    printed = command("plan", "--from", "run", COLUMNS="80").stdout
     assert "(composite)" in printed
     # From 2 models.
     assert printed.startswith("All figures are rough: they rest on 2 models.")
@@ -152,22 +154,44 @@ def test_few_prompts_and_raters_are_said_first(command: Command, tmp_path: Path)
     rows = (tmp_path / "in.csv").read_text().splitlines()
     few = [row for row in rows if row.split(",")[3] in ("prompt", "p0", "p1")]
     (tmp_path / "few.csv").write_text("\n".join(few) + "\n")
-    printed = command("design", "few.csv").stdout
+    printed = command("plan", "--from", "few.csv").stdout
     assert printed.startswith("All figures are rough: they rest on 2 prompts.")
-    rows = json.loads(command("design", "few.csv", "--json").stdout)["designs"]
+    rows = json.loads(command("plan", "--from", "few.csv", "--json").stdout)["designs"]
     present = next(row for row in rows if row["present"] and row["measured"] == "system")
-    assert present["width"] is None
+    assert present["half_width"] is None
 
 
 def test_without_systems_there_are_responses(command: Command, tmp_path: Path) -> None:
     """Without sources there are responses alone, and no width of systems' means."""
     rated(tmp_path / "in.csv", sources=False)
-    done = command("design", "in.csv")
+    done = command("plan", "--from", "in.csv")
     assert done.returncode == 0
     assert "system" not in done.stdout
-    refused = command("design", "in.csv", "--width", "1")
+    refused = command("plan", "--from", "in.csv", "--half-width", "1")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "in.csv: found no sources and prompts; expected systems" in refused.stderr
+
+
+def test_a_difference_to_detect_and_people_beside(command: Command, tmp_path: Path) -> None:
+    """A design that detects the difference, by judges and by people, who need no systems and
+    prompts of their own: those of the panel's ratings count. Two goals at once are refused."""
+    rated(tmp_path / "in.csv")
+    rows = (tmp_path / "in.csv").read_text().splitlines()
+    people = [",".join(row.split(",")[:3]) for row in rows if row.split(",")[1] != "r5"]
+    (tmp_path / "people.csv").write_text("\n".join(people) + "\n")
+    given = ("plan", "--from", "in.csv", "--difference", "1.5", "--human", "people.csv")
+    document = json.loads(command(*given, "--json").stdout)
+    for found in (document, document["people"]):
+        assert found["target"]["kind"] == "difference"
+        assert found["target"]["cheapest"]["detectable_difference"] <= 1.5
+    present = [row["levels"] for row in document["people"]["designs"] if row["present"]]
+    assert present == [{"rater": 5}, {"prompt": 8, "rater": 5}]
+    said = " ".join(command(*given).stdout.split())
+    assert "Detecting a difference of 1.5 points between two systems (80 % power) takes" in said
+    assert "People: A system's mean has a standard error" in said
+    refused = command(*given, "--half-width", "1")
+    assert refused.returncode == 2
+    assert "exclude each other" in refused.stderr
 
 
 @pytest.mark.parametrize("width", ["0", "-1", "nan", "inf", "wide"])
@@ -175,9 +199,9 @@ def test_a_width_is_a_number_of_points_above_0(
     command: Command, tmp_path: Path, width: str
 ) -> None:
     """Anything else is refused, and nothing is read."""
-    done = command("design", "missing.csv", "--width", width)
+    done = command("plan", "--from", "missing.csv", "--half-width", width)
     assert done.returncode == 2
-    assert "--width" in done.stderr
+    assert "--half-width" in done.stderr
     assert "missing.csv" not in done.stderr
 
 
@@ -185,6 +209,6 @@ def test_categories_alone_have_no_precision(command: Command, tmp_path: Path) ->
     """Labels are refused: their variance means nothing."""
     lines = [f"i{item},r{rater},{'ab'[item % 2]}" for item in range(4) for rater in range(2)]
     (tmp_path / "in.csv").write_text("\n".join(["item,rater,label", *lines]) + "\n")
-    done = command("design", "in.csv")
+    done = command("plan", "--from", "in.csv")
     assert done.returncode == 2
     assert "found categories only; expected a dimension that is rated by numbers" in done.stderr
