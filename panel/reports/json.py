@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
+ANNOTATOR_TEST = "alt_test_"
+"""What the names of its statistics begin with."""
+
 _DIFFERENCE = (
     "a", "b", "dimension", "difference", "ci_low", "ci_high", "p", "p_adjusted", "effect_size",
     "n_prompts", "n_pairs",
@@ -76,7 +79,8 @@ def render_design(report: DesignReport, to: TextIO) -> None:
 
 
 def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO) -> None:
-    """As `render_agreement`."""
+    """As `render_agreement`. Rows of the alternative annotator test have `rater`, too: the judge's
+    name, null for the panel."""
     from panel.conclusions.correlate import correlate_conclusion
 
     _write_rows(correlate_conclusion(rows, panel, humans), rows, to)
@@ -109,7 +113,12 @@ def render_matches(report: MatchReport, to: TextIO) -> None:
 
 
 def _write_rows(conclusion: Sequence[str], rows: Sequence[Row], to: TextIO) -> None:
-    _write({"conclusion": conclusion, "rows": [asdict(row) for row in rows]}, to)
+    _write({"conclusion": conclusion, "rows": list(map(_row, rows))}, to)
+
+
+def _row(row: Row) -> dict[str, Any]:
+    found = asdict(row)
+    return {**found, "rater": row.by_value} if row.statistic.startswith(ANNOTATOR_TEST) else found
 
 
 def _write(document: Any, to: TextIO) -> None:

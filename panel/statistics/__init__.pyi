@@ -47,6 +47,7 @@ from panel.statistics.bias.within_groups import (
 )
 from panel.statistics.core.arrays import Resampled as Resampled
 from panel.statistics.core.arrays import row_means as row_means
+from panel.statistics.core.benjamini_yekutieli import benjamini_yekutieli as benjamini_yekutieli
 from panel.statistics.core.holm import holm as holm
 from panel.statistics.core.options import AnalysisOptions as AnalysisOptions
 from panel.statistics.core.options import MeasurementLevel as MeasurementLevel
@@ -91,6 +92,11 @@ from panel.statistics.deliberation.toward_humans import TowardHumans as TowardHu
 from panel.statistics.deliberation.toward_humans import toward_humans as toward_humans
 from panel.statistics.humans.added_raters import AddedRaters as AddedRaters
 from panel.statistics.humans.added_raters import added_raters as added_raters
+from panel.statistics.humans.annotator_test import AlignmentScore as AlignmentScore
+from panel.statistics.humans.annotator_test import AnnotatorComparison as AnnotatorComparison
+from panel.statistics.humans.annotator_test import AnnotatorTest as AnnotatorTest
+from panel.statistics.humans.annotator_test import annotator_test as annotator_test
+from panel.statistics.humans.annotator_test import resampled_advantage as resampled_advantage
 from panel.statistics.humans.ceiling import HumanCeiling as HumanCeiling
 from panel.statistics.humans.ceiling import human_ceiling as human_ceiling
 from panel.statistics.humans.ceiling import human_ceiling_by_prompt as human_ceiling_by_prompt
