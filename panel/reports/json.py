@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
-    from panel.statistics import Breakdown, Ratings, Row
+    from panel.statistics import Breakdown, Calibration, CorrectedMean, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
@@ -86,6 +86,28 @@ def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: 
     _write_rows(correlate_conclusion(rows, panel, humans), rows, to)
 
 
+def render_calibration(found: Calibration, to: TextIO) -> None:
+    """`conclusion`, a list of sentences; `rows`, one for each system and dimension; `differences`,
+    one for each pair of systems; `labels_to_halve`, how many items people would have to rate for
+    half of a row's interval, null where more of those scored are not enough."""
+    from panel.conclusions.calibrate import calibrate_conclusion
+
+    rows, to_halve = [], []
+    for one in found.systems:
+        names = {"system": one.system, "dimension": one.dimension}
+        rows.append(names | _corrected(one.found))
+        to_halve.append(names | {"n_human": one.found.n_human, "needed": one.found.to_halve})
+    differences = []
+    for pair in found.pairs:
+        figures = _corrected(pair.found)
+        del figures["lambda"]
+        names = {"a": pair.a, "b": pair.b, "dimension": pair.dimension}
+        differences.append(names | figures | {"p": pair.found.p, "p_adjusted": pair.p_adjusted})
+    conclusion = calibrate_conclusion(found)
+    parts = {"rows": rows, "differences": differences, "labels_to_halve": to_halve}
+    _write({"conclusion": conclusion, **parts}, to)
+
+
 def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
     """A list of objects, one for each run compared with the first and dimension."""
     _write([{name: getattr(row, name) for name in _DIFFERENCE} for row in comparison.rows], to)
@@ -110,6 +132,21 @@ def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
 def render_matches(report: MatchReport, to: TextIO) -> None:
     """Figures for each system, Cohen's kappa with the labels in the file, and every match."""
     _write(report.document(), to)
+
+
+def _corrected(found: CorrectedMean) -> dict[str, Any]:
+    return {
+        "panel": found.panel,
+        "human_only": found.human_only,
+        "human_ci_low": found.human_ci_low,
+        "human_ci_high": found.human_ci_high,
+        "corrected": found.corrected,
+        "ci_low": found.ci_low,
+        "ci_high": found.ci_high,
+        "lambda": found.tuning,
+        "n_human": found.n_human,
+        "n_items": found.n_items,
+    }
 
 
 def _write_rows(conclusion: Sequence[str], rows: Sequence[Row], to: TextIO) -> None:

@@ -97,6 +97,10 @@ from panel.statistics.humans.annotator_test import AnnotatorComparison as Annota
 from panel.statistics.humans.annotator_test import AnnotatorTest as AnnotatorTest
 from panel.statistics.humans.annotator_test import annotator_test as annotator_test
 from panel.statistics.humans.annotator_test import resampled_advantage as resampled_advantage
+from panel.statistics.humans.calibration import Calibration as Calibration
+from panel.statistics.humans.calibration import CorrectedPair as CorrectedPair
+from panel.statistics.humans.calibration import CorrectedSystem as CorrectedSystem
+from panel.statistics.humans.calibration import calibrate as calibrate
 from panel.statistics.humans.ceiling import HumanCeiling as HumanCeiling
 from panel.statistics.humans.ceiling import human_ceiling as human_ceiling
 from panel.statistics.humans.ceiling import human_ceiling_by_prompt as human_ceiling_by_prompt
@@ -130,6 +134,9 @@ from panel.statistics.humans.mean_reliability import mean_reliability as mean_re
 from panel.statistics.humans.mean_reliability import (
     resampled_mean_reliability as resampled_mean_reliability,
 )
+from panel.statistics.humans.prediction_powered import CorrectedMean as CorrectedMean
+from panel.statistics.humans.prediction_powered import corrected_difference as corrected_difference
+from panel.statistics.humans.prediction_powered import corrected_mean as corrected_mean
 from panel.statistics.humans.preferences import Preferences as Preferences
 from panel.statistics.humans.preferences import preferences as preferences
 from panel.statistics.humans.preferences import resampled_preferences as resampled_preferences
