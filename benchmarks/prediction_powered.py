@@ -9,8 +9,9 @@ prompts of what people would give.
 Kinds: `plain`; `gaps`, whole ratings from 1 to 5, a tenth of the panel's scores missing, and of a
 rated prompt each system's response is rated in 80 %, by one to four people; `uneven`, two or three
 responses of a system to a prompt, of which people rate one or more; `skewed`, most responses are
-good and some very bad; `chosen`, one response at a time is rated with a probability that depends on
-the panel's score, between half and twice the usual.
+good and some very bad; `chosen`, single responses are rated, as `select` draws them: as many of
+each system, with probabilities that go with the judges' variance, where the panel's noise differs
+between responses.
 
     python -m benchmarks.prediction_powered                1,000 simulations a cell
     python -m benchmarks.prediction_powered --scale 0.1    a look
@@ -34,6 +35,7 @@ from panel.statistics.humans.prediction_powered import (
     corrected_difference,
     corrected_mean,
 )
+from panel.statistics.humans.selection import inclusion_probabilities, systematic_sample
 
 SIMULATIONS = 1000
 Kind = Literal["plain", "gaps", "uneven", "skewed", "chosen"]
@@ -72,6 +74,7 @@ def drawn(rng: np.random.Generator, cell: Cell) -> list[Drawn]:
     n_rated = round(cell.rated / (0.8 * 0.9)) + 1 if cell.kind == "gaps" else cell.rated
     is_rated[rng.permutation(n)[:n_rated]] = True
     found = []
+    order, start = rng.permutation(n), float(rng.random())
     for system, quality in enumerate(QUALITY):
         sizes = rng.integers(2, 4, n) if cell.kind == "uneven" else np.ones(n, dtype=int)
         prompts = np.repeat(np.arange(n), sizes)
@@ -81,7 +84,9 @@ def drawn(rng: np.random.Generator, cell: Cell) -> list[Drawn]:
         truth = 3 + quality + difficulty[prompts] + own
         people = truth[:, None] + rng.normal(0, 0.8, (len(prompts), PEOPLE))
         a = cell.agreement
-        seen = a * (truth - 3 - quality) + math.sqrt(1 - a**2) * rng.normal(0, 1.2, len(prompts))
+        level = np.exp(rng.normal(0, 0.5, len(prompts))) if cell.kind == "chosen" else 1.0
+        noise = level * rng.normal(0, 1.2, len(prompts))
+        seen = a * (truth - 3 - quality) + math.sqrt(1 - a**2) * noise
         panel = 5 + (system == 0) + quality + seen * 2 / 3
         asked = np.full(people.shape, True)
         chance = np.ones(len(prompts))
@@ -95,9 +100,11 @@ def drawn(rng: np.random.Generator, cell: Cell) -> list[Drawn]:
             asked &= (first | (rng.random(len(prompts)) < 0.5))[:, None]
         rated = is_rated[prompts]
         if cell.kind == "chosen":
-            chance = np.exp(np.clip(panel - np.median(panel), -math.log(2), math.log(2)))
-            chance = np.minimum(chance * cell.rated / chance.sum(), 1.0)
-            rated = rng.random(len(prompts)) < chance
+            variances = level**2 * rng.chisquare(4, n) / 4
+            relative = np.sqrt((variances / variances.mean() + 1) / 2)
+            chance = inclusion_probabilities(relative, cell.rated)
+            rated = np.zeros(n, dtype=bool)
+            rated[order] = systematic_sample(chance[order], start)
         human = row_means(np.where(asked & rated[:, None], people, np.nan))
         found.append(Drawn(panel, human, prompts.astype(np.float64), chance))
     return found

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     "--human", required=True, metavar="RATINGS", help="People's ratings of a part of the items."
 )
 @column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
+@click.option(
+    "--selected",
+    metavar="FILE",
+    help="The items that people were asked for, with their probabilities, as `select` wrote them.",
+)
 @output_format
 @refusals_without_calls
 def calibrate(
@@ -29,6 +34,7 @@ def calibrate(
     mapping: Mapping[str, str],
     human: str,
     human_mapping: Mapping[str, str],
+    selected: str | None,
     renderer: Renderer,
 ) -> None:
     """Correct a panel's means of systems by people's ratings of a part of the items.
@@ -37,8 +43,11 @@ def calibrate(
     are read as by `correlate`. The corrected mean estimates what people would give to everything on
     average: however biased the panel is, its 95 % interval over prompts holds that, and it is the
     narrower the more the panel goes with people (prediction-powered inference, with its weight λ
-    tuned). Differences between systems are corrected likewise. What people rated has to be a random
-    part; from 8 prompts rated by people on there is a correction.
+    tuned). Differences between systems are corrected likewise. From 8 prompts rated by people on
+    there is a correction.
+
+    What people rated has to be a random part, or one that `select` chose: then give its file as
+    --selected, or RATINGS with its column inclusion_probability.
 
     --json prints `rows`, one for each system and dimension, and `differences`, one for each pair
     of systems; `labels_to_halve` has how many items people would have to rate for intervals half
@@ -48,10 +57,17 @@ def calibrate(
     """
     from panel.io.aligned_ratings import load_aligned_ratings
     from panel.io.calibration_checks import check_calibration
+    from panel.io.selections import inclusion_of, read_inclusion
     from panel.statistics import calibrate as calibration
 
     ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
     check_calibration(ours, theirs, panel, human)
-    found = calibration(ours, theirs)
+    known = read_inclusion(
+        selected or human,
+        needed=selected is not None,
+        mapping=None if selected else human_mapping,
+    )
+    chances = None if known is None else inclusion_of(known, ours, theirs, selected or human)
+    found = calibration(ours, theirs, inclusion=chances)
     with standard_output() as to:
         renderer.render_calibration(found, to)

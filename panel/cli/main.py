@@ -25,6 +25,7 @@ _COMMANDS = {
     "compare": ("panel.cli.compare", "Compare runs: other texts, or another panel."),
     "agree": ("panel.cli.agree", "Measure inter-rater agreement and panel quality."),
     "correlate": ("panel.cli.correlate", "Compare panel scores with human ratings."),
+    "select": ("panel.cli.select", "Choose the items of a run that people should rate."),
     "calibrate": ("panel.cli.calibrate", "Correct a panel's means by people's ratings of a part."),
     "design": ("panel.cli.design", "Estimate how many prompts, personas and models it takes."),
     "sweep": ("panel.cli.sweep", "Measure how adversarial framings degrade responses."),

@@ -140,6 +140,10 @@ from panel.statistics.humans.prediction_powered import corrected_mean as correct
 from panel.statistics.humans.preferences import Preferences as Preferences
 from panel.statistics.humans.preferences import preferences as preferences
 from panel.statistics.humans.preferences import resampled_preferences as resampled_preferences
+from panel.statistics.humans.selection import SelectedItem as SelectedItem
+from panel.statistics.humans.selection import inclusion_probabilities as inclusion_probabilities
+from panel.statistics.humans.selection import select_items as select_items
+from panel.statistics.humans.selection import systematic_sample as systematic_sample
 from panel.statistics.humans.sources import SourceMeans as SourceMeans
 from panel.statistics.humans.sources import source_means as source_means
 from panel.statistics.humans.substitution import MeanKappa as MeanKappa

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan
@@ -69,7 +69,13 @@ class Calibration:
     """See `panel.statistics.humans.calibration.system_columns`."""
 
 
-def calibrate(panel: Ratings, humans: Ratings, *, confidence: float = 0.95) -> Calibration:
+def calibrate(
+    panel: Ratings,
+    humans: Ratings,
+    *,
+    inclusion: Mapping[str, float] | None = None,
+    confidence: float = 0.95,
+) -> Calibration:
     """The mean of each system by people, estimated from a panel's scores of everything and people's
     ratings of a part, and the differences between systems.
 
@@ -80,7 +86,8 @@ def calibrate(panel: Ratings, humans: Ratings, *, confidence: float = 0.95) -> C
 
     Args:
         panel, humans: under the same names, as `load_aligned_ratings` gives them; the part that
-            people rated is to be a random one.
+            people rated is to be a random one, or drawn by `inclusion`.
+        inclusion: by item, with which probability people were asked for it; all the same if None.
 
     Raises:
         ValueError: no dimension or item that both have, or one of them has ranks, whose means say
@@ -102,6 +109,11 @@ def calibrate(panel: Ratings, humans: Ratings, *, confidence: float = 0.95) -> C
     dimensions = [name for name in panel.dimensions if name in humans.dimensions]
     if not dimensions:
         raise ValueError("panel and humans share no dimension")
+    chance = (
+        np.ones(len(panel.items))
+        if inclusion is None
+        else np.array([inclusion.get(name, 1.0) for name in panel.items])
+    )
     sources = panel.sources or (ALL,) * len(panel.items)
     prompts = panel.prompts or panel.items
     of_system = {
@@ -112,11 +124,20 @@ def calibrate(panel: Ratings, humans: Ratings, *, confidence: float = 0.95) -> C
     for dimension, ours, theirs in _scores(panel, humans, dimensions, place):
         sides = {name: (ours[of], theirs[of], _kept(prompts, of)) for name, of in of_system.items()}
         systems += [
-            CorrectedSystem(name, dimension, corrected_mean(*side, confidence=confidence))
+            CorrectedSystem(
+                name,
+                dimension,
+                corrected_mean(*side, inclusion=chance[of_system[name]], confidence=confidence),
+            )
             for name, side in sides.items()
         ]
         for (a, first), (b, second) in combinations(sides.items(), 2):
-            found = corrected_difference(first, second, confidence=confidence)
+            found = corrected_difference(
+                first,
+                second,
+                inclusion=(chance[of_system[a]], chance[of_system[b]]),
+                confidence=confidence,
+            )
             pairs.append(CorrectedPair(a, b, dimension, found, found.p))
     adjusted = holm([one.found.p for one in pairs])
     return Calibration(
