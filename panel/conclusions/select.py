@@ -20,9 +20,9 @@ def select_conclusion(found: Sequence[SelectedItem], panel: Ratings, n: int) -> 
     of += f" in {counted(len(prompts), 'prompt')}" if panel.prompts is not None else ""
     chances = [one.inclusion_probability for one in found]
     low, high = min(chances), max(chances)
+    how = "each with probability" if high - low < 0.005 else f"with probabilities from {low:.2g} to"
     said = [
-        f"{counted(len(found), 'item')}{of}, drawn from {len(panel.items):,} with probabilities "
-        f"from {low:.2g} to {high:.2g}."
+        f"{counted(len(found), 'item')}{of}, drawn from {len(panel.items):,}, {how} {high:.2g}."
     ]
     if len(found) < n:
         said.append(f"There are no more than these: {n:,} were asked for.")

@@ -268,11 +268,8 @@ def _found(sides: Sequence[_Sample], names: Sequence[Hashable], confidence: floa
     """The first side's mean, or its difference from the second's."""
     n_items, n_human = sum(one.n_items for one in sides), sum(one.n_human for one in sides)
     place = {name: index for index, name in enumerate(names)}
-    is_rated = np.zeros(len(names), dtype=bool)
-    for side in sides:
-        is_rated[[place[name] for name, of in zip(side.names, side.rated, strict=True) if of]] = (
-            True
-        )
+    rated = {name for side in sides for name, of in zip(side.names, side.rated, strict=True) if of}
+    is_rated = np.array([name in rated for name in names], dtype=bool)
     n = int(is_rated.sum())
     signs = (1.0, -1.0)[: len(sides)]
     panel = sum(
@@ -304,11 +301,15 @@ def _found(sides: Sequence[_Sample], names: Sequence[Hashable], confidence: floa
         if reason is None:
             result = _interval(moved, is_rated, n, confidence)
             tuning = every[0].slope * sides[0].unrated
-            if result.reach > WIDEST * reach:
+            # Where people rated everything nothing is left for the panel to tell.
+            if result.reach > WIDEST * reach or all(side.unrated <= _SAME for side in sides):
                 own = _variance(of_people[1:][is_rated])
                 result = _Reached(human, reach, error, n - 1.0, own, 0.0)
                 tuning = 0.0
             corrected = result.value
+        if reason is None and result.error <= _SAME * max(1.0, abs(corrected)):
+            corrected, tuning, reason = nan, nan, Reason.NO_SPREAD
+        if reason is None:
             ci_low, ci_high = corrected - result.reach, corrected + result.reach
             p = 2 * float(special.stdtr(result.df, -abs(corrected) / result.error))
             tuning = tuning if len(sides) == 1 else nan

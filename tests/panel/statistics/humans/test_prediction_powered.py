@@ -141,9 +141,10 @@ def test_scale_and_shift_of_the_panel_do_not_matter() -> None:
 
 
 def test_everything_rated_is_people_alone() -> None:
-    """Where people rated everything the panel adds nothing."""
+    """Where people rated everything the panel adds nothing: the interval is theirs."""
     panel, human = made(2, 0.9, 60)
     found = corrected_mean(panel, human)
+    assert (found.ci_low, found.ci_high) == (found.human_ci_low, found.human_ci_high)
     assert found.corrected == pytest.approx(found.human_only, abs=1e-12)
     assert found.tuning == pytest.approx(0.0)
 
