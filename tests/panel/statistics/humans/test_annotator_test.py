@@ -121,6 +121,15 @@ def test_hand_calculation() -> None:
     assert found.winning_rate.value == pytest.approx(2 / 3)
 
 
+def test_a_difference_without_spread_is_known() -> None:
+    """A judge who ties with everybody on every item wins where ε is above 0; where ε is 0, it is
+    not shown to be ahead."""
+    people = np.tile([2.0, 2.0, 2.0], (30, 1))
+    for epsilon, rate in ((0.1, 1.0), (0.0, 0.0)):
+        found = annotator_test([2.0] * 30, people, score="accuracy", epsilon=epsilon)
+        assert (found.winning_rate.value, found.advantage.value) == (rate, 1.0)
+
+
 def test_benjamini_yekutieli_is_scipys() -> None:
     """Adjusted p-values are those of scipy's procedure; one that is missing does not count."""
     p_values = np.random.default_rng(0).random(9) ** 3
