@@ -23,7 +23,11 @@ from panel.secrets.visible import say, standard_output
     help="How many items people are to rate.",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of what is drawn at random."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of what is drawn at random.",
 )
 @click.option(
     "--out", metavar="FILE", help="Write the items to this CSV file.  [default: standard output]"
@@ -42,12 +46,16 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
     Exit status: 0, or 2 for bad input.
     """
     from panel.conclusions.select import select_conclusion
+    from panel.errors import Fault, InputError
     from panel.io.ratings import load_ratings
     from panel.io.selections import selection_csv, write_selection
     from panel.statistics import select_items
 
     ratings = load_ratings(run, mapping=mapping)
-    found = select_items(ratings, n, seed)
+    try:
+        found = select_items(ratings, n, seed)
+    except ValueError as error:
+        raise InputError([Fault(run, str(error), "ratings by judges with a persona")]) from None
     if out is None:
         with standard_output() as to:
             to.write(selection_csv(found))

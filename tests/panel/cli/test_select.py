@@ -91,6 +91,12 @@ def test_a_file_that_people_may_be_rating_is_kept(panel: Path, tmp_path: Path) -
     assert "there already; expected another name" in done.stderr
 
 
+def test_wrong_numbers_are_refused(panel: Path) -> None:
+    """No items and a seed below 0 end with status 2."""
+    assert run("select", panel, "--n", "0").exit_code == 2
+    assert run("select", panel, "--n", "3", "--seed", "-1").exit_code == 2
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
