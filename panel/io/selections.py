@@ -104,7 +104,8 @@ def inclusion_of(
             if name in known:
                 found[item] = known[name]
                 break
-    without = [name for name in humans.items if name in set(panel.items) and name not in found]
+    ours = set(panel.items)
+    without = [name for name in humans.items if name in ours and name not in found]
     if without:
         told = f"no {PROBABILITY} of {shown(without[0])}, which people rated"
         more = f" ({len(without):,} such items)" if len(without) > 1 else ""

@@ -232,11 +232,14 @@ def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Arr
     """
     ahead, behind = np.full((2, *humans.shape), np.nan)
     for human, own in enumerate(humans.T):
-        others = np.delete(humans, human, axis=1)
-        there = ~np.isnan(judge) & ~np.isnan(own) & ~np.isnan(others).all(axis=1)
-        ours, theirs = (_distance(one[there], others[there], score) for one in (judge, own))
-        ahead[there, human] = ours <= theirs + _SAME
-        behind[there, human] = theirs <= ours + _SAME
+        # Of people who rated a few of many items, these alone are looked at.
+        rows = np.flatnonzero(~np.isnan(judge + own))
+        others = np.delete(humans[rows], human, axis=1)
+        with_others = ~np.isnan(others).all(axis=1)
+        rows, others = rows[with_others], others[with_others]
+        ours, theirs = (_distance(one[rows], others, score) for one in (judge, own))
+        ahead[rows, human] = ours <= theirs + _SAME
+        behind[rows, human] = theirs <= ours + _SAME
     return ahead, behind
 
 
