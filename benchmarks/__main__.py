@@ -35,6 +35,8 @@ CHECKED = {
     "compared_runs": "compared_runs",
     "humans": "null_humans",
     "rankings": "null_rankings",
+    "annotator_test": "annotator_test",
+    "prediction_powered": "prediction_powered",
 }
 
 

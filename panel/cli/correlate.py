@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,11 +18,28 @@ if TYPE_CHECKING:
     from panel.reports import Renderer
 
 
+class _Epsilon(click.FloatRange):
+    """click takes nan for a number, which no epsilon is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        epsilon = super().convert(value, param, ctx)
+        if math.isnan(epsilon):
+            self.fail(f"found {value!r}; expected a number from 0 to below 1", param, ctx)
+        return epsilon
+
+
 @click.command()
 @click.argument("panel")
 @column_mapping("PANEL", "item=text_id,score=value")
 @click.option("--human", required=True, metavar="RATINGS", help="The human ratings.")
 @column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
+@click.option(
+    "--epsilon",
+    type=_Epsilon(min=0, max=1, max_open=True),
+    metavar="E",
+    help="Add the alternative annotator test, in which a human may be ahead of a judge by so much: "
+    "0.2 where humans are experts, 0.15 where skilled, 0.1 from a crowd.",
+)
 @analysis_options
 @output_format
 @gate_options
@@ -31,6 +49,7 @@ def correlate(
     mapping: Mapping[str, str],
     human: str,
     human_mapping: Mapping[str, str],
+    epsilon: float | None,
     resamples: int,
     intervals: bool,
     renderer: Renderer,
@@ -54,6 +73,11 @@ def correlate(
     without each prompt. p-values are those of permutation tests, within prompts where
     there are any, adjusted by Holm's method over dimensions.
 
+    With --epsilon, whether the panel and each of its judges may take the place of a human, by the
+    alternative annotator test: the winning rate (`omega` in --require), and how often each is at
+    least as near to the other humans as a human is (`rho`). Humans with fewer than 30 shared items
+    are left out. In --json the rows of a single judge have its name in `rater`, the panel's null.
+
     Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met.
     """
     from panel.cli.analysis_progress import AnalysisProgress
@@ -67,7 +91,7 @@ def correlate(
 
     ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
     check_groups(panel, ours, HUMANS)
-    options = AnalysisOptions(intervals=intervals, n_permutations=resamples)
+    options = AnalysisOptions(intervals=intervals, n_permutations=resamples, epsilon=epsilon)
     with AnalysisProgress(1) as progress:
         rows = correlation(ours, theirs, options, progress.take)
     with standard_output() as to:

@@ -33,6 +33,8 @@ _COMMANDS = {
         "panel.cli.plan",
         "Plan a study: how many prompts, personas, models and raters it takes.",
     ),
+    "select": ("panel.cli.select", "Choose the items of a run that people should rate."),
+    "calibrate": ("panel.cli.calibrate", "Correct a panel's means by people's ratings of a part."),
     "sweep": ("panel.cli.sweep", "Measure how adversarial framings degrade responses."),
     "audit": (
         "panel.cli.audit",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import atanh, isnan
 
+from panel.conclusions.annotator_test import annotator_test_conclusion
 from panel.conclusions.rows import (
     adjusted_ends,
     by_dimension,
@@ -51,6 +52,7 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
         said += _to_settle(found, clusters_of(humans if humans.prompts is not None else panel))
     if labels:
         said.append(_labelled(labels))
+    said += annotator_test_conclusion(rows, group)
     said += _gained(by_dimension(rows, group, _GAIN))
     return said or ["Panel and humans share no dimension on which they can be compared."]
 

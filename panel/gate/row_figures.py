@@ -12,6 +12,9 @@ from panel.statistics.humans.correlate import HUMANS
 
 NO_INTERVALS = "it was computed without intervals"
 NOT_TESTED = "it was not tested"
+_LABELS = {"alt_test_winning_rate": "omega", "alt_test_advantage": "rho"}
+_DECIDED = "alt_test_winning_rate"
+"""It counts decisions of tests, which allow for chance already: its value decides."""
 
 
 def row_figures(
@@ -55,6 +58,9 @@ def _of_row(
     yield Figure(
         row.statistic,
         tuple(keys),
+        label=_LABELS.get(row.statistic, ""),
+        is_exact=row.statistic == _DECIDED,
+        detail=row.note if row.statistic == _DECIDED else "",
         value=row.value,
         low=row.ci_low,
         high=row.ci_high,

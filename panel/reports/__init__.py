@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
     from panel.runs.votes import VotesReport
-    from panel.statistics import Breakdown, Ratings, Row
+    from panel.statistics import Breakdown, Calibration, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
@@ -74,6 +74,9 @@ class Renderer(Protocol):
         self, rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO
     ) -> None:
         """A panel's ratings compared with human ratings."""
+
+    def render_calibration(self, found: Calibration, to: TextIO) -> None:
+        """A panel's means of systems, corrected by people's ratings of a part."""
 
     def render_run_comparison(self, comparison: RunComparison, to: TextIO) -> None:
         """Runs compared with the first of them."""

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
     from panel.runs.votes import VotesReport
-    from panel.statistics import Breakdown, Ratings, Row
+    from panel.statistics import Breakdown, Calibration, CorrectedMean, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
+
+ANNOTATOR_TEST = "alt_test_"
+"""What the names of its statistics begin with."""
 
 _DIFFERENCE = (
     "a", "b", "dimension", "difference", "ci_low", "ci_high", "p", "p_adjusted", "effect_size",
@@ -77,10 +80,33 @@ def render_design(report: DesignReport, to: TextIO) -> None:
 
 
 def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO) -> None:
-    """As `render_agreement`."""
+    """As `render_agreement`. Rows of the alternative annotator test have `rater`, too: the judge's
+    name, null for the panel."""
     from panel.conclusions.correlate import correlate_conclusion
 
     _write_rows(correlate_conclusion(rows, panel, humans), rows, to)
+
+
+def render_calibration(found: Calibration, to: TextIO) -> None:
+    """`conclusion`, a list of sentences; `rows`, one for each system and dimension; `differences`,
+    one for each pair of systems; `labels_to_halve`, how many items people would have to rate for
+    half of a row's interval, null where more of those scored are not enough."""
+    from panel.conclusions.calibrate import calibrate_conclusion
+
+    rows, to_halve = [], []
+    for one in found.systems:
+        names = {"system": one.system, "dimension": one.dimension}
+        rows.append(names | _corrected(one.found))
+        to_halve.append(names | {"n_human": one.found.n_human, "needed": one.found.to_halve})
+    differences = []
+    for pair in found.pairs:
+        figures = _corrected(pair.found)
+        del figures["lambda"]
+        names = {"a": pair.a, "b": pair.b, "dimension": pair.dimension}
+        differences.append(names | figures | {"p": pair.found.p, "p_adjusted": pair.p_adjusted})
+    conclusion = calibrate_conclusion(found)
+    parts = {"rows": rows, "differences": differences, "labels_to_halve": to_halve}
+    _write({"conclusion": conclusion, **parts}, to)
 
 
 def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
@@ -117,8 +143,28 @@ def render_matches(report: MatchReport, to: TextIO) -> None:
     _write(report.document(), to)
 
 
+def _corrected(found: CorrectedMean) -> dict[str, Any]:
+    return {
+        "panel": found.panel,
+        "human_only": found.human_only,
+        "human_ci_low": found.human_ci_low,
+        "human_ci_high": found.human_ci_high,
+        "corrected": found.corrected,
+        "ci_low": found.ci_low,
+        "ci_high": found.ci_high,
+        "lambda": found.tuning,
+        "n_human": found.n_human,
+        "n_items": found.n_items,
+    }
+
+
 def _write_rows(conclusion: Sequence[str], rows: Sequence[Row], to: TextIO) -> None:
-    _write({"conclusion": conclusion, "rows": [asdict(row) for row in rows]}, to)
+    _write({"conclusion": conclusion, "rows": list(map(_row, rows))}, to)
+
+
+def _row(row: Row) -> dict[str, Any]:
+    found = asdict(row)
+    return {**found, "rater": row.by_value} if row.statistic.startswith(ANNOTATOR_TEST) else found
 
 
 def _write(document: Any, to: TextIO) -> None:

@@ -47,6 +47,7 @@ from panel.statistics.bias.within_groups import (
 )
 from panel.statistics.core.arrays import Resampled as Resampled
 from panel.statistics.core.arrays import row_means as row_means
+from panel.statistics.core.benjamini_yekutieli import benjamini_yekutieli as benjamini_yekutieli
 from panel.statistics.core.holm import holm as holm
 from panel.statistics.core.options import AnalysisOptions as AnalysisOptions
 from panel.statistics.core.options import MeasurementLevel as MeasurementLevel
@@ -91,6 +92,15 @@ from panel.statistics.deliberation.toward_humans import TowardHumans as TowardHu
 from panel.statistics.deliberation.toward_humans import toward_humans as toward_humans
 from panel.statistics.humans.added_raters import AddedRaters as AddedRaters
 from panel.statistics.humans.added_raters import added_raters as added_raters
+from panel.statistics.humans.annotator_test import AlignmentScore as AlignmentScore
+from panel.statistics.humans.annotator_test import AnnotatorComparison as AnnotatorComparison
+from panel.statistics.humans.annotator_test import AnnotatorTest as AnnotatorTest
+from panel.statistics.humans.annotator_test import annotator_test as annotator_test
+from panel.statistics.humans.annotator_test import resampled_advantage as resampled_advantage
+from panel.statistics.humans.calibration import Calibration as Calibration
+from panel.statistics.humans.calibration import CorrectedPair as CorrectedPair
+from panel.statistics.humans.calibration import CorrectedSystem as CorrectedSystem
+from panel.statistics.humans.calibration import calibrate as calibrate
 from panel.statistics.humans.ceiling import HumanCeiling as HumanCeiling
 from panel.statistics.humans.ceiling import human_ceiling as human_ceiling
 from panel.statistics.humans.ceiling import human_ceiling_by_prompt as human_ceiling_by_prompt
@@ -124,9 +134,16 @@ from panel.statistics.humans.mean_reliability import mean_reliability as mean_re
 from panel.statistics.humans.mean_reliability import (
     resampled_mean_reliability as resampled_mean_reliability,
 )
+from panel.statistics.humans.prediction_powered import CorrectedMean as CorrectedMean
+from panel.statistics.humans.prediction_powered import corrected_difference as corrected_difference
+from panel.statistics.humans.prediction_powered import corrected_mean as corrected_mean
 from panel.statistics.humans.preferences import Preferences as Preferences
 from panel.statistics.humans.preferences import preferences as preferences
 from panel.statistics.humans.preferences import resampled_preferences as resampled_preferences
+from panel.statistics.humans.selection import SelectedItem as SelectedItem
+from panel.statistics.humans.selection import inclusion_probabilities as inclusion_probabilities
+from panel.statistics.humans.selection import select_items as select_items
+from panel.statistics.humans.selection import systematic_sample as systematic_sample
 from panel.statistics.humans.sources import SourceMeans as SourceMeans
 from panel.statistics.humans.sources import source_means as source_means
 from panel.statistics.humans.substitution import MeanKappa as MeanKappa

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
     from panel.runs.votes import VotesReport
-    from panel.statistics import Breakdown, Ratings, Row
+    from panel.statistics import Breakdown, Calibration, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
@@ -116,6 +116,14 @@ def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: 
     from panel.reports.terminal.tables import output
 
     show_comparison(rows, panel, humans, output(to))
+
+
+def render_calibration(found: Calibration, to: TextIO) -> None:
+    """Means of systems by the panel, by people and corrected, and their differences."""
+    from panel.reports.terminal.calibration import show_calibration
+    from panel.reports.terminal.tables import output
+
+    show_calibration(found, output(to))
 
 
 def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:

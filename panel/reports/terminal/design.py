@@ -220,13 +220,13 @@ def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
     ]
     if any(study.measured == SYSTEM for study in studies):
         lines.append(
-            "±: half the width of the 95 % interval over prompts and judges that can be expected of "
-            "a system's mean. Detects: the difference of two systems whose interval leaves 0 out in "
-            "80 % of runs (of several differences, each must be larger, as p-values are adjusted). "
-            "- where there is none (fewer than five judges, or one of several; a difference that "
-            f"the scale does not allow), or with fewer than {LEAST_DF} degrees of freedom "
-            "(Satterthwaite), as of two models, with which widths differ too much from run to run "
-            "to be forecast."
+            "±: half the width of the 95 % interval over prompts and judges that can be expected "
+            "of a system's mean. Detects: the difference of two systems whose interval leaves 0 "
+            "out in 80 % of runs (of several differences, each must be larger, as p-values are "
+            "adjusted). - where there is none (fewer than five judges, or one of several; a "
+            f"difference that the scale does not allow), or with fewer than {LEAST_DF} degrees of "
+            "freedom (Satterthwaite), as of two models, with which widths differ too much from run "
+            "to run to be forecast."
         )
     single: dict[str, list[str]] = {}
     for study in studies:

@@ -103,8 +103,9 @@ def figure(row: Row) -> FigureText:
     """A value and its p-value, below it its interval; or the reason why there is none."""
     if row.reason is not None:
         return FigureText("\n".join(wrap(row.reason, _REASON_WIDTH)), "dim", reason=row.reason)
+    is_count = row.statistic.endswith("_needed")
     text = FigureText(
-        number(row.value, 3),
+        f"{row.value:,.0f}" if is_count else number(row.value, 3),
         value=row.value,
         low=row.ci_low,
         high=row.ci_high,

@@ -31,10 +31,12 @@ class AnalysisOptions:
         min_shared: for substitution: pairs of humans who share fewer items are left out.
         target: what a panel is compared with: the mean human score, or the mean rank in its
             prompt that humans give an item.
+        epsilon: for the alternative annotator test: by how much a human may be ahead of a judge,
+            in [0, 1). None: the test is left out.
 
     Raises:
-        ValueError: an unknown level, sample or target, a confidence outside (0, 1), or a negative
-            number of permutations.
+        ValueError: an unknown level, sample or target, a confidence outside (0, 1), a negative
+            number of permutations, or an epsilon outside [0, 1).
     """
 
     level: MeasurementLevel = "ordinal"
@@ -45,6 +47,7 @@ class AnalysisOptions:
     seed: int = 0
     min_shared: int = 50
     target: Target = "score"
+    epsilon: float | None = None
 
     def __post_init__(self) -> None:
         check_choice("level", self.level, MeasurementLevel)
@@ -53,6 +56,8 @@ class AnalysisOptions:
         check_confidence(self.confidence)
         if self.n_permutations < 0:
             raise ValueError(f"permutations are 0 or more, found {self.n_permutations}")
+        if self.epsilon is not None and not 0 <= self.epsilon < 1:
+            raise ValueError(f"epsilon lies in [0, 1), found {self.epsilon}")
 
 
 def check_choice(name: str, found: str, choices: object) -> None:

@@ -209,6 +209,33 @@ def test_rows_are_named_by_dimension_and_group() -> None:
         check(rows, "tau_c >= 0.4")
 
 
+def test_the_alternative_annotator_test_can_be_required() -> None:
+    """`omega` is the panel's winning rate and decided by its value, as it counts tests; `rho` is
+    decided by the end of its interval; a judge's are named by the judge."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(5, 2, (40, 1))
+
+    def side(n: int, name: str) -> Ratings:
+        scores = (truth + rng.normal(0, 1, (40, n)))[:, :, None]
+        items = tuple(f"i{k}" for k in range(40))
+        return Ratings(scores, items, tuple(f"{name}{k}" for k in range(n)), ("all",), (name,) * n)
+
+    rows = correlate(
+        side(3, "judge"), side(3, "human"), AnalysisOptions(n_permutations=0, epsilon=0.2)
+    )
+    found = figures_of(rows)
+    omega, rho = figure(found, "omega"), figure(found, "rho")
+    assert omega.is_exact and not rho.is_exact
+    assert rho.low < rho.value < rho.high
+    of = {row.by_value: row.value for row in rows if row.statistic == "alt_test_winning_rate"}
+    assert omega.value == of[None]
+    assert figure(found, "omega[judge1]").value == of["judge1"]
+    told = check(rows, "omega >= 0.5").sentences()[0]
+    assert f"epsilon 0.2; wins over {round(3 * of[None])} of 3 humans" in told
+    assert check(rows, f"rho >= {rho.value - 0.001}", by_point=True).met
+    assert not check(rows, f"rho >= {rho.value - 0.001}").met
+
+
 def difference(dimension: str, value: float, low: float, high: float) -> RunDifference:
     """How far the run new is above the run old, over 12 prompts."""
     reason = Reason.FEW_PROMPTS if isnan(value) else None

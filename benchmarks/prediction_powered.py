@@ -1,0 +1,203 @@
+"""How often intervals of means corrected by people's ratings cover, and how wide they are.
+
+Three systems answer each prompt. What people would give on average to a response is a system's
+quality, a prompt's difficulty and its own; several people rate a part of the prompts, each with
+noise. The panel's score goes with people's as told, is shifted by two points and uses two thirds of
+their scale; it favours the first system by one more. The true value is the mean over all such
+prompts of what people would give.
+
+Kinds: `plain`; `gaps`, whole ratings from 1 to 5, a tenth of the panel's scores missing, and of a
+rated prompt each system's response is rated in 80 %, by one to four people; `uneven`, two or three
+responses of a system to a prompt, of which people rate one or more; `skewed`, most responses are
+good and some very bad; `chosen`, single responses are rated, as `select` draws them: as many of
+each system, with probabilities that go with the judges' variance, where the panel's noise differs
+between responses.
+
+    python -m benchmarks.prediction_powered                1,000 simulations a cell
+    python -m benchmarks.prediction_powered --scale 0.1    a look
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from panel.statistics.core.arrays import Array, row_means
+from panel.statistics.humans.prediction_powered import (
+    CorrectedMean,
+    corrected_difference,
+    corrected_mean,
+)
+from panel.statistics.humans.selection import inclusion_probabilities, systematic_sample
+
+SIMULATIONS = 1000
+Kind = Literal["plain", "gaps", "uneven", "skewed", "chosen"]
+RATED = (8, 12, 30, 100)
+AGREEMENT = (0.0, 0.5, 0.9)
+PROMPTS = 200
+PEOPLE = 4
+MANY = 200_000
+QUALITY = (0.0, 0.3, -0.4)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    kind: Kind
+    rated: int
+    agreement: float
+    prompts: int
+    simulations: int
+
+
+class Drawn(NamedTuple):
+    """Of one system `(items,)`: the panel's scores, people's means, prompts, probabilities."""
+
+    panel: Array
+    human: Array
+    prompts: Array
+    inclusion: Array
+
+
+def drawn(rng: np.random.Generator, cell: Cell) -> list[Drawn]:
+    """The ratings of each system."""
+    n = cell.prompts
+    difficulty = rng.normal(0, 0.6, n)
+    is_rated = np.zeros(n, dtype=bool)
+    # Where some of it is missing, so many more that about as many are left.
+    n_rated = round(cell.rated / (0.8 * 0.9)) + 1 if cell.kind == "gaps" else cell.rated
+    is_rated[rng.permutation(n)[:n_rated]] = True
+    found = []
+    order, start = rng.permutation(n), float(rng.random())
+    for system, quality in enumerate(QUALITY):
+        sizes = rng.integers(2, 4, n) if cell.kind == "uneven" else np.ones(n, dtype=int)
+        prompts = np.repeat(np.arange(n), sizes)
+        own = rng.normal(0, 1, len(prompts))
+        if cell.kind == "skewed":
+            own = 1 - rng.exponential(1, len(prompts))
+        truth = 3 + quality + difficulty[prompts] + own
+        people = truth[:, None] + rng.normal(0, 0.8, (len(prompts), PEOPLE))
+        a = cell.agreement
+        level = np.exp(rng.normal(0, 0.5, len(prompts))) if cell.kind == "chosen" else 1.0
+        noise = level * rng.normal(0, 1.2, len(prompts))
+        seen = a * (truth - 3 - quality) + math.sqrt(1 - a**2) * noise
+        panel = 5 + (system == 0) + quality + seen * 2 / 3
+        asked = np.full(people.shape, True)
+        chance = np.ones(len(prompts))
+        if cell.kind == "gaps":
+            people = np.clip(np.round(people), 1, 5)
+            asked = np.arange(PEOPLE) < rng.integers(1, PEOPLE + 1, (len(prompts), 1))
+            asked &= rng.random((len(prompts), 1)) < 0.8
+            panel = np.where(rng.random(len(panel)) < 0.1, np.nan, np.round(panel))
+        if cell.kind == "uneven":
+            first = np.r_[True, prompts[1:] != prompts[:-1]]
+            asked &= (first | (rng.random(len(prompts)) < 0.5))[:, None]
+        rated = is_rated[prompts]
+        if cell.kind == "chosen":
+            variances = level**2 * rng.chisquare(4, n) / 4
+            relative = np.sqrt((variances / variances.mean() + 1) / 2)
+            chance = inclusion_probabilities(relative, cell.rated)
+            rated = np.zeros(n, dtype=bool)
+            rated[order] = systematic_sample(chance[order], start)
+        human = row_means(np.where(asked & rated[:, None], people, np.nan))
+        found.append(Drawn(panel, human, prompts.astype(np.float64), chance))
+    return found
+
+
+def truths(kind: Kind) -> list[float]:
+    """What people would give to each system, on average over many prompts."""
+    cell = Cell(kind, MANY, 0.5, MANY, 1)
+    if kind in ("skewed", "chosen", "plain"):
+        return [3 + quality for quality in QUALITY]
+    found = drawn(np.random.default_rng(5), cell)
+    return [
+        float(np.nanmean([np.nanmean(one.human)])) if kind == "gaps" else 3 + quality
+        for one, quality in zip(found, QUALITY, strict=True)
+    ]
+
+
+def measured(cell: Cell) -> dict[str, float]:
+    """Coverage, bias and width of people's and of corrected intervals."""
+    truth = truths(cell.kind)
+    rng = np.random.default_rng(
+        [cell.rated, round(10 * cell.agreement), get_args(Kind).index(cell.kind)]
+    )
+    sums: dict[str, list[float]] = {}
+
+    def take(name: str, found: CorrectedMean, value: float) -> None:
+        if found.human_reason is None:
+            sums.setdefault(f"{name}, people", []).append(
+                found.human_ci_low <= value <= found.human_ci_high
+            )
+        if found.reason is None:
+            sums.setdefault(name, []).append(found.ci_low <= value <= found.ci_high)
+            sums.setdefault(f"{name}, bias", []).append(found.corrected - value)
+            sums.setdefault(f"{name}, width", []).append(
+                (found.ci_high - found.ci_low) / (found.human_ci_high - found.human_ci_low)
+            )
+
+    for _ in range(cell.simulations):
+        systems = drawn(rng, cell)
+        for number in (0, 1):
+            one = systems[number]
+            inclusion = one.inclusion if cell.kind == "chosen" else None
+            found = corrected_mean(one.panel, one.human, one.prompts.tolist(), inclusion=inclusion)
+            take("mean", found, truth[number])
+        a, b = ((one.panel, one.human, one.prompts.tolist()) for one in systems[:2])
+        chances = (systems[0].inclusion, systems[1].inclusion) if cell.kind == "chosen" else None
+        take("difference", corrected_difference(a, b, inclusion=chances), truth[0] - truth[1])
+    figures = {"n": float(len(sums.get("mean", [])))}
+    for name, values in sums.items():
+        figures[name] = float(np.mean(values))
+        if name.endswith("width"):
+            figures[f"{name}, 95 %"] = float(np.quantile(values, 0.95))
+            figures[f"{name}, most"] = float(np.max(values))
+        if name.endswith("bias"):
+            figures[f"{name}, error"] = float(np.std(values)) / math.sqrt(len(values))
+    return figures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--scale", type=float, default=1.0, help="of the number of simulations")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--kinds", nargs="*", choices=get_args(Kind), default=get_args(Kind))
+    options = parser.parse_args()
+    simulations = max(2, round(SIMULATIONS * options.scale))
+    cells = [
+        Cell(kind, rated, agreement, PROMPTS, simulations)
+        for kind, rated, agreement in product(options.kinds, RATED, AGREEMENT)
+    ]
+    missed = 0
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for cell, found in zip(cells, pool.map(measured, cells), strict=True):
+            error = math.sqrt(0.95 * 0.05 / simulations)
+            holds = all(
+                0.93 - 3 * error <= found.get(name, 0.95) <= 0.97 + 3 * error
+                for name in ("mean", "difference")
+            )
+            missed += not holds and cell.kind != "skewed"
+            told = "; ".join(
+                f"{name} {found[name]:.3f} (people {found[f'{name}, people']:.3f}), bias "
+                f"{found[f'{name}, bias']:+.3f} +- {found[f'{name}, bias, error']:.3f}, width "
+                f"{found[f'{name}, width']:.2f}, 95 % {found[f'{name}, width, 95 %']:.2f}, at most "
+                f"{found[f'{name}, width, most']:.2f}"
+                for name in ("mean", "difference")
+                if name in found
+            )
+            print(
+                f"{cell.kind}, {cell.rated} rated, agreement {cell.agreement}: {told}"
+                f"{'' if holds else '  <- outside'}",
+                flush=True,
+            )
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

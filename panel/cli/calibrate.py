@@ -1,0 +1,73 @@
+"""`persona-panel calibrate`: a panel's means of systems, corrected by people's ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from panel.cli.failures import refusals_without_calls
+from panel.cli.options import column_mapping, output_format
+from panel.secrets.visible import standard_output
+
+if TYPE_CHECKING:
+    from panel.reports import Renderer
+
+
+@click.command()
+@click.argument("panel")
+@column_mapping("PANEL", "item=text_id,score=value")
+@click.option(
+    "--human", required=True, metavar="RATINGS", help="People's ratings of a part of the items."
+)
+@column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
+@click.option(
+    "--selected",
+    metavar="FILE",
+    help="The items that people were asked for, with their probabilities, as `select` wrote them.",
+)
+@output_format
+@refusals_without_calls
+def calibrate(
+    panel: str,
+    mapping: Mapping[str, str],
+    human: str,
+    human_mapping: Mapping[str, str],
+    selected: str | None,
+    renderer: Renderer,
+) -> None:
+    """Correct a panel's means of systems by people's ratings of a part of the items.
+
+    PANEL is a run's folder, or ratings with the system of each item in the column source; RATINGS
+    are read as by `correlate`. The corrected mean estimates what people would give to everything on
+    average: however biased the panel is, its 95 % interval over prompts holds that, and it is the
+    narrower the more the panel goes with people (prediction-powered inference, with its weight λ
+    tuned). Differences between systems are corrected likewise. From 8 prompts rated by people on
+    there is a correction.
+
+    What people rated has to be a random part, or one that `select` chose: then give its file as
+    --selected, or RATINGS with its column inclusion_probability.
+
+    --json prints `rows`, one for each system and dimension, and `differences`, one for each pair
+    of systems; `labels_to_halve` has how many items people would have to rate for intervals half
+    as wide.
+
+    Exit status: 0, or 2 for bad input, each fault named with its line.
+    """
+    from panel.io.aligned_ratings import load_aligned_ratings
+    from panel.io.calibration_checks import check_calibration
+    from panel.io.selections import inclusion_of, read_inclusion
+    from panel.statistics import calibrate as calibration
+
+    ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
+    check_calibration(ours, theirs, panel, human)
+    known = read_inclusion(
+        selected or human,
+        needed=selected is not None,
+        mapping=None if selected else human_mapping,
+    )
+    chances = None if known is None else inclusion_of(known, ours, theirs, selected or human)
+    found = calibration(ours, theirs, inclusion=chances)
+    with standard_output() as to:
+        renderer.render_calibration(found, to)

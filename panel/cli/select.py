@@ -1,0 +1,67 @@
+"""`persona-panel select`: the items of a run that people should rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from panel.cli.failures import refusals_without_calls
+from panel.cli.options import column_mapping
+from panel.secrets.visible import say, standard_output
+
+
+@click.command()
+@click.argument("run")
+@column_mapping("RUN", "item=text_id,score=value")
+@click.option(
+    "--n",
+    type=click.IntRange(min=1),
+    required=True,
+    metavar="N",
+    help="How many items people are to rate.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of what is drawn at random.",
+)
+@click.option(
+    "--out", metavar="FILE", help="Write the items to this CSV file.  [default: standard output]"
+)
+@refusals_without_calls
+def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | None) -> None:
+    """Choose the items of RUN that people should rate, for `calibrate`.
+
+    RUN is a run's folder, or a file of ratings as `agree` reads it. Items are drawn at random, as
+    many of each system, the more probably the more the judges disagree on them: there people's
+    ratings narrow the corrected intervals most. The CSV has the columns item, prompt, source (the
+    system), inclusion_probability and spread (the standard deviation of the judges' scores).
+
+    Give the file to `calibrate` as --selected, so that its estimates stay unbiased.
+
+    Exit status: 0, or 2 for bad input.
+    """
+    from panel.conclusions.select import select_conclusion
+    from panel.errors import Fault, InputError
+    from panel.io.ratings import load_ratings
+    from panel.io.selections import selection_csv, write_selection
+    from panel.statistics import select_items
+
+    ratings = load_ratings(run, mapping=mapping)
+    try:
+        found = select_items(ratings, n, seed)
+    except ValueError as error:
+        raise InputError([Fault(run, str(error), "ratings by judges with a persona")]) from None
+    if out is None:
+        with standard_output() as to:
+            to.write(selection_csv(found))
+    else:
+        write_selection(found, Path(out))
+    for sentence in select_conclusion(found, ratings, n):
+        say(sentence, err=out is None)
+    if out is not None:
+        say(f"They are in {out}; give it to `calibrate` as --selected.")

@@ -1,0 +1,62 @@
+"""What the alternative annotator test shows: whether the panel, and which of its judges, may take
+the place of a human."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from panel.conclusions.rows import by_dimension, figure, on_dimensions
+from panel.conclusions.wording import NAMES_SHOWN, counted, listed
+from panel.statistics.core.table import Row
+
+PASSED = 0.5
+"""The winning rate from which on a judge may take the place of a human."""
+_RATE, _ADVANTAGE, _NEEDED = "alt_test_winning_rate", "alt_test_advantage", "alt_test_items_needed"
+
+
+def annotator_test_conclusion(rows: Sequence[Row], group: str) -> list[str]:
+    """A sentence for each dimension on the panel, and one on its judges; none where the test was
+    not asked for."""
+    rates = by_dimension(rows, group, _RATE)
+    advantages, needed = (by_dimension(rows, group, name) for name in (_ADVANTAGE, _NEEDED))
+    said = []
+    for dimension, rate in rates.items():
+        on = on_dimensions([dimension], rates, "")
+        if rate.reason:
+            said.append(f"The alternative annotator test is undefined{on}: {rate.reason}.")
+            continue
+        how = "may take the place of a human" if _passed(rate) else "is not shown to be as good as"
+        how += "" if _passed(rate) else " a human"
+        said.append(
+            f"By the alternative annotator test the panel {how}{on}: winning rate ω "
+            f"{rate.value:.2f} ({rate.note}), advantage ρ {figure(advantages[dimension])}."
+        )
+        if not _passed(rate) and not needed[dimension].reason:
+            n = counted(int(needed[dimension].value), "item")
+            said.append(
+                f"If the differences{on} are as observed, {n} rated by each human would give a "
+                f"winning rate of {PASSED:g} (80 % power)."
+            )
+        said += _judges(rows, group, dimension, on)
+    return said
+
+
+def _judges(rows: Sequence[Row], group: str, dimension: str, on: str) -> list[str]:
+    """Which of several judges pass."""
+    those = [
+        row
+        for row in rows
+        if (row.statistic, row.group, row.dimension) == (_RATE, group, dimension)
+        and row.by is not None
+        and not row.reason
+    ]
+    if len(those) < 2:
+        return []
+    passed = [row.by_value or "" for row in those if _passed(row)]
+    names = f": {listed(passed)}" if 0 < len(passed) <= NAMES_SHOWN else ""
+    n = f"{len(passed):,}" if passed else "none"
+    return [f"Of its {counted(len(those), 'judge')} alone{on}, {n} may take that place{names}."]
+
+
+def _passed(row: Row) -> bool:
+    return row.value >= PASSED

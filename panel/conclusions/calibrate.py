@@ -1,0 +1,109 @@
+"""What a panel corrected by people's ratings shows: who is ahead, what the correction gains, and
+how many more ratings would halve its intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isnan
+
+from panel.conclusions.wording import NAMES_SHOWN, counted, in_brackets, interval, listed
+from panel.conclusions.wording import p_adjusted as told_p
+from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.statistic import Reason
+from panel.statistics.core.table import ALL
+from panel.statistics.humans.calibration import (
+    Calibration,
+    CorrectedPair,
+    CorrectedSystem,
+    width_ratio,
+)
+from panel.statistics.humans.prediction_powered import LEAST_PROMPTS
+
+
+def calibrate_conclusion(found: Calibration) -> list[str]:
+    """By dimension who is ahead of whom by the corrected differences, adjusted by Holm over all of
+    them; how wide corrected intervals are, of people's own; what would halve the widest."""
+    corrected = [one for one in found.systems if one.found.reason is None]
+    said = _uncorrected(one for one in found.systems if one.found.reason is not None)
+    if corrected:
+        said += _ahead(found.pairs)
+        said += _gained(corrected)
+        said.append(_to_halve(corrected))
+    return said
+
+
+def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
+    """Which means could not be corrected, by reason."""
+    by_reason: dict[Reason, list[str]] = {}
+    for one in systems:
+        if one.found.reason is not None:
+            by_reason.setdefault(one.found.reason, []).append(_name(one))
+    return [
+        f"No correction of {listed(names, 'means')}: {reason}."
+        + (
+            f" With ratings by people in {LEAST_PROMPTS} prompts there is one."
+            if reason in (Reason.FEW_FOR_A_CORRECTION, Reason.NOT_RATED_BY_PEOPLE)
+            else ""
+        )
+        for reason, names in by_reason.items()
+    ]
+
+
+def _ahead(pairs: Sequence[CorrectedPair]) -> list[str]:
+    """The differences that are shown, or that there are none."""
+    tested = [one for one in pairs if not isnan(one.p_adjusted)]
+    if not tested:
+        return []
+    shown = [one for one in tested if one.p_adjusted < LEVEL]
+    if not shown:
+        n = counted(len(tested), "difference")
+        return [f"By the corrected means no system is shown to be ahead of another ({n})."]
+    said = []
+    for one in shown[:NAMES_SHOWN]:
+        a, b, sign = (one.a, one.b, 1) if one.found.corrected > 0 else (one.b, one.a, -1)
+        ends = sorted((sign * one.found.ci_low, sign * one.found.ci_high))
+        told = in_brackets(interval(*ends), told_p(one.p_adjusted))
+        on = "" if one.dimension == ALL else f" on {one.dimension}"
+        said.append(
+            f"By the corrected means {a} is ahead of {b}{on}: {abs(one.found.corrected):.2f}{told}."
+        )
+    if len(shown) > NAMES_SHOWN:
+        more = counted(len(shown) - NAMES_SHOWN, "more difference")
+        said.append(f"{more} of {len(tested):,} are shown: see the table.")
+    return said
+
+
+def _gained(corrected: Sequence[CorrectedSystem]) -> list[str]:
+    """How wide the intervals are, of people's own."""
+    ratios = sorted(width_ratio(one.found) for one in corrected)
+    told = f"{ratios[0]:.2f}"
+    if ratios[-1] - ratios[0] >= 0.005:
+        told += f" to {ratios[-1]:.2f}"
+    s = "s are" if len(ratios) > 1 else " is"
+    what = f"The corrected interval{s} {told} times as wide as with people's ratings alone"
+    if ratios[0] > 0.98:
+        return [f"{what}: the panel adds nothing here that is shown."]
+    return [f"{what}."]
+
+
+def _to_halve(corrected: Sequence[CorrectedSystem]) -> str:
+    """What would halve the widest interval."""
+    widest = max(corrected, key=lambda one: one.found.ci_high - one.found.ci_low)
+    found = widest.found
+    what = f"the widest interval, of {_name(widest)}," if len(corrected) > 1 else "the interval"
+    if found.to_halve is None:
+        return (
+            f"To halve {what} more ratings by people of what the panel scored "
+            f"({counted(found.n_items, 'item')}, {found.n_human:,} rated) are not enough: it takes "
+            "more prompts."
+        )
+    return (
+        f"About {counted(found.to_halve, 'item')} rated by people (now {found.n_human:,}) would "
+        f"halve {what} if the panel goes with people as here."
+    )
+
+
+def _name(one: CorrectedSystem) -> str:
+    if one.dimension == ALL:
+        return "the mean" if one.system == ALL else one.system
+    return one.dimension if one.system == ALL else f"{one.system} on {one.dimension}"

@@ -1,0 +1,40 @@
+"""The false discovery rate of tests that may depend on each other in any way.
+
+Source: Y. Benjamini & D. Yekutieli (2001), "The control of the false discovery rate in multiple
+testing under dependency".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from panel.statistics.core.arrays import Array
+
+
+def benjamini_yekutieli(p_values: ArrayLike) -> Array:
+    """Adjusted p-values, in the order given.
+
+    Of the hypotheses whose adjusted p-value is at most q, a share of at most q is expected to be
+    true.
+
+    Args:
+        p_values: `(tests,)` in [0, 1]; NaN where there was no test, which stays NaN and
+            does not count as one.
+
+    Raises:
+        ValueError: a p-value outside [0, 1].
+
+    >>> benjamini_yekutieli([0.01, 0.04, 0.03]).round(4).tolist()
+    [0.055, 0.0733, 0.0733]
+    """
+    raw = np.asarray(p_values, dtype=np.float64)
+    tested = np.flatnonzero(~np.isnan(raw))
+    if ((raw[tested] < 0) | (raw[tested] > 1)).any():
+        raise ValueError("a p-value lies between 0 and 1")
+    order = tested[np.argsort(raw[tested], kind="stable")]
+    places = np.arange(1, len(order) + 1)
+    steps = raw[order] * len(order) * np.sum(1 / places) / places
+    adjusted = np.full(raw.shape, np.nan)
+    adjusted[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1)
+    return adjusted

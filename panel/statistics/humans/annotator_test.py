@@ -1,0 +1,299 @@
+"""May a judge take the place of a human annotator? The alternative annotator test.
+
+Each human is left out in turn. On every item that this human, the judge and another human have, the
+judge and the human are scored by how near they are to the other humans: by accuracy of labels, by
+−RMSE of scores. The judge has the advantage on an item where its score is at least the human's, so
+that both have it where they tie. The judge wins over a human where the human's share of advantages
+exceeds the judge's by less than ε, shown by a one-sided t-test, with the false discovery rate over
+humans kept at q by Benjamini and Yekutieli's procedure.
+
+Source: N. Calderon, R. Reichart & R. Dror (2025), "The Alternative Annotator Test for
+LLM-as-a-Judge", ACL, section 3. Theirs takes items as independent; here items of one prompt are
+left out together (the jackknife of a mean, with Student's t over prompts), which is the same t-test
+where each item is a prompt of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from math import nan
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Resampled,
+    as_ratings,
+    as_scores,
+    divide,
+    encode_labels,
+)
+from panel.statistics.core.benjamini_yekutieli import benjamini_yekutieli
+from panel.statistics.core.options import check_choice
+from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.core.student_t import values_needed
+
+AlignmentScore = Literal["accuracy", "neg_rmse"]
+"""How near a rating is to the other humans': the share of them who gave the same label, or the
+negative root of the mean squared distance to their scores."""
+
+FALSE_DISCOVERIES = 0.05
+"""The share of wins that may be false."""
+LEAST_ITEMS = 30
+"""With fewer items shared with the judge and other humans a human is left out, as in the paper."""
+LEAST_CLUSTERS = 5
+"""With fewer prompts, likewise: see docs/explanation/statistics.md on intervals of few prompts."""
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorComparison:
+    """A judge compared with one human.
+
+    Attributes:
+        human: the column of the human.
+        n_items, n_clusters: items that the human, the judge and another human rated, and the
+            prompts that they answer (items, without prompts).
+        advantage: the share of items on which the judge is at least as near to the others.
+        human_advantage: the share on which the human is.
+        p_value: one-sided, of human_advantage − advantage being ε or more; `p_adjusted` by
+            Benjamini and Yekutieli's procedure over the humans who are tested.
+        items_needed: how many items it takes for the win at the level that half of the humans have
+            to reach, in 80 % of the cases, if the difference and its spread are as observed; None
+            where it is more than can be said, or the difference is ε or more.
+        is_tested: whether the human has enough items and prompts; if not, the rest is NaN.
+    """
+
+    human: int
+    n_items: int
+    n_clusters: int
+    advantage: float = nan
+    human_advantage: float = nan
+    p_value: float = nan
+    p_adjusted: float = nan
+    items_needed: int | None = None
+    is_tested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorTest:
+    """What the alternative annotator test found of one judge.
+
+    Attributes:
+        winning_rate: ω, the share of the tested humans over whom the judge wins. At 0.5 or more it
+            may take the place of a human, by this test.
+        advantage: ρ, the mean over tested humans of the share of items on which the judge is at
+            least as near to the others as that human.
+        items_needed: how many items each human has to rate for ω to be 0.5 or more, see
+            `AnnotatorComparison`.
+        humans: those tested and those left out.
+    """
+
+    winning_rate: Statistic
+    advantage: Statistic
+    items_needed: Statistic
+    humans: tuple[AnnotatorComparison, ...]
+
+
+def annotator_test(
+    judge: ArrayLike,
+    humans: ArrayLike,
+    *,
+    score: AlignmentScore,
+    epsilon: float,
+    clusters: Labels | None = None,
+    min_items: int = LEAST_ITEMS,
+) -> AnnotatorTest:
+    """The alternative annotator test of a judge (or of a panel's mean or majority).
+
+    How to read it: ω is the share of people over whom the judge wins; at 0.5 or more it may stand
+    in for a person, by this test. ρ is how often, on average over people, it is at least as near to
+    the others as a person: it ranks judges. Both depend on who the people are: it takes no work to
+    be ahead of careless ones.
+
+    Args:
+        judge: `(items,)`, scores or codes of labels, NaN where missing.
+        humans: `(items, humans)`, likewise.
+        score: how near a rating is to the other humans'.
+        epsilon: by how much a human may be ahead, in [0, 1): what a judge costs less. The paper
+            takes 0.2 where people are experts, 0.15 where skilled, 0.1 from a crowd.
+        clusters: a label an item, of its prompt; each item is its own cluster if None.
+        min_items: humans who share fewer items with the judge and others are left out.
+
+    Returns:
+        ω and ρ in [0, 1]; undefined without two humans, or where none can be tested.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, an unknown score, or ε outside [0, 1).
+
+    >>> people = np.tile([[1, 1, 2], [3, 3, 2], [2, 4, 2]], (10, 1))
+    >>> found = annotator_test([1, 3, 2] * 10, people, score="neg_rmse", epsilon=0.1)
+    >>> found.winning_rate.value, round(found.advantage.value, 3)
+    (1.0, 1.0)
+    """
+    check_choice("score", score, AlignmentScore)
+    if not 0 <= epsilon < 1:
+        raise ValueError(f"epsilon lies in [0, 1), found {epsilon}")
+    ours, theirs = _checked(judge, humans)
+    ahead, behind = _advantages(ours, theirs, score)
+    codes = encode_labels(range(len(ours)) if clusters is None else clusters, len(ours))[1]
+    shared = ~np.isnan(ahead)
+    sizes = [(int(of.sum()), len(np.unique(codes[of]))) for of in shared.T]
+    tested = [
+        human
+        for human, (n, n_clusters) in enumerate(sizes)
+        if n >= max(min_items, 1) and n_clusters >= LEAST_CLUSTERS
+    ]
+    reason = _why_untested(theirs, shared, sizes)
+    n_items = int(shared[:, tested].any(axis=1).sum()) if tested else int(shared.any(axis=1).sum())
+    if not tested:
+        none = Statistic.undefined(reason, n_items=n_items)
+        left = (AnnotatorComparison(human, *size) for human, size in enumerate(sizes))
+        return AnnotatorTest(none, none, none, tuple(left))
+    means = {
+        human: _clustered_mean((behind - ahead)[shared[:, human], human], codes[shared[:, human]])
+        for human in tested
+    }
+    p_values = {human: mean.p_below(epsilon) for human, mean in means.items()}
+    adjusted = dict(zip(tested, benjamini_yekutieli(list(p_values.values())), strict=True))
+    half = math.ceil(len(tested) / 2)
+    level = FALSE_DISCOVERIES * half / len(tested) / sum(1 / n for n in range(1, len(tested) + 1))
+    found = tuple(
+        AnnotatorComparison(
+            human,
+            *size,
+            advantage=float(np.nanmean(ahead[:, human])),
+            human_advantage=float(np.nanmean(behind[:, human])),
+            p_value=p_values[human],
+            p_adjusted=float(adjusted[human]),
+            items_needed=means[human].items_needed(epsilon, level),
+            is_tested=True,
+        )
+        if human in means
+        else AnnotatorComparison(human, *size)
+        for human, size in enumerate(sizes)
+    )
+    wins = [one.p_adjusted <= FALSE_DISCOVERIES for one in found if one.is_tested]
+    n = len(tested)
+    needed = sorted(one.items_needed for one in found if one.items_needed is not None)
+    return AnnotatorTest(
+        Statistic(float(np.mean(wins)), n_items, n),
+        Statistic(float(np.mean([found[human].advantage for human in tested])), n_items, n),
+        Statistic(float(needed[half - 1]), n_items, n)
+        if len(needed) >= half
+        else Statistic.undefined(Reason.BEHIND_PEOPLE, n_items=n_items, n_raters=n),
+        found,
+    )
+
+
+def resampled_advantage(
+    judge: ArrayLike,
+    humans: ArrayLike,
+    *,
+    score: AlignmentScore,
+    of: IntArray | list[int] | None = None,
+) -> Resampled:
+    """ρ as a function of resampling weights, with these humans as they are.
+
+    Args:
+        judge, humans, score: as for `annotator_test`.
+        of: the columns of the humans who are tested; all if None.
+    """
+    ours, theirs = _checked(judge, humans)
+    ahead = _advantages(ours, theirs, score)[0]
+    ahead = ahead if of is None else ahead[:, of]
+    there, won = ~np.isnan(ahead), np.nan_to_num(ahead)
+
+    def statistic(weights: Array) -> Array:
+        shares = divide(weights @ won, weights @ there.astype(np.float64))
+        # Of single prompts, those humans who rated items of them.
+        defined = ~np.isnan(shares)
+        return divide(np.nansum(shares, axis=1), defined.sum(axis=1))
+
+    return statistic
+
+
+def _checked(judge: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
+    ours, theirs = as_scores(judge), as_ratings(humans)
+    if len(ours) != len(theirs):
+        raise ValueError(f"{len(ours)} items rated by the judge, {len(theirs)} by humans")
+    return ours, theirs
+
+
+def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Array, Array]:
+    """Where the judge is at least as near to the other humans as each human, and where the human
+    is at least as near as the judge: 1 or 0 `(items, humans)`, NaN where they cannot be compared.
+    """
+    ahead, behind = np.full((2, *humans.shape), np.nan)
+    for human, own in enumerate(humans.T):
+        # Of people who rated a few of many items, these alone are looked at.
+        rows = np.flatnonzero(~np.isnan(judge + own))
+        others = np.delete(humans[rows], human, axis=1)
+        with_others = ~np.isnan(others).all(axis=1)
+        rows, others = rows[with_others], others[with_others]
+        ours, theirs = (_distance(one[rows], others, score) for one in (judge, own))
+        ahead[rows, human] = ours <= theirs + _SAME
+        behind[rows, human] = theirs <= ours + _SAME
+    return ahead, behind
+
+
+def _distance(one: Array, others: Array, score: AlignmentScore) -> Array:
+    """How far a rating is from those of the others who rated the item: 1 − accuracy, or RMSE."""
+    away = (one[:, None] - others) ** 2
+    if score == "accuracy":
+        away = np.where(np.isnan(away), np.nan, away > 0)
+    # No row is without others; a plain mean over those who are there.
+    mean: Array = np.nansum(away, axis=1) / np.sum(~np.isnan(away), axis=1)
+    return mean if score == "accuracy" else np.sqrt(mean)
+
+
+def _why_untested(humans: Array, shared: Array, sizes: list[tuple[int, int]]) -> Reason:
+    if (~np.isnan(humans)).any(axis=0).sum() < 2:
+        return Reason.FEW_RATERS
+    if not shared.any():
+        return Reason.NO_SHARED_ITEMS
+    few = all(n < LEAST_ITEMS for n, _ in sizes)
+    return Reason.FEW_ITEMS_A_PERSON if few else Reason.FEW_PROMPTS_A_PERSON
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusteredMean:
+    """The mean over items, with its standard error from leaving out one cluster at a time."""
+
+    mean: float
+    error: float
+    n_items: int
+    n_clusters: int
+
+    def p_below(self, bound: float) -> float:
+        """One-sided, of the mean being `bound` or more."""
+        away = self.mean - bound
+        # All differences are the same: the mean is known as far as they go.
+        if self.error <= _SAME:
+            return 0.0 if away < -_SAME else 1.0
+        return float(special.stdtr(self.n_clusters - 1, away / self.error))
+
+    def items_needed(self, bound: float, level: float) -> int | None:
+        """How many items show the mean to be below `bound`, one-sided at `level`."""
+        if self.mean >= bound:
+            return None
+        spread = self.error * math.sqrt(self.n_clusters)
+        needed = values_needed(self.mean, spread, bound, 2 * level)
+        if needed is None:
+            return None
+        return math.ceil(needed * self.n_items / self.n_clusters)
+
+
+def _clustered_mean(values: Array, codes: IntArray) -> _ClusteredMean:
+    codes = np.unique(codes, return_inverse=True)[1]
+    sums, counts = np.bincount(codes, values), np.bincount(codes)
+    n = len(sums)
+    without = (sums.sum() - sums) / (counts.sum() - counts)
+    variance = (n - 1) / n * float(np.sum((without - without.mean()) ** 2))
+    return _ClusteredMean(float(values.mean()), math.sqrt(variance), len(values), n)

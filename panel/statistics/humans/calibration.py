@@ -1,0 +1,181 @@
+"""Systems' means and differences by a panel, corrected by people's ratings of a part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import isnan
+
+import numpy as np
+
+from panel.statistics.core.arrays import Array, Mask, row_means
+from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
+from panel.statistics.core.holm import holm
+from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.humans.prediction_powered import (
+    CorrectedMean,
+    corrected_difference,
+    corrected_mean,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedSystem:
+    """A system's mean on a dimension; of labels, the share of one of them, and the dimension is
+    `dimension:label`."""
+
+    system: str
+    dimension: str
+    found: CorrectedMean
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedPair:
+    """The mean of system a less that of b on a dimension; `p_adjusted` by Holm over all pairs and
+    dimensions."""
+
+    a: str
+    b: str
+    dimension: str
+    found: CorrectedMean
+    p_adjusted: float
+
+
+def system_columns(found: Calibration) -> list[FrameColumn]:
+    """A data frame with one row for each system and dimension.
+
+    Columns: `system`, `dimension`, `panel`, `human_only`, `human_ci_low`, `human_ci_high`,
+    `corrected`, `ci_low`, `ci_high`, `lambda`, `n_human`, `n_items`.
+    """
+    means = [one.found for one in found.systems]
+    numbers = ("panel", "human_only", "human_ci_low", "human_ci_high", "corrected", "ci_low")
+    return [
+        *field_columns(found.systems, "text", "system", "dimension"),
+        *field_columns(means, "number", *numbers, "ci_high"),
+        FrameColumn("lambda", "number", [one.tuning for one in means]),
+        *field_columns(means, "whole", "n_human", "n_items"),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What `calibrate` found: systems by dimension, and every pair of them."""
+
+    systems: tuple[CorrectedSystem, ...]
+    pairs: tuple[CorrectedPair, ...]
+
+    to_frame = FrameMethod(system_columns)
+    """See `panel.statistics.humans.calibration.system_columns`."""
+
+
+def calibrate(
+    panel: Ratings,
+    humans: Ratings,
+    *,
+    inclusion: Mapping[str, float] | None = None,
+    confidence: float = 0.95,
+) -> Calibration:
+    """The mean of each system by people, estimated from a panel's scores of everything and people's
+    ratings of a part, and the differences between systems.
+
+    Systems are the panel's sources (`all` together, where it names none), and intervals over its
+    prompts (items, where it names none). A panel's score of an item is the mean of its judges,
+    those without a persona left out, people's the mean of those who rated it. Of categories, each
+    one's share is estimated.
+
+    Args:
+        panel, humans: under the same names, as `load_aligned_ratings` gives them; the part that
+            people rated is to be a random one, or drawn by `inclusion`.
+        inclusion: by item, with which probability people were asked for it; all the same if None.
+
+    Raises:
+        ValueError: no dimension or item that both have, or one of them has ranks, whose means say
+            nothing of a system.
+
+    >>> names = tuple(f"i{n}" for n in range(12))
+    >>> given = np.array([3.0, 5, 4, 6, 2, 5, 4, 3, 5, 6, 2, 4])[:, None, None]
+    >>> panel = Ratings(given, names, ("judge",), ("all",), ("all",))
+    >>> people = Ratings(given[:9] - 1, names[:9], ("ada",), ("all",), ("all",))
+    >>> [one] = calibrate(panel, people).systems
+    >>> round(one.found.panel - one.found.corrected, 6)
+    1.0
+    """
+    if panel.lower_is_better or humans.lower_is_better:
+        raise ValueError("means of ranks say nothing of a system; scores or labels are needed")
+    place = {name: index for index, name in enumerate(panel.items)}
+    if not any(name in place for name in humans.items):
+        raise ValueError("panel and humans share no item")
+    dimensions = [name for name in panel.dimensions if name in humans.dimensions]
+    if not dimensions:
+        raise ValueError("panel and humans share no dimension")
+    chance = (
+        np.ones(len(panel.items))
+        if inclusion is None
+        else np.array([inclusion.get(name, 1.0) for name in panel.items])
+    )
+    sources = panel.sources or (ALL,) * len(panel.items)
+    prompts = panel.prompts or panel.items
+    of_system = {
+        name: np.array([source == name for source in sources]) for name in dict.fromkeys(sources)
+    }
+    systems: list[CorrectedSystem] = []
+    pairs: list[CorrectedPair] = []
+    for dimension, ours, theirs in _scores(panel, humans, dimensions, place):
+        sides = {name: (ours[of], theirs[of], _kept(prompts, of)) for name, of in of_system.items()}
+        systems += [
+            CorrectedSystem(
+                name,
+                dimension,
+                corrected_mean(*side, inclusion=chance[of_system[name]], confidence=confidence),
+            )
+            for name, side in sides.items()
+        ]
+        for (a, first), (b, second) in combinations(sides.items(), 2):
+            found = corrected_difference(
+                first,
+                second,
+                inclusion=(chance[of_system[a]], chance[of_system[b]]),
+                confidence=confidence,
+            )
+            pairs.append(CorrectedPair(a, b, dimension, found, found.p))
+    adjusted = holm([one.found.p for one in pairs])
+    return Calibration(
+        tuple(systems),
+        tuple(replace(one, p_adjusted=float(p)) for one, p in zip(pairs, adjusted, strict=True)),
+    )
+
+
+def _scores(
+    panel: Ratings, humans: Ratings, dimensions: list[str], place: dict[str, int]
+) -> Iterator[tuple[str, Array, Array]]:
+    """Of each dimension, or label, the panel's and people's mean of each of the panel's items."""
+    judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
+    rows = [place.get(name) for name in humans.items]
+    known = [row for row, to in enumerate(rows) if to is not None]
+    for dimension in dimensions:
+        ours = panel.scores[:, judges, panel.dimensions.index(dimension)]
+        theirs = np.full((len(panel.items), len(humans.raters)), np.nan)
+        theirs[[to for to in rows if to is not None]] = humans.scores[
+            known, :, humans.dimensions.index(dimension)
+        ]
+        labels = panel.categories.get(dimension)
+        if labels is None:
+            yield dimension, row_means(ours), row_means(theirs)
+            continue
+        for code, label in enumerate(labels):
+            shares = [
+                row_means(np.where(np.isnan(side), np.nan, side == code)) for side in (ours, theirs)
+            ]
+            yield f"{dimension}:{label}", shares[0], shares[1]
+
+
+def _kept(labels: tuple[str, ...], of: Mask) -> list[str]:
+    return [label for label, one in zip(labels, of, strict=True) if one]
+
+
+def width_ratio(found: CorrectedMean) -> float:
+    """How wide the corrected interval is, of the width of people's own; NaN without either."""
+    if isnan(found.ci_low) or isnan(found.human_ci_low):
+        return float("nan")
+    return (found.ci_high - found.ci_low) / (found.human_ci_high - found.human_ci_low)

@@ -1,0 +1,175 @@
+"""`persona-panel calibrate` as a user runs it: a panel corrected by people, or why not."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from panel.cli.main import command
+from panel.statistics import corrected_difference, corrected_mean
+
+FIELDS = [
+    "system", "dimension", "panel", "human_only", "human_ci_low", "human_ci_high", "corrected",
+    "ci_low", "ci_high", "lambda", "n_human", "n_items",
+]  # fmt: skip
+QUALITY = {"alder": 6.0, "birch": 5.0, "cedar": 4.8}
+N, RATED = 40, 16
+
+
+def written(path: Path, columns: list[str], rows: list[list[Any]]) -> str:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([columns, *rows])
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Of each system the panel's two judges `(prompts, judges)` and two people, NaN unrated."""
+    rng = np.random.default_rng(0)
+    prompts, found = rng.normal(0, 0.7, (N, 1)), {}
+    for system, quality in QUALITY.items():
+        truth = quality + prompts + rng.normal(0, 1, (N, 1))
+        people = np.round(truth + rng.normal(0, 0.7, (N, 2)), 1)
+        people[RATED:] = np.nan
+        found[system] = np.round(truth + 2 + rng.normal(0, 0.5, (N, 2)), 1), people
+    return found
+
+
+@pytest.fixture(scope="module")
+def files(
+    table: dict[str, tuple[np.ndarray, np.ndarray]], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, str]:
+    """The panel's ratings and people's, as files."""
+    folder, sides = tmp_path_factory.mktemp("calibrate"), []
+    for name, side in (("panel", 0), ("people", 1)):
+        rows = [
+            [f"p{p}-{system}", f"{name}{r}", score, f"p{p}", system]
+            for system, of in table.items()
+            for p, scores in enumerate(of[side])
+            for r, score in enumerate(scores)
+            if not np.isnan(score)
+        ]
+        columns = ["item", "rater", "score", "prompt", "source"]
+        sides.append(written(folder / f"{name}.csv", columns, rows))
+    return sides[0], sides[1]
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(command, ["calibrate", *args])
+
+
+def test_rows_have_the_promised_fields(
+    files: tuple[str, str], table: dict[str, tuple[np.ndarray, np.ndarray]]
+) -> None:
+    """`rows` has one for each system and dimension with exactly these fields, and `differences` one
+    for each pair: the figures are those of the statistics of the judges' and people's means."""
+    done = run(files[0], "--human", files[1], "--json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert list(document) == ["conclusion", "rows", "differences", "labels_to_halve"]
+    assert all(list(row) == FIELDS for row in document["rows"])
+    assert [row["system"] for row in document["rows"]] == list(QUALITY)
+    sides = {name: (of[0].mean(axis=1), of[1].mean(axis=1), range(N)) for name, of in table.items()}
+    for row in document["rows"]:
+        expected = corrected_mean(*sides[row["system"]])
+        assert row["corrected"] == pytest.approx(expected.corrected)
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx((expected.ci_low, expected.ci_high))
+        assert row["lambda"] == pytest.approx(expected.tuning)
+        assert (row["dimension"], row["n_human"], row["n_items"]) == ("all", RATED, N)
+        # The panel is two points too high, and its correction is not.
+        assert row["panel"] > row["ci_high"]
+    pairs = {(row["a"], row["b"]): row for row in document["differences"]}
+    expected = corrected_difference(sides["alder"], sides["birch"])
+    found = pairs["alder", "birch"]
+    assert found["corrected"] == pytest.approx(expected.corrected)
+    assert found["p"] == pytest.approx(expected.p)
+    assert found["p_adjusted"] >= found["p"]
+    assert "lambda" not in found
+
+
+def test_the_terminal_begins_with_what_follows(files: tuple[str, str]) -> None:
+    """Who is ahead, what the correction gains and what would halve the interval; then the tables,
+    which CSV has, too."""
+    done = run(files[0], "--human", files[1])
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.output.split())
+    assert text.startswith("By the corrected means alder is ahead of birch: ")
+    assert "times as wide as with people's ratings alone." in text
+    assert "To halve the widest interval" in text or "would halve the widest interval" in text
+    assert f"{RATED}/{N}" in text
+    assert "alder - birch" in text
+    table = run(files[0], "--human", files[1], "--csv")
+    cells = list(csv.DictReader(table.stdout.splitlines()))
+    [cell] = [c for c in cells if c["row"] == "alder" and c["column"] == "corrected"]
+    assert float(cell["ci_low"]) < float(cell["value"]) < float(cell["ci_high"])
+
+
+def test_labels_are_corrected_as_shares(tmp_path: Path) -> None:
+    """Of labels each one's share is estimated, that of the judges and people who gave it."""
+    rng = np.random.default_rng(1)
+    useful = rng.random(40) < 0.6
+    panel = [[f"i{n}", "j", "useful" if one else "other"] for n, one in enumerate(useful)]
+    people = [[f"i{n}", "h", "useful" if useful[n] or n % 5 == 0 else "other"] for n in range(20)]
+    columns = ["item", "rater", "label"]
+    sides = [written(tmp_path / f"{k}.csv", columns, s) for k, s in enumerate((panel, people))]
+    done = run(sides[0], "--human", sides[1], "--json")
+    assert done.exit_code == 0, done.output
+    rows = {row["dimension"]: row for row in json.loads(done.stdout)["rows"]}
+    assert set(rows) == {"all:useful", "all:other"}
+    assert rows["all:useful"]["panel"] == pytest.approx(useful.mean())
+    assert rows["all:useful"]["human_only"] == np.mean([row[2] == "useful" for row in people])
+    shares = [rows[name]["corrected"] for name in rows]
+    assert sum(shares) == pytest.approx(1)
+
+
+def test_few_ratings_by_people_are_refused_with_the_reason(
+    files: tuple[str, str], tmp_path: Path
+) -> None:
+    """With seven rated prompts there is people's mean and no correction; what it takes is said."""
+    with Path(files[1]).open() as file:
+        columns, *rows = csv.reader(file)
+    few = written(tmp_path / "few.csv", columns, [row for row in rows if int(row[3][1:]) < 7])
+    done = run(files[0], "--human", few, "--json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert all(row["corrected"] is row["lambda"] is None for row in document["rows"])
+    assert all(row["human_ci_low"] < row["human_only"] for row in document["rows"])
+    [said] = document["conclusion"]
+    assert said == (
+        "No correction of alder, birch and cedar: people rated fewer than eight prompts, too few "
+        "for a correction. With ratings by people in 8 prompts there is one."
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda c, rows: (c[:3], [r[:3] for r in rows]), "no sources; expected a column 'source'"),
+        (lambda c, rows: (["item", "rater", "rank"], [[*r[:2], 1] for r in rows]), "found ranks"),
+    ],
+)
+def test_bad_input(
+    files: tuple[str, str], tmp_path: Path, change: Callable[..., Any], expected: str
+) -> None:
+    """A panel's file that names no systems where people's does, and ranks, are refused by a
+    sentence with the remedy."""
+    with Path(files[0]).open() as file:
+        columns, *rows = csv.reader(file)
+    panel = written(tmp_path / "panel.csv", *change(columns, rows))
+    done = run(panel, "--human", files[1])
+    assert done.exit_code == 2
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_missing_files_and_options(files: tuple[str, str]) -> None:
+    """A file that is not there and a missing --human end with status 2."""
+    assert run(files[0], "--human", "nothing.csv").exit_code == 2
+    assert run(files[0]).exit_code == 2

@@ -1,0 +1,118 @@
+"""`persona-panel select` as a user runs it, and `calibrate` with what it wrote."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from panel.cli.main import command
+
+N = 30
+
+
+def run(*args: str | Path) -> Result:
+    return CliRunner().invoke(command, list(map(str, args)))
+
+
+@pytest.fixture
+def panel(tmp_path: Path) -> Path:
+    """Ratings of two systems by three judges."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "panel.csv"
+    with path.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["item", "rater", "score", "prompt", "source"])
+        for prompt in range(N):
+            for system in "xy":
+                for judge in "abc":
+                    score = rng.integers(1, 10)
+                    table.writerow([f"{prompt}{system}", judge, score, f"p{prompt}", system])
+    return path
+
+
+def selected(path: Path) -> dict[str, dict[str, str]]:
+    with path.open(newline="") as file:
+        return {row["item"]: row for row in csv.DictReader(file)}
+
+
+def test_the_file_is_taken_by_calibrate(panel: Path, tmp_path: Path) -> None:
+    """The probabilities that `select` writes weigh people's ratings in `calibrate`, given as
+    --selected or as a column of people's ratings."""
+    out = tmp_path / "items.csv"
+    done = run("select", panel, "--n", "24", "--seed", "5", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("24 items of 2 systems in ")
+    chosen = selected(out)
+    assert len(chosen) == 24
+    rng = np.random.default_rng(1)
+    ratings = {item: float(rng.integers(1, 10)) for item in chosen}
+    people, joined = tmp_path / "people.csv", tmp_path / "joined.csv"
+    with people.open("w") as one, joined.open("w") as other:
+        one.write("item,rater,score\n")
+        other.write("item,rater,score,inclusion_probability\n")
+        for item, score in ratings.items():
+            one.write(f"{item},ada,{score}\n")
+            other.write(f"{item},ada,{score},{chosen[item]['inclusion_probability']}\n")
+    given = run("calibrate", panel, "--human", people, "--selected", out, "--json")
+    column = run("calibrate", panel, "--human", joined, "--json")
+    assert given.exit_code == column.exit_code == 0, given.output
+    assert given.stdout == column.stdout != run("calibrate", panel, "--human", people).stdout
+    [row, _] = json.loads(given.stdout)["rows"]
+    names = [item for item in ratings if item.endswith("x")]
+    chances = [float(chosen[item]["inclusion_probability"]) for item in names]
+    expected = np.average([ratings[item] for item in names], weights=1 / np.array(chances))
+    assert row["human_only"] == pytest.approx(expected)
+    assert row["human_only"] != pytest.approx(np.mean([ratings[item] for item in names]))
+
+
+def test_without_a_file_it_is_printed(panel: Path) -> None:
+    """Without --out the table is standard output, and what is said of it standard error."""
+    done = run("select", panel, "--n", "4")
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == "item,prompt,source,inclusion_probability,spread"
+    assert len(lines) == 5
+    assert "A correction takes 8 prompts of each system" in done.stderr
+
+
+def test_a_file_that_people_may_be_rating_is_kept(panel: Path, tmp_path: Path) -> None:
+    """The same command again leaves the file as it is; another selection needs another name."""
+    out = tmp_path / "items.csv"
+    for _ in range(2):
+        assert run("select", panel, "--n", "10", "--out", out).exit_code == 0
+    before = out.read_bytes()
+    done = run("select", panel, "--n", "11", "--out", out)
+    assert (done.exit_code, out.read_bytes()) == (2, before)
+    assert "there already; expected another name" in done.stderr
+
+
+def test_wrong_numbers_are_refused(panel: Path) -> None:
+    """No items and a seed below 0 end with status 2."""
+    assert run("select", panel, "--n", "0").exit_code == 2
+    assert run("select", panel, "--n", "3", "--seed", "-1").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("item,p\n0x,1\n", "no such field, only 'item', 'p'"),
+        ("item,inclusion_probability\n0x,0\n", "found '0'; expected a probability above 0"),
+        ("item,inclusion_probability\n0x,1.5\n", "found '1.5'; expected a probability"),
+        ("item,inclusion_probability\n0x,0.5\n0x,0.4\n", "expected 0.5, as on another line"),
+        ("item,inclusion_probability\n1x,0.5\n", "no inclusion_probability of '0x', which people"),
+    ],
+)
+def test_bad_selections(panel: Path, tmp_path: Path, content: str, expected: str) -> None:
+    """A file without probabilities, with wrong ones, or without an item that people rated, is
+    refused by a sentence that says what is wrong."""
+    (tmp_path / "items.csv").write_text(content)
+    (tmp_path / "people.csv").write_text("item,rater,score\n0x,ada,4\n")
+    args = ("--human", tmp_path / "people.csv", "--selected", tmp_path / "items.csv")
+    done = run("calibrate", panel, *args)
+    assert done.exit_code == 2
+    assert expected in done.stderr

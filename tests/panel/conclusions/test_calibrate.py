@@ -1,0 +1,90 @@
+"""What a panel corrected by people's ratings is said to show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import nan
+
+import pytest
+
+from panel.conclusions.calibrate import calibrate_conclusion
+from panel.statistics import (
+    Calibration,
+    CorrectedMean,
+    CorrectedPair,
+    CorrectedSystem,
+    Reason,
+)
+
+MEAN = CorrectedMean(
+    panel=7.0, human_only=5.0, human_ci_low=4.0, human_ci_high=6.0, corrected=5.2, ci_low=4.7,
+    ci_high=5.7, tuning=0.6, p=0.0, n_items=60, n_human=15, n_prompts=60, n_human_prompts=15,
+    to_halve=50, human_reason=None, reason=None,
+)  # fmt: skip
+
+
+def pair(a: str, b: str, difference: float, p_adjusted: float) -> CorrectedPair:
+    ends = {"ci_low": difference - 0.5, "ci_high": difference + 0.5}
+    return CorrectedPair(a, b, "all", replace(MEAN, corrected=difference, **ends), p_adjusted)
+
+
+def test_only_adjusted_p_values_make_a_lead() -> None:
+    """A difference below 0 is a lead of the second system; one whose adjusted p is 0.05 is none."""
+    systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "ab")
+    said = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.049),)))
+    assert said[0] == (
+        "By the corrected means b is ahead of a: 0.90 (95 % interval 0.40 to 1.40, adjusted p "
+        "0.049)."
+    )
+    said = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.05),)))
+    assert said[0] == (
+        "By the corrected means no system is shown to be ahead of another (1 difference)."
+    )
+
+
+def test_many_leads_are_counted() -> None:
+    """Of more than four leads the others are counted."""
+    systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "abcd")
+    pairs = tuple(pair("a", other, 1.0, 0.01) for other in "bcdefg")
+    said = calibrate_conclusion(Calibration(systems, pairs))
+    assert said[4] == "2 more differences of 6 are shown: see the table."
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (1.0, "The corrected interval is 0.50 times as wide as with people's ratings alone."),
+        (2.0, "with people's ratings alone: the panel adds nothing here that is shown."),
+    ],
+)
+def test_what_the_correction_gains(width: float, expected: str) -> None:
+    """The width of the corrected interval is given in people's own; where it is no narrower, that
+    is said."""
+    found = replace(MEAN, ci_low=5.2 - width / 2, ci_high=5.2 + width / 2)
+    said = calibrate_conclusion(Calibration((CorrectedSystem("all", "all", found),), ()))
+    assert said[0].endswith(expected)
+
+
+def test_what_halves_the_widest_interval() -> None:
+    """The number is that of the system with the widest interval; where rating more of what the
+    panel scored is not enough, that it takes more prompts."""
+    wide = replace(MEAN, ci_low=4.0, ci_high=6.4, to_halve=58)
+    systems = (CorrectedSystem("a", "depth", MEAN), CorrectedSystem("b", "depth", wide))
+    assert calibrate_conclusion(Calibration(systems, ()))[-1] == (
+        "About 58 items rated by people (now 15) would halve the widest interval, of b on depth, "
+        "if the panel goes with people as here."
+    )
+    none = (CorrectedSystem("a", "all", replace(MEAN, to_halve=None)),)
+    assert calibrate_conclusion(Calibration(none, ()))[-1] == (
+        "To halve the interval more ratings by people of what the panel scored (60 items, 15 "
+        "rated) are not enough: it takes more prompts."
+    )
+
+
+def test_a_reason_without_a_correction() -> None:
+    """Systems without a correction are named with the reason, and nothing else is concluded."""
+    few = replace(MEAN, corrected=nan, ci_low=nan, ci_high=nan, reason=Reason.NO_SPREAD)
+    systems = tuple(CorrectedSystem(name, "all", few) for name in "ab")
+    assert calibrate_conclusion(Calibration(systems, ())) == [
+        f"No correction of a and b: {Reason.NO_SPREAD}."
+    ]
