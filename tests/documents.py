@@ -246,6 +246,18 @@ def scripted(number: int, payload: Mapping[str, Any]) -> Answer:
     properties = schema.get("properties", {})
     if "questions" in properties:
         return ok(json.dumps({"questions": [f"Why {word}?" for word in ("so", "now", "here")]}))
+    if "points" in properties:
+        return ok(json.dumps({"points": [
+            {"quote": quote, "point": point, "stance": stance}
+            for quote, point, stance in (
+                ("names two cases", "It gives examples.", "pro"),
+                ("leaves out what speaks against it", "It ignores the other side.", "con"),
+                ("is a bit short", "It is short.", "con"),
+            )
+            if quote in said or (stance == "con" and len(said) % 7 == 0)
+        ]}))  # fmt: skip
+    if "key_points" in properties:
+        return ok(json.dumps({"key_points": re.findall(r"^\d+ × (.+)$", said, re.M)[:2]}))
     response = re.search(r"<response \w+>\n(.*?)\n</response", said, re.S)
     if "from A to F" in said:
         return ok("B")
@@ -271,7 +283,9 @@ def scripted(number: int, payload: Mapping[str, Any]) -> Answer:
             answer[name] = share
         else:
             answer[name] = "It names two cases."
-    reasons = "It names two cases and says what they show."
+    digest = int(hashlib.sha256(said.encode()).hexdigest(), 16)
+    reasons = "It names two cases and says what they show." if digest % 5 < 5 * share else ""
+    reasons += " It leaves out what speaks against it." if digest % 3 or not reasons else ""
     return ok((reasons if "scratchpad" in said else "") + json.dumps(answer))
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
     from panel.judging.cost_estimate import CostEstimate
+    from panel.keypoints.report import KeyPointReport
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
@@ -106,6 +107,13 @@ def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
 def render_matches(report: MatchReport, to: TextIO) -> None:
     """Figures for each system, Cohen's kappa with the labels in the file, and every match."""
     _write(report.document(), to)
+
+
+def render_key_points(report: KeyPointReport, to: TextIO) -> None:
+    """What keypoints.json holds."""
+    from panel.keypoints.document import key_points_document
+
+    _write(key_points_document(report), to)
 
 
 def _write_rows(conclusion: Sequence[str], rows: Sequence[Row], to: TextIO) -> None:
