@@ -4,6 +4,9 @@ from panel.statistics.agreement.agree import AgreementBlock as AgreementBlock
 from panel.statistics.agreement.agree import Breakdown as Breakdown
 from panel.statistics.agreement.agree import agree as agree
 from panel.statistics.agreement.agree import agreement_statistics as agreement_statistics
+from panel.statistics.agreement.chosen_ratings import ChosenRatings as ChosenRatings
+from panel.statistics.agreement.chosen_ratings import by_chance as by_chance
+from panel.statistics.agreement.chosen_ratings import most_agreeing as most_agreeing
 from panel.statistics.agreement.concordance import kendall_w as kendall_w
 from panel.statistics.agreement.disagreement import disagreement_by_item as disagreement_by_item
 from panel.statistics.agreement.icc import icc as icc
