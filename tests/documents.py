@@ -10,9 +10,10 @@ A page is walked from top to bottom in a folder of its own that holds `examples/
   numbers within a tolerance. `…` on a line of its own stands for lines left out, at the end of a
   line for its rest.
 
-A comment on the line before a block says what else holds of it: `needs a key` (its commands are
-parsed and not run), `needs MODULE` (it is left out where that module is not there) or
-`exit status N`. `python -m tests.documents` writes the output that is printed now into the pages.
+A comment on the line before a block says what else holds of it: `needs a key` or `needs public
+data` (its commands are parsed and not run), `needs MODULE` (it is left out where that module is
+not there) or `exit status N`. `python -m tests.documents` writes the output that is printed now
+into the pages.
 """
 
 from __future__ import annotations
@@ -61,7 +62,12 @@ class Block:
 
     @property
     def needs_a_key(self) -> bool:
-        return "needs a key" in self.marks
+        return "needs a key" in self.marks or self.needs_data
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether it reads public data, which are no part of the project."""
+        return "needs public data" in self.marks
 
     @property
     def is_left_out(self) -> bool:

@@ -116,6 +116,8 @@ from panel.statistics.humans.difference import (
 )
 from panel.statistics.humans.distribution import Distributions as Distributions
 from panel.statistics.humans.distribution import score_distributions as score_distributions
+from panel.statistics.humans.ensembles import ChosenEnsemble as ChosenEnsemble
+from panel.statistics.humans.ensembles import ensembles_on_other_items as ensembles_on_other_items
 from panel.statistics.humans.gain import correlation_gain as correlation_gain
 from panel.statistics.humans.gain import gain_within_prompts as gain_within_prompts
 from panel.statistics.humans.gain import resampled_correlation_gain as resampled_correlation_gain
