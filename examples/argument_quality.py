@@ -1,11 +1,13 @@
 """Novices on the quality of arguments: how far they agree, and what model raters add.
 
-    python examples/argument_quality.py PATH
+    python examples/argument_quality.py PATH [--no-panel]
 
 PATH is a folder with novice_ratings_with_text.json: arguments, each with the `ratings` by
-dimension and rater, 1 to 3, or "?" where a rater could not tell. Five personas on the
-embedded model rate a sample of them on one dimension, and join the novices one by one; they
-go on from runs/argument-quality when the script is run again.
+dimension and rater, 1 to 3, or "?" where a rater could not tell. Beside α of all ratings stands
+that of three of each argument, chosen so that it is highest, and what such a choice makes of
+ratings that are dealt out at random. Five personas on the embedded model rate a sample of the
+arguments on one dimension, and join the novices one by one; they go on from runs/argument-quality
+when the script is run again. `--no-panel` leaves them out.
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ from rich.table import Table
 from panel import Dimension, Panel, Response, Rubric, Scale, load_ratings
 from panel.statistics import (
     added_raters,
+    by_chance,
     jackknife,
     krippendorff_alpha,
+    most_agreeing,
     perfect_agreement,
     resampled_alpha,
 )
@@ -55,7 +59,8 @@ CLARITY = Rubric(
     ),
 )
 
-if len(sys.argv) != 2:
+NO_PANEL = sys.argv[2:] == ["--no-panel"]
+if len(sys.argv) != 2 + NO_PANEL:
     raise SystemExit(__doc__)
 file = Path(sys.argv[1]) / "novice_ratings_with_text.json"
 print(SOURCES)
@@ -79,6 +84,9 @@ table = Table(
     "α",
     "95 % interval",
     f"all of {MIN_RATERS}+ agree",
+    f"α of {MIN_RATERS} chosen\nto agree",
+    "so chosen,\nby chance",
+    f"all {MIN_RATERS}\nagree",
     title="Novices on the quality of arguments",
     box=SIMPLE_HEAD,
 )
@@ -87,15 +95,23 @@ for dimension, scores in humans.items():
     alpha = krippendorff_alpha(scores)
     interval = jackknife(resampled_alpha(scores), len(scores), limits=(-1.0, 1.0))
     perfect = perfect_agreement(scores, min_raters=MIN_RATERS)
+    # Of each argument the three ratings that make α highest; what that gives without agreement.
+    chosen = most_agreeing(scores, MIN_RATERS)
     alphas[dimension] = (alpha.value, interval.low, interval.high)
     table.add_row(
         dimension,
         f"{np.sum(~np.isnan(scores)):,}",
         f"{alpha.value:.3f}",
-        f"{interval.low:.3f} to {interval.high:.3f}",
+        "-" if interval.reason else f"{interval.low:.3f} to {interval.high:.3f}",
         f"{perfect.subset.sum()} ({perfect.share.value:.0%})",
+        f"{chosen.alpha.value:.3f}",
+        f"{by_chance(scores, MIN_RATERS):.3f}",
+        str(perfect_agreement(chosen.ratings, min_raters=MIN_RATERS).subset.sum()),
     )
 Console().print(table)
+
+if NO_PANEL:
+    raise SystemExit
 
 # Model raters on a sample of arguments that two people rated. Novices may give 1, 2 or 3,
 # so a persona's mean over its probabilities goes to the nearest of them.

@@ -1,11 +1,14 @@
 """People and judges on debate speeches: how well does a judge stand in for a person?
 
-    python examples/debate_speeches.py PATH
+    python examples/debate_speeches.py PATH [--no-panel]
 
 PATH is a folder with data.csv, speeches and their ratings by people: `goodopeningspeech`
 lists the scores, `labeler_ids` who gave each. judge_*.csv beside it (id, score) are other
 judges. A panel of five personas on the embedded model reads a sample of the speeches, and
-goes on from runs/debate-speeches when it is run again.
+goes on from runs/debate-speeches when it is run again; `--no-panel` leaves it out.
+
+Where there are four judges or more, ensembles of them are chosen by τ_c with people on other
+topics: the better half and the other half, each compared with its members on the topics left out.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from rich.table import Table
 from panel import Panel, Response, load_ratings
 from panel.statistics import (
     correlation,
+    ensembles_on_other_items,
     human_ceiling,
     row_means,
     score_distributions,
@@ -38,10 +42,11 @@ except ModuleNotFoundError:
 SOURCES = """Where to get the files:
   data.csv      github.com/noy-sternlicht/Debatable-Intelligence
   judge_*.csv   the scores of any judge; judge_qwen3-8b.csv: github.com/robert-e-roy/debatebench"""
-SAMPLE, SHARED, SHARED_IN_SAMPLE = 12, 50, 5
+SAMPLE, SHARED, SHARED_IN_SAMPLE, LEAST_JUDGES = 12, 50, 5, 4
 RUN, PICTURE = Path("runs/debate-speeches"), Path("debate_speeches.png")
 
-if len(sys.argv) != 2:
+NO_PANEL = sys.argv[2:] == ["--no-panel"]
+if len(sys.argv) != 2 + NO_PANEL:
     raise SystemExit(__doc__)
 path = Path(sys.argv[1])
 print(SOURCES)
@@ -74,14 +79,16 @@ for file in sorted(path.glob("judge_*.csv")):
 
 # The embedded panel reads a sample; each speech's score is the mean of its personas.
 sample = np.sort(np.random.default_rng(0).permutation(len(speeches))[:SAMPLE])
-batch = [
-    Response(id=one["id"], prompt=one["topic"], text=one["text"], system=one["source"])
-    for one in (speeches[place] for place in sample)
-]
-run = Panel("disciplinary", "local:smollm2-135m", "debate-speech").score(batch, out=RUN)
-ratings = load_ratings(RUN)
-means = dict(zip(ratings.items, row_means(ratings.scores[:, :, 0]), strict=True))
-embedded = np.array([means[f"{one.prompt_id}/{one.id}"] for one in run.items])
+embedded = None
+if not NO_PANEL:
+    batch = [
+        Response(id=one["id"], prompt=one["topic"], text=one["text"], system=one["source"])
+        for one in (speeches[place] for place in sample)
+    ]
+    run = Panel("disciplinary", "local:smollm2-135m", "debate-speech").score(batch, out=RUN)
+    ratings = load_ratings(RUN)
+    means = dict(zip(ratings.items, row_means(ratings.scores[:, :, 0]), strict=True))
+    embedded = np.array([means[f"{one.prompt_id}/{one.id}"] for one in run.items])
 
 table = Table(
     "judge", "speeches", "pairs of\npeople", box=SIMPLE_HEAD, title="Judges against people"
@@ -111,15 +118,42 @@ for name, judge in judges.items():
     compare(name, judge, everything, SHARED)
 for name, judge in judges.items():
     compare(f"{name}, sample", judge[sample], sample, SHARED_IN_SAMPLE)
-compare("embedded panel, sample", embedded, sample, SHARED_IN_SAMPLE)
+if embedded is not None:
+    compare("embedded panel, sample", embedded, sample, SHARED_IN_SAMPLE)
 Console().print(table)
+if len(judges) >= LEAST_JUDGES:
+    topics = [one["topic"] for one in speeches]
+    scores = np.stack(list(judges.values()), axis=1)
+    table = Table(
+        "ensemble", "τ_c", "τ_c of its\nmembers", box=SIMPLE_HEAD, title="Chosen on other topics"
+    )
+    for one in ensembles_on_other_items(scores, row_means(humans), topics):
+        table.add_row(one.half, f"{one.tau_c.value:.3f}", f"{one.members:.3f}")
+    Console().print(table)
 print(f"Pairs of people share {SHARED} speeches or more, in the sample {SHARED_IN_SAMPLE}.")
 print("A model of 135 million parameters is for demonstration only.")
 
 figure = Figure(figsize=(11, 4.5), layout="constrained")
 left, right = figure.subplots(1, 2)
-sides = {"people": humans, **judges, "embedded panel (sample)": np.round(embedded)}
+sides = {"people": humans, **judges}
+if embedded is not None:
+    sides["embedded panel (sample)"] = np.round(embedded)
 found = score_distributions(*sides.values())
+table = Table(
+    "who", "score", "share", "mean", box=SIMPLE_HEAD, title="How often each score is given"
+)
+for place, (name, scores) in enumerate(sides.items()):
+    for value, share in zip(found.values, found.shares[place], strict=True):
+        first = value == found.values[0]
+        mean = f"{np.nanmean(scores):.2f}" if first else ""
+        table.add_row(name if first else "", f"{value:g}", f"{share:.2f}", mean)
+Console().print(table)
+table = Table("source", "people", *judges, box=SIMPLE_HEAD, title="Mean score by source")
+by_judge = [source_means(judge, humans, sources) for judge in judges.values()]
+for place, source in enumerate(by_judge[0].sources if by_judge else ()):
+    theirs = by_judge[0].humans[place]
+    table.add_row(str(source), f"{theirs:.2f}", *(f"{one.panel[place]:.2f}" for one in by_judge))
+Console().print(table)
 width = 0.8 / len(sides)
 for place, name in enumerate(sides):
     left.bar(

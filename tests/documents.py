@@ -10,9 +10,10 @@ A page is walked from top to bottom in a folder of its own that holds `examples/
   numbers within a tolerance. `…` on a line of its own stands for lines left out, at the end of a
   line for its rest.
 
-A comment on the line before a block says what else holds of it: `needs a key` (its commands are
-parsed and not run), `needs MODULE` (it is left out where that module is not there) or
-`exit status N`. `python -m tests.documents` writes the output that is printed now into the pages.
+A comment on the line before a block says what else holds of it: `needs a key` or `needs public
+data` (its commands are parsed and not run), `needs MODULE` (it is left out where that module is
+not there) or `exit status N`. `python -m tests.documents` writes the output that is printed now
+into the pages.
 """
 
 from __future__ import annotations
@@ -61,7 +62,12 @@ class Block:
 
     @property
     def needs_a_key(self) -> bool:
-        return "needs a key" in self.marks
+        return "needs a key" in self.marks or self.needs_data
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether it reads public data, which are no part of the project."""
+        return "needs public data" in self.marks
 
     @property
     def is_left_out(self) -> bool:
@@ -246,6 +252,18 @@ def scripted(number: int, payload: Mapping[str, Any]) -> Answer:
     properties = schema.get("properties", {})
     if "questions" in properties:
         return ok(json.dumps({"questions": [f"Why {word}?" for word in ("so", "now", "here")]}))
+    if "points" in properties:
+        return ok(json.dumps({"points": [
+            {"quote": quote, "point": point, "stance": stance}
+            for quote, point, stance in (
+                ("names two cases", "It gives examples.", "pro"),
+                ("leaves out what speaks against it", "It ignores the other side.", "con"),
+                ("is a bit short", "It is short.", "con"),
+            )
+            if quote in said or (stance == "con" and len(said) % 7 == 0)
+        ]}))  # fmt: skip
+    if "key_points" in properties:
+        return ok(json.dumps({"key_points": re.findall(r"^\d+ × (.+)$", said, re.M)[:2]}))
     response = re.search(r"<response \w+>\n(.*?)\n</response", said, re.S)
     if "from A to F" in said:
         return ok("B")
@@ -271,7 +289,9 @@ def scripted(number: int, payload: Mapping[str, Any]) -> Answer:
             answer[name] = share
         else:
             answer[name] = "It names two cases."
-    reasons = "It names two cases and says what they show."
+    digest = int(hashlib.sha256(said.encode()).hexdigest(), 16)
+    reasons = "It names two cases and says what they show." if digest % 5 < 5 * share else ""
+    reasons += " It leaves out what speaks against it." if digest % 3 or not reasons else ""
     return ok((reasons if "scratchpad" in said else "") + json.dumps(answer))
 
 

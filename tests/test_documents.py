@@ -55,15 +55,16 @@ def test_a_page_can_be_walked_from_top_to_bottom(page: Path, tmp_path: Path) -> 
 def test_a_command_that_is_not_run_is_a_command(
     block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What needs a key or installs packages is named among the skipped tests, and its options are
-    ones that the command has."""
+    """What needs a key or public data, or installs packages, is named among the skipped tests, and
+    its options are ones that the command has."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     for line in block.text.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if words[:1] == ["persona-panel"]:
             parse(words[1:])
-    reason = "needs a key" if block.needs_a_key else "it installs packages"
+    reason = "it needs public data" if block.needs_data else "needs a key"
+    reason = reason if block.needs_a_key else "it installs packages"
     pytest.skip(f"{block.text.splitlines()[0][:60]}: {reason}")
 
 

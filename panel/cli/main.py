@@ -22,6 +22,7 @@ _COMMANDS = {
     ),
     "report": ("panel.cli.report", "Write a page of a run, to look at in a browser."),
     "contested": ("panel.cli.contested", "List the responses on which personas disagree."),
+    "keypoints": ("panel.cli.keypoints", "Sum up and count the reasons that judges give."),
     "compare": ("panel.cli.compare", "Compare runs: other texts, or another panel."),
     "agree": ("panel.cli.agree", "Measure inter-rater agreement and panel quality."),
     "correlate": ("panel.cli.correlate", "Compare panel scores with human ratings."),

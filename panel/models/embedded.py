@@ -139,20 +139,44 @@ class _Engines:
                 self._changed.notify()
 
 
+_LIST = 3
+"""How long a list may be where the schema does not say."""
+
+
 def _bounded(schema: Mapping[str, Any] | None, max_tokens: int) -> Mapping[str, Any] | None:
-    """The schema of an object with an end to its texts.
+    """The schema of an object with an end to its texts and lists.
 
-    A small model fills a text for as long as it may, and then no other key gets a value. A
-    token has a character at least, so texts of so many characters fit. llama.cpp heeds the
-    limit; some providers refuse a schema that has one.
+    A small model fills a text, or a list, for as long as it may, and then no other key gets a
+    value. A token has a character at least, so texts of so many characters fit. llama.cpp heeds
+    the limits; some providers refuse a schema that has one.
     """
-    properties = dict((schema or {}).get("properties", {}))
-    texts = [name for name, part in properties.items() if part == {"type": "string"}]
-    for name in texts:
-        properties[name] = {"type": "string", "maxLength": max_tokens // len(texts)}
-    return {**schema, "properties": properties} if schema is not None and texts else schema
+    n_texts = 0 if schema is None else _texts_in(schema)
+    if schema is None or not n_texts:
+        return schema
+    return _with_ends(schema, max_tokens // n_texts)
 
 
+def _texts_in(part: Mapping[str, Any]) -> int:
+    """How many texts it may have."""
+    within = sum(map(_texts_in, part.get("properties", {}).values()))
+    listed = _LIST * _texts_in(part["items"]) if "items" in part else 0
+    return within + listed + (part == _TEXT)
+
+
+def _with_ends(part: Mapping[str, Any], longest: int) -> Mapping[str, Any]:
+    if part == _TEXT:
+        return {**_TEXT, "maxLength": longest}
+    found = dict(part)
+    if "properties" in part:
+        found["properties"] = {
+            name: _with_ends(one, longest) for name, one in part["properties"].items()
+        }
+    if "items" in part:
+        found |= {"items": _with_ends(part["items"], longest), "maxItems": _LIST}
+    return found
+
+
+_TEXT = {"type": "string"}
 _loading = threading.Lock()
 # Not the event loop's own threads: those it would wait for when a run is interrupted.
 _threads = ThreadPoolExecutor(ENGINES, thread_name_prefix="local-model")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Sequence
-from contextlib import closing, suppress
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -52,22 +52,54 @@ async def answers(
             known price where `caps` are in dollars.
         RunStopped: a reply could not be kept.
     """
+    times = replicates or [1] * len(dialogues)
+    async with answering(model, caps, max(times, default=1)) as held:
+        return await held.answers(dialogues, times)
+
+
+class Answering:
+    """Dialogues with one model under common caps, one batch after another."""
+
+    def __init__(self, caller: Caller, model: str) -> None:
+        self._caller = caller
+        self._model = model
+
+    async def answers(
+        self,
+        dialogues: Sequence[Generator[ModelRequest, ModelResponse, T]],
+        replicates: Sequence[int] | None = None,
+    ) -> list[QuestionReply[T]]:
+        """As `panel.questions.calling.answers`, for a further batch.
+
+        Raises:
+            RunStopped: a reply could not be kept.
+        """
+        times = replicates or [1] * len(dialogues)
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [
+                    group.create_task(_hold(self._caller, self._model, each, time))
+                    for each, time in zip(dialogues, times, strict=True)
+                ]
+            return [task.result() for task in tasks]
+        except* Abort as stopped:
+            raise RunStopped(str(stopped.exceptions[0])) from None
+
+
+@asynccontextmanager
+async def answering(
+    model: ModelConfig, caps: Caps, most_replicates: int = 1
+) -> AsyncIterator[Answering]:
+    """What several batches of dialogues with a model share: its limits, and what they may spend.
+
+    Raises:
+        ConfigurationError: as `answers`.
+    """
     bound = _bound(model)
     refuse_unpriced([bound], caps)
-    times = replicates or [1] * len(dialogues)
-    refuse_repeats([bound], max(times, default=1))
-    try:
-        async with (
-            open_caller({bound.id: bound}, caps) as caller,
-            asyncio.TaskGroup() as group,
-        ):
-            tasks = [
-                group.create_task(_hold(caller, bound.id, each, time))
-                for each, time in zip(dialogues, times, strict=True)
-            ]
-        return [task.result() for task in tasks]
-    except* Abort as stopped:
-        raise RunStopped(str(stopped.exceptions[0])) from None
+    refuse_repeats([bound], most_replicates)
+    async with open_caller({bound.id: bound}, caps) as caller:
+        yield Answering(caller, bound.id)
 
 
 def estimate_answers(
@@ -84,23 +116,66 @@ def estimate_answers(
     Raises:
         ConfigurationError: the model cannot be had.
     """
-    part = ModelEstimate(_bound(model))
-    parameters = part.bound.client.parameters
-    with closing(open_reply_store()) as cache:
-        predicted = PredictedCalls(cache)
-        for dialogue, time in zip(dialogues, replicates or [1] * len(dialogues), strict=True):
-            part.of += 1
-            part.next_response()
-            with suppress(StopIteration, Unreadable):
-                request = next(dialogue)
-                page = page_of(parameters, *request.blocks[:1])
-                while (reply := predicted.reply(page, key_of(request, time))) is not None:
-                    request = dialogue.send(reply)
-                if predicted.is_new(page, key_of(request, time)):
-                    part.judgments += 1
-                    part.add_requests(request, Calls.just(1, tokens))
+    with foreseeing(model) as foreseen:
+        foreseen.answers(dialogues, tokens, replicates)
+        return foreseen.part.estimate()
+
+
+class Foreseen:
+    """What several batches of dialogues with a model would take; calls nothing.
+
+    Attributes:
+        part: what was counted so far.
+    """
+
+    def __init__(self, part: ModelEstimate, predicted: PredictedCalls) -> None:
+        self.part = part
+        self._predicted = predicted
+
+    def answers(
+        self,
+        dialogues: Sequence[Generator[ModelRequest, ModelResponse, T]],
+        tokens: int,
+        replicates: Sequence[int] | None = None,
+    ) -> list[QuestionReply[T]]:
+        """Count in a batch, as `estimate_answers` does. A dialogue has the value that it comes to
+        with the replies in the cache; where one is missing, none and no error."""
+        times = replicates or [1] * len(dialogues)
+        return [self._answer(each, tokens, n) for each, n in zip(dialogues, times, strict=True)]
+
+    def _answer(
+        self, dialogue: Generator[ModelRequest, ModelResponse, T], tokens: int, time: int
+    ) -> QuestionReply[T]:
+        part = self.part
+        part.of += 1
+        part.next_response()
+        try:
+            request = next(dialogue)
+            page = page_of(part.bound.client.parameters, *request.blocks[:1])
+            while (reply := self._predicted.reply(page, key_of(request, time))) is not None:
+                request = dialogue.send(reply)
+            if self._predicted.is_new(page, key_of(request, time)):
+                part.judgments += 1
+                part.add_requests(request, Calls.just(1, tokens))
+        except StopIteration as done:
+            return QuestionReply(done.value)
+        except Unreadable as error:
+            return QuestionReply(None, f"unparsed: {error}")
+        finally:
             dialogue.close()
-    return part.estimate()
+        return QuestionReply(None)
+
+
+@contextmanager
+def foreseeing(model: ModelConfig) -> Iterator[Foreseen]:
+    """What is called for of several batches of dialogues that follow from each other.
+
+    Raises:
+        ConfigurationError: the model cannot be had.
+    """
+    part = ModelEstimate(_bound(model))
+    with closing(open_reply_store()) as cache:
+        yield Foreseen(part, PredictedCalls(cache))
 
 
 def _bound(model: ModelConfig) -> BoundModel:

@@ -19,6 +19,7 @@ from panel.report_page.differences import differences_section
 from panel.report_page.embedded import embedded
 from panel.report_page.environment import csp, environment, part
 from panel.report_page.established import established, made_from
+from panel.report_page.key_points import key_points_section
 from panel.report_page.people import SHOWN, people_section
 from panel.report_page.swept import swept_section
 from panel.report_page.systems import systems_section
@@ -114,6 +115,7 @@ def report_of(run: Run, humans: Ratings | None = None) -> RunReport:
             deliberated=deliberated_section(run),
             swept=swept,
             audit=audit,
+            key_points=key_points_section(run),
             people=people_section(run, humans),
             people_figures=SHOWN,
             made=made_from(run, manifest),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
     from panel.judging.cost_estimate import CostEstimate
+    from panel.keypoints.report import KeyPointReport
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
@@ -92,6 +93,9 @@ class Renderer(Protocol):
 
     def render_matches(self, report: MatchReport, to: TextIO) -> None:
         """Critical questions matched with references."""
+
+    def render_key_points(self, report: KeyPointReport, to: TextIO) -> None:
+        """The key points of judges' rationales."""
 
 
 def renderer_names() -> tuple[str, ...]:

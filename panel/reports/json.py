@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
     from panel.judging.cost_estimate import CostEstimate
+    from panel.keypoints.report import KeyPointReport
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
@@ -156,6 +157,13 @@ def _corrected(found: CorrectedMean) -> dict[str, Any]:
         "n_human": found.n_human,
         "n_items": found.n_items,
     }
+
+
+def render_key_points(report: KeyPointReport, to: TextIO) -> None:
+    """What keypoints.json holds."""
+    from panel.keypoints.document import key_points_document
+
+    _write(key_points_document(report), to)
 
 
 def _write_rows(conclusion: Sequence[str], rows: Sequence[Row], to: TextIO) -> None:

@@ -4,6 +4,9 @@ from panel.statistics.agreement.agree import AgreementBlock as AgreementBlock
 from panel.statistics.agreement.agree import Breakdown as Breakdown
 from panel.statistics.agreement.agree import agree as agree
 from panel.statistics.agreement.agree import agreement_statistics as agreement_statistics
+from panel.statistics.agreement.chosen_ratings import ChosenRatings as ChosenRatings
+from panel.statistics.agreement.chosen_ratings import by_chance as by_chance
+from panel.statistics.agreement.chosen_ratings import most_agreeing as most_agreeing
 from panel.statistics.agreement.concordance import kendall_w as kendall_w
 from panel.statistics.agreement.disagreement import disagreement_by_item as disagreement_by_item
 from panel.statistics.agreement.icc import icc as icc
@@ -123,6 +126,8 @@ from panel.statistics.humans.difference import (
 )
 from panel.statistics.humans.distribution import Distributions as Distributions
 from panel.statistics.humans.distribution import score_distributions as score_distributions
+from panel.statistics.humans.ensembles import ChosenEnsemble as ChosenEnsemble
+from panel.statistics.humans.ensembles import ensembles_on_other_items as ensembles_on_other_items
 from panel.statistics.humans.gain import correlation_gain as correlation_gain
 from panel.statistics.humans.gain import gain_within_prompts as gain_within_prompts
 from panel.statistics.humans.gain import resampled_correlation_gain as resampled_correlation_gain

@@ -112,6 +112,46 @@ def test_critical_questions_on_a_sample(tmp_path: Path) -> None:
     assert done.stdout.count("\nsimilarity ") == (0 if NO_SIMILARITY else 9)
 
 
+def test_critical_questions_with_fewer_references(tmp_path: Path) -> None:
+    """On eight questions: a line for each number of references; with fewer of them no fewer
+    questions are left without one."""
+    pytest.importorskip("sacrebleu")
+    samples.critical_questions(tmp_path)
+    done = example(
+        "critical_questions.py", tmp_path, tmp_path / "validation.json", "--by", "chrf",
+        "--references", "1", "3",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("chrf ")]
+    assert [line[1] for line in lines] == ["1", "3"]
+    one, three = (float(line[2].rstrip("%")) for line in lines)
+    assert one >= three
+
+
+def test_people_alone(tmp_path: Path) -> None:
+    """Without a panel both scripts show what people's ratings give: three ratings chosen to agree,
+    scores by source, and ensembles of four judges chosen on other topics."""
+    samples.argument_quality(tmp_path)
+    done = example("argument_quality.py", tmp_path, tmp_path, "--no-panel")
+    assert done.returncode == 0, done.stderr
+    assert "by chance" in done.stdout
+    assert "Clarity, sample" not in done.stdout
+    samples.debate_speeches(tmp_path)
+    table = (tmp_path / "data.csv").read_text().splitlines()
+    rows = [row.replace(",1,Public", f",1,{n} Public") for n, row in enumerate(table)]
+    (tmp_path / "data.csv").write_text("\n".join(rows))
+    header, *scores = (tmp_path / "judge_simulated.csv").read_text().splitlines()
+    for n in (1, 2, 3):
+        moved = [*scores[n:], *scores[:n]]
+        own = [f"{a.split(',')[0]},{b.split(',')[1]}" for a, b in zip(scores, moved, strict=True)]
+        (tmp_path / f"judge_{n}.csv").write_text("\n".join([header, *own]))
+    done = example("debate_speeches.py", tmp_path, tmp_path, "--no-panel")
+    assert done.returncode == 0, done.stderr
+    assert "Chosen on other topics" in done.stdout
+    assert "made up by another" in done.stdout
+    assert "embedded panel" not in done.stdout
+
+
 def test_questions_are_labelled_directly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model labels the questions by the rubric; κ with the people's labels is scikit-learn's of
     what the server said, and the confusion is counted."""

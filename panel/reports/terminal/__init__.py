@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
     from panel.judging.cost_estimate import CostEstimate
+    from panel.keypoints.report import KeyPointReport
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
@@ -166,6 +167,14 @@ def render_matches(report: MatchReport, to: TextIO) -> None:
     from panel.reports.terminal.tables import output
 
     show_matches(report, output(to))
+
+
+def render_key_points(report: KeyPointReport, to: TextIO) -> None:
+    """What judges say most often and on which points systems differ, then the counts."""
+    from panel.reports.terminal.key_points import show_key_points
+    from panel.reports.terminal.tables import output
+
+    show_key_points(report, output(to))
 
 
 def _show_folder(folder: Path | None, console: Console) -> None:

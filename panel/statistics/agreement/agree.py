@@ -45,6 +45,7 @@ class AgreementBlock:
         controls: `(items, replicates)`, ratings by judges without a persona; none, `(items, 0)`,
             where there are no such judges, or the raters are of several groups.
         raters: their names.
+        groups: the group of each, where the block is of several groups; else none.
         categories: the names of the categories whose codes the ratings are, 0, 1, …; none of
             numbers.
         prompt_kind: what `prompts` are called.
@@ -61,6 +62,7 @@ class AgreementBlock:
     controls: Array
     raters: tuple[str, ...]
     categories: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
     prompt_kind: str = "prompts"
     judge_factors: Mapping[str, Labels] = field(default_factory=dict)
     side: str = "panel"
@@ -78,6 +80,7 @@ class AgreementBlock:
                     self,
                     ratings=self.ratings[:, kept],
                     raters=tuple(compress(self.raters, kept)),
+                    groups=tuple(compress(self.groups, kept)),
                     options=options,
                 )
                 for kept in levels
@@ -91,6 +94,7 @@ class AgreementBlock:
             "prompts": self.prompts is not None,
             "controls": bool(self.controls.size),
             "categories": bool(self.categories),
+            "groups": bool(self.groups),
             "incomplete_rankings": leaves_out_raters(self.ratings, self.prompts),
         }
         return [name for name, found in there.items() if found]
@@ -176,6 +180,8 @@ def _blocks(
     others = ratings.scores[:, controls]
     names = tuple(ratings.raters[rater] for rater in raters)
     factors = ratings.judge_factors(raters)
+    own_groups = tuple(ratings.groups[rater] for rater in raters)
+    groups = own_groups if len(set(own_groups)) > 1 else ()
     n_items, _, n_dimensions = scores.shape
     clusters: list[Hashable] = list(ratings.prompts or ratings.items)
     prompts = list(ratings.prompts) if ratings.prompts else None
@@ -203,6 +209,7 @@ def _blocks(
                 options,
                 beside,
                 names,
+                groups=groups,
                 prompt_kind=kind,
                 judge_factors=factors,
             ),
@@ -227,6 +234,7 @@ def _blocks(
                 others[items, :, place],
                 names,
                 ratings.categories.get(dimension, ()),
+                groups,
                 judge_factors=factors,
             )
             yield None if part is None else str(part), dimension, block

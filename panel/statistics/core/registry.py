@@ -34,10 +34,12 @@ LAST = 1000
 OnStep = Callable[[float], None]
 """Called with the share of an analysis that is done, 1 at its end."""
 
-Need = Literal["prompts", "sources", "same_scale", "controls", "categories", "incomplete_rankings"]
-"""What ratings may lack: prompts, sources of items, one scale for panel and humans, judges without
-a persona to compare with, categories in place of numbers, raters who rated different items of a
-prompt."""
+Need = Literal[
+    "prompts", "sources", "same_scale", "groups", "controls", "categories", "incomplete_rankings"
+]
+"""What ratings may lack: prompts, sources of items, one scale for panel and humans, raters of
+several groups, judges without a persona to compare with, categories in place of numbers, raters who
+rated different items of a prompt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,7 @@ def jackknife(
         if kind in _MEANS
         else ~(np.abs(left_out - value) <= _SAME * max(1.0, abs(value)))
     )
-    n_entering = int(np.sum(entering)) if n_groups == n_clusters else n_clusters
+    n_entering = len(np.unique(codes[entering[groups]]))
     n_items_entering = int(np.sum(entering[groups]))
     if not entering.any():
         return none(Reason.NO_SPREAD)

@@ -297,3 +297,16 @@ def test_bad_options_are_refused() -> None:
         jackknife(mean, 40, confidence=95)
     with pytest.raises(ValueError, match="2 labels for 40 items"):
         jackknife(mean, 40, ["a", "b"])
+
+
+def test_items_that_cannot_be_paired_cost_no_interval_of_many_items() -> None:
+    """Of more items than are left out one by one, those with one rating enter no α, whether or not
+    a group consists of them: there is an interval, as of the other items alone."""
+    ratings = np.random.default_rng(5).integers(1, 4, size=(300, 4)).astype(float)
+    alone = ratings.copy()
+    alone[:190, 1:] = np.nan
+    found = jackknife(resampled_alpha(alone), 300)
+    expected = jackknife(resampled_alpha(alone[190:]), 110)
+    assert found.reason is expected.reason is None
+    assert found.n_clusters < 300
+    assert found.high - found.low == pytest.approx(expected.high - expected.low, rel=0.2)

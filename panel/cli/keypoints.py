@@ -1,0 +1,105 @@
+"""`persona-panel keypoints`: the reasons that judges give, summed up and counted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from panel.cli.dry_run import tell
+from panel.cli.failures import refusals
+from panel.cli.options import caps_of_a_command, dry_run, model_options, output_format, patience
+from panel.cli.signals import run_to_end
+from panel.secrets.visible import say, standard_output, visible
+
+if TYPE_CHECKING:
+    from panel.calls.budget import Caps
+    from panel.reports import Renderer
+
+INCOMPLETE = 1
+
+
+@click.command()
+@click.argument("run")
+@click.option(
+    "--model",
+    "spec",
+    metavar="SPEC",
+    help="Model that sums up the rationales, provider:name.  [default: local:smollm2-135m]",
+)
+@click.option(
+    "--most",
+    metavar="N",
+    type=click.IntRange(min=1, max=20),
+    default=10,
+    show_default=True,
+    help="At most N key points for the texts, and N against them.",
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Use the first N rationales only.",
+)
+@model_options
+@patience
+@dry_run
+@caps_of_a_command
+@output_format
+@refusals
+def keypoints(
+    run: str,
+    spec: str | None,
+    most: int,
+    limit: int | None,
+    model_options: Mapping[str, Any],
+    patience: int | None,
+    dry_run: bool,
+    caps: Caps,
+    renderer: Renderer,
+) -> None:
+    """Sum up the reasons that the judges of RUN give, and count them by system and judge.
+
+    RUN is a run's folder whose judgments have rationales (score --elicitation justified). A model
+    states the points of each rationale with a quotation, sums up all points in key points for and
+    against the texts, and assigns each point to one of them. Points are dropped, and counted, whose
+    quotation is not in the rationale, white space apart.
+
+    Shares are of rationales, with 95 % intervals over prompts; differences between systems are
+    paired by prompt, with p-values adjusted by Holm over all of them. The result is also written to
+    keypoints.json in RUN, for which `report RUN` has a section.
+
+    Exit status: 0; 1, some rationales could not be read, or the command was stopped; 2, wrong
+    input or configuration, no model was called. The same command asks only what is missing.
+    """
+    from panel.errors import ConfigurationError
+    from panel.keypoints.extracting import estimate_key_points, key_points, write_key_points
+    from panel.keypoints.rationales import rationales_of
+    from panel.plan.definitions import DEFAULT_MODEL, configured
+    from panel.runs.load import load_run
+
+    opened = load_run(run)
+    rationales = rationales_of(opened)[:limit]
+    model = configured(spec or DEFAULT_MODEL, model_options)
+    model = model.model_copy(update={"patience": patience})
+    if dry_run:
+        estimate = estimate_key_points(rationales, model, most)
+        with standard_output() as to:
+            renderer.render_cost_estimates([estimate], to)
+        tell([estimate], caps)
+        return
+    report = run_to_end(key_points(rationales, model, most, caps))
+    try:
+        path = write_key_points(report, Path(run))
+    except OSError as error:
+        raise ConfigurationError(
+            f"{run}/keypoints.json cannot be written: {error.strerror}; check permissions"
+        ) from None
+    with standard_output() as to:
+        renderer.render_key_points(report, to)
+    say(visible(f"Written to {path}; `persona-panel report {run}` shows it on the page."), err=True)
+    if report.missing:
+        sys.exit(INCOMPLETE)

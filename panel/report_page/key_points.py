@@ -1,0 +1,85 @@
+"""The key points of judges' rationales, as keypoints.json in the run's folder has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from panel.errors import PanelError
+from panel.keypoints.extracting import NAME
+from panel.keypoints.rationales import digest_of, rationales_of
+from panel.report_page.axis import Axis
+from panel.runs.run import Run
+
+_QUOTED = 3
+_STANCES = {"pro": "For the text", "con": "Against the text"}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPointsSection:
+    """What the page shows of key points.
+
+    Attributes:
+        conclusion: sentences.
+        model: which model read the rationales.
+        systems: their names.
+        tables: of each stance a caption, and lines: a key point as keypoints.json has it, its
+            shares by system, and quotations.
+        axis: of shares.
+        outdated: whether the run's rationales are others now.
+    """
+
+    conclusion: Sequence[str]
+    model: str
+    systems: Sequence[str]
+    tables: Sequence[
+        tuple[
+            str,
+            Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]], Sequence[Any]]],
+        ]
+    ]
+    axis: Axis
+    outdated: bool
+
+
+def key_points_section(run: Run) -> KeyPointsSection | None:
+    """The key points in a run's folder, None where there are none."""
+    if run.folder is None or not (run.folder / NAME).is_file():
+        return None
+    try:
+        found: dict[str, Any] = orjson.loads((run.folder / NAME).read_bytes())
+        by_system = found["shares"]["system"]
+        systems = list(dict.fromkeys(one["group"] for one in by_system))
+        shares = {(one["group"], one["stance"], one["key_point"]): one for one in by_system}
+        tables = []
+        for stance, caption in _STANCES.items():
+            lines = [
+                (
+                    one,
+                    [shares[name, stance, one["text"]] for name in systems],
+                    one["quotations"][:_QUOTED],
+                )
+                for one in found["key_points"]
+                if one["stance"] == stance
+            ]
+            if lines:
+                tables.append((caption, lines))
+        outdated = not _is_of(run, found["rationales"])
+        axis = Axis(0.0, 1.0)
+        return KeyPointsSection(
+            found["conclusion"], found["model"], systems, tables, axis, outdated
+        )
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _is_of(run: Run, written: Mapping[str, Any]) -> bool:
+    """Whether the run still has the rationales that were read."""
+    try:
+        rationales = rationales_of(run)
+    except PanelError:
+        return False
+    return bool(digest_of(rationales[: written["n"]]) == written["sha256"])

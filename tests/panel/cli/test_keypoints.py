@@ -1,0 +1,118 @@
+"""`persona-panel keypoints`, and the functions that it calls, against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from panel import ModelConfig, Panel, Response
+from panel.calls.budget import Caps
+from panel.cli.main import command as cli
+from panel.errors import ConfigurationError, RunStopped
+from panel.keypoints.extracting import estimate_key_points, key_points
+from panel.keypoints.rationales import rationales_of
+from panel.reports import load_renderer
+from panel.testing import Answer, ok, serving
+
+CLEAR, VAGUE = "It is clear.", "It is vague."
+
+
+def judge(_: int, payload: Mapping[str, Any]) -> Answer:
+    """Calls texts of system `good` clear, and every text vague."""
+    said = payload["messages"][-1]["content"]
+    reasons = f"{CLEAR} {VAGUE}" if "well said" in said else VAGUE
+    return ok(f'<scratchpad>{reasons}</scratchpad>{{"good_opening": 3, "abstained": false}}')
+
+
+def reader(_: int, payload: Mapping[str, Any]) -> Answer:
+    """States each sentence as a point, and one that nobody said."""
+    said = payload["messages"][-1]["content"]
+    found = re.search(r"<reasons \w+>\n(.*?)\n</reasons", said, re.S)
+    assert found is not None, said
+    points = [
+        {"quote": one, "point": one, "stance": "pro" if one == CLEAR else "con"}
+        for one in (CLEAR, VAGUE)
+        if one in found[1]
+    ]
+    points.append({"quote": "It is long.", "point": "It is long.", "stance": "con"})
+    return ok(json.dumps({"points": points}))
+
+
+def texts() -> list[Response]:
+    """Two systems on 12 prompts; `good` is said well but on the last two."""
+    return [
+        Response(
+            id=system,
+            prompt_id=f"p{n}",
+            prompt=f"Topic {n}",
+            system=system,
+            text=f"On {n} it was {'well' if system == 'good' and n < 10 else 'ill'} said.",
+        )
+        for n in range(12)
+        for system in ("good", "bad")
+    ]
+
+
+def test_key_points_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An estimate calls nothing, and a cap stops the command before anything is written; the same
+    command goes on, prints shares by system with the difference that is established, and writes
+    them into the folder. The page shows them until the run has other rationales, and a run without
+    rationales is refused."""
+    folder = tmp_path / "run"
+    with serving(judge) as server:
+        judging = ModelConfig(
+            model="openai:judge", base_url=server.base_url, elicitation="justified"
+        )
+        panel = Panel(personas="disciplinary", models=[judging], rubric="debate-speech")
+        run = panel.score(texts(), out=folder)
+    written = folder / "keypoints.json"
+    with serving(reader) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        reading = ModelConfig(model="openai:reader")
+        # Two different rationales; what they say is not known yet.
+        assert estimate_key_points(rationales_of(run), reading, 10).calls >= 2
+        assert not server.calls
+        with pytest.raises(RunStopped, match="same command asks only what is missing"):
+            asyncio.run(key_points(rationales_of(run), reading, 10, Caps(calls=1)))
+        assert len(server.calls) == 1
+        assert estimate_key_points(rationales_of(run), reading, 10).calls >= 1
+        monkeypatch.setenv("COLUMNS", "80")
+        # In this process: another would share its cache.
+        cli.main(["keypoints", str(folder), "--model", "openai:reader"], standalone_mode=False)
+        printed = capsys.readouterr().out
+        assert len(server.calls) == 2
+        assert estimate_key_points(rationales_of(run), reading, 10).calls == 0
+        # All of it is in the cache.
+        report = asyncio.run(key_points(rationales_of(run), reading, 10, Caps(calls=1)))
+    assert max(map(len, printed.splitlines())) <= 80
+    said = " ".join(printed.split())
+    # 10 of 12 texts of `good` by 5 judges; 10/12 is the difference, too.
+    assert "for a text: It is clear (50 of 120 rationales" in said
+    assert "120 of 290 points were dropped" in said
+    assert "Of good judges say more often than of bad: It is clear (83 percentage" in said
+    document = json.loads(written.read_bytes())
+    as_json = io.StringIO()
+    load_renderer("json").render_key_points(report, as_json)
+    assert document == json.loads(as_json.getvalue())
+    shares = {(one["group"], one["key_point"]): one for one in document["shares"]["system"]}
+    assert shares["good", CLEAR]["share"] == round(10 / 12, 6)
+    assert (shares["bad", CLEAR]["n"], shares["bad", VAGUE]["n"]) == (0, 60)
+    assert {one["quote"] for one in document["key_points"][0]["quotations"]} == {CLEAR}
+    page = run.report()._repr_html_()
+    assert "Key points of the judges’ reasons" in page
+    assert "have changed since" not in page
+    judgments = folder / "judgments.jsonl"
+    judgments.write_text(judgments.read_text().replace(CLEAR, "It is other."))
+    assert "have changed since" in run.report()._repr_html_()
+    judgments.write_text(re.sub(r'"rationale":"[^"]*"', '"rationale":null', judgments.read_text()))
+    with pytest.raises(ConfigurationError, match="--elicitation justified"):
+        rationales_of(run)
