@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from panel.breakdown import Contested
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
+    from panel.generation.report import GeneratedTexts
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
@@ -49,6 +50,9 @@ class Renderer(Protocol):
 
     def render_sweep(self, sweep: Sweep, to: TextIO) -> None:
         """A robustness sweep."""
+
+    def render_generated_texts(self, texts: GeneratedTexts, to: TextIO) -> None:
+        """Texts that models were asked to write."""
 
     def render_injection_audit(self, audit: InjectionAudit, to: TextIO) -> None:
         """An audit of prompt injection."""

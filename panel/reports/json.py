@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from panel.breakdown import Contested
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
+    from panel.generation.report import GeneratedTexts
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
@@ -43,6 +44,11 @@ def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: Tex
 def render_sweep(sweep: Sweep, to: TextIO) -> None:
     """What summary.json holds."""
     _write(sweep.document(), to)
+
+
+def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
+    """What the manifest has under `result`: for each target what it wrote, and what is missing."""
+    _write(texts.document(), to)
 
 
 def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from panel.breakdown import Contested
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
+    from panel.generation.report import GeneratedTexts
     from panel.judging.cost_estimate import CostEstimate
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
@@ -56,6 +57,14 @@ def render_sweep(sweep: Sweep, to: TextIO) -> None:
     console = output(to)
     show_sweep(sweep, console)
     _show_folder(sweep.run.folder, console)
+
+
+def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
+    """A table of the targets that wrote them: how many, how long, cut, refused and missing."""
+    from panel.reports.terminal.generated_texts import show_generated_texts
+    from panel.reports.terminal.tables import output
+
+    show_generated_texts(texts, output(to))
 
 
 def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
