@@ -52,8 +52,8 @@ def asking_questions(intervention: str) -> Generator[ModelRequest, ModelResponse
         f"{N_QUESTIONS} questions as texts, and with nothing else."
     )
     texts = {"type": "array", "items": {"type": "string"}}
-    request = ModelRequest(_SYSTEM, (task,), schema=_object_of("questions", texts))
-    return (yield from _read_by(_questions_in, request))
+    request = ModelRequest(_SYSTEM, (task,), schema=object_of("questions", texts))
+    return (yield from read_by(_questions_in, request))
 
 
 def asking_which(
@@ -82,12 +82,13 @@ def asking_which(
     )
     kind = {"type": ["integer", "null"], "enum": [*range(1, len(references) + 1), None]}
     request = ModelRequest(
-        _SYSTEM, (task, own), schema=_object_of("reference", kind), max_tokens=256
+        _SYSTEM, (task, own), schema=object_of("reference", kind), max_tokens=256
     )
-    return (yield from _read_by(lambda text: _place_in(text, len(references)), request))
+    return (yield from read_by(lambda text: _place_in(text, len(references)), request))
 
 
-def _object_of(key: str, kind: dict[str, Any]) -> dict[str, Any]:
+def object_of(key: str, kind: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object with this key alone."""
     return {
         "type": "object",
         "properties": {key: kind},
@@ -96,9 +97,14 @@ def _object_of(key: str, kind: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_by(
+def read_by(
     read: Callable[[str], T], request: ModelRequest
 ) -> Generator[ModelRequest, ModelResponse, T]:
+    """Ask, and where the answer cannot be read, say why and ask once more.
+
+    Raises:
+        Unreadable: neither answer can be read.
+    """
     reply = yield request
     try:
         return read(_said(reply))

@@ -62,7 +62,7 @@ async def answers(
             asyncio.TaskGroup() as group,
         ):
             tasks = [
-                group.create_task(_hold(caller, bound.id, each, time))
+                group.create_task(hold(caller, bound.id, each, time))
                 for each, time in zip(dialogues, times, strict=True)
             ]
         return [task.result() for task in tasks]
@@ -108,9 +108,14 @@ def _bound(model: ModelConfig) -> BoundModel:
     return BoundModel(model.id, model, "dimensions", "shared-prefix")
 
 
-async def _hold(
-    caller: Caller, model: str, dialogue: Generator[ModelRequest, ModelResponse, T], time: int
+async def hold(
+    caller: Caller, model: str, dialogue: Generator[ModelRequest, ModelResponse, T], time: int = 1
 ) -> QuestionReply[T]:
+    """Hold a dialogue with one of a caller's models, for which time as for `answers`.
+
+    Raises:
+        Abort: a reply could not be kept.
+    """
     requests: list[ModelRequest] = []
     page = ""
     try:

@@ -9,7 +9,8 @@ those results back (its cache is gone, say) takes none away.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -119,6 +120,19 @@ class AppendedFile:
             self.flush()
             self._new.replace(self._path)
             self._new = None
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep a file, which is made if need be, for this run; what it holds stays.
+
+    Raises:
+        RunFolderError: another run has it.
+        OSError: it cannot be made.
+    """
+    with open_private(path, "ab", buffered=False) as file:
+        _lock(file, path)
+        yield
 
 
 def results_in(path: Path, key_of: KeyOf) -> set[int]:

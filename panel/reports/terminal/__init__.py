@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from panel.comparison.result import RunComparison
     from panel.generation.report import GeneratedTexts
     from panel.judging.cost_estimate import CostEstimate
+    from panel.prompt_sets.building import BuiltPrompts
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
@@ -65,6 +66,14 @@ def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
     from panel.reports.terminal.tables import output
 
     show_generated_texts(texts, output(to))
+
+
+def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
+    """The funnel of the set, who wrote its prompts, and how diverse they are."""
+    from panel.reports.terminal.prompt_set import show_prompt_set
+    from panel.reports.terminal.tables import output
+
+    show_prompt_set(built, output(to))
 
 
 def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
