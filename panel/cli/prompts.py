@@ -31,7 +31,7 @@ def prompts() -> None:
     """Build a set of prompts, or read pairs of prompts."""
 
 
-@prompts.command("build")
+@prompts.command("build", short_help="Build a set from templates and from items.")
 @click.argument("spec", metavar="SPEC")
 @click.option("--out", metavar="FILE", required=True, help="File for the prompts (.jsonl).")
 @click.option(
@@ -105,7 +105,7 @@ def build(
         sys.exit(INCOMPLETE)
 
 
-@prompts.command("pairs")
+@prompts.command("pairs", short_help="Read pairs of prompts, for a sweep.")
 @click.argument("pairs", metavar="PAIRS")
 @column_mapping("PAIRS", "prompt_a=left")
 @click.option("--out", metavar="FILE", required=True, help="File for the prompts (.jsonl).")

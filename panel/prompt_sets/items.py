@@ -78,7 +78,7 @@ def kept_items(
                 kept.append(item)
             else:
                 reason = f"{rule.reason}: {why}" if rule.reason else why
-                kind = rule.reason or what
+                kind = rule.reason or _kind(rule)
                 out.append(DroppedPrompt(f"{source.id}: {what}", "item", kind, reason, item))
         steps.append(funnel_step(f"{source.id}: {what}", "item", len(items), out))
         dropped += out
@@ -103,6 +103,15 @@ def _told(rule: KeepRule) -> str:
     if rule.values:
         return f"{rule.field} is {' or '.join(rule.values)}"
     return f"{rule.field} {'contains a word' if rule.contains else 'has no excluded pattern'}"
+
+
+def _kind(rule: KeepRule) -> str:
+    """Why items are dropped by a rule that gives no reason."""
+    if rule.unique:
+        return "the same as an earlier item"
+    if rule.values:
+        return "another value"
+    return "none of the words" if rule.contains else "an excluded pattern"
 
 
 def _why_not(rule: KeepRule, item: SeedItem, seen: dict[tuple[str, ...], str]) -> str | None:
