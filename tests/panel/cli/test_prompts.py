@@ -204,6 +204,26 @@ def test_a_build_that_was_killed_or_lacks_calls_continues(tmp_path: Path) -> Non
         assert len(server.calls) == made + 12
 
 
+def test_nobody_judges_its_own_prompts_where_others_can(tmp_path: Path) -> None:
+    """Of three writers of one item: each prompt goes to the two others, and each pair of prompts to
+    the one that wrote neither; with a sample of two pairs to two."""
+    item = SPEC[: SPEC.index("templates")] + SPEC[SPEC.index("sources") : SPEC.index("quality")]
+    one = item.replace("prompts: 2", "prompts: 1").replace("[age]", "[dates]")
+    three = one.replace("openai:two]", "openai:two, openai:three]")
+    asked = {}
+    with serving(world) as server:
+        for pairs in ("", "pairs: 2"):
+            steps = f"quality: {{needed: 2, own: false}}\ndiversity: {{{pairs}}}\n"
+            (tmp_path / "spec.yaml").write_text(three + steps)
+            told = build(server, "--dry-run", "--json")
+            assert told.returncode == 0, told.stderr
+            asked[pairs] = [model["calls"] for model in json.loads(told.stdout)]
+        assert not server.calls
+    # Each model writes one, judges two and compares one pair.
+    assert asked[""] == [4, 4, 4]
+    assert sum(asked["pairs: 2"]) == 3 + 6 + 2
+
+
 def test_a_killed_build_continues(tmp_path: Path) -> None:
     """What came before kill -9 is not asked for again."""
     (tmp_path / "spec.yaml").write_text(SPEC[: SPEC.index("quality")])
