@@ -150,7 +150,7 @@ class TextLimits(BaseModel):
 
 
 class QualityFilter(BaseModel):
-    """Which prompts go on: those that `needed` of the models pass.
+    """Which prompts go on: those that `needed` of the models pass; with 0 all, with the votes.
 
     A model passes a prompt that meets every criterion of the rubric: that is rated with the first
     of its categories, or on a scale of numbers with `at_least`. `own`: whether models judge what
@@ -160,7 +160,7 @@ class QualityFilter(BaseModel):
     model_config = _STRICT
 
     rubric: str = "prompt-quality"
-    needed: int = Field(default=1, ge=1)
+    needed: int = Field(default=1, ge=0)
     at_least: float | None = None
     own: bool = True
     models: tuple[str | ModelConfig, ...] = ()

@@ -172,3 +172,16 @@ def test_a_draw_is_even_over_strata_and_writers() -> None:
         assert [one.id for one in kept] == [one.id for one in made if one in kept]
     assert drawn(made, 99, 1)[0] == made
     assert drawn(made, 7, 1)[0] != drawn(made, 7, 2)[0]
+
+
+def test_a_draw_spreads_over_bundles() -> None:
+    """Of four bundles with three prompts each in one stratum, four prompts are of each one."""
+    made = [replace(prompt(f"{bundle}{n}"), bundle=bundle) for bundle in "abcd" for n in range(3)]
+    for seed in range(5):
+        assert {one.bundle for one in drawn(made, 4, seed)[0]} == set("abcd")
+
+
+def test_without_a_needed_number_votes_are_kept_and_none_is_dropped() -> None:
+    """`needed: 0` measures only."""
+    kept, dropped = filtered([prompt("a")], {"a": {"x": {"open": False}, "y": None}}, 0)
+    assert (kept[0].passed, kept[0].votes["x"], dropped) == (0, {"open": False}, [])
