@@ -15,7 +15,7 @@ import asyncio
 import operator
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Literal, cast
 
@@ -48,7 +48,8 @@ class TargetAnswer:
     """What a system said to a prompt under one condition, or why there is nothing.
 
     `asked` is what it was sent. `status` is `scored` where there is a text to be scored.
-    `cut_off`: it ended at the token limit; it is judged as it is.
+    `cut_off`: it ended at the token limit; it is judged as it is. `declined`: the provider says
+    that the model refused; the text is what it said instead.
     """
 
     prompt_id: str
@@ -58,6 +59,7 @@ class TargetAnswer:
     text: str | None
     status: Status
     cut_off: bool = False
+    declined: bool = False
     error: str | None = None
     usage: Usage = Usage()
     latency_s: float = 0.0
@@ -139,9 +141,14 @@ def question_for(text: str, words: int | None) -> ModelRequest:
     """What a target is sent: the prompt as the user's turn and no system prompt (scrub.txt,
     appendix 15.4, stage 2), with the wanted length where one is."""
     if words is None:
-        return ModelRequest("", (text,), max_tokens=_MOST_TOKENS)
-    most = max(256, _TOKENS_A_WORD * words)
-    return ModelRequest("", (f"{text}\n\nAnswer in about {words} words.",), max_tokens=most)
+        return ModelRequest("", (text,), max_tokens=answer_tokens(None))
+    asked = f"{text}\n\nAnswer in about {words} words."
+    return ModelRequest("", (asked,), max_tokens=answer_tokens(words))
+
+
+def answer_tokens(words: int | None) -> int:
+    """The token limit of an answer of about so many words; None, of any length."""
+    return _MOST_TOKENS if words is None else max(256, _TOKENS_A_WORD * words)
 
 
 def begin(state: SweepState, runtime: Runtime[SweepContext]) -> str | list[Send]:
@@ -259,33 +266,43 @@ async def _answer(
     prompt: Prompt, system: str, condition: str, asked: str, context: SweepContext
 ) -> TargetAnswer:
     request = question_for(asked, context.words)
+    return await target_answer(
+        TargetAnswer(prompt.id, system, condition, asked, None, "failed"),
+        lambda: context.say("target", system, prompt, request),
+        lambda: context.forget("target", system, prompt, [request]),
+    )
+
+
+async def target_answer(
+    wanted: TargetAnswer, say: Callable[[], Awaitable[ModelResponse]], forget: Callable[[], None]
+) -> TargetAnswer:
+    """What a system says, or why there is nothing; raises nothing but `Abort`.
+
+    Args:
+        wanted: says which answer it is.
+        say: has the system answer; raises Unanswered where it does not.
+        forget: called where there is no text in the answer, so that it is not served again.
+    """
     try:
-        reply = await context.say("target", system, prompt, request)
+        reply = await say()
     except Unanswered as error:
-        return TargetAnswer(
-            prompt.id, system, condition, asked, None, status=error.status, error=str(error)
-        )
+        return replace(wanted, status=error.status, error=str(error))
     except Abort:
         raise
     # A target must not end the sweep of the others, whatever is wrong with it.
     except Exception as error:
-        why = f"{type(error).__name__}: {error}"
-        return TargetAnswer(prompt.id, system, condition, asked, None, status="failed", error=why)
+        return replace(wanted, status="failed", error=f"{type(error).__name__}: {error}")
     text = said_in(reply)
     if text is None:
-        context.forget("target", system, prompt, [request])
+        forget()
         status, why = _missing_text(reply)
-        return TargetAnswer(
-            prompt.id, system, condition, asked, None, status, error=why, usage=reply.usage
-        )
-    return TargetAnswer(
-        prompt.id,
-        system,
-        condition,
-        asked,
-        text,
+        return replace(wanted, status=status, error=why, usage=reply.usage)
+    return replace(
+        wanted,
+        text=text,
         status="scored",
         cut_off=reply.finish_reason == "length",
+        declined=reply.refusal is not None,
         usage=reply.usage,
         latency_s=reply.latency_s,
         cached=reply.cached,

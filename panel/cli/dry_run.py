@@ -23,26 +23,28 @@ def tell(
     caps: Caps,
     held: HeldRun | None = None,
     expected: int | None = None,
+    what: str = "judgments",
 ) -> None:
     """Say what is done in the run's folder, which caps would stop the run, and which keys it lacks.
 
     Args:
         held: what the folder holds, where the command has one.
         expected: how many judgments the run is to have, where that is known.
+        what: what the folder holds, where it is not judgments.
     """
     spent, usd = (held.spent, held.usd) if held else (NOTHING_SPENT, 0.0)
-    lines = [*_done(held, expected), *_caps(estimates, caps, spent, usd), *missing_keys()]
+    lines = [*_done(held, expected, what), *_caps(estimates, caps, spent, usd), *missing_keys()]
     for line in lines:
         say(visible(line), err=True)
 
 
-def _done(held: HeldRun | None, expected: int | None) -> list[str]:
+def _done(held: HeldRun | None, expected: int | None, what: str) -> list[str]:
     if held is None or not (held.results or held.spent.calls):
         return []
-    done = f"{held.results:,} judgments are done"
+    done = f"{held.results:,} {what} are done"
     if expected is not None:
         left = max(expected - held.results, 0)
-        done = f"{held.results:,} of {expected:,} judgments are done, {left:,} are left"
+        done = f"{held.results:,} of {expected:,} {what} are done, {left:,} are left"
     told = f"{held.path} holds this run: {done}; {_told(held.spent, held.usd)} spent so far."
     if held.uncounted:
         told += (

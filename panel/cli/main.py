@@ -16,6 +16,8 @@ from panel.secrets.visible import guard
 # A subcommand's module and the line that `--help` shows for it, so that help needs no
 # import of what it describes.
 _COMMANDS = {
+    "prompts": ("panel.cli.prompts", "Build a set of prompts, or read pairs of prompts."),
+    "generate": ("panel.cli.generate", "Have models write the responses that are to be scored."),
     "score": (
         "panel.cli.score",
         "Score a batch of responses with a panel of judges, and rank them.",

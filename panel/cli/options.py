@@ -183,16 +183,21 @@ def patience(command: Command) -> Command:
 def model_options(command: Command) -> Command:
     """The option for settings of models that their provider takes; the command is given them as
     `model_options`."""
+    return model_options_of("--model")(command)
+
+
+def model_options_of(name: str) -> Callable[[Command], Command]:
+    """As `model_options`, of the models that another option names."""
     return option(
         "--option",
         "model_options",
         metavar="NAME=VALUE",
         multiple=True,
         callback=_by_name,
-        help="Setting of every --model under its provider's own name for it, such as seed=7, "
+        help=f"Setting of every {name} under its provider's own name for it, such as seed=7, "
         "reasoning_effort=low or 'thinking={type: disabled}'; VALUE is JSON or YAML; repeatable. "
         "Secrets are refused: keys belong in environment variables.",
-    )(command)
+    )
 
 
 def _by_name(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, Any]:
@@ -226,6 +231,11 @@ class _Dollars(click.FloatRange):
 def caps(command: Command) -> Command:
     """Options for what may be spent in a run's folder; the command is given them as `caps`."""
     return _caps(command, "in the folder --out, earlier runs included")
+
+
+def caps_of_a_file(command: Command) -> Command:
+    """As `caps`, of what is spent for the file --out."""
+    return _caps(command, "for the file --out, earlier runs included")
 
 
 def caps_of_a_command(command: Command) -> Command:

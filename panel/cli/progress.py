@@ -26,7 +26,7 @@ from panel.cli.eta import Pace, Remaining, seconds_left, stands_still
 from panel.cli.progress_lines import clock, duration, state_lines
 from panel.reports.terminal.money import spent
 from panel.reports.terminal.tables import notices
-from rubrics import Usage
+from rubrics import Status, Usage
 
 _REFRESH_S = 0.5
 _LINE_EVERY_S, _LINE_EVERY_S_AT_MOST = 5.0, 60.0
@@ -42,10 +42,14 @@ class ScoreProgress:
     Args:
         total: how many judgments there are to be.
         n_judges: how many judges each model has.
+        what: what is counted, where it is not judgments.
     """
 
-    def __init__(self, heading: str, total: int, n_judges: Mapping[str, int]) -> None:
+    def __init__(
+        self, heading: str, total: int, n_judges: Mapping[str, int], what: str = "judgments"
+    ) -> None:
         self.total = total
+        self._what = what
         self.begun = False
         self._heading = heading
         everyone = sum(n_judges.values())
@@ -76,7 +80,7 @@ class ScoreProgress:
             self._live.start()
             self._live.update(self._display(read(), now), refresh=True)
         else:
-            self._console.print(f"0/{self.total:,} judgments")
+            self._console.print(f"0/{self.total:,} {self._what}")
         self._loop = asyncio.get_running_loop()
         self._next = self._loop.call_later(_REFRESH_S, self._refresh)
 
@@ -104,12 +108,15 @@ class ScoreProgress:
         if judgment.round > 1:
             self._revised += 1
             return
+        self.count(judgment.judge.model, judgment.status, cached=judgment.cached)
+
+    def count(self, model: str, status: Status, *, cached: bool) -> None:
+        """Count one more result of a model, or that there is none."""
         self._done += 1
-        self._missing += judgment.status not in ("scored", "abstained")
-        self._skipped += judgment.status == "skipped"
-        model = judgment.judge.model
+        self._missing += status not in ("scored", "abstained")
+        self._skipped += status == "skipped"
         self._by_model[model] += 1
-        self._fresh[model] += not judgment.cached
+        self._fresh[model] += not cached
 
     def note(self, text: str) -> None:
         """Show what has come of what goes before the judgments."""
@@ -147,9 +154,9 @@ class ScoreProgress:
             figure = "-:--" if left is None else clock(left)
             time_ = f"{'at least ' * self._is_down(state)}{figure} left"
         end = f"{self._rate(now, ended=ended):,.1f}/s  {time_}"
-        room = width - cell_len(f"judgments  {count}  {end}") - 1
+        room = width - cell_len(f"{self._what}  {count}  {end}") - 1
         first = Table.grid(padding=(0, 1))
-        cells: list[RenderableType] = [Text("judgments", no_wrap=True)]
+        cells: list[RenderableType] = [Text(self._what, no_wrap=True)]
         if room >= _NARROWEST_BAR:
             bar = min(room, _WIDEST_BAR)
             cells.append(ProgressBar(max(1, self.total), self.done, width=bar))
@@ -161,7 +168,7 @@ class ScoreProgress:
 
     def _print_line(self, state: CallsState, now: float, *, ended: bool = False) -> None:
         self._shown = now
-        parts = [f"{self.done:,}/{self.total:,} judgments"]
+        parts = [f"{self.done:,}/{self.total:,} {self._what}"]
         counts = self._counts(state, ended=ended)
         place = 1 if self._note else 0
         counts.insert(place, f"{self._rate(now, ended=ended):,.1f}/s")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +15,7 @@ from panel.cli.gate import Gate, gate_options
 from panel.cli.options import RunOptions, column_mapping, run_options
 from panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
 from panel.cli.report import report_at_the_end, report_option
+from panel.cli.targets import model_in
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -154,8 +154,8 @@ def sweep(
             asked = gather(lambda: load_prompts(prompts, limit=limit, mapping=mapping))
         if responses_file:
             given = gather(lambda: load_framed_responses(responses_file, mapping=responses_mapping))
-        systems = [gather(partial(_model, target)) for target in targets]
-        others = [gather(partial(_model, rewriter)) for rewriter in rewriters]
+        systems = [gather(partial(model_in, target)) for target in targets]
+        others = [gather(partial(model_in, rewriter)) for rewriter in rewriters]
     if given is not None and limit is not None:
         kept = list(dict.fromkeys(response.prompt_id for response in given))[:limit]
         kept = kept if asked is None else [prompt.id for prompt in asked]
@@ -216,16 +216,6 @@ def _refuse_mixed(
             "With --responses nothing is generated; leave out --target, --rewriter, --words and "
             "--temperature."
         )
-
-
-def _model(text: str) -> str | ModelConfig:
-    """A spec as it is; a YAML file as the model that it describes."""
-    if not text.endswith((".yaml", ".yml")):
-        return text
-    from panel.io.definitions import load_definition
-    from panel.models.config import ModelConfig
-
-    return load_definition(Path(text), ModelConfig)
 
 
 def _planned(

@@ -36,17 +36,31 @@ def run_shown(
         start: makes the run, which is to begin the progress and to pass each judgment on to it.
     """
     heading = f"{what} × {counted(len(panel.judges), 'judge')} ({', '.join(panel.models)})"
-    # What the imports made stays for good: the collector need not look at it again.
-    gc.freeze()
     n_judges = Counter(judge.model for judge in panel.judges)
     progress = ScoreProgress(heading, total, n_judges)
+    return shown(
+        progress,
+        start,
+        lambda: (
+            f"{progress.done:,} of {progress.total:,} judgments are done and written to {folder}. "
+            "The same command continues the run."
+        ),
+    )
+
+
+def shown(
+    progress: ScoreProgress,
+    start: Callable[[ScoreProgress], Coroutine[Any, Any, T]],
+    stopped: Callable[[], str],
+) -> T:
+    """What `start` returns, with its progress; `stopped` gives what is said where a signal ends
+    it."""
+    # What the imports made stays for good: the collector need not look at it again.
+    gc.freeze()
     try:
         with progress:
             return run_to_end(start(progress))
     except KeyboardInterrupt:
         if not progress.begun:
             end()
-        end(
-            f"{progress.done:,} of {progress.total:,} judgments are done and written to {folder}. "
-            "The same command continues the run."
-        )
+        end(stopped())

@@ -12,7 +12,7 @@ import orjson
 from graphs import Response
 from panel.errors import Fault, InputError
 from panel.io.digests import digest_of, prompt_id_of, short_digest
-from panel.io.responses import ResponseFile
+from panel.io.responses import CONDITION, ResponseFile
 from panel.io.tables import Responses, is_table
 from panel.io.wording import shown
 
@@ -86,14 +86,15 @@ class Batch:
 
     Args:
         responses: with prompt ids or without, or a table of them.
-        one_prompt_each: whether a prompt id stands for one prompt, as it must where responses to
-            a prompt are ranked against each other. A sweep's stands for a prompt and its
-            variants.
+        one_prompt_each: whether a prompt id stands for one prompt in each condition (the metadata
+            `condition`), as it must where responses to a prompt are ranked against each other. A
+            sweep's stands for a prompt and its variants.
 
     Attributes:
         items: which responses there are, in order.
         titles: the beginning of each prompt, by its id.
         metadata: the names of all metadata, in order of appearance.
+        versions: a prompt id that stands for versions of a prompt; None where each has one.
         digests: of the responses, `panel.io.digests.DIGEST_BYTES` each, in order.
 
     Raises:
@@ -111,12 +112,18 @@ class Batch:
         self.digests = bytearray()
         seen: set[tuple[str, str]] = set()
         # Their digests: the prompts themselves may be more than memory holds.
-        prompts: dict[str, tuple[bytes, int]] = {}
+        prompts: dict[tuple[str, Any], tuple[bytes, int]] = {}
+        self.versions: str | None = None
         faults = []
         for place, response in enumerate(self, start=1):
             item = Item(str(response.prompt_id), response.id, response.system)
             own = (short_digest(response.prompt), place)
-            first = prompts.setdefault(item.prompt_id, own)
+            whole = prompts.setdefault((item.prompt_id, None), own)
+            condition = response.metadata.get(CONDITION)
+            version = condition if isinstance(condition, str) else None
+            first = prompts.setdefault((item.prompt_id, version), own)
+            if whole[0] != own[0]:
+                self.versions = self.versions or item.prompt_id
             if one_prompt_each and first[0] != own[0]:
                 faults.append(_another(place, item, first[1]))
             elif item[:2] in seen:

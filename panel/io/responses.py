@@ -43,6 +43,8 @@ _FIELDS = Fields(
     frozenset({"id", "prompt_id", "context"}),
     made=frozenset({"id"}),
 )
+CONDITION = "condition"
+"""The metadata that tells versions of one prompt apart."""
 NAMES = frozenset(name for _, names in _FIELDS.names for name in names)
 """What the fields of a response may be called; all else is metadata."""
 
@@ -59,6 +61,7 @@ class ResponseFile:
     `response_id`), `prompt_id` and `context`; all others are kept as metadata, with the types that
     the format has. A response without an id is called after its system and text
     (`panel.io.digests.response_id_of`), a prompt without one after its text (`prompt_id_of`).
+    A prompt id stands for one prompt, but where a column `condition` tells versions of it apart.
 
     The whole file is checked at once, whatever the limit.
 
@@ -141,7 +144,7 @@ class _Intake:
     def __init__(self, report: Report) -> None:
         self._report = report
         # By prompts' digests: the texts themselves may be more than memory holds.
-        self._prompts: dict[str, tuple[bytes, int]] = {}
+        self._prompts: dict[tuple[str, Any], tuple[bytes, int]] = {}
         self._seen: dict[tuple[Any, ...], int] = {}
         self._has_ids = False
         self._without_id: list[int] = []
@@ -180,7 +183,10 @@ class _Intake:
             prompt_id = fields["prompt_id"] = prompt_id_of(prompt)
         if isinstance(prompt_id, str):
             digest = short_digest(prompt)
-            first, line = self._prompts.setdefault(prompt_id, (digest, record.line))
+            # Versions of a prompt, as a sweep has them, share its id.
+            version = label_of(record.cells.get(CONDITION))
+            key = (prompt_id, version if isinstance(version, str) else None)
+            first, line = self._prompts.setdefault(key, (digest, record.line))
             if first != digest:
                 self._report.add(
                     f"{shown(prompt_id)}, which is another prompt's, on {self._report.unit} {line}",

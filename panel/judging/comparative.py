@@ -110,8 +110,12 @@ def _tasks_of(
 
 
 def _refuse_uncomparable(batch: Batch) -> None:
-    """Refuse prompts that have a single response or too many."""
+    """Refuse prompts that have a single response or too many, or come in versions."""
     faults = []
+    if batch.versions is not None:
+        found = "responses to several versions of a prompt (field condition)"
+        expected = "one version, or an elicitation that rates each response by itself"
+        faults.append(Fault(file=batch.versions, found=found, expected=expected))
     for responses in _by_prompt(batch):
         n = len(responses)
         if not 2 <= n <= MOST:

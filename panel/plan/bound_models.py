@@ -188,6 +188,37 @@ def bind_models(
     return tuple(models)
 
 
+def bind_writers(
+    given: Sequence[str | ModelConfig | ModelClient | BaseChatModel], part: str
+) -> tuple[BoundModel, ...]:
+    """Models that write texts and judge nothing, in the given order; `part` is what errors call
+    one.
+
+    Raises:
+        ConfigurationError: one cannot be had, or is there twice; lists all.
+    """
+    models: list[BoundModel] = []
+    wrong = []
+    for one in given:
+        try:
+            config, object_ = _configured(one)
+            # How a judge would be asked is of no consequence.
+            bound = BoundModel(config.id, config, "dimensions", "shared-prefix", False, object_)
+            # What is missing for it is found now.
+            _ = bound.client
+        except ConfigurationError as error:
+            wrong.append(str(error))
+            continue
+        if bound.id in [model.id for model in models]:
+            wrong.append(
+                f"{bound.id} is a {part} twice; leave one out, or give each a `name` of its own"
+            )
+        models.append(bound)
+    if wrong:
+        raise ConfigurationError("\n".join(wrong))
+    return tuple(models)
+
+
 def _refuse_the_same(models: Sequence[BoundModel]) -> None:
     """Refuse entries that nothing tells apart: in tables by their names, or in what they answer.
 
@@ -228,17 +259,24 @@ def _bind(
     if named is not None:
         _refuse_unknown(named)
         keep_prefix = keep_prefix and shares_prefix(named)
-    if isinstance(given, ModelConfig):
-        config, object_ = given, None
-    else:
-        object_ = GivenModel(given)
-        config = object_.config()
+    config, object_ = _configured(given)
     bound = BoundModel(config.id, config, named or "dimensions", layout, keep_prefix, object_)
     # What is missing for it is found now.
     client = bound.client
     if named is None:
         return replace(bound, elicitation=_default_elicitation(client, rubric))
     return bound
+
+
+def _configured(
+    given: str | ModelConfig | ModelClient | BaseChatModel,
+) -> tuple[ModelConfig, GivenModel | None]:
+    if isinstance(given, str):
+        given = config_of(given)
+    if isinstance(given, ModelConfig):
+        return given, None
+    object_ = GivenModel(given)
+    return object_.config(), object_
 
 
 def _default_elicitation(client: ModelClient, rubric: Rubric) -> str:

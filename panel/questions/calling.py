@@ -78,7 +78,7 @@ class Answering:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [
-                    group.create_task(_hold(self._caller, self._model, each, time))
+                    group.create_task(hold(self._caller, self._model, each, time))
                     for each, time in zip(dialogues, times, strict=True)
                 ]
             return [task.result() for task in tasks]
@@ -183,9 +183,14 @@ def _bound(model: ModelConfig) -> BoundModel:
     return BoundModel(model.id, model, "dimensions", "shared-prefix")
 
 
-async def _hold(
-    caller: Caller, model: str, dialogue: Generator[ModelRequest, ModelResponse, T], time: int
+async def hold(
+    caller: Caller, model: str, dialogue: Generator[ModelRequest, ModelResponse, T], time: int = 1
 ) -> QuestionReply[T]:
+    """Hold a dialogue with one of a caller's models, for which time as for `answers`.
+
+    Raises:
+        Abort: a reply could not be kept.
+    """
     requests: list[ModelRequest] = []
     page = ""
     try:

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from panel.breakdown import Contested
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
+    from panel.generation.report import GeneratedTexts
     from panel.judging.cost_estimate import CostEstimate
     from panel.keypoints.report import KeyPointReport
+    from panel.prompt_sets.building import BuiltPrompts
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
@@ -51,6 +53,12 @@ class Renderer(Protocol):
 
     def render_sweep(self, sweep: Sweep, to: TextIO) -> None:
         """A robustness sweep."""
+
+    def render_generated_texts(self, texts: GeneratedTexts, to: TextIO) -> None:
+        """Texts that models were asked to write."""
+
+    def render_prompt_set(self, built: BuiltPrompts, to: TextIO) -> None:
+        """A set of prompts that was built, with its funnel."""
 
     def render_injection_audit(self, audit: InjectionAudit, to: TextIO) -> None:
         """An audit of prompt injection."""

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from panel.breakdown import Contested
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
+    from panel.generation.report import GeneratedTexts
     from panel.judging.cost_estimate import CostEstimate
     from panel.keypoints.report import KeyPointReport
+    from panel.prompt_sets.building import BuiltPrompts
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
@@ -48,6 +50,18 @@ def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: Tex
 def render_sweep(sweep: Sweep, to: TextIO) -> None:
     """What summary.json holds."""
     _write(sweep.document(), to)
+
+
+def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
+    """What the manifest has under `result`: for each target what it wrote, and what is missing."""
+    _write(texts.document(), to)
+
+
+def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
+    """What the manifest has under `result`: the funnel, the writers, the diversity."""
+    from panel.prompt_sets.summary import document_of
+
+    _write(document_of(built), to)
 
 
 def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:

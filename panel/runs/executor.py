@@ -47,7 +47,7 @@ from panel.runs.notebook import notebook_progress
 from panel.runs.output import RunOutput
 from panel.runs.provenance import start_of
 from panel.runs.run import Run
-from panel.runs.spending import earlier_spending, spending_kept
+from panel.runs.spending import SPENT, earlier_spending, spending_kept
 
 if TYPE_CHECKING:
     from panel.statistics.core.options import Random
@@ -227,7 +227,7 @@ def written_at_the_end(
     try:
         stopped = True
         try:
-            with spending_kept(caller, folder.path if folder else None):
+            with spending_kept(caller, folder.path / SPENT if folder else None):
                 yield
             stopped = False
         finally:

@@ -9,7 +9,8 @@ those results back (its cache is gone, say) takes none away.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,24 +38,29 @@ class AppendedFile:
         path: of the file, which may be there.
         key_of: what a line holds the result of; None where it is none that must be kept.
         fresh: whether what the file holds is to go.
+        shown: what is written, for the error of a run that comes second; the file's folder where
+            nothing is given.
 
     Raises:
         RunFolderError: another run is writing to it.
         OSError: it cannot be written.
     """
 
-    def __init__(self, path: Path, key_of: KeyOf, *, fresh: bool) -> None:
+    def __init__(
+        self, path: Path, key_of: KeyOf, *, fresh: bool, shown: Path | None = None
+    ) -> None:
         self._path, self._key_of = path, key_of
+        shown = shown or path.parent
         # Not emptied before it is sure that nobody else is writing it.
         self._held = open_private(path, "ab", buffered=False)
-        _lock(self._held, path.parent)
+        _lock(self._held, shown)
         self._missing = set() if fresh else results_in(path, key_of)
         self._new: Path | None = None
         if self._missing:
             self._new = path.with_name(f".{path.name}.new")
             self._file = open_private(self._new, "wb", buffered=False)
             # It is locked too by the time that it takes the other's name.
-            _lock(self._file, path.parent)
+            _lock(self._file, shown)
         else:
             self._file = self._held
             self._file.truncate(0)
@@ -116,6 +122,19 @@ class AppendedFile:
             self._new = None
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep a file, which is made if need be, for this run; what it holds stays.
+
+    Raises:
+        RunFolderError: another run has it.
+        OSError: it cannot be made.
+    """
+    with open_private(path, "ab", buffered=False) as file:
+        _lock(file, path)
+        yield
+
+
 def results_in(path: Path, key_of: KeyOf) -> set[int]:
     """The results that a file has, by their keys' hashes: a run may have millions."""
     found = set()
@@ -131,7 +150,7 @@ def results_in(path: Path, key_of: KeyOf) -> set[int]:
     return found
 
 
-def _lock(file: IO[bytes], folder: Path) -> None:
+def _lock(file: IO[bytes], shown: Path) -> None:
     """Keep a file for this run while it is open; that ends with the process, however it ends.
 
     Raises:
@@ -144,5 +163,5 @@ def _lock(file: IO[bytes], folder: Path) -> None:
     except BlockingIOError:
         file.close()
         raise RunFolderError(
-            f"another run is writing to {folder}; wait for it, or choose another --out"
+            f"another run is writing to {shown}; wait for it, or choose another --out"
         ) from None

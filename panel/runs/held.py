@@ -62,11 +62,12 @@ def held_in(
         output.folder,
         0 if output.overwrite else count_results(output.folder),
         spent,
-        _sum_of(costs),
+        sum_of(costs),
         0 if output.overwrite else uncounted_in(output.folder),
     )
 
 
-def _sum_of(costs: Sequence[float | None]) -> float | None:
+def sum_of(costs: Sequence[float | None]) -> float | None:
+    """The sum of costs; None where one is not known."""
     known = [usd for usd in costs if usd is not None]
     return math.fsum(known) if len(known) == len(costs) else None

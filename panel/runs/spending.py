@@ -30,7 +30,7 @@ from panel.runs.output import RunOutput
 
 logger = logging.getLogger(__name__)
 
-_NAME = "spent.json"
+SPENT = "spent.json"
 _FEWEST_BYTES = 1024
 """Taken at once, so that a disk that fills up later stops no record."""
 _CALLS_PER_WRITE = 32
@@ -43,7 +43,7 @@ def spent_in(folder: Path) -> Spending:
     Raises:
         RunFolderError: the record cannot be read.
     """
-    return _record_in(folder)[0]
+    return record_in(folder / SPENT)[0]
 
 
 def uncounted_in(folder: Path) -> int:
@@ -53,11 +53,16 @@ def uncounted_in(folder: Path) -> int:
     Raises:
         RunFolderError: the record cannot be read.
     """
-    return _record_in(folder)[1]
+    return record_in(folder / SPENT)[1]
 
 
-def _record_in(folder: Path) -> tuple[Spending, int]:
-    path = folder / _NAME
+def record_in(path: Path) -> tuple[Spending, int]:
+    """What was spent by a record, and how many calls at most it does not count; nothing where
+    there is none.
+
+    Raises:
+        RunFolderError: it cannot be read.
+    """
     try:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -86,33 +91,32 @@ def earlier_spending(output: RunOutput) -> Spending:
 
 
 @contextmanager
-def spending_kept(caller: Caller, folder: Path | None) -> Iterator[None]:
-    """Have a caller go on from what was spent for a folder, and write down what it spends.
+def spending_kept(caller: Caller, path: Path | None) -> Iterator[None]:
+    """Have a caller go on from what was spent by a record, and write down what it spends.
 
-    The folder is this run's alone, by its lock; None, there is none to write to.
+    The record is this run's alone, by a lock; None, there is none to write to.
 
     Raises:
         RunFolderError: the record cannot be read or written.
         ConfigurationError: as `Budget.go_on_from`.
     """
-    if folder is None:
+    if path is None:
         yield
         return
     budget = caller.budget
-    before, uncounted = _record_in(folder)
+    before, uncounted = record_in(path)
     budget.go_on_from(before)
     if uncounted:
         logger.warning(
             "%s: earlier runs were killed, and up to %d of their calls are not counted in what was "
             "spent",
-            folder,
+            path.parent if path.name == SPENT else path,
             uncounted,
         )
     open_ = uncounted
     if not budget.limited:
         open_ += caller.most_in_flight + _CALLS_PER_WRITE - 1
     caller.counts.before = budget.before
-    path = folder / _NAME
     try:
         # Not emptied: a kill at this moment must not lose what was spent.
         path.touch(PRIVATE_FILE)

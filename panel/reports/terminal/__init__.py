@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from panel.breakdown import Contested
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
+    from panel.generation.report import GeneratedTexts
     from panel.judging.cost_estimate import CostEstimate
     from panel.keypoints.report import KeyPointReport
+    from panel.prompt_sets.building import BuiltPrompts
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
@@ -58,6 +60,22 @@ def render_sweep(sweep: Sweep, to: TextIO) -> None:
     console = output(to)
     show_sweep(sweep, console)
     _show_folder(sweep.run.folder, console)
+
+
+def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
+    """A table of the targets that wrote them: how many, how long, cut, refused and missing."""
+    from panel.reports.terminal.generated_texts import show_generated_texts
+    from panel.reports.terminal.tables import output
+
+    show_generated_texts(texts, output(to))
+
+
+def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
+    """The funnel of the set, who wrote its prompts, and how diverse they are."""
+    from panel.reports.terminal.prompt_set import show_prompt_set
+    from panel.reports.terminal.tables import output
+
+    show_prompt_set(built, output(to))
 
 
 def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:

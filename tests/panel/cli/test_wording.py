@@ -45,6 +45,7 @@ DIALECT = {
 PROMPTS = (
     "graphs/rewriting.py",
     "panel/judging/cost_estimate.py",
+    "panel/prompt_sets/dialogues.py",
     "panel/questions/asking.py",
     "panel/sweep/estimating.py",
     "rubrics/comparison.py",

@@ -1,0 +1,215 @@
+"""`persona-panel generate`: models write the texts that a panel is to judge."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from panel.cli.dry_run import tell
+from panel.cli.exit_status import INCOMPLETE
+from panel.cli.failures import gathered, refusals
+from panel.cli.options import (
+    caps_of_a_file,
+    column_mapping,
+    dry_run,
+    model_options_of,
+    output_format,
+    patience,
+)
+from panel.cli.targets import model_in
+from panel.secrets.visible import say, standard_output, visible
+
+if TYPE_CHECKING:
+    from panel.calls.budget import Caps
+    from panel.cli.progress import ScoreProgress
+    from panel.generation.plan import GenerationPlan
+    from panel.generation.report import GeneratedTexts
+    from panel.reports import Renderer
+    from panel.runs.output_file import OutputFile
+
+_MISSING_SHOWN = 5
+
+
+@click.command()
+@click.argument("prompts", metavar="PROMPTS")
+@column_mapping("PROMPTS", "prompt=question")
+@click.option(
+    "--target",
+    "targets",
+    metavar="SPEC|FILE",
+    multiple=True,
+    required=True,
+    help="Model that writes: provider:name, or a YAML file with the fields that a panel file has "
+    "for a model; repeatable.",
+)
+@click.option("--words", metavar="N", type=click.IntRange(min=1), help="Ask for about N words.")
+@click.option(
+    "--max-words",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Cut responses of more than N words at the end of the last sentence within them; the "
+    "field trimmed says so.",
+)
+@click.option(
+    "--samples",
+    metavar="K",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Responses of each target to each prompt. More than one needs a temperature above 0.  "
+    "[default: 1]",
+)
+@click.option(
+    "--instructions",
+    metavar="FILE",
+    help="Text that is sent in place of the prompt alone, with {prompt}, {context} or {words} "
+    "where these belong.",
+)
+@click.option(
+    "--questions",
+    is_flag=True,
+    help="Each line of an answer that ends with a question mark becomes a response, without its "
+    "numbering.",
+)
+@click.option(
+    "--temperature",
+    metavar="X",
+    type=click.FloatRange(min=0),
+    help="Sampling temperature of the targets.",
+)
+@model_options_of("--target")
+@patience
+@click.option("--out", metavar="FILE", required=True, help="File for the responses (.jsonl).")
+@click.option("--overwrite", is_flag=True, help="Replace other responses in the file.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), help="Use the first N prompts only."
+)
+@dry_run
+@caps_of_a_file
+@output_format
+@refusals
+def generate(
+    prompts: str,
+    mapping: Mapping[str, str],
+    targets: tuple[str, ...],
+    words: int | None,
+    max_words: int | None,
+    samples: int,
+    instructions: str | None,
+    questions: bool,
+    temperature: float | None,
+    model_options: Mapping[str, Any],
+    patience: int | None,
+    out: str,
+    overwrite: bool,
+    limit: int | None,
+    dry_run: bool,
+    caps: Caps,
+    renderer: Renderer,
+) -> None:
+    """Have models write responses to prompts: essays, speeches, critiques, questions.
+
+    PROMPTS is a file as `sweep` takes it, with the field prompt and optionally prompt_id,
+    context (the position that a critique attacks, say) and condition. The output is a file that
+    `score` reads; with conditions, one of them baseline, `sweep --responses` reads it, too. Each
+    line has words, trimmed, cut_off (the answer ended at the token limit) and refused. Where
+    everything comes from is written next to it: NAME.manifest.json.
+
+    Exit status: 0, all responses are there; 1, some are missing; 2, wrong input or configuration,
+    no model was called; 130, 143, 129, stopped by a signal. The same command continues.
+    """
+    from panel.generation.plan import generation_plan
+    from panel.generation.request import load_instructions
+    from panel.generation.running import estimate_texts, held_texts
+    from panel.io.generation_prompts import load_generation_prompts
+    from panel.plan.definitions import configured
+    from panel.runs.output_file import OutputFile
+
+    with gathered() as gather:
+        asked = gather(partial(load_generation_prompts, prompts, limit=limit, mapping=mapping))
+        models = [gather(partial(model_in, target)) for target in targets]
+        own = None
+        if instructions is not None and asked is not None:
+            own = gather(partial(load_instructions, instructions, asked, words))
+    plan = generation_plan(
+        asked,
+        [configured(model, model_options) for model in models],
+        samples=samples,
+        words=words,
+        max_words=max_words,
+        temperature=temperature,
+        instructions=own,
+        questions=questions,
+    )
+    files = [name for name in (prompts, instructions, *targets) if name and Path(name).is_file()]
+    output = OutputFile(Path(out), overwrite, tuple(files), {prompts: mapping} if mapping else {})
+    if dry_run:
+        held = held_texts(plan, output, caps)
+        estimates = estimate_texts(plan)
+        with standard_output() as to:
+            renderer.render_cost_estimates(estimates, to)
+        tell(estimates, caps, held, len(plan.wanted), "responses")
+        return
+    done = _generated(plan, output, caps, patience)
+    with standard_output() as to:
+        renderer.render_generated_texts(done, to)
+    _tell_missing(done)
+    say(f"The responses are in {output.path}; where they come from, in {output.manifest}", err=True)
+    if not done.complete:
+        sys.exit(INCOMPLETE)
+
+
+def _generated(
+    plan: GenerationPlan, output: OutputFile, caps: Caps, patience: int | None
+) -> GeneratedTexts:
+    from graphs.sweeping import TargetAnswer
+    from panel.cli.progress import ScoreProgress
+    from panel.cli.watching import shown
+    from panel.conclusions.wording import counted
+    from panel.generation.plan import texts_by_target
+    from panel.generation.running import generate_texts
+
+    by_target = texts_by_target(plan.wanted)
+    heading = f"{counted(len(plan.prompts), 'prompt')} × {counted(len(plan.targets), 'target')}"
+    if plan.samples > 1:
+        heading += f" × {plan.samples} samples"
+    heading += f" ({', '.join(by_target)})"
+    progress = ScoreProgress(heading, len(plan.wanted), by_target, "responses")
+
+    async def start(progress: ScoreProgress) -> GeneratedTexts:
+        def take(answer: TargetAnswer) -> None:
+            progress.count(answer.system, answer.status, cached=answer.cached)
+
+        return await generate_texts(
+            plan,
+            output,
+            caps=caps,
+            patience_s=patience,
+            on_answer=take,
+            on_start=progress.begin,
+        )
+
+    return shown(
+        progress,
+        start,
+        lambda: (
+            f"{progress.done:,} of {progress.total:,} responses are done and stored. The same "
+            "command continues."
+        ),
+    )
+
+
+def _tell_missing(done: GeneratedTexts) -> None:
+    told = [f"{wanted.prompt.id}/{wanted.id}: missing ({why})" for wanted, why in done.missing]
+    told += [
+        f"{wanted.prompt.id}/{wanted.id}: the answer has no line that ends with a question mark"
+        for wanted in done.without_questions
+    ]
+    for line in told[:_MISSING_SHOWN]:
+        say(visible(line), err=True)
+    if (more := len(told) - _MISSING_SHOWN) > 0:
+        say(f"and {more:,} more, listed in the manifest", err=True)

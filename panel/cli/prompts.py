@@ -1,0 +1,158 @@
+"""`persona-panel prompts`: sets of prompts, built from a SPEC or read from pairs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from panel.cli.dry_run import tell
+from panel.cli.exit_status import INCOMPLETE
+from panel.cli.failures import gathered, refusals, refusals_without_calls
+from panel.cli.options import caps_of_a_file, column_mapping, dry_run, output_format, patience
+from panel.cli.signals import run_to_end
+from panel.cli.targets import model_in
+from panel.secrets.visible import say, standard_output, visible
+
+if TYPE_CHECKING:
+    from panel.calls.budget import Caps
+    from panel.reports import Renderer
+
+_LINE_EVERY_S = 5.0
+
+
+@click.group()
+def prompts() -> None:
+    """Build a set of prompts, or read pairs of prompts."""
+
+
+@prompts.command("build", short_help="Build a set from templates and from items.")
+@click.argument("spec", metavar="SPEC")
+@click.option("--out", metavar="FILE", required=True, help="File for the prompts (.jsonl).")
+@click.option(
+    "--model",
+    "models",
+    metavar="SPEC|FILE",
+    multiple=True,
+    help="Model in place of all that SPEC names: provider:name, or a YAML file with the fields "
+    "that a panel file has for a model; repeatable.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace another set in the file.")
+@patience
+@dry_run
+@caps_of_a_file
+@output_format
+@refusals
+def build(
+    spec: str,
+    out: str,
+    models: tuple[str, ...],
+    overwrite: bool,
+    patience: int | None,
+    dry_run: bool,
+    caps: Caps,
+    renderer: Renderer,
+) -> None:
+    """Build a set of prompts from templates and from items of existing sets.
+
+    SPEC is a YAML file: slots and templates, sources of items, how items are rewritten into open
+    questions, quality filter, near-duplicates, functional diversity, stratified draw. The output
+    is a file that `sweep` and `generate` read. Next to it are written NAME.dropped.jsonl (every
+    item and prompt that was dropped, with the reason), NAME.funnel.csv, NAME.map.png and .svg
+    (with matplotlib and near-duplicates) and NAME.manifest.json (where everything comes from).
+
+    Exit status: 0, the set is there; 1, calls failed and nothing was written, or no prompt is
+    left; 2, wrong input or configuration, no model was called; 130, 143, 129, stopped by a signal.
+    The same command continues.
+    """
+    from panel.prompt_sets.plan import prompt_set_plan
+    from panel.prompt_sets.running import estimate_build, held_set, run_build
+    from panel.runs.output_file import OutputFile
+
+    with gathered() as gather:
+        given = [gather(partial(model_in, model)) for model in models]
+    plan = prompt_set_plan(spec, given)
+    own = tuple(model for model in models if Path(model).is_file())
+    output = OutputFile(Path(out), overwrite, (*plan.files, *own))
+    if dry_run:
+        held = held_set(plan, output, caps)
+        estimates = run_to_end(estimate_build(plan))
+        with standard_output() as to:
+            renderer.render_cost_estimates(estimates, to)
+        tell(estimates, caps, held, what="prompts")
+        return
+    built = run_to_end(
+        run_build(plan, output, caps=caps, patience_s=patience, on_progress=_Steps())
+    )
+    with standard_output() as to:
+        renderer.render_prompt_set(built, to)
+    if built.pending:
+        say(
+            f"{output.path} was not changed, because calls are without an answer. The replies that "
+            "came are stored; the same command continues.",
+            err=True,
+        )
+        sys.exit(INCOMPLETE)
+    say(f"The prompts are in {output.path}; what was dropped, in {output.named('dropped.jsonl')}",
+        err=True)  # fmt: skip
+    if not built.prompts:
+        say("No prompt is left; the funnel says at which step they were dropped.", err=True)
+        sys.exit(INCOMPLETE)
+
+
+@prompts.command("pairs", short_help="Read pairs of prompts, for a sweep.")
+@click.argument("pairs", metavar="PAIRS")
+@column_mapping("PAIRS", "prompt_a=left")
+@click.option("--out", metavar="FILE", required=True, help="File for the prompts (.jsonl).")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), help="Use the first N pairs only."
+)
+@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@refusals_without_calls
+def pairs(
+    pairs: str, mapping: Mapping[str, str], out: str, limit: int | None, overwrite: bool
+) -> None:
+    """Read pairs of prompts, one for each side of a question, as conditions of one prompt.
+
+    PAIRS has the fields prompt_a and prompt_b and optionally pair_id, prompt_a_group and
+    prompt_b_group (what the sides are called); its other columns are kept. In the output each
+    pair is two lines with one prompt_id: condition baseline (prompt_a) and version_b (prompt_b).
+    `generate` has models answer them, and `sweep --responses` compares the answers.
+    """
+    from panel.conclusions.wording import counted
+    from panel.io.documents import as_json
+    from panel.io.private_files import make_private_folder, replace_file
+    from panel.prompt_sets.pairs import load_pairs
+    from panel.runs.output_file import OutputFile
+
+    output = OutputFile(Path(out), overwrite)
+    lines = load_pairs(pairs, mapping=mapping)
+    if limit is not None:
+        lines = lines[: 2 * limit]
+    content = b"".join(as_json(line) + b"\n" for line in lines)
+    with output.writing():
+        if output.path.exists() and output.path.read_bytes() != content and not overwrite:
+            output.refuse("it has other lines")
+        make_private_folder(output.path.parent)
+        # A file of the user's own, who says who may read it (umask).
+        replace_file(output.path, content, permissions=0o666)
+    say(visible(f"{counted(len(lines) // 2, 'pair')} in {output.path}"), err=True)
+
+
+class _Steps:
+    """Says on standard error which step goes on, and how far it is."""
+
+    def __init__(self) -> None:
+        self._step = ""
+        self._told = 0.0
+
+    def __call__(self, step: str, done: int, of: int) -> None:
+        now = time.monotonic()
+        if step != self._step or done == of or now - self._told >= _LINE_EVERY_S:
+            self._step, self._told = step, now
+            say(f"{step}: {done:,} of {of:,} calls", err=True)

@@ -1,0 +1,192 @@
+"""Texts from models, into a file that grows while they come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Mapping
+from hashlib import sha256
+from typing import Any
+
+from graphs.context import Abort
+from graphs.sweeping import TargetAnswer, said_in, target_answer
+from panel.calls.budget import NO_CAPS, Caps
+from panel.calls.cache import key_of, page_of
+from panel.calls.caller import Caller
+from panel.errors import RunStopped
+from panel.generation.plan import GenerationPlan, WantedText
+from panel.generation.report import GeneratedTexts
+from panel.io.documents import as_json
+from panel.io.private_files import replace_file
+from panel.judging.cost_estimate import CostEstimate, ModelEstimate
+from panel.judging.model_access import open_caller
+from panel.judging.preflight import refuse_unpriced
+from panel.runs.executor import OnStart, predicted_calls
+from panel.runs.growing_file import AppendedFile
+from panel.runs.held import HeldRun
+from panel.runs.output_file import OutputFile
+from panel.runs.spending import spending_kept
+from rubrics import Calls
+
+OnAnswer = Callable[[TargetAnswer], None]
+
+_TOKENS_A_WORD = 1.4
+_USUAL_WORDS = 400
+
+
+async def generate_texts(
+    plan: GenerationPlan,
+    output: OutputFile,
+    *,
+    caps: Caps = NO_CAPS,
+    patience_s: float | None = None,
+    on_answer: OnAnswer | None = None,
+    on_start: OnStart | None = None,
+) -> GeneratedTexts:
+    """Have the targets write, and write what comes to `output`: a line for each text as soon as it
+    is there, in the order of the prompts at the end. What is missing is told in the result.
+
+    Raises:
+        ConfigurationError: a price is not known where `caps` are in dollars.
+        RunFolderError: the file holds something else, or is being written, or cannot be.
+        RunStopped: a reply could not be kept, or the file holds texts that are not reached.
+    """
+    refuse_unpriced(list(plan.targets), caps)
+    held_texts(plan, output, caps)
+    output.prepare()
+    done: dict[str, TargetAnswer] = {}
+    with output.writing():
+        file = AppendedFile(output.path, _result, fresh=output.overwrite, shown=output.path)
+    starts = output.starts(plan.targets)
+    lacking = 0
+    try:
+        try:
+            output.write_manifest(plan.document(), starts)
+            async with open_caller(plan.endpoints, caps, patience_s=patience_s) as caller:
+                with spending_kept(caller, output.spent):
+                    if on_start is not None:
+                        on_start(caller.state)
+                    await _all_texts(plan, caller, file, done, on_answer)
+        finally:
+            lacking = file.close()
+            if not lacking:
+                _write_in_order(plan, output, done, starts)
+    except (Abort, OSError) as error:
+        raise RunStopped(str(error)) from error
+    if lacking:
+        raise RunStopped(
+            f"{output.path} contains {lacking:,} responses that this run did not reach (their "
+            "replies are not in the cache in use, and the models could not be called or a cap was "
+            "reached), so the file was not changed. The same command continues; --overwrite "
+            "replaces the file"
+        )
+    return GeneratedTexts(plan, done)
+
+
+async def _all_texts(
+    plan: GenerationPlan,
+    caller: Caller,
+    file: AppendedFile,
+    done: dict[str, TargetAnswer],
+    on_answer: OnAnswer | None,
+) -> None:
+    async def one(wanted: WantedText) -> None:
+        answer = await _answered(wanted, caller)
+        done[wanted.digest] = answer
+        if answer.text is not None:
+            for row in plan.rows_of(wanted, answer):
+                file.add(row)
+            # Safe from a kill, and there for whoever looks into the file.
+            file.flush()
+        if on_answer is not None:
+            on_answer(answer)
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for wanted in plan.wanted:
+                tasks.create_task(one(wanted))
+    except* Abort as group:
+        raise group.exceptions[0] from None
+
+
+async def _answered(wanted: WantedText, caller: Caller) -> TargetAnswer:
+    page = caller.page(wanted.target, wanted.prompt.text)
+    return await target_answer(
+        wanted.unanswered(),
+        # An answer that was cut off is told to be so.
+        lambda: caller.complete(
+            wanted.target, wanted.request, page, wanted.sample, cut_is_usable=True
+        ),
+        lambda: caller.forget([wanted.request], page, wanted.sample),
+    )
+
+
+def _write_in_order(
+    plan: GenerationPlan,
+    output: OutputFile,
+    done: Mapping[str, TargetAnswer],
+    starts: list[dict[str, Any]],
+) -> None:
+    """The file anew, in the order of the prompts, and what it is in the manifest."""
+    lines = [
+        as_json(row) + b"\n"
+        for wanted in plan.wanted
+        if (answer := done.get(wanted.digest)) is not None and answer.text is not None
+        for row in plan.rows_of(wanted, answer)
+    ]
+    replace_file(output.path, b"".join(lines))
+    texts = GeneratedTexts(plan, done)
+    about = {
+        "output": {
+            "file": output.path.name,
+            "lines": len(lines),
+            "sha256": sha256(output.path.read_bytes()).hexdigest(),
+        },
+        "result": texts.document(),
+    }
+    output.write_manifest(plan.document() | about, starts)
+
+
+def held_texts(plan: GenerationPlan, output: OutputFile, caps: Caps = NO_CAPS) -> HeldRun:
+    """What the file holds of these texts; calls nothing.
+
+    Raises:
+        ConfigurationError: a price is not known where `caps` are in dollars.
+        RunFolderError: it holds something else.
+    """
+    held: set[str] = set()
+    if not output.overwrite:
+        known = {wanted.digest for wanted in plan.wanted}
+        others = 0
+        for number, line in output.lines():
+            if (digest := line.get("request")) is None:
+                output.refuse(f"line {number} has no field 'request'")
+            others += digest not in known
+            held.add(str(digest))
+        if others:
+            output.refuse(
+                f"{others:,} of its responses are to other prompts, or by other targets, samples "
+                "or instructions"
+            )
+    return output.held(len(held), plan.endpoints, caps)
+
+
+def estimate_texts(plan: GenerationPlan) -> list[CostEstimate]:
+    """What the targets would take, the cache counted in; `judgments` are texts. Calls nothing."""
+    parts = {bound.id: ModelEstimate(bound) for bound in plan.targets}
+    longest = max((n for n in (plan.words, plan.max_words) if n is not None), default=_USUAL_WORDS)
+    with predicted_calls() as predicted:
+        for wanted in plan.wanted:
+            part = parts[wanted.target]
+            part.of += 1
+            page = page_of(part.bound.client.parameters, wanted.prompt.text)
+            key = key_of(wanted.request, wanted.sample)
+            reply = predicted.reply(page, key)
+            if (reply is None or said_in(reply) is None) and predicted.is_new(page, key):
+                part.judgments += 1
+                tokens = min(round(_TOKENS_A_WORD * longest), wanted.request.max_tokens)
+                part.add_requests(wanted.request, Calls.just(1, tokens))
+    return [part.estimate() for part in parts.values()]
+
+
+def _result(line: Mapping[str, Any]) -> Hashable:
+    return (line["request"], line["id"])

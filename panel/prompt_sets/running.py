@@ -1,0 +1,133 @@
+"""A set built by models, and written: the prompts, what was dropped, the funnel, the map."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from graphs.context import Abort
+from panel.calls.budget import NO_CAPS, Caps
+from panel.errors import RunStopped
+from panel.io.documents import as_json
+from panel.io.private_files import replace_file
+from panel.judging.cost_estimate import CostEstimate
+from panel.judging.model_access import open_caller
+from panel.judging.preflight import refuse_unpriced
+from panel.prompt_sets.asking import CalledModels, EstimatedAnswers, OnProgress
+from panel.prompt_sets.building import BuiltPrompts, build_prompts
+from panel.prompt_sets.plan import PromptSetPlan
+from panel.prompt_sets.summary import document_of, funnel_csv
+from panel.runs.executor import predicted_calls
+from panel.runs.growing_file import locked
+from panel.runs.held import HeldRun
+from panel.runs.output_file import OutputFile
+from panel.runs.spending import spending_kept
+from panel.statistics.figures.extra import plots_at_hand
+
+_IDENTITY = ("spec", "files", "models")
+
+
+async def run_build(
+    plan: PromptSetPlan,
+    output: OutputFile,
+    *,
+    caps: Caps = NO_CAPS,
+    patience_s: float | None = None,
+    on_progress: OnProgress = lambda step, done, of: None,
+) -> BuiltPrompts:
+    """Build a set and write it; nothing is written where calls failed or were not made, since a
+    prompt must not be dropped for that.
+
+    Raises:
+        ConfigurationError: a price is not known where `caps` are in dollars.
+        RunFolderError: the file holds something else, or is being written, or cannot be.
+        RunStopped: a reply could not be kept.
+    """
+    refuse_unpriced(list(plan.models.values()), caps)
+    held_set(plan, output, caps)
+    output.prepare()
+    starts = output.starts(plan.models.values())
+    try:
+        with output.writing(), locked(output.spent):
+            output.write_manifest(plan.document(), starts)
+            async with open_caller(plan.models, caps, patience_s=patience_s) as caller:
+                with spending_kept(caller, output.spent):
+                    built = await build_prompts(plan, CalledModels(caller, on_progress))
+            if not built.pending:
+                _write(built, output, starts)
+    except Abort as error:
+        raise RunStopped(str(error)) from error
+    return built
+
+
+async def estimate_build(plan: PromptSetPlan) -> list[CostEstimate]:
+    """What building a set would take, by model, the cache counted in. Calls nothing.
+
+    The steps are followed as if each answer were as it should be: no prompt is dropped for its
+    quality, and no two are alike.
+    """
+    with predicted_calls() as predicted:
+        answers = EstimatedAnswers(plan.models, predicted)
+        await build_prompts(plan, answers)
+        return answers.estimates()
+
+
+def held_set(plan: PromptSetPlan, output: OutputFile, caps: Caps = NO_CAPS) -> HeldRun:
+    """What the file holds of this set; calls nothing.
+
+    Raises:
+        ConfigurationError: a price is not known where `caps` are in dollars.
+        RunFolderError: it holds another set, or something else.
+    """
+    n = 0
+    if not output.overwrite:
+        n = sum(1 for _ in output.lines())
+        kept = _manifest_in(output)
+        if kept is None:
+            if output.path.exists():
+                output.refuse("it has no manifest next to it")
+        else:
+            own = orjson.loads(as_json(plan.document()))
+            if changed := [key for key in _IDENTITY if kept.get(key) != own[key]]:
+                output.refuse(f"a set that differs in {', '.join(changed)}")
+    return output.held(n, plan.models, caps)
+
+
+def _manifest_in(output: OutputFile) -> dict[str, Any] | None:
+    try:
+        found = orjson.loads(output.manifest.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _write(built: BuiltPrompts, output: OutputFile, starts: list[dict[str, Any]]) -> None:
+    rows = [as_json(one.row()) + b"\n" for one in built.prompts]
+    replace_file(output.named("dropped.jsonl"), _lines([one.row() for one in built.dropped]))
+    replace_file(output.named("funnel.csv"), funnel_csv(built))
+    mapped = [one for one in built.prompts if "map_x" in one.facts]
+    if plots_at_hand() and len(mapped) > 1:
+        from panel.figures.prompt_map import MapPoint, written_map
+
+        points = [
+            MapPoint(one.facts["map_x"], one.facts["map_y"], one.stratum, one.bundle)
+            for one in mapped
+        ]
+        for ending, content in written_map(points):
+            replace_file(output.named(f"map.{ending}"), content)
+    replace_file(output.path, b"".join(rows))
+    about = {
+        "output": {
+            "file": output.path.name,
+            "lines": len(rows),
+            "sha256": sha256(output.path.read_bytes()).hexdigest(),
+        },
+        "result": document_of(built),
+    }
+    output.write_manifest(built.plan.document() | about, starts)
+
+
+def _lines(rows: list[dict[str, Any]]) -> bytes:
+    return b"".join(as_json(row) + b"\n" for row in rows)
