@@ -1,0 +1,360 @@
+"""Who sees which texts, and in which order: a balanced incomplete design over raters.
+
+Pure: sizes and a seed in, numbers out. A set is a prompt with those of its texts that a rater
+compares; a text is named by its place among those of its prompt.
+
+Every rater sees a prompt once, but for repeated sets. Sets are chosen one after the other so that
+pairs of texts that nobody has compared yet come first, then texts that few have seen: the texts of
+a prompt rotate over its raters. Within a set texts stand in the order of a row of a Williams
+square, the next row for each next rater; so do the prompts of each rater. A repeated set has its
+texts in the opposite order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import ceil, comb
+from random import Random
+from typing import Literal
+
+from panel.errors import ConfigurationError
+from panel.study.latin_square import williams_square
+
+Task = Literal["rank", "rate"]
+TASKS: tuple[Task, ...] = ("rank", "rate")
+SetRole = Literal["calibration", "main", "repeat", "attention"]
+
+MOST_TOGETHER = 6
+"""How many texts a rater compares at a time, at most: as many as in SCRuB's study."""
+_MOST_SUBSETS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class StudySettings:
+    """What a study is asked to be.
+
+    Attributes:
+        raters: how many people rate, 1 or more.
+        per_rater: how many texts each of them sees, besides calibration and repeated sets.
+        tasks: what they do with each set, in this order.
+        calibration: how many prompts all raters see, first of all.
+        repeats: how many sets each rater sees a second time, at the end.
+        attention: how many sets each rater sees that check attention.
+        seed: of all that is drawn.
+    """
+
+    raters: int
+    per_rater: int
+    tasks: tuple[Task, ...] = TASKS
+    calibration: int = 0
+    repeats: int = 0
+    attention: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TextSet:
+    """The texts of a prompt that a rater compares, in the order in which they are shown.
+
+    Attributes:
+        role: why it is shown.
+        prompt: the prompt's place; of an attention set, the number of the set.
+        texts: places of the texts among those of the prompt.
+        repeats: of a repeated set, the place in the session of the set that it repeats.
+    """
+
+    role: SetRole
+    prompt: int
+    texts: tuple[int, ...]
+    repeats: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyDesign:
+    """Each rater's session: sets in the order in which they are shown.
+
+    Attributes:
+        settings: what it was made for.
+        sizes: how many texts each prompt has.
+        sessions: one a rater.
+    """
+
+    settings: StudySettings
+    sizes: tuple[int, ...]
+    sessions: tuple[tuple[TextSet, ...], ...]
+
+    def _first_showings(self) -> Iterator[TextSet]:
+        for session in self.sessions:
+            yield from (one for one in session if one.role in ("calibration", "main"))
+
+    def texts_per_rater(self) -> tuple[int, ...]:
+        """How many texts each rater sees in all, repeated ones counted again."""
+        return tuple(sum(len(one.texts) for one in session) for session in self.sessions)
+
+    def ratings_per_text(self) -> dict[tuple[int, int], int]:
+        """How many raters see each text, by prompt and text; repeated sets are not counted."""
+        seen = {(p, text): 0 for p, size in enumerate(self.sizes) for text in range(size)}
+        for one in self._first_showings():
+            for text in one.texts:
+                seen[one.prompt, text] += 1
+        return seen
+
+    def raters_per_pair(self) -> dict[tuple[int, int, int], int]:
+        """How many raters compare each two texts of a prompt, by prompt and texts."""
+        seen = {
+            (p, *pair): 0
+            for p, size in enumerate(self.sizes)
+            for pair in combinations(range(size), 2)
+        }
+        for one in self._first_showings():
+            for pair in combinations(sorted(one.texts), 2):
+                seen[one.prompt, pair[0], pair[1]] += 1
+        return seen
+
+
+def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
+    """The sessions of a study's raters.
+
+    Args:
+        sizes: how many texts each prompt has.
+        settings: as they were asked for.
+
+    Raises:
+        ConfigurationError: no design can be what is asked for, or some texts, or pairs of texts
+            that are to be ranked, would be seen by nobody; names a number that would do.
+    """
+    _refuse_impossible(sizes, settings)
+    design = _designed(sizes, settings)
+    what = _lacks(design)
+    if not what:
+        return design
+    more_texts = _enough(
+        lambda n: _designed(sizes, replace(settings, per_rater=n)),
+        settings.per_rater,
+        _most_per_rater(sizes, settings),
+    )
+    more_raters = _enough(
+        lambda n: _designed(sizes, replace(settings, raters=n)), settings.raters, 10_000
+    )
+    found = [
+        f"{option} {n}"
+        for option, n in (("--per-rater", more_texts), ("--raters", more_raters))
+        if n is not None
+    ]
+    raise ConfigurationError(
+        f"with {settings.raters} raters of {settings.per_rater} texts each, {what}; "
+        f"{' or '.join(found)} would do"
+    )
+
+
+def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
+    ranks = "rank" in settings.tasks
+    alone = sum(size < 2 for size in sizes)
+    if ranks and alone:
+        raise ConfigurationError(
+            f"{alone} of {len(sizes)} prompts have one text, which cannot be ranked; give two or "
+            "more texts to each prompt, or leave the ranking out (--tasks rate)"
+        )
+    if settings.calibration >= len(sizes):
+        most = len(sizes) - 1
+        raise ConfigurationError(
+            f"--calibration {settings.calibration} of {len(sizes)} prompts leaves none to rotate; "
+            + (f"{most} would do" if most else "leave it out")
+        )
+    if ranks and settings.per_rater < 2:
+        raise ConfigurationError(
+            "--per-rater 1 leaves nothing to rank; 2 would do, or leave the ranking out "
+            "(--tasks rate)"
+        )
+    if settings.per_rater > (most := _most_per_rater(sizes, settings)):
+        why = (
+            f", of which a rater compares at most {MOST_TOGETHER} of a prompt"
+            if max(sizes) > MOST_TOGETHER
+            else ""
+        )
+        behind = " besides those for calibration" if settings.calibration else ""
+        raise ConfigurationError(
+            f"--per-rater {settings.per_rater} is more than the texts that there are{behind}{why}; "
+            f"at most {most} would do"
+        )
+
+
+def _most_per_rater(sizes: Sequence[int], settings: StudySettings) -> int:
+    rotated = [sizes[p] for p in _drawn(sizes, settings)[1]]
+    return sum(min(size, MOST_TOGETHER) for size in rotated)
+
+
+def _drawn(sizes: Sequence[int], settings: StudySettings) -> tuple[list[int], list[int]]:
+    """The prompts for calibration, and the others."""
+    order = list(range(len(sizes)))
+    Random(f"{settings.seed} prompts").shuffle(order)
+    n = settings.calibration
+    return order[:n], order[n:]
+
+
+def _enough(made: Callable[[int], StudyDesign], now: int, most: int) -> int | None:
+    """A number above `now` whose design lacks nothing, a small one; None up to `most`."""
+    step, last = 1, now
+    while last < most:
+        n = min(last + step, most)
+        if not _lacks(made(n)):
+            # Between the last that does not do and this one, which does.
+            return next(k for k in range(last + 1, n + 1) if k == n or not _lacks(made(k)))
+        last, step = n, step * 2
+    return None
+
+
+def _lacks(design: StudyDesign) -> str:
+    """What nobody would see, in words; nothing where all is seen."""
+    texts = [n for n in design.ratings_per_text().values() if n == 0]
+    if texts:
+        return f"{len(texts)} of {sum(design.sizes)} texts would be seen by nobody"
+    pairs = design.raters_per_pair()
+    unseen = [n for n in pairs.values() if n == 0]
+    if unseen and "rank" in design.settings.tasks:
+        return (
+            f"{len(unseen)} of {len(pairs)} pairs of texts to the same prompt would be compared "
+            "by nobody"
+        )
+    mains = [sum(one.role == "main" for one in session) for session in design.sessions]
+    if min(mains) < design.settings.repeats:
+        return (
+            f"a rater has {min(mains)} prompts besides those for calibration, fewer than "
+            f"--repeats {design.settings.repeats} would show again"
+        )
+    return ""
+
+
+class _Orders:
+    """Rows of a Williams square of each prompt's texts, the next one at each showing."""
+
+    def __init__(self, sizes: Sequence[int], seed: int) -> None:
+        self._rows = []
+        for p, size in enumerate(sizes):
+            draw = Random(f"{seed} order {p}")
+            names = draw.sample(range(size), size)
+            rows = [[names[place] for place in row] for row in williams_square(size)]
+            draw.shuffle(rows)
+            self._rows.append(rows)
+        self._shown: Counter[int] = Counter()
+
+    def next_of(self, prompt: int, texts: Sequence[int]) -> tuple[int, ...]:
+        rows = self._rows[prompt]
+        row = rows[self._shown[prompt] % len(rows)]
+        self._shown[prompt] += 1
+        return tuple(text for text in row if text in texts)
+
+
+def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
+    calibrating, rotating = _drawn(sizes, settings)
+    orders = _Orders(sizes, settings.seed)
+    draw = Random(f"{settings.seed} rotation")
+    rotation = _Rotation(sizes, rotating, settings, draw)
+    shared = {p: sorted(draw.sample(range(sizes[p]), min(sizes[p], MOST_TOGETHER)))
+              for p in calibrating}  # fmt: skip
+    first, later = _rows_of(calibrating), _rows_of(rotating)
+    sessions = []
+    for rater in range(settings.raters):
+        own = rotation.take()
+        session = [
+            TextSet("calibration", p, orders.next_of(p, shared[p]))
+            for p in first[rater % len(first)]
+        ]
+        session += [
+            TextSet("main", p, orders.next_of(p, own[p]))
+            for p in later[rater % len(later)]
+            if p in own
+        ]
+        mains = [place for place, one in enumerate(session) if one.role == "main"]
+        again = [
+            TextSet("repeat", one.prompt, one.texts[::-1], place)
+            for place, one in ((place, session[place]) for place in mains[: settings.repeats])
+        ]
+        sessions.append(_with_attention(session + again, settings.attention))
+    return StudyDesign(settings, tuple(sizes), tuple(sessions))
+
+
+def _rows_of(prompts: Sequence[int]) -> list[list[int]]:
+    if not prompts:
+        return [[]]
+    return [[prompts[place] for place in row] for row in williams_square(len(prompts))]
+
+
+def _with_attention(session: list[TextSet], n: int) -> tuple[TextSet, ...]:
+    """A session with n attention sets between its sets, evenly apart."""
+    length = len(session)
+    behind = [ceil((number + 1) * length / (n + 1)) for number in range(n)]
+    moved = [place + sum(at <= place for at in behind) for place in range(length)]
+    mixed: list[TextSet] = []
+    for place, one in enumerate(session):
+        mixed += [
+            TextSet("attention", number, (0, 1)) for number, at in enumerate(behind) if at == place
+        ]
+        mixed.append(one if one.repeats is None else replace(one, repeats=moved[one.repeats]))
+    mixed += [
+        TextSet("attention", number, (0, 1)) for number, at in enumerate(behind) if at == length
+    ]
+    return tuple(mixed)
+
+
+class _Rotation:
+    """Gives each next rater the sets that are needed most."""
+
+    def __init__(
+        self, sizes: Sequence[int], prompts: Sequence[int], settings: StudySettings, draw: Random
+    ) -> None:
+        self._sizes, self._prompts, self._draw = sizes, prompts, draw
+        self._per_rater = settings.per_rater
+        self._least = 2 if "rank" in settings.tasks else 1
+        self._most = max(min(sizes[p], MOST_TOGETHER) for p in prompts)
+        self._texts: Counter[tuple[int, int]] = Counter()
+        self._pairs: Counter[tuple[int, int, int]] = Counter()
+        self._open = {p: comb(sizes[p], 2) + sizes[p] for p in prompts}
+
+    def take(self) -> dict[int, tuple[int, ...]]:
+        """The texts of the next rater, by prompt."""
+        found: dict[int, tuple[int, ...]] = {}
+        left = self._per_rater
+        while left >= self._least and len(found) < len(self._prompts):
+            n = ceil(left / ceil(left / self._most))
+            prompt = min(
+                (p for p in self._prompts if p not in found),
+                key=lambda p: (-self._open[p], self._seen(p), self._draw.random()),
+            )
+            n = min(n, self._sizes[prompt])
+            if left - n < self._least and left - n > 0 and n > self._least:
+                n -= 1
+            found[prompt] = self._needed(prompt, n)
+            left -= n
+        return found
+
+    def _seen(self, prompt: int) -> float:
+        size = self._sizes[prompt]
+        return sum(self._texts[prompt, text] for text in range(size)) / size
+
+    def _needed(self, prompt: int, n: int) -> tuple[int, ...]:
+        """The n texts of a prompt whose comparison adds most; they are then seen."""
+        size = self._sizes[prompt]
+        subsets: list[tuple[int, ...]] = list(combinations(range(size), n)) if (
+            comb(size, n) <= _MOST_SUBSETS
+        ) else [
+            tuple(sorted(self._draw.sample(range(size), n))) for _ in range(_MOST_SUBSETS)
+        ]  # fmt: skip
+        self._draw.shuffle(subsets)
+        chosen = min(subsets, key=lambda texts: self._cost(prompt, texts))
+        for text in chosen:
+            self._open[prompt] -= self._texts[prompt, text] == 0
+            self._texts[prompt, text] += 1
+        for a, b in combinations(chosen, 2):
+            self._open[prompt] -= self._pairs[prompt, a, b] == 0
+            self._pairs[prompt, a, b] += 1
+        return chosen
+
+    def _cost(self, prompt: int, texts: tuple[int, ...]) -> tuple[int, int, int]:
+        pairs = [self._pairs[prompt, a, b] for a, b in combinations(texts, 2)]
+        shown = [self._texts[prompt, text] for text in texts]
+        fresh = sum(n == 0 for n in pairs) + sum(n == 0 for n in shown)
+        return -fresh, sum(shown), sum(n * n for n in pairs)
