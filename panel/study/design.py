@@ -20,6 +20,7 @@ from math import ceil, comb
 from random import Random
 from typing import Literal
 
+from panel.conclusions.wording import counted
 from panel.errors import ConfigurationError
 from panel.study.latin_square import williams_square
 
@@ -29,7 +30,9 @@ SetRole = Literal["calibration", "main", "repeat", "attention"]
 
 MOST_TOGETHER = 6
 """How many texts a rater compares at a time, at most: as many as in SCRuB's study."""
-_MOST_SUBSETS = 500
+_MOST_RATERS = 999
+_MOST_TRIES = 8
+_MOST_STARTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,22 @@ class StudyDesign:
         for session in self.sessions:
             yield from (one for one in session if one.role in ("calibration", "main"))
 
+    def texts_per_set(self) -> tuple[int, ...]:
+        """How many texts each rotated set has."""
+        return tuple(
+            len(one.texts) for session in self.sessions for one in session if one.role == "main"
+        )
+
+    def incomplete_sets(self) -> int:
+        """How many rotated sets lack texts of their prompt, so that a rank in them is no rank among
+        all."""
+        return sum(
+            len(one.texts) < self.sizes[one.prompt]
+            for session in self.sessions
+            for one in session
+            if one.role == "main"
+        )
+
     def texts_per_rater(self) -> tuple[int, ...]:
         """How many texts each rater sees in all, repeated ones counted again."""
         return tuple(sum(len(one.texts) for one in session) for session in self.sessions)
@@ -131,13 +150,18 @@ def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
     what = _lacks(design)
     if not what:
         return design
+    most = _most_per_rater(sizes, settings)
     more_texts = _enough(
         lambda n: _designed(sizes, replace(settings, per_rater=n)),
-        settings.per_rater,
-        _most_per_rater(sizes, settings),
+        settings.per_rater + 1,
+        lambda n: n <= most and _could_do(sizes, replace(settings, per_rater=n)),
+        most,
     )
     more_raters = _enough(
-        lambda n: _designed(sizes, replace(settings, raters=n)), settings.raters, 10_000
+        lambda n: _designed(sizes, replace(settings, raters=n)),
+        settings.raters + 1,
+        lambda n: _could_do(sizes, replace(settings, raters=n)),
+        _MOST_RATERS,
     )
     found = [
         f"{option} {n}"
@@ -195,16 +219,31 @@ def _drawn(sizes: Sequence[int], settings: StudySettings) -> tuple[list[int], li
     return order[:n], order[n:]
 
 
-def _enough(made: Callable[[int], StudyDesign], now: int, most: int) -> int | None:
-    """A number above `now` whose design lacks nothing, a small one; None up to `most`."""
-    step, last = 1, now
-    while last < most:
-        n = min(last + step, most)
+def _enough(
+    made: Callable[[int], StudyDesign], first: int, could: Callable[[int], bool], most: int
+) -> int | None:
+    """A number from `first` to `most` whose design lacks nothing, a small one; None where a few
+    tries find none."""
+    n = next((n for n in range(first, most + 1) if could(n)), most + 1)
+    for tried in range(_MOST_TRIES):
+        if n > most:
+            return None
         if not _lacks(made(n)):
-            # Between the last that does not do and this one, which does.
-            return next(k for k in range(last + 1, n + 1) if k == n or not _lacks(made(k)))
-        last, step = n, step * 2
+            return n
+        n += 1 if tried < _MOST_TRIES // 2 else ceil(n / 10)
     return None
+
+
+def _could_do(sizes: Sequence[int], settings: StudySettings) -> bool:
+    """Whether there are enough showings for all texts and, to be ranked, all pairs of them."""
+    rotated = [sizes[p] for p in _drawn(sizes, settings)[1]]
+    together = min(max(rotated), MOST_TOGETHER)
+    n_shown = settings.raters * settings.per_rater
+    if n_shown < sum(rotated) or settings.per_rater < settings.repeats:
+        return False
+    # A set of n texts has (n - 1) / 2 pairs for each of its texts.
+    pairs = sum(comb(size, 2) for size in rotated)
+    return "rank" not in settings.tasks or n_shown * (together - 1) / 2 >= pairs
 
 
 def _lacks(design: StudyDesign) -> str:
@@ -222,8 +261,8 @@ def _lacks(design: StudyDesign) -> str:
     mains = [sum(one.role == "main" for one in session) for session in design.sessions]
     if min(mains) < design.settings.repeats:
         return (
-            f"a rater has {min(mains)} prompts besides those for calibration, fewer than "
-            f"--repeats {design.settings.repeats} would show again"
+            f"a rater sees {counted(min(mains), 'prompt')} besides those for calibration, fewer "
+            f"than --repeats {design.settings.repeats} would show again"
         )
     return ""
 
@@ -337,14 +376,12 @@ class _Rotation:
 
     def _needed(self, prompt: int, n: int) -> tuple[int, ...]:
         """The n texts of a prompt whose comparison adds most; they are then seen."""
-        size = self._sizes[prompt]
-        subsets: list[tuple[int, ...]] = list(combinations(range(size), n)) if (
-            comb(size, n) <= _MOST_SUBSETS
-        ) else [
-            tuple(sorted(self._draw.sample(range(size), n))) for _ in range(_MOST_SUBSETS)
-        ]  # fmt: skip
-        self._draw.shuffle(subsets)
-        chosen = min(subsets, key=lambda texts: self._cost(prompt, texts))
+        names = self._draw.sample(range(self._sizes[prompt]), self._sizes[prompt])
+        fewest = sorted(names, key=lambda text: self._texts[prompt, text])[:_MOST_STARTS]
+        chosen = min(
+            (self._grown(prompt, first, names, n) for first in fewest),
+            key=lambda texts: self._cost(prompt, texts),
+        )
         for text in chosen:
             self._open[prompt] -= self._texts[prompt, text] == 0
             self._texts[prompt, text] += 1
@@ -352,6 +389,23 @@ class _Rotation:
             self._open[prompt] -= self._pairs[prompt, a, b] == 0
             self._pairs[prompt, a, b] += 1
         return chosen
+
+    def _grown(self, prompt: int, first: int, names: Sequence[int], n: int) -> tuple[int, ...]:
+        """A set that begins with one text and takes in the text that adds most, one by one."""
+        chosen = [first]
+        while len(chosen) < n:
+            chosen.append(
+                min(
+                    (text for text in names if text not in chosen),
+                    key=lambda text: self._cost_of(prompt, text, chosen),
+                )
+            )
+        return tuple(sorted(chosen))
+
+    def _cost_of(self, prompt: int, text: int, others: Sequence[int]) -> tuple[int, int, int]:
+        pairs = [self._pairs[prompt, min(text, one), max(text, one)] for one in others]
+        seen = self._texts[prompt, text]
+        return -sum(n == 0 for n in pairs) - (seen == 0), seen, sum(n * n for n in pairs)
 
     def _cost(self, prompt: int, texts: tuple[int, ...]) -> tuple[int, int, int]:
         pairs = [self._pairs[prompt, a, b] for a, b in combinations(texts, 2)]

@@ -23,6 +23,8 @@ def design_figures(study: Study) -> dict[str, Any]:
         "prompts": len(design.sizes),
         "texts": sum(design.sizes),
         "sets_per_rater": _ends([len(session) for session in design.sessions]),
+        "texts_per_set": _ends(design.texts_per_set()),
+        "incomplete_sets": design.incomplete_sets(),
         "texts_per_rater": _ends(design.texts_per_rater()),
         "ratings_per_text": _ends(list(design.ratings_per_text().values())),
         "pairs": len(pairs),

@@ -38,7 +38,7 @@ Your answers stay in this browser until you save them as a file and send that fi
 file has your answers, the time that each page was in view, and no name.
 The answers will be used for research, and may be published without anything that identifies you."""
 INSTRUCTIONS = """\
-You will read texts that answer the same prompt. You are not told who wrote them: please judge \
+You will read texts that answer the same prompt. You do not learn who wrote them: please judge \
 what is written, not who may have written it.
 Please do not ask anybody, and use no artificial intelligence. There is no right or wrong answer; \
 use the whole range of a scale. Your reasons matter: a few sentences each time."""

@@ -22,6 +22,7 @@ def show_study_design(figures: dict[str, Any], console: Console) -> None:
     )
     lines = [
         ("Sets per rater", _span(figures["sets_per_rater"])),
+        ("Texts per set", _span(figures["texts_per_set"])),
         ("Texts per rater, all included", _span(figures["texts_per_rater"])),
         ("Raters per text", _span(figures["ratings_per_text"])),
     ]
@@ -35,6 +36,13 @@ def show_study_design(figures: dict[str, Any], console: Console) -> None:
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
         console.print(f"  {name:<{width}}  {value}")
+    if "rank" in figures["tasks"] and figures["incomplete_sets"]:
+        console.print(
+            f"{counted(figures['incomplete_sets'], 'set')} of raters lack texts of their prompt: "
+            "a rank in them is a rank among fewer texts, so that mean ranks are not comparable "
+            "between texts; scores are, and so are comparisons within sets. A --per-rater that is "
+            "a multiple of the texts to a prompt avoids it."
+        )
 
 
 def show_study_progress(found: CollectedStudy, console: Console) -> None:
