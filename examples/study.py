@@ -79,7 +79,7 @@ def texts(words: int) -> list[dict[str, str]]:
 def answers(packet: Packet, draw: random.Random) -> dict[str, object]:
     """What a simulated rater answers: more different words are better, give or take chance."""
     quality = {
-        text.id: len(set(text.text.lower().split())) / 12 + draw.gauss(0, 0.7)
+        text.id: len(set(text.text.lower().split())) / 5 + draw.gauss(0, 0.7)
         for one in packet.sets
         for text in one.texts
     }
