@@ -136,7 +136,6 @@ def make(
     from panel.plan.definitions import resolve_rubric
     from panel.reports.terminal.study import show_study_design
     from panel.reports.terminal.tables import output
-    from panel.study.design import StudySettings
     from panel.study.figures import design_figures
     from panel.study.kit import (
         CONSENT,
@@ -146,6 +145,7 @@ def make(
         refuse_a_study_there,
         write_key,
     )
+    from panel.study.settings import StudySettings
 
     folder = Path(out)
     refuse_a_study_there(folder)
@@ -288,7 +288,7 @@ def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
 
 
 def _tasks(given: str) -> Any:
-    from panel.study.design import TASKS
+    from panel.study.settings import TASKS
 
     names = tuple(name.strip() for name in given.split(","))
     if not set(names) <= set(TASKS) or len(set(names)) < len(names):

@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from panel.errors import Fault, InputError
 from panel.io.wording import explain, unreadable
-from panel.study.design import SetRole, Task
+from panel.study.design import SetRole
+from panel.study.settings import Task
 from rubrics import Rubric
 
 KEY_SCHEMA: Literal["persona-panel/study-key/1"] = "persona-panel/study-key/1"

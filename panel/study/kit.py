@@ -18,7 +18,7 @@ from panel.io.private_files import make_private_folder, replace_file
 from panel.study import key as keys
 from panel.study.attention import PROMPT, attention_texts
 from panel.study.blinding import NamingText, naming_texts, new_secret, opaque_id
-from panel.study.design import StudyDesign, StudySettings, TextSet, design_study
+from panel.study.design import StudyDesign, TextSet, design_study
 from panel.study.key import KeyedPacket, KeyedPrompt, KeyedSet, KeyedText, StudyKey
 from panel.study.packet import (
     Packet,
@@ -28,6 +28,7 @@ from panel.study.packet import (
     estimated_minutes,
     shown_dimensions,
 )
+from panel.study.settings import StudySettings
 from rubrics import Rubric
 
 PACKETS = "packets"

@@ -15,9 +15,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from panel.errors import RunFolderError
 from panel.io.private_files import make_private_folder, replace_file
-from panel.study.design import Task
 from panel.study.kit import PACKETS, Study
 from panel.study.packet import NOT_ASSESSABLE, Packet, ShownDimension
+from panel.study.settings import Task
 
 _MOST_CHOICES = 21
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from panel.io.digests import sha256_of
-from panel.study.design import Task
+from panel.study.settings import Task
 from rubrics import Rubric
 from rubrics.scale import CategoryScale, RealScale
 

@@ -8,9 +8,9 @@ import pytest
 
 from panel import Response
 from panel.plan.definitions import resolve_rubric
-from panel.study.design import StudySettings
 from panel.study.html_kit import write_pages
 from panel.study.kit import Study, make_study, write_key
+from panel.study.settings import StudySettings
 
 SYSTEMS = ("vendor:Quagmire-9ö", "zyxwriter", "Human Expert 4", "plumbago/XL")
 

@@ -15,11 +15,11 @@ import pytest
 from panel import Response
 from panel.plan.definitions import resolve_rubric
 from panel.study.blinding import naming_texts
-from panel.study.design import StudySettings
 from panel.study.kit import Study, make_study
 from panel.study.label_studio import write_label_studio
 from panel.study.page import packet_in, packet_page
 from panel.study.potato import write_potato
+from panel.study.settings import StudySettings
 
 
 def forms(name: str) -> set[bytes]:

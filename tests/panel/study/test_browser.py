@@ -14,9 +14,9 @@ from panel import Response
 from panel.plan.definitions import resolve_rubric
 from panel.study.answers import read_answers
 from panel.study.collection import collect_study
-from panel.study.design import StudySettings
 from panel.study.html_kit import write_pages
 from panel.study.kit import Study, make_study
+from panel.study.settings import StudySettings
 from tests.helpers.browser import chromium
 
 HOSTILE = '</script><script>window.pwned = 1</script><img src="http://127.0.0.1:9/x"> \u202e turned'

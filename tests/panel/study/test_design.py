@@ -10,8 +10,9 @@ from itertools import pairwise
 import pytest
 
 from panel.errors import ConfigurationError
-from panel.study.design import StudyDesign, StudySettings, TextSet, design_study
+from panel.study.design import StudyDesign, TextSet, design_study
 from panel.study.latin_square import williams_square
+from panel.study.settings import StudySettings
 
 
 @pytest.mark.parametrize("n", range(1, 8))
