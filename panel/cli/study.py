@@ -276,14 +276,16 @@ def _say_faults(read: ReadAnswers) -> None:
 
 def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
     """Warnings of texts that name a system."""
+    from panel.conclusions.wording import counted
+
     if not naming:
         return []
     shown = ", ".join(f"{one.prompt_id}/{one.id} ({one.part}: {one.name!r})" for one in naming[:3])
     more = f" and {len(naming) - 3} more" if len(naming) > 3 else ""
     return [
-        f"Warning: {len(naming)} texts have the name of a system in them, from which a rater may "
-        f"guess the author: {shown}{more}. Change the texts, or check that the word means "
-        "something else."
+        f"Warning: the name of a system stands in {counted(len(naming), 'text')}, from which a "
+        f"rater may guess the author: {shown}{more}. Change the texts, or check that the word "
+        "means something else."
     ]
 
 

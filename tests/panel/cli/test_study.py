@@ -59,7 +59,7 @@ def test_make_status_and_collect(responses: Path, tmp_path: Path) -> None:
     assert (figures["pairs_compared"], figures["pairs"]) == (9, 9)
     assert figures["texts_per_rater"] == [9, 9]
     assert figures["ratings_per_text"] == [2, 2]
-    assert "Warning: 1 texts have the name of a system" in done.stderr
+    assert "Warning: the name of a system stands in 1 text," in done.stderr
     assert "Keep " in done.stderr
     answers = [
         answer(study / "packets" / f"rater-0{n}.html", tmp_path / f"{n}.json", by_number)
