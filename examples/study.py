@@ -141,8 +141,8 @@ command("correlate", "run", "--human", "ratings.csv", "--no-intervals")
 
 # 5. What another panel infers from the raters' reasons, compared with their own scores.
 reasons = Path("ratings-justifications")
-command("score", reasons / "responses.jsonl", "--rubric", reasons / "rubric.yaml", *panel,
-        "--limit", "4", "--out", "inferred")  # fmt: skip
+command("score", reasons / "responses.jsonl", "--rubric", reasons / "rubric.yaml",
+        "--personas", "none", "--model", MODEL, "--limit", "4", "--out", "inferred")  # fmt: skip
 command("correlate", "inferred", "--human", reasons / "ratings.csv", "--no-intervals")
 
 # 6. A page to look at.

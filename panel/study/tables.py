@@ -15,9 +15,10 @@ from panel.io.csv_cells import cell_of, csv_of
 from panel.io.private_files import make_private_folder, replace_file
 from panel.study.collection import TextRating
 from panel.study.key import StudyKey
-from rubrics import CategoryScale, ItemForm, Rubric
+from rubrics import ItemForm, Rubric
 
 _COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source")
+_LABEL_COLUMNS = ("item", "rater", "dimension", "label", "prompt", "source")
 
 
 def write_tables(key: StudyKey, ratings: Sequence[TextRating], out: Path) -> list[Path]:
@@ -47,8 +48,7 @@ def write_tables(key: StudyKey, ratings: Sequence[TextRating], out: Path) -> lis
     if ranks:
         files[ranks_at] = _csv(rank_columns, ranks)
     if labels and (given := list(_rows(kept, labels))):
-        columns = tuple("label" if name == "score" else name for name in _COLUMNS)
-        files[_next_to(out, "-labels.csv")] = _csv(columns, given)
+        files[_next_to(out, "-labels.csv")] = _csv(_LABEL_COLUMNS, given)
     if any(one.reason for one in kept):
         files |= _justifications(key, kept, _next_to(out, "-justifications"))
     try:
@@ -118,14 +118,16 @@ def _justifications(
             if one.rank is not None
         ]
     else:
-        columns = _COLUMNS
+        # A file has scores or labels: labels where the rubric has nothing else.
         numeric = {one.id for one in key.rubric.numeric}
+        columns = _COLUMNS if numeric else _LABEL_COLUMNS
+        chosen = numeric or set(key.rubric.categories)
         rows = [
             (f"{one.prompt_id}/{_reason_id(one)}", one.rater, name, value, one.prompt_id,
              one.system)
             for one in written
             for name, value in one.scores.items()
-            if name in numeric
+            if name in chosen
         ]  # fmt: skip
     rubric = inferring_rubric(key.rubric).model_dump(
         mode="json", exclude_none=True, exclude={"variants"}
@@ -158,7 +160,6 @@ def inferring_rubric(rubric: Rubric) -> Rubric:
             }
         )
         for one in rubric.dimensions
-        if not isinstance(one.scale, CategoryScale)
     )
     return Rubric(
         id="inferred",
@@ -171,6 +172,6 @@ def inferring_rubric(rubric: Rubric) -> Rubric:
         ),
         dimensions=dimensions,
         not_assessable=True,
-        composite=rubric.composite if len(dimensions) == len(rubric.dimensions) else None,
+        composite=rubric.composite,
         item=ItemForm(prompt="prompt", context="subject", response="reasons"),
     )

@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from panel import Rubric, load_ratings, load_responses
+from panel import Response, Rubric, load_ratings, load_responses
+from panel.plan.definitions import resolve_rubric
 from panel.study.answers import read_answers, sealed
 from panel.study.collection import CollectedStudy, TextRating, collect_study
-from panel.study.kit import Study
+from panel.study.html_kit import write_pages
+from panel.study.kit import Study, make_study
 from panel.study.page import packet_in
 from panel.study.reliability import calibration_agreement, repeat_reliability
+from panel.study.settings import StudySettings
 from panel.study.tables import write_tables
 from rubrics import Scale
 from tests.helpers.study import answer, unsealed
@@ -213,3 +216,35 @@ def test_cells_that_a_spreadsheet_would_calculate_are_text(
     with (tmp_path / "r.csv").open(newline="") as file:
         row = next(csv.DictReader(file))
     assert (row["item"], row["source"]) == ("'=p/=r", "'=s")
+
+
+def test_a_rubric_of_categories_gives_labels(tmp_path: Path) -> None:
+    """Where the rubric has categories alone they are collected as labels, of texts and of reasons,
+    and reliability is the share of equal ones."""
+    responses = [
+        Response(id=str(n), prompt_id=p, prompt=f"{p}?", text=f"Question {n}?", system=f"s{n}")
+        for p in "ab"
+        for n in range(2)
+    ]
+    rubric = resolve_rubric("critical-question")
+    settings = StudySettings(2, 2, tasks=("rate",), repeats=1)
+    made = make_study(responses, rubric, settings)
+    categories = rubric.categories
+    files = []
+    for page in write_pages(made, tmp_path / "study"):
+        to = tmp_path / f"{page.stem}.json"
+        files.append(answer(page, to, lambda text, name: categories[name]["1" in text]))
+    found = collect_study(made.key, read_answers(files, made.key))
+    write_tables(made.key, found.ratings, tmp_path / "r.csv")
+    for name, n in (("r-labels.csv", 4), ("r-justifications/ratings.csv", 4)):
+        labels = load_ratings(tmp_path / name)
+        assert {one: set(labels.categories[one]) for one in categories} == {
+            one: set(names[:2]) for one, names in categories.items()
+        }
+        assert len(labels.items) == n
+    assert not (tmp_path / "r.csv").exists()
+    by_question, by_rater = repeat_reliability(found.ratings, rubric)
+    assert [(one.n, one.exact, one.within_one) for one in by_question] == [
+        (4, 1, None) for _ in categories
+    ]
+    assert by_rater == ()
