@@ -18,9 +18,10 @@ Score = Callable[[str, str], int | str]
 def unsealed(packet: Packet, score: Score) -> dict[str, Any]:
     """Answers without their digest: scores by the rule, ranks by the first dimension, equal scores
     sharing a rank, and a reason for everything."""
+    first = packet.dimensions[0].id if packet.dimensions else ""
     rankings, ratings = [], []
     for one in packet.sets:
-        given = {text.id: score(text.text, packet.dimensions[0].id) for text in one.texts}
+        given = {text.id: score(text.text, first) for text in one.texts}
         ranks = {
             name: 1 + sum(other > value for other in given.values())
             for name, value in given.items()

@@ -80,6 +80,21 @@ def test_make_status_and_collect(responses: Path, tmp_path: Path) -> None:
     assert out.read_text().count("\n") == 1 + 2 * 9
 
 
+def test_rankings_alone_are_collected_as_ranks(responses: Path, tmp_path: Path) -> None:
+    """Without `rate` the file has ranks, and each text its set's reason, to infer scores from."""
+    study, out = tmp_path / "study", tmp_path / "ranks.csv"
+    assert made(responses, study, "--tasks", "rank").exit_code == 0
+    file = answer(study / "packets" / "rater-01.html", tmp_path / "1.json", by_number)
+    assert persona_panel("collect", study, file, "--out", out).exit_code == 1
+    lines = out.read_text().splitlines()
+    assert lines[0] == "item,rater,rank,prompt,source"
+    # The text that says 2 has the highest score.
+    assert {line.split(",")[2] for line in lines if line.endswith("birch")} == {"1"}
+    reasons = tmp_path / "ranks-justifications"
+    assert (reasons / "ratings.csv").read_text().startswith("item,rater,rank,")
+    assert len((reasons / "responses.jsonl").read_text().splitlines()) == 9
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
     [
