@@ -43,6 +43,7 @@ _COMMANDS = {
         "panel.cli.audit",
         "Measure a panel's biases and its resistance to prompt injection.",
     ),
+    "study": ("panel.cli.study", "Have people rate texts blind to their authors."),
     "questions": ("panel.cli.questions", "Have a model ask critical questions."),
     "match": ("panel.cli.match", "Compare critical questions with labelled references."),
     "personas": ("panel.cli.library", "List the persona sets, or show one."),

@@ -152,6 +152,18 @@ def test_people_alone(tmp_path: Path) -> None:
     assert "embedded panel" not in done.stdout
 
 
+@needs_embedded
+def test_study(tmp_path: Path) -> None:
+    """From prompts to a report: every command runs, all simulated raters' answers are collected and
+    compared with the panel, and another panel infers scores from their reasons."""
+    done = example("study.py", tmp_path, tmp_path / "study")
+    assert done.returncode == 0, done.stderr
+    assert "4 of 4 raters answered, all that was asked." in done.stdout
+    assert done.stdout.count("$ persona-panel correlate") == 2
+    for name in ("run/report.html", "ratings.csv", "ratings-rankings.csv", "inferred/summary.json"):
+        assert (tmp_path / "study" / name).is_file(), name
+
+
 def test_questions_are_labelled_directly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model labels the questions by the rubric; κ with the people's labels is scikit-learn's of
     what the server said, and the confusion is counted."""

@@ -1,0 +1,150 @@
+"""A study from question to figures: prompts, texts, panel, blinded raters, and how far they agree.
+
+    python examples/study.py [FOLDER]
+
+Every step is a command that you could type; it is printed before it runs. Texts and judgments come
+from the embedded model, and the raters are simulated: they open their packets as a program, and
+prefer texts with more different words. So it shows how the path goes, and no finding. Files go into
+FOLDER (study-example if left out); started again, it goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from pathlib import Path
+
+from panel import load_responses
+from panel.cli.main import command as persona_panel
+from panel.study.answers import sealed
+from panel.study.packet import Packet
+from panel.study.page import packet_in
+
+MODEL, RATERS = "local:smollm2-135m", 4
+SPEC = """\
+id: example
+label: Two slots in a template
+seed: 1
+slots:
+  concept: [fairness, trust]
+  institution: [a school, a hospital, a court]
+templates:
+  - id: owes
+    text: "What does {institution} owe people in the name of {concept}?"
+draw: {prompts: 3}
+"""
+PERSONAS = """\
+id: two
+label: Two readers
+personas:
+  - {id: sociologist, label: Sociologist, axis: disciplinary, description: You study institutions.}
+  - {id: historian, label: Historian, axis: disciplinary, description: You study how ideas change.}
+"""
+
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "study-example")
+folder.mkdir(parents=True, exist_ok=True)
+os.chdir(folder)
+Path("spec.yaml").write_text(SPEC, "utf-8")
+Path("personas.yaml").write_text(PERSONAS, "utf-8")
+
+
+def command(*words: str | Path) -> None:
+    """Run one; its exit status is 1 where judgments or answers are missing."""
+    print("\n$ persona-panel", *words, flush=True)
+    try:
+        persona_panel.main([str(word) for word in words], prog_name="persona-panel")
+    except SystemExit as ended:
+        if ended.code not in (None, 0, 1):
+            raise
+
+
+def texts(words: int) -> list[dict[str, str]]:
+    """Responses of about so many words; how many were asked for makes the two systems here."""
+    name = f"about-{words}-words.jsonl"
+    command("generate", "prompts.jsonl", "--target", MODEL, "--words", str(words), "--out", name)
+    found = load_responses(name)
+    return [
+        {
+            "prompt_id": str(one.prompt_id),
+            "prompt": one.prompt,
+            "response": one.text,
+            "system": f"asked-for-{words}-words",
+        }
+        for one in found
+    ]
+
+
+def answers(packet: Packet, draw: random.Random) -> dict[str, object]:
+    """What a simulated rater answers: more different words are better, give or take chance."""
+    quality = {
+        text.id: len(set(text.text.lower().split())) / 5 + draw.gauss(0, 0.7)
+        for one in packet.sets
+        for text in one.texts
+    }
+    scores = {name: max(1, min(5, round(value))) for name, value in quality.items()}
+    rankings, ratings = [], []
+    for one in packet.sets:
+        ranks = {
+            text.id: 1 + sum(scores[other.id] > scores[text.id] for other in one.texts)
+            for text in one.texts
+        }
+        best = min(one.texts, key=lambda text: ranks[text.id])
+        reason = f"Text {best.label} is richer."
+        rankings.append({"set": one.id, "ranks": ranks, "reason": reason, "milliseconds": 40_000})
+        for text in one.texts:
+            said = ("It hardly argues.", "It argues a little.", "It argues well and at length.")
+            reason = said[(scores[text.id] - 1) // 2]
+            given = {dimension.id: scores[text.id] for dimension in packet.dimensions}
+            ratings.append(
+                {"text": text.id, "scores": given, "reason": reason, "milliseconds": 60_000}
+            )
+    return sealed(
+        {
+            "schema": "persona-panel/study-answers/1",
+            "study": packet.study,
+            "packet": packet.packet,
+            "packet_sha256": packet.digest,
+            "consented": True,
+            "started": "2026-01-05T09:00:00Z",
+            "exported": "2026-01-05T09:30:00Z",
+            "rankings": rankings,
+            "ratings": ratings,
+        }
+    )
+
+
+# 1. Prompts, and texts that answer them.
+command("prompts", "build", "spec.yaml", "--out", "prompts.jsonl")
+lines = [json.dumps(one) for words in (20, 60) for one in texts(words)]
+Path("responses.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+
+# 2. A panel scores them.
+panel = ("--personas", "personas.yaml", "--model", MODEL)
+command("score", "responses.jsonl", "--rubric", "debate-speech", *panel, "--out", "run")
+
+# 3. People rate them, blind to who wrote them. A study is never written over another.
+if not Path("study").exists():
+    command("study", "make", "responses.jsonl", "--raters", str(RATERS), "--per-rater", "4",
+            "--calibration", "1", "--repeats", "1", "--seed", "1", "--rubric", "debate-speech",
+            "--out", "study")  # fmt: skip
+Path("answers").mkdir(exist_ok=True)
+for number, page in enumerate(sorted(Path("study/packets").glob("*.html"))):
+    document = answers(packet_in(page), random.Random(number))
+    Path("answers", f"{page.stem}.json").write_text(json.dumps(document), "utf-8")
+files = sorted(Path("answers").glob("*.json"))
+command("study", "collect", "study", *files, "--out", "ratings.csv")
+
+# 4. How far the panel and the people agree.
+command("correlate", "run", "--human", "ratings.csv", "--no-intervals")
+
+# 5. What another panel infers from the raters' reasons, compared with their own scores.
+reasons = Path("ratings-justifications")
+command("score", reasons / "responses.jsonl", "--rubric", reasons / "rubric.yaml",
+        "--personas", "none", "--model", MODEL, "--limit", "4", "--out", "inferred")  # fmt: skip
+command("correlate", "inferred", "--human", reasons / "ratings.csv", "--no-intervals")
+
+# 6. A page to look at.
+command("report", "run", "--human", "ratings.csv")
+print(f"\nAll files are in {folder}.")

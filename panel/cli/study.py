@@ -1,0 +1,331 @@
+"""`persona-panel study`: a blinded study with human raters, made and collected."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from panel.cli.exit_status import INCOMPLETE
+from panel.cli.failures import refusals_without_calls
+from panel.cli.options import column_mapping, option
+from panel.secrets.visible import say, say_json, standard_output, visible
+
+if TYPE_CHECKING:
+    from panel.study.answers import ReadAnswers
+    from panel.study.key import StudyKey
+
+_FORMATS = ("html", "label-studio", "potato")
+
+
+@click.group()
+def study() -> None:
+    """Have people rate texts blind to their authors, and compare them with a panel."""
+
+
+def _as_json(command: Callable[..., Any]) -> Callable[..., Any]:
+    return option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")(command)
+
+
+@study.command(short_help="Make packets for raters, blind to who wrote the texts.")
+@click.argument("responses", metavar="RESPONSES")
+@column_mapping("RESPONSES", "response=answer,system=model")
+@click.option(
+    "--raters",
+    metavar="N",
+    type=click.IntRange(1, 999),
+    required=True,
+    help="How many people rate.",
+)
+@click.option(
+    "--per-rater",
+    metavar="N",
+    type=click.IntRange(min=1),
+    required=True,
+    help="How many texts each rater sees, besides calibration, repeats and attention checks.",
+)
+@click.option(
+    "--tasks",
+    metavar="TASK,…",
+    default="rank,rate",
+    show_default=True,
+    help="What is done with each set of texts to a prompt: rank them, rate each on the rubric's "
+    "dimensions, or both; each with reasons.",
+)
+@click.option(
+    "--calibration",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="How many prompts, with their texts, all raters see, before the others.",
+)
+@click.option(
+    "--repeats",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="How many sets each rater sees a second time, at the end.",
+)
+@click.option(
+    "--attention",
+    metavar="K",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="How many sets each rater sees whose two texts say how they are to be answered.",
+)
+@click.option(
+    "--rubric",
+    metavar="NAME|FILE",
+    default="scrub",
+    show_default=True,
+    help="The rubric to rate by: one of `persona-panel rubrics`, or a YAML file.",
+)
+@click.option("--consent", metavar="FILE", help="Text that raters consent to, in place of ours.")
+@click.option(
+    "--instructions", metavar="FILE", help="Text that raters read first, in place of ours."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    default="html",
+    show_default=True,
+    help="Pages to send, or an import for Label Studio or Potato.",
+)
+@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of all draws.")
+@click.option("--out", metavar="FOLDER", required=True, help="The study's folder, a new one.")
+@_as_json
+@refusals_without_calls
+def make(
+    responses: str,
+    mapping: Mapping[str, str],
+    raters: int,
+    per_rater: int,
+    tasks: str,
+    calibration: int,
+    repeats: int,
+    attention: int,
+    rubric: str,
+    consent: str | None,
+    instructions: str | None,
+    form: str,
+    seed: int,
+    out: str,
+    as_json: bool,
+) -> None:
+    """Make packets for raters of RESPONSES, a file that `score` reads.
+
+    A rater sees sets: a prompt with up to six of its texts, called A, B, C. Texts rotate over
+    raters so that every text is rated and, where texts are ranked, every two texts to a prompt
+    are compared by a rater. The order of sets and of texts in a set is balanced over raters by
+    Williams squares. A design that cannot do this is refused, with the number that would do.
+
+    OUT/packets has a file for each rater: a page that works without a network or a server,
+    saves answers in the browser and exports them to a file, to be sent back. Its ids say nothing
+    of prompts and systems. OUT/key says which text is whose: keep it from raters.
+
+    Exit status: 0; 2, bad input or an impossible design.
+    """
+    from panel.io.responses import load_responses
+    from panel.plan.definitions import resolve_rubric
+    from panel.reports.terminal.study import show_study_design
+    from panel.reports.terminal.tables import output
+    from panel.study.figures import design_figures
+    from panel.study.kit import (
+        CONSENT,
+        INSTRUCTIONS,
+        PACKETS,
+        make_study,
+        refuse_a_study_there,
+        write_key,
+    )
+    from panel.study.settings import StudySettings
+
+    folder = Path(out)
+    refuse_a_study_there(folder)
+    settings = StudySettings(
+        raters, per_rater, _tasks(tasks), calibration, repeats, attention, seed
+    )
+    made = make_study(
+        load_responses(responses, mapping=mapping),
+        resolve_rubric(rubric),
+        settings,
+        consent=CONSENT if consent is None else _text("--consent", consent),
+        instructions=INSTRUCTIONS
+        if instructions is None
+        else _text("--instructions", instructions),
+    )
+    key = write_key(made, folder)
+    written = _writer(form)(made, folder)
+    figures = design_figures(made)
+    if as_json:
+        say_json(_dumped(figures))
+    else:
+        with standard_output() as to:
+            show_study_design(figures, output(to))
+    for line in _naming_lines(made.naming):
+        say(visible(line), err=True)
+    say(
+        f"{len(written)} files for raters are in {visible(str(folder / PACKETS))}. Keep "
+        f"{visible(str(key))} from raters: it says which text is whose.",
+        err=True,
+    )
+
+
+@study.command(short_help="Unblind raters' answers, and write them as ratings.")
+@click.argument("folder", metavar="STUDY")
+@click.argument("answers", metavar="ANSWERS…", nargs=-1, required=True)
+@click.option("--out", metavar="FILE", required=True, help="A CSV file for the ratings.")
+@_as_json
+@refusals_without_calls
+def collect(folder: str, answers: tuple[str, ...], out: str, as_json: bool) -> None:
+    """Unblind ANSWERS, the files that raters sent back, of the study in the folder STUDY.
+
+    Writes FILE with the scores and, next to it, the ranks and a folder with the raters' reasons,
+    from which a panel can infer scores. `agree` and `correlate` read the ratings. Prints what is
+    missing, how long raters took, how far they agree with themselves on repeated sets and with
+    each other on calibration texts, and which attention checks were not passed. Nobody is left
+    out for it. A file that is not of this study, or was changed, is refused alone.
+
+    Exit status: 0; 1, answers are missing, or a file was refused; 2, bad input, or no file could
+    be used.
+    """
+    from panel.reports.terminal.study import show_collected_study
+    from panel.reports.terminal.tables import output
+    from panel.study.collection import collect_study
+    from panel.study.figures import collection_figures
+    from panel.study.key import read_key
+    from panel.study.reliability import calibration_agreement, repeat_reliability
+    from panel.study.tables import write_tables
+
+    if Path(out).suffix != ".csv":
+        raise click.UsageError(f"--out {out}: expected the name of a file that ends in .csv")
+    key = read_key(Path(folder))
+    read = _read(key, answers)
+    found = collect_study(key, read)
+    written = write_tables(key, found.ratings, Path(out))
+    repeats = repeat_reliability(found.ratings, key.rubric)
+    calibration = calibration_agreement(found.ratings, key.rubric)
+    figures = collection_figures(read, found, [*repeats[0], *repeats[1]], calibration)
+    if as_json:
+        say_json(_dumped(figures))
+    else:
+        with standard_output() as to:
+            show_collected_study(found, repeats, calibration, output(to))
+    for path in written:
+        say(f"Written: {visible(str(path))}", err=True)
+    if figures["missing"] or read.faults:
+        sys.exit(INCOMPLETE)
+
+
+@study.command(short_help="List who has answered, and how much is missing.")
+@click.argument("folder", metavar="STUDY")
+@click.argument("answers", metavar="[ANSWERS…]", nargs=-1)
+@_as_json
+@refusals_without_calls
+def status(folder: str, answers: tuple[str, ...], as_json: bool) -> None:
+    """List the raters of the study in the folder STUDY, and what is missing of their ANSWERS.
+
+    Exit status: 0, all is answered; 1, answers are missing, or a file was refused; 2, bad input.
+    """
+    from panel.reports.terminal.study import show_study_progress
+    from panel.reports.terminal.tables import output
+    from panel.study.answers import read_answers
+    from panel.study.collection import collect_study
+    from panel.study.figures import progress_figures
+    from panel.study.key import read_key
+
+    key = read_key(Path(folder))
+    read = read_answers(map(Path, answers), key)
+    _say_faults(read)
+    found = collect_study(key, read)
+    figures = progress_figures(read, found)
+    if as_json:
+        say_json(_dumped(figures))
+    else:
+        with standard_output() as to:
+            show_study_progress(found, output(to))
+    if figures["missing"] or read.faults:
+        sys.exit(INCOMPLETE)
+
+
+def _read(key: StudyKey, answers: tuple[str, ...]) -> ReadAnswers:
+    """The answers; where no file can be used, its faults are the command's."""
+    from panel.errors import InputError
+    from panel.study.answers import read_answers
+
+    read = read_answers(map(Path, answers), key)
+    if not read.found:
+        raise InputError(read.faults)
+    _say_faults(read)
+    return read
+
+
+def _say_faults(read: ReadAnswers) -> None:
+    for fault in read.faults:
+        say(visible(f"Left out: {fault}"), err=True)
+    for name in read.replaced:
+        say(visible(f"Left aside: {name}, as a later file answers the same packet"), err=True)
+
+
+def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
+    """Warnings of texts that name a system."""
+    from panel.conclusions.wording import counted
+
+    if not naming:
+        return []
+    shown = ", ".join(f"{one.prompt_id}/{one.id} ({one.part}: {one.name!r})" for one in naming[:3])
+    more = f" and {len(naming) - 3} more" if len(naming) > 3 else ""
+    return [
+        f"Warning: the name of a system stands in {counted(len(naming), 'text')}, from which a "
+        f"rater may guess the author: {shown}{more}. Change the texts, or check that the word "
+        "means something else."
+    ]
+
+
+def _tasks(given: str) -> Any:
+    from panel.study.settings import TASKS
+
+    names = tuple(name.strip() for name in given.split(","))
+    if not set(names) <= set(TASKS) or len(set(names)) < len(names):
+        raise click.UsageError(f"--tasks {given}: expected rank, rate, or rank,rate")
+    return tuple(name for name in TASKS if name in names)
+
+
+def _text(name: str, path: str) -> str:
+    """The text of a file of the user's."""
+    from panel.errors import Fault, InputError
+    from panel.io.wording import undecodable, unreadable
+
+    expected = "a file of text in UTF-8"
+    try:
+        text = Path(path).read_text("utf-8-sig")
+    except OSError:
+        raise InputError([Fault(path, unreadable(Path(path)), expected, field=name)]) from None
+    except UnicodeDecodeError as error:
+        raise InputError([Fault(path, undecodable(error), expected, field=name)]) from None
+    if not text.strip():
+        raise InputError([Fault(path, "an empty file", expected, field=name)])
+    return text
+
+
+def _writer(form: str) -> Callable[..., list[Path]]:
+    from panel.study.html_kit import write_pages
+    from panel.study.label_studio import write_label_studio
+    from panel.study.potato import write_potato
+
+    return {"html": write_pages, "label-studio": write_label_studio, "potato": write_potato}[form]
+
+
+def _dumped(figures: Mapping[str, Any]) -> str:
+    import orjson
+
+    from panel.io.documents import as_json
+
+    return as_json(figures, orjson.OPT_INDENT_2).decode()

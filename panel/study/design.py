@@ -1,0 +1,292 @@
+"""Who sees which texts, and in which order: a balanced incomplete design over raters.
+
+Pure: sizes and a seed in, numbers out. A set is a prompt with those of its texts that a rater
+compares; a text is named by its place among those of its prompt.
+
+Every rater sees a prompt once, but for repeated sets. Sets are chosen one after the other so that
+pairs of texts that nobody has compared yet come first, then texts that few have seen: the texts of
+a prompt rotate over its raters. Within a set texts stand in the order of a row of a Williams
+square, the next row for each next rater; so do the prompts of each rater. A repeated set has its
+texts in the opposite order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import ceil, comb
+from random import Random
+from typing import Literal
+
+from panel.conclusions.wording import counted
+from panel.errors import ConfigurationError
+from panel.study.latin_square import williams_square
+from panel.study.rotation import Rotation, TextOrders
+from panel.study.settings import MOST_TOGETHER, StudySettings
+
+SetRole = Literal["calibration", "main", "repeat", "attention"]
+
+_MOST_RATERS = 999
+_MOST_TRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TextSet:
+    """The texts of a prompt that a rater compares, in the order in which they are shown.
+
+    Attributes:
+        role: why it is shown.
+        prompt: the prompt's place; of an attention set, the number of the set.
+        texts: places of the texts among those of the prompt.
+        repeats: of a repeated set, the place in the session of the set that it repeats.
+    """
+
+    role: SetRole
+    prompt: int
+    texts: tuple[int, ...]
+    repeats: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyDesign:
+    """Each rater's session: sets in the order in which they are shown.
+
+    Attributes:
+        settings: what it was made for.
+        sizes: how many texts each prompt has.
+        sessions: one a rater.
+    """
+
+    settings: StudySettings
+    sizes: tuple[int, ...]
+    sessions: tuple[tuple[TextSet, ...], ...]
+
+    def _first_showings(self) -> Iterator[TextSet]:
+        for session in self.sessions:
+            yield from (one for one in session if one.role in ("calibration", "main"))
+
+    def texts_per_set(self) -> tuple[int, ...]:
+        """How many texts each rotated set has."""
+        return tuple(
+            len(one.texts) for session in self.sessions for one in session if one.role == "main"
+        )
+
+    def incomplete_sets(self) -> int:
+        """How many rotated sets lack texts of their prompt, so that a rank in them is no rank among
+        all."""
+        return sum(
+            len(one.texts) < self.sizes[one.prompt]
+            for session in self.sessions
+            for one in session
+            if one.role == "main"
+        )
+
+    def texts_per_rater(self) -> tuple[int, ...]:
+        """How many texts each rater sees in all, repeated ones counted again."""
+        return tuple(sum(len(one.texts) for one in session) for session in self.sessions)
+
+    def ratings_per_text(self) -> dict[tuple[int, int], int]:
+        """How many raters see each text, by prompt and text; repeated sets are not counted."""
+        seen = {(p, text): 0 for p, size in enumerate(self.sizes) for text in range(size)}
+        for one in self._first_showings():
+            for text in one.texts:
+                seen[one.prompt, text] += 1
+        return seen
+
+    def raters_per_pair(self) -> dict[tuple[int, int, int], int]:
+        """How many raters compare each two texts of a prompt, by prompt and texts."""
+        seen = {
+            (p, *pair): 0
+            for p, size in enumerate(self.sizes)
+            for pair in combinations(range(size), 2)
+        }
+        for one in self._first_showings():
+            for pair in combinations(sorted(one.texts), 2):
+                seen[one.prompt, pair[0], pair[1]] += 1
+        return seen
+
+
+def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
+    """The sessions of a study's raters.
+
+    Args:
+        sizes: how many texts each prompt has.
+        settings: as they were asked for.
+
+    Raises:
+        ConfigurationError: no design can be what is asked for, or some texts, or pairs of texts
+            that are to be ranked, would be seen by nobody; names a number that would do.
+    """
+    _refuse_impossible(sizes, settings)
+    design = _designed(sizes, settings)
+    what = _lacks(design)
+    if not what:
+        return design
+    most = _most_per_rater(sizes, settings)
+    more_texts = _enough(
+        lambda n: _designed(sizes, replace(settings, per_rater=n)),
+        settings.per_rater + 1,
+        lambda n: n <= most and _could_do(sizes, replace(settings, per_rater=n)),
+        most,
+    )
+    more_raters = _enough(
+        lambda n: _designed(sizes, replace(settings, raters=n)),
+        settings.raters + 1,
+        lambda n: _could_do(sizes, replace(settings, raters=n)),
+        _MOST_RATERS,
+    )
+    found = [
+        f"{option} {n}"
+        for option, n in (("--per-rater", more_texts), ("--raters", more_raters))
+        if n is not None
+    ]
+    raise ConfigurationError(
+        f"with {settings.raters} raters of {settings.per_rater} texts each, {what}; "
+        f"{' or '.join(found)} would do"
+    )
+
+
+def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
+    ranks = "rank" in settings.tasks
+    alone = sum(size < 2 for size in sizes)
+    if ranks and alone:
+        raise ConfigurationError(
+            f"{alone} of {len(sizes)} prompts have one text, which cannot be ranked; give two or "
+            "more texts to each prompt, or leave the ranking out (--tasks rate)"
+        )
+    if settings.calibration >= len(sizes):
+        most = len(sizes) - 1
+        raise ConfigurationError(
+            f"--calibration {settings.calibration} of {len(sizes)} prompts leaves none to rotate; "
+            + (f"{most} would do" if most else "leave it out")
+        )
+    if ranks and settings.per_rater < 2:
+        raise ConfigurationError(
+            "--per-rater 1 leaves nothing to rank; 2 would do, or leave the ranking out "
+            "(--tasks rate)"
+        )
+    if settings.per_rater > (most := _most_per_rater(sizes, settings)):
+        why = (
+            f", of which a rater compares at most {MOST_TOGETHER} of a prompt"
+            if max(sizes) > MOST_TOGETHER
+            else ""
+        )
+        behind = " besides those for calibration" if settings.calibration else ""
+        raise ConfigurationError(
+            f"--per-rater {settings.per_rater} is more than the texts that there are{behind}{why}; "
+            f"at most {most} would do"
+        )
+
+
+def _most_per_rater(sizes: Sequence[int], settings: StudySettings) -> int:
+    rotated = [sizes[p] for p in _drawn(sizes, settings)[1]]
+    return sum(min(size, MOST_TOGETHER) for size in rotated)
+
+
+def _drawn(sizes: Sequence[int], settings: StudySettings) -> tuple[list[int], list[int]]:
+    """The prompts for calibration, and the others."""
+    order = list(range(len(sizes)))
+    Random(f"{settings.seed} prompts").shuffle(order)
+    n = settings.calibration
+    return order[:n], order[n:]
+
+
+def _enough(
+    made: Callable[[int], StudyDesign], first: int, could: Callable[[int], bool], most: int
+) -> int | None:
+    """A number from `first` to `most` whose design lacks nothing, a small one; None where a few
+    tries find none."""
+    n = next((n for n in range(first, most + 1) if could(n)), most + 1)
+    for tried in range(_MOST_TRIES):
+        if n > most:
+            return None
+        if not _lacks(made(n)):
+            return n
+        n += 1 if tried < _MOST_TRIES // 2 else ceil(n / 10)
+    return None
+
+
+def _could_do(sizes: Sequence[int], settings: StudySettings) -> bool:
+    """Whether there are enough showings for all texts and, to be ranked, all pairs of them."""
+    rotated = [sizes[p] for p in _drawn(sizes, settings)[1]]
+    together = min(max(rotated), MOST_TOGETHER)
+    n_shown = settings.raters * settings.per_rater
+    if n_shown < sum(rotated) or settings.per_rater < settings.repeats:
+        return False
+    # A set of n texts has (n - 1) / 2 pairs for each of its texts.
+    pairs = sum(comb(size, 2) for size in rotated)
+    return "rank" not in settings.tasks or n_shown * (together - 1) / 2 >= pairs
+
+
+def _lacks(design: StudyDesign) -> str:
+    """What nobody would see, in words; nothing where all is seen."""
+    texts = [n for n in design.ratings_per_text().values() if n == 0]
+    if texts:
+        return f"{len(texts)} of {sum(design.sizes)} texts would be seen by nobody"
+    pairs = design.raters_per_pair()
+    unseen = [n for n in pairs.values() if n == 0]
+    if unseen and "rank" in design.settings.tasks:
+        return (
+            f"{len(unseen)} of {len(pairs)} pairs of texts to the same prompt would be compared "
+            "by nobody"
+        )
+    mains = [sum(one.role == "main" for one in session) for session in design.sessions]
+    if min(mains) < design.settings.repeats:
+        return (
+            f"a rater sees {counted(min(mains), 'prompt')} besides those for calibration, fewer "
+            f"than --repeats {design.settings.repeats} would show again"
+        )
+    return ""
+
+
+def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
+    calibrating, rotating = _drawn(sizes, settings)
+    orders = TextOrders(sizes, settings.seed)
+    draw = Random(f"{settings.seed} rotation")
+    rotation = Rotation(sizes, rotating, settings, draw)
+    shared = {p: sorted(draw.sample(range(sizes[p]), min(sizes[p], MOST_TOGETHER)))
+              for p in calibrating}  # fmt: skip
+    first, later = _rows_of(calibrating), _rows_of(rotating)
+    sessions = []
+    for rater in range(settings.raters):
+        own = rotation.take()
+        session = [
+            TextSet("calibration", p, orders.next_of(p, shared[p]))
+            for p in first[rater % len(first)]
+        ]
+        session += [
+            TextSet("main", p, orders.next_of(p, own[p]))
+            for p in later[rater % len(later)]
+            if p in own
+        ]
+        mains = [place for place, one in enumerate(session) if one.role == "main"]
+        again = [
+            TextSet("repeat", one.prompt, one.texts[::-1], place)
+            for place, one in ((place, session[place]) for place in mains[: settings.repeats])
+        ]
+        sessions.append(_with_attention(session + again, settings.attention))
+    return StudyDesign(settings, tuple(sizes), tuple(sessions))
+
+
+def _rows_of(prompts: Sequence[int]) -> list[list[int]]:
+    if not prompts:
+        return [[]]
+    return [[prompts[place] for place in row] for row in williams_square(len(prompts))]
+
+
+def _with_attention(session: list[TextSet], n: int) -> tuple[TextSet, ...]:
+    """A session with n attention sets between its sets, evenly apart."""
+    length = len(session)
+    behind = [ceil((number + 1) * length / (n + 1)) for number in range(n)]
+    moved = [place + sum(at <= place for at in behind) for place in range(length)]
+    mixed: list[TextSet] = []
+    for place, one in enumerate(session):
+        mixed += [
+            TextSet("attention", number, (0, 1)) for number, at in enumerate(behind) if at == place
+        ]
+        mixed.append(one if one.repeats is None else replace(one, repeats=moved[one.repeats]))
+    mixed += [
+        TextSet("attention", number, (0, 1)) for number, at in enumerate(behind) if at == length
+    ]
+    return tuple(mixed)

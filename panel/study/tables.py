@@ -1,0 +1,177 @@
+"""What was collected, as files: ratings, rankings and labels that `agree` and `correlate` take, and
+raters' reasons that `score` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+
+from panel.errors import RunFolderError
+from panel.io.csv_cells import cell_of, csv_of
+from panel.io.private_files import make_private_folder, replace_file
+from panel.study.collection import TextRating
+from panel.study.key import StudyKey
+from rubrics import ItemForm, Rubric
+
+_COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source")
+_LABEL_COLUMNS = ("item", "rater", "dimension", "label", "prompt", "source")
+
+
+def write_tables(key: StudyKey, ratings: Sequence[TextRating], out: Path) -> list[Path]:
+    """Write what was collected; gives the files written.
+
+    `out` has the scores, and where nothing was to be scored the ranks; next to it are, named after
+    it, `-rankings.csv`, `-labels.csv` of dimensions that are categories, and the folder
+    `-justifications` with responses.jsonl, rubric.yaml and ratings.csv. Of a text that a rater saw
+    twice, the first answers are written. Items are called `prompt_id/id`, as those of a run.
+
+    Raises:
+        RunFolderError: a file cannot be written.
+    """
+    kept = [one for one in ratings if one.role != "repeat"]
+    labels = set(key.rubric.categories)
+    scores = list(_rows(kept, {one.id for one in key.rubric.numeric}))
+    ranks = [
+        (_item(one), one.rater, one.rank, one.prompt_id, one.system)
+        for one in kept
+        if one.rank is not None
+    ]
+    rank_columns = ("item", "rater", "rank", "prompt", "source")
+    ranks_at = _next_to(out, "-rankings.csv") if "rate" in key.tasks else out
+    files: dict[Path, bytes] = {}
+    if scores:
+        files[out] = _csv(_COLUMNS, scores)
+    if ranks:
+        files[ranks_at] = _csv(rank_columns, ranks)
+    if labels and (given := list(_rows(kept, labels))):
+        files[_next_to(out, "-labels.csv")] = _csv(_LABEL_COLUMNS, given)
+    if any(one.reason for one in kept):
+        files |= _justifications(key, kept, _next_to(out, "-justifications"))
+    try:
+        for path, content in files.items():
+            make_private_folder(path.parent)
+            replace_file(path, content)
+    except OSError as error:
+        raise RunFolderError(f"{out} cannot be written: {error.strerror}") from None
+    return list(files)
+
+
+def _next_to(out: Path, ending: str) -> Path:
+    return out.with_name(out.stem + ending)
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    lines = [[cell_of(value) if isinstance(value, str) else value for value in row] for row in rows]
+    return csv_of([columns, *lines])
+
+
+def _item(one: TextRating) -> str:
+    return f"{one.prompt_id}/{one.response}"
+
+
+def _rows(ratings: Iterable[TextRating], dimensions: set[str]) -> Iterator[tuple[Any, ...]]:
+    for one in ratings:
+        for name, value in one.scores.items():
+            if name in dimensions:
+                yield _item(one), one.rater, name, value, one.prompt_id, one.system
+
+
+# Scores inferred from what raters wrote.
+
+
+def _justifications(
+    key: StudyKey, ratings: Sequence[TextRating], folder: Path
+) -> dict[Path, bytes]:
+    """Raters' reasons as responses, the rubric to infer scores by, and the raters' own scores (or
+    ranks) of the same items.
+
+    An item is a text and a rater, since each rater's reason is a response of its own.
+    """
+    prompts = {one.prompt_id: one.prompt for one in key.prompts}
+    written = [one for one in ratings if one.reason]
+    ranks_alone = "rate" not in key.tasks
+    lines = b"".join(
+        orjson.dumps(
+            {
+                "prompt_id": one.prompt_id,
+                "id": _reason_id(one),
+                "prompt": prompts[one.prompt_id],
+                "context": f"The reasons are about the text that the reader calls {one.label}.",
+                "response": one.reason,
+                "system": one.system,
+                "rater": one.rater,
+            }
+        )
+        + b"\n"
+        for one in written
+    )
+    rows: list[tuple[Any, ...]]
+    if ranks_alone:
+        columns: tuple[str, ...] = ("item", "rater", "rank", "prompt", "source")
+        rows = [
+            (f"{one.prompt_id}/{_reason_id(one)}", one.rater, one.rank, one.prompt_id, one.system)
+            for one in written
+            if one.rank is not None
+        ]
+    else:
+        # A file has scores or labels: labels where the rubric has nothing else.
+        numeric = {one.id for one in key.rubric.numeric}
+        columns = _COLUMNS if numeric else _LABEL_COLUMNS
+        chosen = numeric or set(key.rubric.categories)
+        rows = [
+            (f"{one.prompt_id}/{_reason_id(one)}", one.rater, name, value, one.prompt_id,
+             one.system)
+            for one in written
+            for name, value in one.scores.items()
+            if name in chosen
+        ]  # fmt: skip
+    rubric = inferring_rubric(key.rubric).model_dump(
+        mode="json", exclude_none=True, exclude={"variants"}
+    )
+    return {
+        folder / "responses.jsonl": lines,
+        folder / "rubric.yaml": yaml.safe_dump(
+            rubric, sort_keys=False, allow_unicode=True
+        ).encode(),
+        folder / "ratings.csv": _csv(columns, rows),
+    }
+
+
+def _reason_id(one: TextRating) -> str:
+    return f"{one.response}~{one.rater}"
+
+
+def inferring_rubric(rubric: Rubric) -> Rubric:
+    """The same dimensions and scales, asked of what a reader wrote about a text: which score the
+    reasons express.
+
+    The reasons themselves are not to be judged, and a dimension that they do not touch is not
+    assessable.
+    """
+    dimensions = tuple(
+        one.model_copy(
+            update={
+                "guiding_question": "Going by these reasons alone, which value would the reader "
+                f"give the text on this scale? The reader's question was: {one.guiding_question}"
+            }
+        )
+        for one in rubric.dimensions
+    )
+    return Rubric(
+        id="inferred",
+        label=f"{rubric.label}, inferred from readers' reasons",
+        question=(
+            "Here are the reasons that a reader gave for judging a text, which you are not shown. "
+            "Do not judge how well the reasons are written. Infer from them how the reader rates "
+            "the text, which the definitions below call the response. The reader was asked: "
+            f"{rubric.question}"
+        ),
+        dimensions=dimensions,
+        not_assessable=True,
+        composite=rubric.composite,
+        item=ItemForm(prompt="prompt", context="subject", response="reasons"),
+    )

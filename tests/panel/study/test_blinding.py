@@ -1,0 +1,146 @@
+"""No packet says whose a text is: the bytes of every file that a rater could be sent."""
+
+from __future__ import annotations
+
+import json
+import stat
+from base64 import b64encode
+from hashlib import md5, sha1, sha256
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from panel import Response
+from panel.plan.definitions import resolve_rubric
+from panel.study.blinding import naming_texts
+from panel.study.kit import Study, make_study
+from panel.study.label_studio import write_label_studio
+from panel.study.page import packet_in, packet_page
+from panel.study.potato import write_potato
+from panel.study.settings import StudySettings
+
+
+def forms(name: str) -> set[bytes]:
+    """A name as it could stand in a file: plain, escaped, encoded, or as a digest without a key."""
+    raw = name.encode()
+    plain = {
+        name,
+        name[::-1],
+        escape(name),
+        json.dumps(name)[1:-1],
+        quote(name),
+        quote(name, safe=""),
+        "".join(f"&#{ord(char)};" for char in name),
+        "".join(f"&#x{ord(char):x};" for char in name),
+        "".join(f"\\u{ord(char):04x}" for char in name),
+        raw.hex(),
+        *(kind(raw).hexdigest()[:16] for kind in (md5, sha1, sha256)),
+    }
+    # In base64 a text looks otherwise by its place among others: three forms without their ends.
+    for before in range(3):
+        encoded = b64encode(b"x" * before + raw).decode().rstrip("=")
+        plain.add(encoded[4 if before else 0 : -1])
+    return {one.lower().encode() for one in plain} | {name.lower().encode("utf-16-le")}
+
+
+def named(content: bytes, names: set[str]) -> set[str]:
+    """The names of which a form stands in a file."""
+    return {name for name in names if any(form in content.lower() for form in forms(name))}
+
+
+def telling(study: Study) -> set[str]:
+    """Names of systems, ids, metadata and the secret: what no packet may have."""
+    said = {one.system for one in study.responses} | {one.id for one in study.responses}
+    said |= {str(one.prompt_id) for one in study.responses}
+    return said | {"secretmetadata", study.key.secret, "calibration", "attention", "repeats"}
+
+
+def test_no_packet_has_a_name_or_an_id_that_tells_one(
+    study: Study, folder: Path, tmp_path: Path
+) -> None:
+    """In no file for a rater, of any format, stands a system's name, an id, metadata, the secret or
+    a set's role, plain, escaped, encoded or digested."""
+    write_label_studio(study, tmp_path / "label-studio")
+    write_potato(study, tmp_path / "potato")
+    files = [
+        path
+        for place in (folder / "packets", tmp_path / "label-studio", tmp_path / "potato")
+        for path in place.rglob("*.*")
+        if path.is_file()
+    ]
+    assert len(files) >= 4 + 4 * 4 + 4 * 6
+    for path in files:
+        assert named(path.read_bytes() + str(path.name).encode(), telling(study)) == set(), path
+
+
+@pytest.mark.parametrize("form", sorted(forms("zyxwriter")))
+def test_the_search_finds_a_name_in_every_form(form: bytes, study: Study) -> None:
+    """A packet to which a name is added in any form is found: the test above can fail."""
+    page = packet_page(study.packets[0]).encode()
+    assert named(page + form, {"zyxwriter"}) == {"zyxwriter"}
+
+
+def test_ids_follow_from_the_secret_alone(study: Study) -> None:
+    """The same texts and seed give the same order of texts and other ids; no id comes twice."""
+    again = make_study(study.responses, study.key.rubric, study.design.settings)
+    assert again.design == study.design
+    ours, theirs = (
+        [text.id for packet in one.packets for each in packet.sets for text in each.texts]
+        for one in (study, again)
+    )
+    assert len(set(ours)) == len(ours)
+    assert set(ours) & set(theirs) == set()
+
+
+def test_only_the_owner_can_read_the_key(folder: Path) -> None:
+    """The folder and its files have private modes, and the packets are apart from it."""
+    key = folder / "key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(one.stat().st_mode) for one in key.iterdir()} == {0o600}
+    assert {one.name for one in (folder / "packets").iterdir()} == {
+        f"rater-0{n}.html" for n in range(1, 5)
+    }
+
+
+def test_a_page_gives_its_packet_back(study: Study, folder: Path) -> None:
+    """What a program reads of a page is the packet that the key has the digest of."""
+    packet = packet_in(folder / "packets" / "rater-02.html")
+    assert packet == study.packets[1]
+    assert packet.digest == study.key.packets[1].sha256
+
+
+def test_texts_that_name_a_system_are_found() -> None:
+    """Whole words, whatever their case, also without the provider, in the text and the prompt; a
+    name within a word, or of two letters, is none."""
+    systems = ("openai:gpt-9", "ash", "no")
+
+    def said(text: str, prompt: str = "Why?") -> list[tuple[str, str]]:
+        response = Response(id="1", prompt_id="p", prompt=prompt, text=text, system="ash")
+        return [(one.part, one.name) for one in naming_texts([response], systems)]
+
+    assert said("As GPT-9, I say so.") == [("response", "GPT-9")]
+    assert said("Well.", "What does Ash think?") == [("prompt", "Ash")]
+    assert said("A rash, washed no more.") == []
+
+
+def test_a_rubric_of_categories_and_real_numbers_can_be_shown(tmp_path: Path) -> None:
+    """Scales of every kind have a page, and instructions and consent of one's own stand in it."""
+    responses = [
+        Response(id=str(n), prompt_id="p", prompt="P?", text=f"T{n}", system=str(n))
+        for n in range(2)
+    ]
+    for name in ("critical-question", "conceptual-critique"):
+        made = make_study(
+            responses,
+            resolve_rubric(name),
+            StudySettings(1, 2),
+            consent="My own consent",
+            instructions="My own instructions",
+        )
+        page = packet_page(made.packets[0])
+        assert "My own consent" in page
+        assert "My own instructions" in page
+        kinds = {one.kind for one in made.packets[0].dimensions}
+        assert kinds == {"category" if name == "critical-question" else "real"}

@@ -1,0 +1,138 @@
+"""Who sees what: coverage, balance, and refusals with a number that would do."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from panel.errors import ConfigurationError
+from panel.study.design import StudyDesign, TextSet, design_study
+from panel.study.latin_square import williams_square
+from panel.study.settings import StudySettings
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_a_williams_square_balances_places_and_neighbours(n: int) -> None:
+    """Each thing is in each place equally often, and directly behind each other equally often."""
+    rows = williams_square(n)
+    places = Counter((place, thing) for row in rows for place, thing in enumerate(row))
+    assert len(places) == n * n
+    assert set(places.values()) == {len(rows) // n}
+    neighbours = Counter(pair for row in rows for pair in pairwise(row))
+    assert len(neighbours) == n * (n - 1)
+    assert len(set(neighbours.values())) == (n > 1)
+
+
+def sets(design: StudyDesign, role: str) -> list[list[TextSet]]:
+    return [[one for one in session if one.role == role] for session in design.sessions]
+
+
+def test_every_text_is_seen_and_every_pair_compared() -> None:
+    """Of eight prompts of four texts, six raters of ten texts see each text and compare each pair;
+    no rater sees a prompt twice but in a repeated set; calibration comes first, the same for all,
+    and repeats last, with the texts of the set that they repeat."""
+    settings = StudySettings(6, 10, calibration=2, repeats=1, attention=2, seed=1)
+    design = design_study([4] * 8, settings)
+    assert min(design.ratings_per_text().values()) >= 2
+    assert len(design.raters_per_pair()) == 8 * 6
+    assert min(design.raters_per_pair().values()) >= 1
+    shared = {frozenset(one.prompt for one in own) for own in sets(design, "calibration")}
+    assert [len(one) for one in shared] == [2]
+    for session, mains in zip(design.sessions, sets(design, "main"), strict=True):
+        seen = [one.prompt for one in session if one.role in ("calibration", "main")]
+        assert len(seen) == len(set(seen))
+        assert sum(len(one.texts) for one in mains) == 10
+        shown = [one for one in session if one.role != "attention"]
+        assert [one.role for one in shown[:2]] == ["calibration"] * 2
+        again = shown[-1]
+        assert again.role == "repeat"
+        assert again.repeats is not None
+        first = session[again.repeats]
+        assert (first.role, first.prompt) == ("main", again.prompt)
+        assert again.texts == first.texts[::-1]
+    assert [len(own) for own in sets(design, "attention")] == [2] * 6
+
+
+def test_places_are_balanced_where_raters_see_whole_prompts() -> None:
+    """With as many raters as a prompt has texts, each text is in each place once, and each prompt
+    in each place of a session once."""
+    design = design_study([4] * 4, StudySettings(4, 16, seed=5))
+    places = Counter(
+        (one.prompt, place, text)
+        for session in design.sessions
+        for one in session
+        for place, text in enumerate(one.texts)
+    )
+    assert set(places.values()) == {1}
+    assert len(places) == 4 * 4 * 4
+    order = Counter(
+        (place, one.prompt) for session in design.sessions for place, one in enumerate(session)
+    )
+    assert set(order.values()) == {1}
+
+
+def test_many_texts_to_a_prompt_rotate() -> None:
+    """Of ten texts to a prompt a rater compares six at most, as in SCRuB's study, and all pairs are
+    compared by somebody."""
+    design = design_study([10] * 6, StudySettings(12, 36, seed=2))
+    assert {len(one.texts) for session in design.sessions for one in session} == {6}
+    counts = design.raters_per_pair().values()
+    assert min(counts) >= 1
+    assert max(counts) - min(counts) <= 4
+
+
+def test_the_same_seed_gives_the_same_design() -> None:
+    """And another seed another one."""
+    settings = StudySettings(3, 12, seed=1)
+    assert design_study([4] * 6, settings) == design_study([4] * 6, settings)
+    assert design_study([4] * 6, settings) != design_study([4] * 6, StudySettings(3, 12, seed=2))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "settings", "found"),
+    [
+        ([4] * 8, StudySettings(2, 10), "12 of 32 texts would be seen by nobody"),
+        ([4] * 2, StudySettings(2, 6), "pairs of texts to the same prompt would be compared"),
+        ([4] * 8, StudySettings(9, 40), "more than the texts that there are"),
+        ([9] * 2, StudySettings(9, 18), "at most 6 of a prompt"),
+        ([4] * 6, StudySettings(6, 4, repeats=2), "fewer than --repeats 2 would"),
+    ],
+)
+def test_impossible_designs_are_refused_with_a_number_that_does(
+    sizes: list[int], settings: StudySettings, found: str
+) -> None:
+    """The error says what is lacking, and each number that it names gives a design."""
+    with pytest.raises(ConfigurationError, match=found) as raised:
+        design_study(sizes, settings)
+    offered = str(raised.value).rpartition(";")[2]
+    numbers = re.findall(r"(?:--(per-rater|raters)|at most) (\d+)", offered)
+    assert numbers
+    for name, n in numbers:
+        changed = {(name or "per-rater").replace("-", "_"): int(n)}
+        design_study(sizes, replace(settings, **changed))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "settings", "remedy"),
+    [
+        ([4, 1], StudySettings(2, 4), "--tasks rate"),
+        ([4, 4], StudySettings(2, 1), "2 would do"),
+        ([4, 4], StudySettings(2, 4, calibration=2), "1 would do"),
+    ],
+)
+def test_other_impossible_designs_name_a_remedy(
+    sizes: list[int], settings: StudySettings, remedy: str
+) -> None:
+    """A prompt of one text to rank, one text to rank, and calibration that leaves nothing."""
+    with pytest.raises(ConfigurationError, match=remedy):
+        design_study(sizes, settings)
+
+
+def test_single_texts_can_be_rated() -> None:
+    """Without a ranking a prompt may have one text, and a rater one text."""
+    design = design_study([1] * 5, StudySettings(5, 1, tasks=("rate",)))
+    assert set(design.ratings_per_text().values()) == {1}
