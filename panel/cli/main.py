@@ -25,6 +25,10 @@ _COMMANDS = {
     "compare": ("panel.cli.compare", "Compare runs: other texts, or another panel."),
     "agree": ("panel.cli.agree", "Measure inter-rater agreement and panel quality."),
     "correlate": ("panel.cli.correlate", "Compare panel scores with human ratings."),
+    "fidelity": (
+        "panel.cli.fidelity",
+        "Compare how personas differ with how the people they stand for differ.",
+    ),
     "design": ("panel.cli.design", "Estimate how many prompts, personas and models it takes."),
     "sweep": ("panel.cli.sweep", "Measure how adversarial framings degrade responses."),
     "audit": (
