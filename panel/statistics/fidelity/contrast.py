@@ -107,7 +107,7 @@ def fidelity_contrast(
     if panel is not None:
         ratio = panel.value / people.value if people.value else nan
         ends = ratio_interval(panel, people, CONFIDENCE)
-        wide = ratio_interval(panel, people, widened)
+        wide = ends if n_tests == 1 else ratio_interval(panel, people, widened)
         equivalence = ratio_interval(panel, people, 1 - 2 * level)
         difference = panel.value - people.value
         apart = _apart(panel, people, CONFIDENCE)

@@ -56,6 +56,6 @@ def _end(beyond: Callable[[float], float], middle: float, side: float) -> float:
     width = max(abs(middle), 1.0) / 64
     for _ in range(_FARTHEST):
         if beyond(middle + side * width) > 0:
-            return float(brentq(beyond, middle, middle + side * width, xtol=1e-9))
+            return float(brentq(beyond, middle, middle + side * width, xtol=1e-7))
         width *= 2
     return nan
