@@ -205,7 +205,7 @@ def coverage(cell: Covered, simulations: int) -> dict[str, tuple[float, float]]:
     truth = true_difference(spread, cell.scale)
     held: Counter[str] = Counter()
     width: Counter[str] = Counter()
-    few = max(2, simulations // 4)
+    few = max(2, simulations // 10)
     for trial in range(simulations):
         people = drawn(design, spread, cell.scale, rng)
         found = group_difference(people.a, people.b)
