@@ -136,6 +136,7 @@ def _aligned(
         theirs = _of_dimension(theirs, dimension, names[1], may_be_unnamed=True)
     ours, theirs = align_ratings(ours, theirs, *names)
     ours, theirs = ours.numeric(), theirs.numeric()
+    _refuse_other_scales(ours, theirs, names)
     if not set(ours.dimensions) & set(theirs.dimensions):
         found = "labels of categories only"
         raise InputError([Fault(names[1], found, "scores: categories have no difference")])
@@ -147,6 +148,23 @@ def _aligned(
         replace(ours, scores=ours.scores[kept], items=items, prompts=None, sources=None),
         replace(theirs, scores=theirs.scores[rows], items=items, prompts=None, sources=None),
     )
+
+
+def _refuse_other_scales(ours: Ratings, theirs: Ratings, names: tuple[str, str]) -> None:
+    """Refuse people's ratings that are not on the scale of the run: a ratio of differences on two
+    scales says nothing."""
+    faults = []
+    for name, (low, high) in ours.scales.items():
+        if name not in ours.dimensions or name not in theirs.dimensions:
+            continue
+        scores = theirs.scores[:, :, theirs.dimensions.index(name)]
+        outside = scores[(scores < low) | (scores > high)]
+        if outside.size:
+            found = f"a rating of {outside[0]:g} on {shown(name)}"
+            expected = f"ratings on the scale of {names[0]}, {low:g} to {high:g}"
+            faults.append(Fault(names[1], found, expected, field="score"))
+    if faults:
+        raise InputError(faults)
 
 
 def _of_dimension(ratings: Ratings, name: str, file: str, *, may_be_unnamed: bool) -> Ratings:
@@ -174,6 +192,8 @@ def _item_tables(
     or the panel's file, and people's ratings."""
     tables = [] if items is None else [item_attributes(items, wanted)]
     for source, columns in ((panel, mapping), (human, human_mapping)):
+        if set(wanted) <= {column for table in tables for column in table.columns}:
+            break
         if isinstance(source, str | Path) and Path(source).is_dir():
             tables.append(run_attributes(Path(source)))
         elif isinstance(source, str | Path) and str(source) != "-":

@@ -54,13 +54,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "raters.csv", ["rater", "ideology", "gender"], raters)
     people, panel, items = [], [], []
     for at in range(ITEMS):
-        level, side = rng.normal(), ("near", "far")[at % 2]
+        level, side = 3 + 0.3 * rng.normal(), ("near", "far")[at % 2]
         items.append((f"i{at}", side))
         for place in rng.choice(RATERS, 12, replace=False):
             shift = -0.5 if place % 2 else 0.5
-            people.append(
-                (f"i{at}", f"r{place}", round(level + shift + rng.normal(0, 0.6), 2), side)
-            )
+            score = round(np.clip(level + shift + rng.normal(0, 0.4), 1, 5), 2)
+            people.append((f"i{at}", f"r{place}", score, side))
         for name, shift in (("left", -1.5), ("right", 1.5), ("woman", 0.0)):
             panel.append((f"i{at}", name, round(level + shift + rng.normal(0, 0.2), 2)))
     write(folder / "people.csv", ["item", "rater", "score", "side"], people)
@@ -109,14 +108,11 @@ def test_json_is_a_list_with_a_row_for_each_contrast(files: Path) -> None:
     assert abs(whole["split_half"]) < 0.3
 
 
-def test_the_conclusion_comes_first(files: Path) -> None:
+def test_the_conclusion_comes_first(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The terminal says what the personas are before the table, and why the rest is not
     measurable; nothing is wider than 80 columns."""
-    os.environ["COLUMNS"] = "80"
-    try:
-        result = run(files)
-    finally:
-        del os.environ["COLUMNS"]
+    monkeypatch.setenv("COLUMNS", "80")
+    result = run(files)
     lines = result.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     said = " ".join(result.stdout.split())
@@ -143,7 +139,7 @@ def test_other_formats_have_the_same_table(files: Path, name: str) -> None:
         ("fidelity[left-right] == as people", 3, "is not met: caricature."),
         ("fidelity[left - right] == caricature", 0, "is met: caricature."),
         ('fidelity[left-right, "side = near"] != reversed', 0, "is met: caricature."),
-        ("fidelity_ratio[left-right] > 1", 0, "is met: 2.96 (95 % interval 2."),
+        ("fidelity_ratio[left-right] > 1", 0, "is met: 2.97 (95 % interval 2."),
         ("fidelity_ratio[left-right] < 2", 3, "the whole interval is at or above 2."),
         ("fidelity[left-right] != carricature", 2, "expected one of caricature;"),
         ("fidelity[left-right] > 2", 2, "expected == or != and one of as people, "),
@@ -202,6 +198,14 @@ def test_a_run_of_the_political_set(files: Path, tmp_path: Path) -> None:
     assert (whole["panel"], whole["panel_ci_low"]) == (-1.0, -1.0)
     assert (whole["panel_over"], whole["dimension"]) == ("items and models", "offensiveness")
     assert (near["n_items"], whole["verdict"]) == (45, "as people")
+    lines = (files / "plain.csv").read_text().replace(",r0,", ",r0,1")
+    (tmp_path / "plain.csv").write_text(lines)
+    other = run(
+        files, *options, panel=str(tmp_path / "run"), groups=str(tmp_path / "groups.yaml"),
+        human=str(tmp_path / "plain.csv"),
+    )  # fmt: skip
+    assert other.exit_code == 2
+    assert "on 'offensiveness'; expected ratings on the scale of" in other.stderr
 
 
 BAD = {
