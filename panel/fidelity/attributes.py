@@ -87,7 +87,8 @@ def _table(
     *,
     once: bool = False,
 ) -> AttributeTable:
-    fields = Fields(((key, (key,)),)).mapped(mapping, source)
+    # No option maps columns of a file of attributes, so that no fault may name one.
+    fields = Fields(((key, (key,)),), is_users=False).mapped(mapping, source)
     report = Report(name_of(source), mapping)
     values: dict[str, dict[str, str | None]] = {}
     lines: dict[str, int] = {}

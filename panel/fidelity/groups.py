@@ -20,6 +20,12 @@ _Names = Annotated[
 ]
 
 
+# YAML reads the name of a group such as 1990 as a number.
+_GroupName = Annotated[
+    str, Field(min_length=1), BeforeValidator(lambda name: str(name) if type(name) is int else name)
+]
+
+
 def _condition(text: str) -> str:
     try:
         parse_condition(text)
@@ -103,7 +109,7 @@ class GroupFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    groups: Mapping[Annotated[str, Field(min_length=1)], HumanGroup] = Field(min_length=2)
+    groups: Mapping[_GroupName, HumanGroup] = Field(min_length=2)
     contrasts: _Contrasts = Field(min_length=1)
     controls: _Contrasts = ()
 
