@@ -318,6 +318,25 @@ def test_bad_input_is_one_plain_sentence(files: Path, tmp_path: Path, case: str)
     assert "Traceback" not in result.stderr
 
 
+def test_only_items_that_both_sides_rated_count(files: Path, tmp_path: Path) -> None:
+    """Items that one persona of a contrast left out are left out of people's difference, too."""
+    lines = (files / "panel.csv").read_text().splitlines()
+    gone = {f"i{at},left" for at in range(20)}
+    kept = [line for line in lines if line.rpartition(",")[0] not in gone]
+    (tmp_path / "panel.csv").write_text("\n".join(kept) + "\n")
+    rest = (files / "people.csv").read_text().splitlines()
+    names = {f"i{at}" for at in range(20)}
+    (tmp_path / "people.csv").write_text(
+        "\n".join(line for line in rest if line.partition(",")[0] not in names) + "\n"
+    )
+    partial, whole = (
+        json.loads(run(files, "--json", panel=str(tmp_path / "panel.csv"), human=people).stdout)[0]
+        for people in ("people.csv", str(tmp_path / "people.csv"))
+    )
+    assert partial["n_items"] == whole["n_items"] == 70
+    assert partial["human"] == pytest.approx(whole["human"])
+
+
 def test_groups_may_be_called_by_numbers(files: Path, tmp_path: Path) -> None:
     """YAML reads 1990 as a number; the contrast is called by both names."""
     text = GROUPS.replace("left:", "1990:").replace("left -", "1990 -")

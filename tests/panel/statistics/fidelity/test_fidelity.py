@@ -223,3 +223,37 @@ def test_items_must_be_the_same() -> None:
         group_difference(np.ones((3, 2)), np.ones((3, 2)), [1, 1])
     with pytest.raises(ValueError, match="3 items cannot be paired with 2"):
         split_half(np.ones((3, 2)), np.ones((2, 2)))
+
+
+def test_the_ends_of_a_ratio_count_peoples_raters_too() -> None:
+    """At either end the panel's difference less so many times people's is just significant, with
+    the variance of people's raters times the square of the ratio."""
+    a, b = people(shift=-1.5)
+    theirs = group_difference(a, b)
+    panel = group_difference(2 * a.mean(1)[:, None], 2 * b.mean(1)[:, None] + 0.3, sampled=False)
+    for end in ratio_interval(panel, theirs):
+        by_item = panel.by_item - end * theirs.by_item
+        parts = [(by_item.var(ddof=1) / len(by_item), len(by_item) - 1)]
+        parts += [(one.variance * end**2, one.df) for one in theirs.raters]
+        total = sum(one for one, _ in parts)
+        df = total**2 / sum(one**2 / of for one, of in parts)
+        away = abs(panel.value - end * theirs.value)
+        assert away == pytest.approx(stats.t.ppf(0.975, df) * math.sqrt(total), rel=1e-4)
+
+
+def test_an_interaction_without_one_of_its_strata_is_undefined() -> None:
+    """Where nobody of a group rated an item of the stratum to subtract, nothing is left of it."""
+    a, b = people()
+    a[30:] = NAN
+    assert math.isnan(group_difference(a, b, np.repeat([1, -1], 30)).value)
+
+
+def test_as_people_is_shown_by_the_ninety_percent_interval() -> None:
+    """A ratio whose 95 % interval reaches beyond 2, and the 90 % interval does not."""
+    a, b = people(shift=-0.8)
+    theirs = group_difference(a, b)
+    panel = group_difference(1.1 * a.mean(1)[:, None], 1.1 * b.mean(1)[:, None], sampled=False)
+    found = fidelity_contrast(ContrastName("a-b"), theirs, panel)
+    ends = ratio_interval(panel, theirs, 0.9)
+    assert ends[1] < 2 < found.ratio_ci_high
+    assert found.verdict == "as people"
