@@ -99,6 +99,11 @@ def fidelity_contrast(
 
     Raises:
         ValueError: the two are of other items.
+
+    >>> people = group_difference([[1.0, 2, 1, 2, 1]] * 12, [[4.0, 5, 4, 5, 4]] * 12)
+    >>> found = fidelity_contrast(ContrastName("left-right"), people, people)
+    >>> found.human, found.ratio, found.verdict
+    (-3.0, 1.0, 'as people')
     """
     level = (1 - CONFIDENCE) / max(n_tests, 1)
     widened = 1 - level

@@ -115,6 +115,9 @@ def difference_by_model(
 
     Raises:
         ValueError: a value is infinite.
+
+    >>> difference_by_model([[1.0, 2.0], [0.0, 1.0]]).value
+    1.0
     """
     found = as_ratings(differences)
     by_item, kept = _counted(row_means(found), signs)

@@ -36,6 +36,11 @@ def ratio_interval(
 
     Raises:
         ValueError: they are of other items.
+
+    >>> people = difference_by_model([[one] for one in (1, 2, 3, 1, 2, 3, 1, 2, 3, 2.0)])
+    >>> panel = difference_by_model([[one] for one in (3, 4, 5, 3, 4, 5, 3, 4, 5, 4.0)])
+    >>> [round(end, 2) for end in ratio_interval(panel, people)]
+    [1.77, 2.41]
     """
     if not np.array_equal(panel.signs, people.signs):
         raise ValueError("the two differences are of other items")

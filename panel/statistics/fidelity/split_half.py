@@ -37,6 +37,10 @@ def split_half(a: ArrayLike, b: ArrayLike, *, splits: int = SPLITS, seed: int = 
 
     Raises:
         ValueError: numbers of items differ, or a value is infinite.
+
+    >>> by_item = [[item % 3.0] * 4 for item in range(12)]
+    >>> round(split_half(by_item, [[1.0] * 4] * 12), 3)
+    1.0
     """
     ours, theirs = as_ratings(a), as_ratings(b)
     if len(ours) != len(theirs):
