@@ -11,7 +11,6 @@ from collections.abc import Callable
 from math import nan
 
 import numpy as np
-from scipy.optimize import brentq
 
 from panel.statistics.fidelity.group_difference import (
     PairedGroupDifference,
@@ -58,6 +57,9 @@ def ratio_interval(
 
 
 def _end(beyond: Callable[[float], float], middle: float, side: float) -> float:
+    # Imported here: whoever requires a figure of another command need not wait for it.
+    from scipy.optimize import brentq
+
     width = max(abs(middle), 1.0) / 64
     for _ in range(_FARTHEST):
         if beyond(middle + side * width) > 0:
