@@ -18,6 +18,8 @@ from panel.errors import InputError as InputError
 from panel.errors import PanelError as PanelError
 from panel.errors import RunFolderError as RunFolderError
 from panel.errors import RunStopped as RunStopped
+from panel.fidelity.measure import persona_fidelity as persona_fidelity
+from panel.fidelity.result import FidelityReport as FidelityReport
 from panel.gate.check import GateResult as GateResult
 from panel.gate.check import check as check
 from panel.io.aligned_ratings import load_aligned_ratings as load_aligned_ratings

@@ -32,18 +32,22 @@ _COMMANDS = {
         "panel.cli.votes",
         "Estimate the effective number of votes of personas and models.",
     ),
+    "fidelity": (
+        "panel.cli.fidelity",
+        "Compare how personas differ with how the people they stand for differ.",
+    ),
     "plan": (
         "panel.cli.plan",
         "Plan a study: how many prompts, personas, models and raters it takes.",
     ),
     "select": ("panel.cli.select", "Choose the items of a run that people should rate."),
+    "study": ("panel.cli.study", "Have people rate texts blind to their authors."),
     "calibrate": ("panel.cli.calibrate", "Correct a panel's means by people's ratings of a part."),
     "sweep": ("panel.cli.sweep", "Measure how adversarial framings degrade responses."),
     "audit": (
         "panel.cli.audit",
         "Measure a panel's biases and its resistance to prompt injection.",
     ),
-    "study": ("panel.cli.study", "Have people rate texts blind to their authors."),
     "questions": ("panel.cli.questions", "Have a model ask critical questions."),
     "match": ("panel.cli.match", "Compare critical questions with labelled references."),
     "personas": ("panel.cli.library", "List the persona sets, or show one."),

@@ -8,8 +8,10 @@ from typing import Protocol
 
 from panel.comparison.result import RunComparison
 from panel.errors import Fault, InputError
+from panel.fidelity.result import FidelityReport
 from panel.gate.comparison_figures import comparison_figures
 from panel.gate.decision import Decision, decide
+from panel.gate.fidelity_figures import fidelity_figures
 from panel.gate.figures import Figure, find
 from panel.gate.requirement import Requirement, WrongRequirement, parse_requirement
 from panel.gate.row_figures import row_figures
@@ -55,14 +57,17 @@ class GateResult:
 
 
 def check(
-    result: Run | Sweep | RunComparison | Sequence[Row], *requirements: str, by_point: bool = False
+    result: Run | Sweep | RunComparison | FidelityReport | Sequence[Row],
+    *requirements: str,
+    by_point: bool = False,
 ) -> GateResult:
     """Whether a result meets requirements such as `composite[my-model] >= 6`.
 
     Args:
-        result: of `score`, `load_run`, `sweep` or `compare`, or the rows of `agree` or `correlate`.
-        requirements: each a figure's name, a comparison and a number; docs/how-to/gate.md lists
-            the figures.
+        result: of `score`, `load_run`, `sweep`, `compare` or `persona_fidelity`, or the rows of
+            `agree` or `correlate`.
+        requirements: each a figure's name, a comparison and a number, or of a verdict a word;
+            docs/how-to/gate.md lists the figures.
         by_point: decide by estimates, not by the unfavourable ends of 95 % intervals.
 
     Raises:
@@ -71,12 +76,16 @@ def check(
     return decide_all(parsed(requirements), figures_of(result), by_point=by_point)
 
 
-def figures_of(result: Run | Sweep | RunComparison | Sequence[Row]) -> list[Figure]:
+def figures_of(
+    result: Run | Sweep | RunComparison | FidelityReport | Sequence[Row],
+) -> list[Figure]:
     """Every figure that a requirement may name."""
     if isinstance(result, Run):
         return run_figures(result)
     if isinstance(result, RunComparison):
         return comparison_figures(result)
+    if isinstance(result, FidelityReport):
+        return fidelity_figures(result.rows)
     return sweep_figures(result) if isinstance(result, Sweep) else row_figures(result)
 
 

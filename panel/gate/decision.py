@@ -61,6 +61,9 @@ def decide(requirement: Requirement, figure: Figure, *, by_point: bool = False) 
         by_point: by the estimate instead of the unfavourable end of the interval. What is wrong
             then passes in up to half of the cases.
     """
+    if figure.words:
+        met = (figure.word == requirement.word) == (requirement.comparison == "==")
+        return Decision(requirement, figure, met, "value")
     if isnan(figure.value):
         return Decision(requirement, figure, False, "undefined")
     right = requirement.holds_for(figure.value)

@@ -52,6 +52,7 @@ class Figure:
             interval, or `sampled` is known.
         sampled: the mean over prompts that it is, where it is one that is known.
         detail: what else is to be said of it, such as `39 of 40 judgments`.
+        word, words: of a figure that is a word, such as a verdict: which, and which there are.
     """
 
     name: str
@@ -70,6 +71,8 @@ class Figure:
     df: float = nan
     sampled: SampledMean | None = None
     detail: str = ""
+    word: str = ""
+    words: tuple[str, ...] = ()
 
     @property
     def has_interval(self) -> bool:
@@ -105,6 +108,16 @@ def find(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
     Raises:
         WrongRequirement: there is none, or more than one; names those that are there.
     """
+    found = _called(requirement, figures)
+    if bool(requirement.word) != bool(found.words):
+        expected = f"== or != and one of {', '.join(found.words)}" if found.words else "a number"
+        raise WrongRequirement(f"{requirement.comparison} behind {found}", expected)
+    if requirement.word and requirement.word not in found.words:
+        raise WrongRequirement(repr(requirement.word), _one_of(requirement.word, found.words))
+    return found
+
+
+def _called(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
     name = same_name(requirement.name)
     called = [one for one in figures if same_name(one.name) == name]
     if not called:

@@ -1,6 +1,6 @@
 """Requirements as they are written: `composite[my-model] >= 6`.
 
-    requirement = figure comparison number
+    requirement = figure comparison number | figure ( "==" | "!=" ) word
     figure      = name [ "[" name { "," name } "]" ]
     comparison  = ">=" | ">" | "<=" | "<"
     name        = plain | '"' … '"' | "'" … "'"
@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nan
 from typing import Literal, cast, get_args
 from unicodedata import normalize
 
-Comparator = Literal[">=", ">", "<=", "<"]
+Comparator = Literal[">=", ">", "<=", "<", "==", "!="]
 
 _QUOTES = "\"'"
 _SIGNS = "[],<>=!"
@@ -41,12 +41,15 @@ class Requirement:
         name: of the figure.
         keys: what it is of, in the order written: systems, dimensions, ….
         comparison, bound: the figure has to be on this side of the bound.
+        word: what a figure that is a word, such as a verdict, has to be (`==`) or not to be (`!=`);
+            empty of the others.
     """
 
     name: str
     keys: tuple[str, ...]
     comparison: Comparator
     bound: float
+    word: str = ""
 
     @property
     def at_least(self) -> bool:
@@ -67,7 +70,8 @@ class Requirement:
 
     def __str__(self) -> str:
         """As it is written, in the shortest form."""
-        return f"{written(self.name, self.keys)} {self.comparison} {self.bound:.12g}"
+        of = quoted(self.word) if self.word else f"{self.bound:.12g}"
+        return f"{written(self.name, self.keys)} {self.comparison} {of}"
 
 
 def parse_requirement(text: str) -> Requirement:
@@ -89,8 +93,14 @@ def parse_requirement(text: str) -> Requirement:
             raise WrongRequirement(_found(rest), "a comma and another name, or ]")
         rest = rest[1:].lstrip()
     comparison = next((one for one in get_args(Comparator) if rest.startswith(one)), None)
-    if comparison is None:
+    is_equality = comparison in ("==", "!=")
+    if comparison is None or (is_equality and _NUMBER.fullmatch(rest[2:].strip())):
         raise WrongRequirement(_found(rest), "one of >=, >, <= and <")
+    if is_equality:
+        word, after = _name(rest[len(comparison) :], "a verdict")
+        if after:
+            raise WrongRequirement(_found(after), "the end of the requirement")
+        return Requirement(name, tuple(keys), cast(Comparator, comparison), nan, word)
     number = rest[len(comparison) :].strip()
     if _NUMBER.fullmatch(number) is None or not isfinite(float(number)):
         raise WrongRequirement(_found(number), "a number, such as 6, -0.2 or 1e-3")

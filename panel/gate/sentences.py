@@ -29,6 +29,8 @@ def sentence(decision: Decision) -> str:
 def found(decision: Decision) -> str:
     """The figure as it was found, with its interval and what it rests on."""
     figure, requirement = decision.figure, decision.requirement
+    if figure.words:
+        return f"{figure.word}{f' ({figure.detail})' if figure.detail else ''}"
     if isnan(figure.value):
         return f"the figure is undefined ({figure.reason})"
     facts = [_interval(figure, requirement)] if figure.has_interval else []
@@ -43,6 +45,8 @@ def found(decision: Decision) -> str:
 
 def remark(decision: Decision) -> str:
     """What follows behind what was found: why that does not do, and what would."""
+    if decision.figure.words:
+        return "."
     figure, bound = decision.figure, f"{decision.requirement.bound:.12g}"
     comparison = decision.requirement.comparison
     wrong = f"{_WRONG[comparison]} {bound}"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from panel.breakdown import Contested
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
+    from panel.fidelity.result import FidelityReport
     from panel.generation.report import GeneratedTexts
     from panel.judging.cost_estimate import CostEstimate
     from panel.keypoints.report import KeyPointReport
@@ -89,6 +90,9 @@ class Renderer(Protocol):
 
     def render_run_comparison(self, comparison: RunComparison, to: TextIO) -> None:
         """Runs compared with the first of them."""
+
+    def render_fidelity(self, found: FidelityReport, to: TextIO) -> None:
+        """Differences between groups of people, and between the personas that stand for them."""
 
     def render_biases(self, rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
         """Biases of the judges who gave these ratings."""

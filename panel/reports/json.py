@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from panel.breakdown import Contested
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
+    from panel.fidelity.result import FidelityReport
     from panel.generation.report import GeneratedTexts
     from panel.judging.cost_estimate import CostEstimate
     from panel.keypoints.report import KeyPointReport
@@ -127,6 +128,11 @@ def render_calibration(found: Calibration, to: TextIO) -> None:
 def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
     """A list of objects, one for each run compared with the first and dimension."""
     _write([{name: getattr(row, name) for name in _DIFFERENCE} for row in comparison.rows], to)
+
+
+def render_fidelity(found: FidelityReport, to: TextIO) -> None:
+    """A list of objects, one for each contrast, with the fields of `FidelityContrast`."""
+    _write([asdict(row) for row in found.rows], to)
 
 
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:

@@ -93,6 +93,16 @@ from panel.statistics.deliberation.revisions import spread as spread
 from panel.statistics.deliberation.toward_humans import Direction as Direction
 from panel.statistics.deliberation.toward_humans import TowardHumans as TowardHumans
 from panel.statistics.deliberation.toward_humans import toward_humans as toward_humans
+from panel.statistics.fidelity.contrast import ContrastName as ContrastName
+from panel.statistics.fidelity.contrast import FidelityContrast as FidelityContrast
+from panel.statistics.fidelity.contrast import fidelity_contrast as fidelity_contrast
+from panel.statistics.fidelity.group_difference import (
+    PairedGroupDifference as PairedGroupDifference,
+)
+from panel.statistics.fidelity.group_difference import difference_by_model as difference_by_model
+from panel.statistics.fidelity.group_difference import group_difference as group_difference
+from panel.statistics.fidelity.ratio import ratio_interval as ratio_interval
+from panel.statistics.fidelity.split_half import split_half as split_half
 from panel.statistics.humans.added_raters import AddedRaters as AddedRaters
 from panel.statistics.humans.added_raters import added_raters as added_raters
 from panel.statistics.humans.annotator_test import AlignmentScore as AlignmentScore

@@ -266,6 +266,19 @@ def test_human_in_the_loop_without_an_answer(
         assert undecided.count("/") == waiting - decided > 0
 
 
+def test_fidelity_of_simulated_panels(tmp_path: Path) -> None:
+    """Without a folder on people who are made up: a panel of threefold differences is not said to
+    be as people, and one of none is flattened; a folder without ratings is named."""
+    done = example("fidelity.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    people, threefold, alike = done.stdout.split("Simulated panel: ")[1:]
+    assert not {"caricature", "exaggerated"} & set(people.split())
+    assert threefold.count(": caricature\n") == alike.count(": flattened\n") == 2
+    absent = example("fidelity.py", tmp_path, tmp_path / "none")
+    assert absent.returncode == 1
+    assert "holds no raters.csv" in absent.stderr
+
+
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: file.name)
 def test_every_panel_file_makes_a_panel(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With keys and packages there an example panel file is a panel; its form is valid in any

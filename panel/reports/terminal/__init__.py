@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from panel.breakdown import Contested
     from panel.breakdown.strata import SystemsBy
     from panel.comparison.result import RunComparison
+    from panel.fidelity.result import FidelityReport
     from panel.generation.report import GeneratedTexts
     from panel.judging.cost_estimate import CostEstimate
     from panel.keypoints.report import KeyPointReport
@@ -152,6 +153,14 @@ def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
     from panel.reports.terminal.tables import output
 
     show_run_comparison(comparison, output(to))
+
+
+def render_fidelity(found: FidelityReport, to: TextIO) -> None:
+    """What is established, then people's and personas' differences by contrast."""
+    from panel.reports.terminal.fidelity import show_fidelity
+    from panel.reports.terminal.tables import output
+
+    show_fidelity(found, output(to))
 
 
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:

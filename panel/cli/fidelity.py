@@ -1,0 +1,106 @@
+"""`persona-panel fidelity`: do personas differ as the people they stand for differ?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from panel.cli.failures import refusals_without_calls
+from panel.cli.gate import Gate, gate_options
+from panel.cli.options import column_mapping, output_format
+from panel.secrets.visible import standard_output
+
+if TYPE_CHECKING:
+    from panel.reports import Renderer
+
+
+@click.command()
+@click.argument("panel")
+@column_mapping("PANEL", "item=text_id,score=value")
+@click.option("--human", required=True, metavar="RATINGS", help="The human ratings.")
+@column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
+@click.option(
+    "--raters",
+    required=True,
+    metavar="RATERS",
+    help="A file with `rater` and attributes of the people who gave the human ratings.",
+)
+@click.option(
+    "--groups",
+    required=True,
+    metavar="GROUPS",
+    help="A YAML file: groups of people, the personas that stand for them, and contrasts.",
+)
+@click.option(
+    "--items",
+    metavar="ITEMS",
+    help="A file with `item` and attributes of items, for contrasts within strata. Without it "
+    "they are the metadata of the run, and columns of PANEL and RATINGS.",
+)
+@click.option(
+    "--dimension",
+    metavar="NAME",
+    help="Compare this dimension only. Human ratings that name none are of it.",
+)
+@output_format
+@gate_options
+@refusals_without_calls
+def fidelity(
+    panel: str,
+    mapping: Mapping[str, str],
+    human: str,
+    human_mapping: Mapping[str, str],
+    raters: str,
+    groups: str,
+    items: str | None,
+    dimension: str | None,
+    renderer: Renderer,
+    gate: Gate,
+) -> None:
+    """Compare how personas differ with how the people they stand for differ.
+
+    PANEL is a run's folder, or ratings; RATINGS are people's ratings of the same items, both as
+    `correlate` takes them. GROUPS says which people form a group, which personas stand for it,
+    and which groups are contrasted:
+
+    \b
+      groups:
+        left:  {condition: political_ideology < 0, personas: left-annotator}
+        right: {condition: political_ideology > 0, personas: right-annotator}
+      contrasts:
+        - left - right
+        - {contrast: left - right, within: outlet_side = left}
+
+    For each contrast it prints people's difference, paired by item, with a 95 % interval over
+    items and raters; the personas' difference, over items and, where there are several, models;
+    their ratio with Fieller's interval; and a verdict. Verdicts rest on intervals that are
+    widened for all contrasts (Bonferroni):
+
+    \b
+      as people       the ratio is shown to lie from 0.5 to 2 (90 % interval)
+      exaggerated     the ratio's lower end is above 1
+      caricature      the ratio's lower end is above 2
+      flattened       the ratio's upper end is below 0.5
+      reversed        the ratio's upper end is below 0
+      not measurable  people's interval holds 0, or the ratio's is too wide
+
+    Exit status: 0; 2, bad input, each fault named; 3, a requirement is not met.
+    """
+    from panel.fidelity.measure import persona_fidelity
+    from panel.gate.fidelity_figures import fidelity_figures
+
+    found = persona_fidelity(
+        panel,
+        human,
+        raters,
+        groups,
+        items=items,
+        dimension=dimension,
+        mapping=mapping,
+        human_mapping=human_mapping,
+    )
+    with standard_output() as to:
+        renderer.render_fidelity(found, to)
+    gate.finish(lambda: fidelity_figures(found.rows), conclusion=found.conclusion)

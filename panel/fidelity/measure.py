@@ -1,0 +1,364 @@
+"""`persona_fidelity`: groups of people and the personas that stand for them, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar, cast
+
+import numpy as np
+
+from panel.errors import Fault, InputError
+from panel.fidelity.attributes import (
+    AttributeTable,
+    item_attributes,
+    meeting,
+    rater_attributes,
+    run_attributes,
+    values_of,
+)
+from panel.fidelity.groups import GroupContrast, GroupFile, load_groups
+from panel.fidelity.result import FidelityReport
+from panel.io.aligned_ratings import align_ratings
+from panel.io.ratings import load_ratings
+from panel.io.records import ColumnMapping, Source, name_of
+from panel.io.wording import did_you_mean, shown
+from panel.statistics.core.arrays import Array, IntArray, row_means
+from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.fidelity.contrast import (
+    ContrastName,
+    FidelityContrast,
+    fidelity_contrast,
+)
+from panel.statistics.fidelity.group_difference import (
+    LEAST_RATERS,
+    PairedGroupDifference,
+    difference_by_model,
+    group_difference,
+)
+from panel.statistics.fidelity.split_half import split_half
+
+T = TypeVar("T")
+
+_SHOWN = 8
+
+
+def persona_fidelity(
+    panel: str | Path,
+    human: Source,
+    raters: Source,
+    groups: str | Path | GroupFile,
+    *,
+    items: Source | None = None,
+    dimension: str | None = None,
+    mapping: ColumnMapping | None = None,
+    human_mapping: ColumnMapping | None = None,
+) -> FidelityReport:
+    """How far personas differ, compared with how far the people they stand for do.
+
+    Args:
+        panel: the folder of a run, or a file of ratings.
+        human: people's ratings of the same items, as `load_ratings` reads them.
+        raters: a file with `rater` and people's attributes.
+        groups: the file of groups and contrasts, or what was read from it.
+        items: a file with `item` and attributes of items; without it they are a run's metadata and
+            the further columns of the files of ratings.
+        dimension: which one is compared; people's ratings that name none are of it. Without it, all
+            that both have.
+        mapping, human_mapping: of columns of `panel` and `human` that have other names.
+
+    Raises:
+        InputError: anything is wrong with a file, a condition names an attribute that there is not,
+            or nobody meets it, or a persona is not there; lists every fault.
+    """
+    file = "groups" if isinstance(groups, GroupFile) else str(groups)
+    faults: list[Fault] = []
+    ours = _read(lambda: load_ratings(panel, mapping=mapping), faults)
+    theirs = _read(lambda: load_ratings(human, mapping=human_mapping), faults)
+    table = _read(lambda: rater_attributes(raters), faults)
+    grouped = groups
+    if not isinstance(grouped, GroupFile):
+        grouped = _read(lambda: load_groups(str(groups)), faults)
+    if faults:
+        raise InputError(faults)
+    names = str(panel), name_of(human)
+    ours, theirs = _aligned(ours, theirs, names, dimension)
+    conditions = [cond for one in _all(grouped) for cond in one.strata]
+    wanted = dict.fromkeys(name for one in conditions for name in one.attributes)
+    tables = (
+        _item_tables(panel, human, items, list(wanted), mapping, human_mapping) if wanted else []
+    )
+    sides = _Sides.of(ours, theirs, grouped, table, file, names)
+    signs = _strata(grouped, tables, ours.items, file)
+    dimensions = [name for name in ours.dimensions if name in theirs.dimensions]
+    rows = [
+        row
+        for control, contrasts in ((False, grouped.contrasts), (True, grouped.controls))
+        for one in contrasts
+        for name in dimensions
+        for n_tests in [len(contrasts) * len(dimensions)]
+        for row in [sides.contrast(one, name, signs[one.stratum], control, n_tests)]
+    ]
+    return FidelityReport(tuple(rows), tuple(sides.notes))
+
+
+def _read(reader: Callable[[], T], faults: list[Fault]) -> T:
+    """What a reader gives; what it refuses goes to `faults`, and nothing may then be used."""
+    try:
+        return reader()
+    except InputError as error:
+        faults += error.faults
+        return cast(T, None)
+
+
+def _all(groups: GroupFile) -> tuple[GroupContrast, ...]:
+    return (*groups.contrasts, *groups.controls)
+
+
+def _aligned(
+    ours: Ratings, theirs: Ratings, names: tuple[str, str], dimension: str | None
+) -> tuple[Ratings, Ratings]:
+    """Both sides on the items that both have, in one order, with numbers on common dimensions.
+
+    Raises:
+        InputError: they share no item or no dimension, or are ranks or labels.
+    """
+    faults = [
+        Fault(name, "ranks", "scores: the size of a difference between ranks says nothing")
+        for name, one in zip(names, (ours, theirs), strict=True)
+        if one.lower_is_better
+    ]
+    if faults:
+        raise InputError(faults)
+    if dimension is not None:
+        ours = _of_dimension(ours, dimension, names[0], may_be_unnamed=False)
+        theirs = _of_dimension(theirs, dimension, names[1], may_be_unnamed=True)
+    ours, theirs = align_ratings(ours, theirs, *names)
+    ours, theirs = ours.numeric(), theirs.numeric()
+    _refuse_other_scales(ours, theirs, names)
+    if not set(ours.dimensions) & set(theirs.dimensions):
+        found = "labels of categories only"
+        raise InputError([Fault(names[1], found, "scores: categories have no difference")])
+    place = {item: at for at, item in enumerate(theirs.items)}
+    kept = [at for at, item in enumerate(ours.items) if item in place]
+    items = tuple(ours.items[at] for at in kept)
+    rows = [place[item] for item in items]
+    return (
+        replace(ours, scores=ours.scores[kept], items=items, prompts=None, sources=None),
+        replace(theirs, scores=theirs.scores[rows], items=items, prompts=None, sources=None),
+    )
+
+
+def _refuse_other_scales(ours: Ratings, theirs: Ratings, names: tuple[str, str]) -> None:
+    """Refuse people's ratings that are not on the scale of the run: a ratio of differences on two
+    scales says nothing."""
+    faults = []
+    for name, (low, high) in ours.scales.items():
+        if name not in ours.dimensions or name not in theirs.dimensions:
+            continue
+        scores = theirs.scores[:, :, theirs.dimensions.index(name)]
+        outside = scores[(scores < low) | (scores > high)]
+        if outside.size:
+            found = f"a rating of {outside[0]:g} on {shown(name)}"
+            expected = f"ratings on the scale of {names[0]}, {low:g} to {high:g}"
+            faults.append(Fault(names[1], found, expected, field="score"))
+    if faults:
+        raise InputError(faults)
+
+
+def _of_dimension(ratings: Ratings, name: str, file: str, *, may_be_unnamed: bool) -> Ratings:
+    if name in ratings.dimensions:
+        at = ratings.dimensions.index(name)
+        categories = {key: found for key, found in ratings.categories.items() if key == name}
+        scores = ratings.scores[:, :, at : at + 1]
+        return replace(ratings, scores=scores, dimensions=(name,), categories=categories)
+    if ratings.dimensions == (ALL,) and (may_be_unnamed or not ratings.personas):
+        categories = {name: found} if (found := ratings.categories.get(ALL)) else {}
+        return replace(ratings, dimensions=(name,), categories=categories)
+    expected = f"one of {', '.join(ratings.dimensions)}{did_you_mean(name, ratings.dimensions)}"
+    raise InputError([Fault(file, f"no dimension {shown(name)}", expected)])
+
+
+def _item_tables(
+    panel: str | Path,
+    human: Source,
+    items: Source | None,
+    wanted: Sequence[str],
+    mapping: ColumnMapping | None,
+    human_mapping: ColumnMapping | None,
+) -> list[AttributeTable]:
+    """Where attributes of items are looked up, in this order: the file of items, a run's metadata
+    or the panel's file, and people's ratings."""
+    tables = [] if items is None else [item_attributes(items, wanted)]
+    for source, columns in ((panel, mapping), (human, human_mapping)):
+        if set(wanted) <= {column for table in tables for column in table.columns}:
+            break
+        if isinstance(source, str | Path) and Path(source).is_dir():
+            tables.append(run_attributes(Path(source)))
+        elif isinstance(source, str | Path) and str(source) != "-":
+            tables.append(item_attributes(source, wanted, columns))
+    return tables
+
+
+def _strata(
+    groups: GroupFile, tables: Sequence[AttributeTable], items: Sequence[str], file: str
+) -> dict[str, IntArray]:
+    """By stratum 1 for the items in it, −1 for those of the one that is subtracted.
+
+    Raises:
+        InputError: no item is in a stratum, or one is in both of an interaction.
+    """
+    found: dict[str, IntArray] = {}
+    faults: list[Fault] = []
+    for one in _all(groups):
+        signs = np.zeros(len(items), dtype=np.intp)
+        if not one.strata:
+            signs += 1
+        for sign, condition in zip((1, -1), one.strata, strict=False):
+            try:
+                held = meeting(condition, tables, items, f"{file}: {condition.text}")
+            except InputError as error:
+                faults += error.faults
+                continue
+            there = np.array([each is True for each in held])
+            where = f"{file}: {condition.text}"
+            if not there.any():
+                faults.append(Fault(where, "no item that meets it", "one item or more"))
+            if (signs[there] != 0).any():
+                overlap = "items that meet both conditions of an interaction"
+                faults.append(Fault(where, overlap, "strata without a common item"))
+            signs[there] = sign
+        found[one.stratum] = signs
+    if faults:
+        raise InputError(list(dict.fromkeys(faults)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """People and personas by group: the columns of each in its ratings."""
+
+    ours: Ratings
+    theirs: Ratings
+    groups: GroupFile
+    people: dict[str, list[int]]
+    personas: dict[str, list[int]]
+    notes: list[str]
+
+    @classmethod
+    def of(
+        cls,
+        ours: Ratings,
+        theirs: Ratings,
+        groups: GroupFile,
+        table: AttributeTable,
+        file: str,
+        names: tuple[str, str],
+    ) -> _Sides:
+        """Who is in which group.
+
+        Raises:
+            InputError: a group has no people, or a persona is not there; lists every fault.
+        """
+        faults: list[Fault] = []
+        people: dict[str, list[int]] = {}
+        personas: dict[str, list[int]] = {}
+        unknown = [rater for rater in theirs.raters if table.of(rater) is None]
+        if len(unknown) == len(theirs.raters):
+            found = f"none of the raters of {names[1]} ({_few(theirs.raters)})"
+            expected = f"them; there are {_few(list(table.values))}"
+            raise InputError([Fault(table.file, found, expected, field="rater")])
+        for name, group in groups.groups.items():
+            where = f"{file}: groups.{name}"
+            condition = group.of_people
+            try:
+                held = meeting(condition, [table], theirs.raters, f"{where}.condition")
+            except InputError as error:
+                faults += error.faults
+                continue
+            people[name] = [at for at, each in enumerate(held) if each is True]
+            if not people[name]:
+                occurring = values_of(condition, table, theirs.raters)
+                found = f"{condition.text!r}, which no rater of {names[1]} meets"
+                expected = f"one rater or more; among them {occurring}"
+                faults.append(Fault(f"{where}.condition", found, expected))
+            known = ours.raters if ours.personas is None else ours.personas
+            for persona in group.personas:
+                if persona not in known:
+                    what = "rater" if ours.personas is None else "persona"
+                    expected = f"{what}s of {names[0]}: {_few(list(dict.fromkeys(known)))}"
+                    expected += did_you_mean(persona, known)
+                    found = f"the {what} {shown(persona)}"
+                    faults.append(Fault(f"{where}.personas", found, expected))
+            personas[name] = [at for at, each in enumerate(known) if each in group.personas]
+        if faults:
+            raise InputError(list(dict.fromkeys(faults)))
+        notes = []
+        if unknown:
+            verb = "has no line" if len(unknown) == 1 else "have no line"
+            notes.append(
+                f"{len(unknown):,} of {len(theirs.raters):,} raters {verb} in {table.file}, and "
+                "belong to no group."
+            )
+        return cls(ours, theirs, groups, people, personas, notes)
+
+    def contrast(
+        self, one: GroupContrast, dimension: str, signs: IntArray, control: bool, n_tests: int
+    ) -> FidelityContrast:
+        """One contrast on one dimension."""
+        a, b = self.groups.sides(one)
+        theirs = self.theirs.scores[:, :, self.theirs.dimensions.index(dimension)]
+        people = theirs[:, self.people[a]], theirs[:, self.people[b]]
+        panel, over = None, "items"
+        if self.personas[a] and self.personas[b]:
+            ours = self.ours.scores[:, :, self.ours.dimensions.index(dimension)]
+            panel, over = self._panel(ours, self.personas[a], self.personas[b], signs)
+            signs = self._common(people, panel, signs)
+            panel, over = self._panel(ours, self.personas[a], self.personas[b], signs)
+        reliability = split_half(*(side[signs != 0] for side in people))
+        name = ContrastName(self.groups.name_of(one), one.stratum, dimension, control)
+        return fidelity_contrast(
+            name,
+            group_difference(*people, signs),
+            panel,
+            panel_over=over,
+            split_half=reliability,
+            n_tests=n_tests,
+        )
+
+    def _common(
+        self, people: tuple[Array, Array], panel: PairedGroupDifference, signs: IntArray
+    ) -> IntArray:
+        """The items that both sides have a difference on."""
+        lacking = np.isnan(row_means(people[0]) - row_means(people[1]))
+        return np.where(lacking | (panel.signs == 0), 0, signs)
+
+    def _panel(
+        self, scores: Array, a: list[int], b: list[int], signs: IntArray
+    ) -> tuple[PairedGroupDifference, str]:
+        """The personas' difference, and what it takes as a sample: models that speak for both
+        groups, where there are several; else raters, where they are no personas of a run and at
+        least five stand for each group."""
+        models = [name for name in dict.fromkeys(self._models(a)) if name in self._models(b)]
+        if len(models) > 1:
+            by_model = [
+                row_means(scores[:, list(self._of_model(a, name))])
+                - row_means(scores[:, list(self._of_model(b, name))])
+                for name in models
+            ]
+            return difference_by_model(np.stack(by_model, axis=1), signs), "items and models"
+        sampled = self.ours.personas is None and min(len(a), len(b)) >= LEAST_RATERS
+        found = group_difference(scores[:, a], scores[:, b], signs, sampled=sampled)
+        return found, "items and raters" if sampled else "items"
+
+    def _models(self, columns: Sequence[int]) -> list[str]:
+        return [self.ours.groups[at] for at in columns]
+
+    def _of_model(self, columns: Sequence[int], name: str) -> Iterator[int]:
+        return (at for at in columns if self.ours.groups[at] == name)
+
+
+def _few(names: Sequence[str]) -> str:
+    first = ", ".join(map(shown, names[:_SHOWN]))
+    return f"{first}, …" if len(names) > _SHOWN else first

@@ -1,0 +1,58 @@
+"""Groups of people and their personas compared, in the terminal."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from rich.console import Console
+from rich.text import Text
+
+from panel.conclusions.fidelity import contrast_label
+from panel.fidelity.result import FidelityReport
+from panel.reports.terminal.cells import FigureText
+from panel.reports.terminal.rows import number, remark, show_conclusion
+from panel.reports.terminal.tables import TableRow, show_table
+
+_COLUMNS = ("people", "personas", "ratio", "items,\nraters")
+
+
+def show_fidelity(found: FidelityReport, console: Console) -> None:
+    """What may be concluded, then a table of contrasts, then how to read it."""
+    show_conclusion(found.conclusion(), console)
+    several = len({row.dimension for row in found.rows}) > 1
+    lines = [
+        TableRow(
+            row.verdict,
+            [
+                _figure(row.human, row.human_ci_low, row.human_ci_high),
+                _figure(row.panel, row.panel_ci_low, row.panel_ci_high),
+                _figure(row.ratio, row.ratio_ci_low, row.ratio_ci_high),
+                Text(f"{row.n_items:,}\n{row.n_raters:,}"),
+            ],
+            f"{contrast_label(row, several)}{', null control' if row.control else ''}",
+        )
+        for row in found.rows
+    ]
+    heads = ["contrast", "verdict"]
+    show_table(console, "Differences between groups, A - B", heads, _COLUMNS, lines)
+    over = ", or ".join(dict.fromkeys(row.panel_over for row in found.rows))
+    remark(
+        console,
+        f"95 % intervals: people's over items and raters, the personas' over {over}; of the ratio, "
+        "Fieller's. Verdicts rest on intervals that are widened for the number of contrasts.",
+    )
+    reasons: dict[str, list[str]] = {}
+    for row in found.rows:
+        if row.reason is not None:
+            reasons.setdefault(row.reason, []).append(contrast_label(row, several))
+    for reason, labels in reasons.items():
+        remark(console, f"Not measurable: {'; '.join(labels)}: {reason}.")
+    for note in found.notes:
+        remark(console, note)
+
+
+def _figure(value: float, low: float, high: float) -> FigureText:
+    text = FigureText("-" if isnan(value) else number(value, 3), value=value, low=low, high=high)
+    if not isnan(low):
+        text.append(f"\n[{number(low, 2)}, {number(high, 2)}]", "dim")
+    return text

@@ -1,0 +1,165 @@
+"""A contrast of two groups: people's difference, that of the personas which stand for them, and
+what their ratio says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+
+from panel.statistics.fidelity.group_difference import (
+    PairedGroupDifference,
+    difference_parts,
+    reach_over,
+)
+from panel.statistics.fidelity.ratio import ratio_interval
+from panel.statistics.fidelity.verdict import FidelityVerdict, verdict_on
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class FidelityContrast:
+    """People's and personas' difference on a contrast, A − B; what is undefined is NaN.
+
+    Attributes:
+        contrast: `A-B`.
+        stratum: of which items: `all`, a condition, or two with a minus between them (interaction).
+        dimension: what was rated; `all` for the whole.
+        control: whether people are not expected to differ.
+        human, human_ci_low, human_ci_high: people's difference, paired by item, in points, with its
+            95 % interval over items and raters.
+        panel, panel_ci_low, panel_ci_high: the personas'; `panel_over` says over what.
+        ratio, ratio_ci_low, ratio_ci_high: panel / human, and Fieller's interval; no ends where
+            people's interval holds 0.
+        verdict: by intervals that are widened for all contrasts of the command (`n_tests`).
+        reason: why it is `not measurable`.
+        difference, difference_ci_low, difference_ci_high: panel − human.
+        exceeds: of a control, whether the interval of the difference, widened, leaves 0 out: the
+            personas differ otherwise than people do.
+        split_half: correlation over items of people's difference by two halves of the raters.
+        n_items: with ratings by people of both groups and by personas of both.
+        n_raters, n_raters_a, n_raters_b: people who rated them, of both groups and of each.
+        panel_over: what the personas' interval is over: `items`, `items and models`, `items and
+            raters`.
+        n_tests: for how many contrasts the verdict is widened.
+    """
+
+    contrast: str
+    stratum: str
+    dimension: str
+    control: bool
+    human: float
+    human_ci_low: float
+    human_ci_high: float
+    panel: float
+    panel_ci_low: float
+    panel_ci_high: float
+    ratio: float
+    ratio_ci_low: float
+    ratio_ci_high: float
+    verdict: FidelityVerdict
+    reason: str | None
+    difference: float
+    difference_ci_low: float
+    difference_ci_high: float
+    exceeds: bool
+    split_half: float
+    n_items: int
+    n_raters: int
+    n_raters_a: int
+    n_raters_b: int
+    panel_over: str
+    n_tests: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastName:
+    """What a contrast is of; the fields are those of `FidelityContrast`."""
+
+    contrast: str
+    stratum: str = "all"
+    dimension: str = "all"
+    control: bool = False
+
+
+def fidelity_contrast(
+    name: ContrastName,
+    people: PairedGroupDifference,
+    panel: PairedGroupDifference | None,
+    *,
+    panel_over: str = "items",
+    split_half: float = nan,
+    n_tests: int = 1,
+) -> FidelityContrast:
+    """A contrast from the differences of people and personas on the same items.
+
+    Args:
+        panel: None where nobody stands for a group.
+        n_tests: how many contrasts are judged together (Bonferroni).
+
+    Raises:
+        ValueError: the two are of other items.
+
+    >>> people = group_difference([[1.0, 2, 1, 2, 1]] * 12, [[4.0, 5, 4, 5, 4]] * 12)
+    >>> found = fidelity_contrast(ContrastName("left-right"), people, people)
+    >>> found.human, found.ratio, found.verdict
+    (-3.0, 1.0, 'as people')
+    """
+    level = (1 - CONFIDENCE) / max(n_tests, 1)
+    widened = 1 - level
+    ratio, ends, wide, equivalence = nan, (nan, nan), (nan, nan), (nan, nan)
+    difference, apart, apart_wide = nan, (nan, nan), (nan, nan)
+    if panel is not None:
+        ratio = panel.value / people.value if people.value else nan
+        ends = ratio_interval(panel, people, CONFIDENCE)
+        wide = ends if n_tests == 1 else ratio_interval(panel, people, widened)
+        equivalence = ratio_interval(panel, people, 1 - 2 * level)
+        difference = panel.value - people.value
+        apart = _apart(panel, people, CONFIDENCE)
+        apart_wide = _apart(panel, people, widened)
+    judged = verdict_on(people.interval(widened), wide, equivalence, of=n_tests)
+    reason = judged.reason
+    if reason is not None and panel is None:
+        reason = "no persona stands for one of its groups"
+    low, high = people.interval(CONFIDENCE)
+    panel_ends = (nan, nan) if panel is None else panel.interval(CONFIDENCE)
+    return FidelityContrast(
+        contrast=name.contrast,
+        stratum=name.stratum,
+        dimension=name.dimension,
+        control=name.control,
+        human=people.value,
+        human_ci_low=low,
+        human_ci_high=high,
+        panel=nan if panel is None else panel.value,
+        panel_ci_low=panel_ends[0],
+        panel_ci_high=panel_ends[1],
+        ratio=ratio,
+        ratio_ci_low=ends[0],
+        ratio_ci_high=ends[1],
+        verdict=judged.verdict,
+        reason=reason,
+        difference=difference,
+        difference_ci_low=apart[0],
+        difference_ci_high=apart[1],
+        exceeds=name.control and (apart_wide[0] > 0 or apart_wide[1] < 0),
+        split_half=split_half,
+        n_items=people.n_items,
+        n_raters=sum(people.n_raters),
+        n_raters_a=people.n_raters[0],
+        n_raters_b=people.n_raters[1],
+        panel_over=panel_over,
+        n_tests=n_tests,
+    )
+
+
+def _apart(
+    panel: PairedGroupDifference, people: PairedGroupDifference, confidence: float
+) -> tuple[float, float]:
+    """The interval of panel − people."""
+    parts = difference_parts(panel, people, 1.0)
+    if people.n_items == 0 or any(not part.df > 0 for part in parts):
+        return nan, nan
+    reach = reach_over(parts, confidence)
+    value = panel.value - people.value
+    return value - reach, value + reach

@@ -1,0 +1,236 @@
+"""How far two groups of raters differ, over items and raters.
+
+The difference is taken item by item, of the means of the two groups, and averaged. Items and
+raters are crossed samples: to the variance over items each group's variance over raters is added,
+which counts the noise of single ratings twice and so errs on the safe side: A. B. Owen (2007),
+"The pigeonhole bootstrap". Degrees of freedom are Satterthwaite's. `benchmarks/fidelity.py`
+measures how often the interval covers, and how it compares with others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from panel.statistics.core.arrays import Array, IntArray, Mask, as_ratings, divide, row_means
+from panel.statistics.resampling.jackknife import reach_of, standard_errors
+
+LEAST_RATERS = 5
+"""Fewer people of a group are no sample of it: an interval over them does not cover."""
+LEAST_ITEMS = 10
+"""Fewer items of a stratum are no sample of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariancePart:
+    """What one sample (items, the raters of a group, models) adds to the variance of a mean, with
+    its degrees of freedom."""
+
+    variance: float
+    df: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairedGroupDifference:
+    """The difference of two groups, A − B, over items.
+
+    Attributes:
+        value: in points; NaN where no item has ratings by both, or a stratum has none.
+        by_item: `(items,)`, the difference on each item that counts, NaN on the others.
+        signs: `(items,)`, 1 for items of the stratum, −1 for those of the stratum that is
+            subtracted (interaction), 0 for items that do not count.
+        raters: what the raters of each group add to the variance, or the models; empty where they
+            are taken as they are.
+        n_raters: how many entered, of A and of B.
+    """
+
+    value: float
+    by_item: Array
+    signs: IntArray
+    raters: tuple[VariancePart, ...]
+    n_raters: tuple[int, int]
+
+    @property
+    def n_items(self) -> int:
+        """How many items entered."""
+        return int(np.count_nonzero(self.signs))
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Low and high; NaN where items or raters are too few for one."""
+        parts = [*item_parts(self.by_item, self.signs), *self.raters]
+        if self.n_items == 0 or any(not part.df > 0 for part in parts):
+            return nan, nan
+        reach = reach_over(parts, confidence)
+        return self.value - reach, self.value + reach
+
+
+def group_difference(
+    a: ArrayLike, b: ArrayLike, signs: ArrayLike | None = None, *, sampled: bool = True
+) -> PairedGroupDifference:
+    """The mean over items of group A's mean rating less group B's.
+
+    How to read it: below 0, the raters of A rate lower than those of B do on the same items. With
+    `signs` of −1 it is an interaction: the difference on some items less that on others.
+
+    Args:
+        a, b: `(items, raters of the group)`, NaN where missing.
+        signs: `(items,)`, see `PairedGroupDifference`; all 1 without it.
+        sampled: whether raters are a sample of their group. Otherwise the interval is over items,
+            with these raters as they are.
+
+    Raises:
+        ValueError: numbers of items differ, or a value is infinite.
+
+    >>> found = group_difference([[1.0, 2.0], [3.0, 4.0]], [[2.0], [2.5]])
+    >>> found.value, found.by_item.tolist()
+    (0.25, [-0.5, 1.0])
+    """
+    ours, theirs = as_ratings(a), as_ratings(b)
+    if len(ours) != len(theirs):
+        raise ValueError(f"{len(ours)} items cannot be paired with {len(theirs)}")
+    by_item = row_means(ours) - row_means(theirs)
+    by_item, kept = _counted(by_item, signs)
+    weights = _weights(kept)
+    n_raters = tuple(int(_rated(side, kept).any(axis=0).sum()) for side in (ours, theirs))
+    parts: tuple[VariancePart, ...] = ()
+    if sampled and kept.any():
+        away = [_distances(side, (ours, theirs)) for side in (ours, theirs)]
+        parts = tuple(_rater_part(side, kept, weights, LEAST_RATERS) for side in away)
+    return PairedGroupDifference(_mean(by_item, weights), by_item, kept, parts, n_raters)  # type: ignore[arg-type]
+
+
+def difference_by_model(
+    differences: ArrayLike, signs: ArrayLike | None = None
+) -> PairedGroupDifference:
+    """The mean over items of what models find the difference to be, where each model speaks for
+    both groups.
+
+    Args:
+        differences: `(items, models)`, A − B by each model, NaN where missing. Several models are
+            a sample of models; one is taken as it is.
+        signs: as in `group_difference`.
+
+    Raises:
+        ValueError: a value is infinite.
+
+    >>> difference_by_model([[1.0, 2.0], [0.0, 1.0]]).value
+    1.0
+    """
+    found = as_ratings(differences)
+    by_item, kept = _counted(row_means(found), signs)
+    weights = _weights(kept)
+    n_models = int(_rated(found, kept).any(axis=0).sum())
+    parts: tuple[VariancePart, ...] = ()
+    if n_models > 1:
+        parts = (_rater_part(_distances(found, (found,)), kept, weights, 2),)
+    return PairedGroupDifference(
+        _mean(by_item, weights), by_item, kept, parts, (n_models, n_models)
+    )
+
+
+def item_parts(by_item: Array, signs: IntArray) -> list[VariancePart]:
+    """What the items of each stratum add to the variance of the mean; the degrees of freedom are 0
+    where they are too few."""
+    parts = []
+    for sign in sorted(set(signs[signs != 0].tolist())):
+        there = by_item[signs == sign]
+        n = len(there)
+        spread = float(there.var(ddof=1)) / n if n > 1 else nan
+        parts.append(VariancePart(spread, n - 1.0 if n >= LEAST_ITEMS else 0.0))
+    return parts
+
+
+def reach_over(parts: list[VariancePart], confidence: float) -> float:
+    """How far an interval over crossed samples reaches to either side of a mean; never less than
+    over the first sample alone."""
+    errors = standard_errors([part.variance for part in parts], [part.df for part in parts])
+    return reach_of(errors, confidence)
+
+
+def difference_parts(
+    panel: PairedGroupDifference, people: PairedGroupDifference, ratio: float
+) -> list[VariancePart]:
+    """What items and raters add to the variance of panel − ratio × people."""
+    by_item = panel.by_item - ratio * people.by_item
+    parts = [VariancePart(part.variance * ratio**2, part.df) for part in people.raters]
+    return [*item_parts(by_item, people.signs), *panel.raters, *parts]
+
+
+def _counted(by_item: Array, signs: ArrayLike | None) -> tuple[Array, IntArray]:
+    """The items that count: those of a stratum that have a difference."""
+    wanted = np.ones(len(by_item)) if signs is None else np.asarray(signs, dtype=np.float64)
+    if wanted.shape != by_item.shape:
+        raise ValueError(f"{len(wanted)} signs for {len(by_item)} items")
+    kept = np.where(np.isnan(by_item), 0, wanted).astype(np.intp)
+    if len(set(wanted[wanted != 0].tolist())) > len(set(kept[kept != 0].tolist())):
+        kept[:] = 0
+    return np.where(kept != 0, by_item, nan), kept
+
+
+def _weights(kept: IntArray) -> Array:
+    """How much each item counts in the mean: its sign over the number of items of its stratum."""
+    weights = np.zeros(len(kept))
+    for sign in (1, -1):
+        if (there := kept == sign).any():
+            weights[there] = sign / there.sum()
+    return weights
+
+
+def _mean(by_item: Array, weights: Array) -> float:
+    return float(np.nansum(weights * by_item)) if weights.any() else nan
+
+
+def _rated(ratings: Array, kept: IntArray) -> Mask:
+    there: Mask = ~np.isnan(ratings) & (kept != 0)[:, None]
+    return there
+
+
+def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
+    """How far each rating lies from the mean of all ratings of its item; NaN where missing.
+
+    The mean of m ratings is drawn towards each of them, which takes (m − 1)/m off the variance of
+    the distances.
+    """
+    every = np.concatenate(of_items, axis=1)
+    m = (~np.isnan(every)).sum(axis=1).astype(np.float64)
+    corrected: Array = (ratings - row_means(every)[:, None]) * np.sqrt(
+        np.nan_to_num(divide(m, m - 1))
+    )[:, None]
+    return corrected
+
+
+def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> VariancePart:
+    """What the raters of a group add to the variance of the mean; no degrees of freedom where they
+    are fewer than `least`.
+
+    A rating counts as much as its item does, over the ratings that the item has by the group. A
+    rater's influence is the sum of their distances from the means of items, so weighted, less the
+    group's mean distance in the stratum.
+    """
+    there = _rated(away, kept)
+    share = np.where(there, divide(weights[:, None] * there, there.sum(axis=1, keepdims=True)), 0.0)
+    influence = np.zeros(away.shape[1])
+    for sign in (1, -1):
+        rows = kept == sign
+        if rows.any():
+            own, distances = share[rows], np.where(there[rows], away[rows], 0.0)
+            mean = float((own * distances).sum() / own.sum())
+            influence += (own * (distances - mean)).sum(axis=0)
+    counted = np.abs(share).sum(axis=0)
+    n = effective_number(counted)
+    if np.count_nonzero(counted) < least or n <= 1:
+        return VariancePart(nan, 0.0)
+    return VariancePart(float((influence**2).sum()) * n / (n - 1), n - 1)
+
+
+def effective_number(weights: Array) -> float:
+    """As how many equal weights unequal ones count: (Σw)² / Σw² (L. Kish 1965).
+
+    >>> effective_number(np.array([1.0, 1.0, 2.0]))
+    2.6666666666666665
+    """
+    squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / squares if squares else 0.0
