@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from panel.cli.agree import check_groups
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import analysis_options, column_mapping, output_format
+from panel.cli.options import analysis_options, by_option, column_mapping, output_format
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from panel.reports import Renderer
+    from panel.statistics import Strata
 
 
 @click.command()
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 @column_mapping("PANEL", "item=text_id,score=value")
 @click.option("--human", required=True, metavar="RATINGS", help="The human ratings.")
 @column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
+@by_option(
+    "Within each persona, axis (of personas), model, prompt, dimension or source, or each value of "
+    "another column of PANEL (of a run: of its responses), and whether these differ."
+)
 @analysis_options
 @output_format
 @gate_options
@@ -31,6 +36,7 @@ def correlate(
     mapping: Mapping[str, str],
     human: str,
     human_mapping: Mapping[str, str],
+    by: str | None,
     resamples: int,
     intervals: bool,
     renderer: Renderer,
@@ -52,7 +58,8 @@ def correlate(
     same other humans. Every statistic has a 95 % confidence interval over prompts (over
     items, where there are none), or the reason why there is none: Student's t over what it is
     without each prompt. p-values are those of permutation tests, within prompts where
-    there are any, adjusted by Holm's method over dimensions.
+    there are any, adjusted by Holm's method over dimensions, and over strata with --by.
+    Strata are compared with each other by Student's t over prompts.
 
     Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met.
     """
@@ -61,15 +68,22 @@ def correlate(
     from panel.gate.row_figures import row_figures
     from panel.io.aligned_ratings import load_aligned_ratings
     from panel.io.judgments import dimension_labels
-    from panel.statistics import AnalysisOptions
+    from panel.statistics import AnalysisOptions, correlation_differences
     from panel.statistics import correlate as correlation
     from panel.statistics.humans.correlate import HUMANS
 
     ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
     check_groups(panel, ours, HUMANS)
+    strata: Literal["dimension"] | Strata = "dimension"
+    if by is not None:
+        from panel.breakdown.rating_strata import strata_of
+
+        strata = strata_of(panel, ours, by, mapping)
     options = AnalysisOptions(intervals=intervals, n_permutations=resamples)
     with AnalysisProgress(1) as progress:
-        rows = correlation(ours, theirs, options, progress.take)
+        rows = correlation(ours, theirs, options, progress.take, by=strata)
+        if by is not None:
+            rows += correlation_differences(ours, theirs, strata, options)
     with standard_output() as to:
         renderer.render_comparison(rows, ours, theirs, to)
     of_items = ours.prompts is None and theirs.prompts is None

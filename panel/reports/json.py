@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from panel.questions.match_report import MatchReport
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
-    from panel.statistics import Breakdown, Ratings, Row
+    from panel.statistics import Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
@@ -63,7 +63,7 @@ def render_sweep_estimate(
     _write({"models": models, "detectable": detectable.document()}, to)
 
 
-def render_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO) -> None:
+def render_agreement(rows: Sequence[Row], ratings: Ratings, by: str, to: TextIO) -> None:
     """`conclusion`, a list of sentences, and `rows`, objects with the fields of `Row`."""
     from panel.conclusions.agree import agree_conclusion
 

@@ -110,8 +110,13 @@ def _response_in(line: Mapping[str, Any]) -> Response:
         system=line["system"],
         prompt_id=line["prompt_id"],
         context=line.get("context"),
-        metadata={name: value for name, value in line.items() if name not in _OWN},
+        metadata=metadata_in(line),
     )
+
+
+def metadata_in(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The further columns of a response, of its line."""
+    return {name: value for name, value in line.items() if name not in _OWN}
 
 
 def _answer_reader(
