@@ -81,6 +81,16 @@ def people_title(one: ComparedRuns) -> str:
     return f"Which panel is nearer to people (τ_b {where})"
 
 
+def strata_title(by: str | None) -> str:
+    """What the table of differences within strata is called."""
+    return "Differences by dimension" if by == "dimension" else f"Composite by {by}"
+
+
+APART_TITLE = "b − a, above its mean in the others"
+APART_REMARK = (
+    "Over prompts, with these judges as they are; of two, the first less the second. p is adjusted "
+    "by Holm's method over all of them."
+)
 PEOPLE_REMARK = (
     "τ_b with the mean human rating: higher is nearer. Distance of a panel's score from it, in "
     "points, if people rated on the panel's scale: lower is nearer. Differences are paired by "

@@ -83,8 +83,22 @@ def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: 
 
 
 def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
-    """A list of objects, one for each run compared with the first and dimension."""
-    _write([{name: getattr(row, name) for name in _DIFFERENCE} for row in comparison.rows], to)
+    """A list of objects, one for each run compared with the first and dimension; of a comparison
+    by strata an object with that list and those of strata."""
+    rows = [{name: getattr(row, name) for name in _DIFFERENCE} for row in comparison.rows]
+    if comparison.by is None:
+        _write(rows, to)
+        return
+    strata = [
+        {"by": comparison.by, "stratum": row.stratum}
+        | {name: getattr(row, name) for name in _DIFFERENCE}
+        for one in comparison.compared
+        for row in one.strata
+    ]
+    apart = [asdict(row) for one in comparison.compared for row in one.apart]
+    _write(
+        {"conclusion": comparison.conclusion, "rows": rows, "strata": strata, "apart": apart}, to
+    )
 
 
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:

@@ -306,20 +306,21 @@ class Run(CollectedRatings):
         boards = self.leaderboard(), self.control_leaderboard()
         return conclusion_of(self, *boards, self.deliberation())
 
-    def report(self, humans: Ratings | None = None) -> RunReport:
+    def report(self, humans: Ratings | None = None, by: str | None = None) -> RunReport:
         """A page of the run: a notebook shows it, and its `write(path)` writes it as a file.
 
         Args:
             humans: people's ratings of the same responses, to be compared with the panel's.
+            by: also show the systems within strata; see `panel.breakdown.systems_by`.
 
         Raises:
-            InputError: a file of the run's folder is none that a run writes, or `humans` shares no
-                response or no dimension with the run.
+            InputError: a file of the run's folder is none that a run writes, `humans` shares no
+                response or no dimension with the run, or the responses have no column `by`.
         """
         # Templates and their library are of no use to a run that is not looked at.
         from panel.report_page.report import report_of
 
-        return report_of(self, humans)
+        return report_of(self, humans, by)
 
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""

@@ -34,6 +34,9 @@ def show_run_comparison(found: RunComparison, console: Console) -> None:
         _show_rows(title, "dimension", one.differences, console)
         if one.systems:
             _show_rows("Composite by system", "system", one.systems, console)
+        if one.strata:
+            _show_rows(shown.strata_title(found.by), found.by or "", one.strata, console)
+            _show_apart(one, found.by or "", console)
         if one.alike:
             _show_alike(one, console)
         if one.people:
@@ -78,7 +81,28 @@ def _show_rows(title: str, head: str, rows: Sequence[RunDifference], console: Co
 
 
 def _name(row: RunDifference) -> str:
-    return row.dimension if row.system is None else row.system
+    return row.stratum or row.system or row.dimension
+
+
+def _show_apart(one: ComparedRuns, by: str, console: Console) -> None:
+    lines = [
+        TableRow(
+            row.stratum,
+            [
+                Text(shown.signed(row.difference)),
+                Text(shown.ends(row.ci_low, row.ci_high)),
+                Text(shown.p_value(row.p_adjusted)),
+            ],
+        )
+        for row in one.apart
+    ]
+    show_table(
+        console, shown.APART_TITLE, [by], ["difference", "95 % interval", "p,\nadjusted"], lines
+    )
+    for reason in dict.fromkeys(row.reason for row in one.apart if row.reason is not None):
+        remark(console, f"Not compared where there is a dash: {reason}.")
+    remark(console, shown.APART_REMARK)
+    console.print()
 
 
 def _show_alike(one: ComparedRuns, console: Console) -> None:

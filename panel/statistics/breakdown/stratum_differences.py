@@ -80,6 +80,11 @@ class StratumDifference:
     n_prompts: int
     reason: Reason | None
 
+    @classmethod
+    def undefined(cls, stratum: str, reason: Reason) -> StratumDifference:
+        """That of a stratum that is not compared."""
+        return cls(stratum, nan, nan, nan, nan, nan, 0, reason)
+
 
 def stratum_differences(
     figures: Sequence[tuple[str, StratumFigure]], confidence: float = 0.95
@@ -99,9 +104,9 @@ def stratum_differences(
     found = []
     for name, one in figures:
         if one.reason is not None:
-            found.append(_none(name, one.reason))
+            found.append(StratumDifference.undefined(name, one.reason))
         elif len(compared) < 2:
-            found.append(_none(name, Reason.ONE_STRATUM))
+            found.append(StratumDifference.undefined(name, Reason.ONE_STRATUM))
         elif len(compared) > 2 or name == compared[0]:
             place = compared.index(name)
             weights = np.full(len(compared), -1 / (len(compared) - 1))
@@ -133,9 +138,9 @@ def _tested(
     parts = np.bincount(codes, weights=moved**2, minlength=len(names))
     variance = float(parts.sum())
     if isnan(variance):
-        return _none(name, Reason.UNDEFINED_WITHOUT_ONE)
+        return StratumDifference.undefined(name, Reason.UNDEFINED_WITHOUT_ONE)
     if sqrt(variance) <= _NONE * max(1.0, abs(difference)):
-        return _none(name, Reason.NO_SPREAD)
+        return StratumDifference.undefined(name, Reason.NO_SPREAD)
     df = variance**2 / float(np.sum(parts**2 / np.maximum(sizes - 1, 1)))
     error = sqrt(variance)
     reach = error * float(special.stdtrit(df, (1 + confidence) / 2))
@@ -143,7 +148,3 @@ def _tested(
     return StratumDifference(
         name, float(difference), difference - reach, difference + reach, p, df, len(moved), None
     )
-
-
-def _none(name: str, reason: Reason) -> StratumDifference:
-    return StratumDifference(name, nan, nan, nan, nan, nan, 0, reason)
