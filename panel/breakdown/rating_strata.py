@@ -15,7 +15,6 @@ from panel.statistics.core.strata import Strata
 from panel.statistics.core.table import Ratings
 
 _OF_A_RUN = ("persona", "axis", "model", "prompt", "dimension", "source")
-_OF_A_FILE = ("prompt", "dimension", "source")
 
 
 def strata_of(
@@ -72,6 +71,8 @@ def _column(folder: Path, ratings: Ratings, name: str) -> list[str | None]:
 def _of_a_file(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | None) -> Strata:
     if (by == "prompt" and ratings.prompts) or (by == "source" and ratings.sources):
         return Strata.named(ratings, by)
+    if by in ("prompt", "source"):
+        raise InputError([Fault(source, f"no {by}s", f"a column {by!r}, to go by it")])
     if source == "-":
         found = f"no {by!r} to go by on standard input"
         raise InputError([Fault("-", found, "a file, whose other columns can be gone by")])
@@ -90,8 +91,9 @@ def _of_a_file(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
                 name = str(record.cells[record.names[owner]]).strip()
                 values.setdefault(name, set()).add(label)
     if not there:
-        left = [name for name in columns if name not in ("item", "rater", "score", *_OF_A_FILE)]
-        raise _no_column(source, by, (*_OF_A_FILE, *left))
+        own_fields = ("item", "rater", "score", "rank", "label", *(own or {}).values())
+        there_are = [name for name in columns if name not in own_fields]
+        raise _no_column(source, by, ("dimension", *there_are))
     for owner, of in (("item", ratings.items), ("rater", ratings.raters)):
         if all(len(labels) == 1 for labels in cells[owner].values()):
             kind: Literal["items", "raters"] = "items" if owner == "item" else "raters"

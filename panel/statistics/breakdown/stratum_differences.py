@@ -112,7 +112,9 @@ def stratum_differences(
             weights = np.full(len(compared), -1 / (len(compared) - 1))
             weights[place] = 1.0
             values = np.array([known[each].value for each in compared])
-            found.append(_tested(name, weights @ values, moved @ weights, patterns, confidence))
+            found.append(
+                _tested(name, float(weights @ values), moved @ weights, patterns, confidence)
+            )
     return found
 
 
@@ -146,5 +148,5 @@ def _tested(
     reach = error * float(special.stdtrit(df, (1 + confidence) / 2))
     p = 2 * float(special.stdtr(df, -abs(difference) / error))
     return StratumDifference(
-        name, float(difference), difference - reach, difference + reach, p, df, len(moved), None
+        name, difference, difference - reach, difference + reach, p, df, len(moved), None
     )
