@@ -324,6 +324,8 @@ class Run(CollectedRatings):
 
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
+        from panel.breakdown.summary import differs_document
+
         coverage, report = self.coverage, self.deliberation()
         board, controls = self.leaderboard(), self.control_leaderboard()
         strengths = self.strengths()
@@ -358,6 +360,7 @@ class Run(CollectedRatings):
                 for model, usage in sorted(self.usage.items())
             },
             **({} if report is None else {"deliberation": report.summary()}),
+            **differs_document(self),
             "seed": self.seed,
             "version": version("persona-panel"),
             "elapsed_s": round(self.elapsed_s, 3),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import isnan, nan
 from pathlib import Path
 
@@ -12,7 +13,10 @@ from scipy.stats import ttest_1samp, ttest_ind
 from graphs import Response
 from graphs.aggregate import aggregate
 from panel import InputError, Panel, Persona, load_run
+from panel.breakdown import contested
 from panel.breakdown.strata import StratumContrast, SystemsBy, column_of, systems_by
+from panel.breakdown.summary import who_differs
+from panel.io.documents import as_json
 from panel.runs.collected import judgment_of_row
 from panel.runs.run import Run
 from panel.statistics.core.holm import holm
@@ -163,3 +167,18 @@ def test_dimensions_interact_with_systems(run: Run) -> None:
     others = np.delete(ahead, 0, axis=1).mean(axis=1)
     first = next(one for one in found if isinstance(one, StratumContrast) and one.system == "old")
     assert first.p == pytest.approx(ttest_1samp(ahead[:, 0] - others, 0).pvalue)
+
+
+def test_the_summary_says_who_differs(run: Run) -> None:
+    """summary.json has the sentences of the terminal, and the responses on which personas are
+    established to differ, widest apart first; the axes do in this run."""
+    assert run.folder is not None
+    summary = json.loads(as_json(load_run(run.folder).summary()))
+    assert summary["differs"] == who_differs(load_run(run.folder))
+    again = run.summary()
+    assert any(one.startswith("Axes: x rates") for one in again["differs"])
+    found = [one for one in contested(run) if one.established]
+    told = again["contested"]
+    assert [one["id"] for one in told["responses"]] == [one.id for one in found[:10]]
+    assert told["responses"][0]["why"]
+    assert f"{len(found)} of 12" in told["conclusion"][0]
