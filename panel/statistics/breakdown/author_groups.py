@@ -36,7 +36,7 @@ LEAST_PROMPTS = 5
 _DRAWS = 9999
 _DECIMALS = 9
 
-Figure = Literal["each", "best", "first place"]
+AuthorFigure = Literal["each", "best", "first place"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class AuthorShare:
         reason: why there is no interval; it and the p-values are NaN then.
     """
 
-    figure: Figure
+    figure: AuthorFigure
     a: str
     b: str
     share: float
@@ -167,7 +167,7 @@ def _won(a: str, b: str, shares: Array, n_texts: int) -> _Tested:
     return _Tested(_share("each", a, b, shares, 0.5, p, n_texts), beyond)
 
 
-def _best(figure: Figure, kind: str, b: str, texts: Sequence[_Prompt], seed: int) -> _Tested:
+def _best(figure: AuthorFigure, kind: str, b: str, texts: Sequence[_Prompt], seed: int) -> _Tested:
     own = np.array([one.kinds.count(kind) for one in texts])
     total = np.array([len(one.kinds) for one in texts])
     best = np.array([int(np.sum(one.scores == one.scores.max())) for one in texts])
@@ -184,7 +184,7 @@ def _best(figure: Figure, kind: str, b: str, texts: Sequence[_Prompt], seed: int
 
 
 def _share(
-    figure: Figure, a: str, b: str, shares: Array, chance: float, p: float, n_texts: int
+    figure: AuthorFigure, a: str, b: str, shares: Array, chance: float, p: float, n_texts: int
 ) -> AuthorShare:
     n, share = len(shares), float(shares.mean())
     if n < LEAST_PROMPTS:

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from math import ceil, nan
-from typing import TypeVar
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from panel.statistics.breakdown.stratum_differences import (
 from panel.statistics.core.arrays import Labels, encode_labels, unit_weights
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import AnalysisOptions
-from panel.statistics.core.registry import Block, Registry
+from panel.statistics.core.registry import Block, BlockT, Registry
 from panel.statistics.core.results import Result, interval_of
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import Row
@@ -30,8 +29,6 @@ from panel.statistics.resampling.jackknife import MOST_GROUPS
 from panel.statistics.resampling.weights import left_out_weights
 
 LESS_OTHERS = ", less the mean of the others"
-
-BlockT = TypeVar("BlockT", bound=Block)
 
 
 def difference_rows(
