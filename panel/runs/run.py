@@ -7,7 +7,7 @@ texts. Files are written from it by `panel.runs.folder`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,6 +82,8 @@ class Run(CollectedRatings):
         usage: the tokens of each model's judgments.
         calls: how many calls were made, and what they took.
         folder: where the run was written, if it was.
+        computed: what was computed of its ratings and is asked for again, at a run's end by the
+            terminal, the summary and the page; emptied by every judgment.
         random: what differences between systems and the ranges of ranks take as a sample; it
             may be set.
     """
@@ -108,6 +110,7 @@ class Run(CollectedRatings):
         self.elapsed_s = 0.0
         self.humans: Ratings | None = None
         self.random: Random = "prompts"
+        self.computed: dict[Hashable, Any] = {}
         self._report: tuple[Ratings | None, DeliberationReport] | None = None
         self._verdicts: list[Verdict | None] = [None] * len(self.items)
 
@@ -153,6 +156,7 @@ class Run(CollectedRatings):
     def add(self, judgment: Judgment) -> None:
         """Take a judgment in; one of a later round takes the place of the one before."""
         self._report = None
+        self.computed.clear()
         super().add(judgment)
 
     def judgments(self) -> JudgmentFile:
