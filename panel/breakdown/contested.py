@@ -18,6 +18,7 @@ from panel.statistics.breakdown.contested import (
     response_departures,
 )
 from panel.statistics.core.arrays import Array
+from panel.statistics.core.display import signed
 from panel.statistics.core.statistic import Reason
 
 _NAMED = 3
@@ -177,8 +178,3 @@ def _of_axes(axes: Sequence[str], on: Array) -> list[str]:
         f"On average {high} personas are {apart:.2f} points above {low} ones on it: {above} of "
         f"{n_high} are above the panel, and {below} of {n_low} below it."
     ]
-
-
-def signed(value: float) -> str:
-    """A departure with its sign."""
-    return f"{value:+.2f}".replace("-", "−")

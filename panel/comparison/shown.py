@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan
 
 from panel.comparison.result import ChangedResponse, ComparedRuns, RunComparison
-from panel.conclusions.wording import counted
+from panel.conclusions.wording import SAMPLES, counted
 from panel.statistics.core.statistic import Reason
 from panel.statistics.paired.panels import PairedFigure
 
-_SAMPLES = {
-    "prompts": "over prompts, with these judges as they are",
-    "prompts-and-judges": "over prompts and judges, as a sample of such judges",
-}
 _IDS_SHOWN = 2
-
-
-def score(value: float) -> str:
-    """A mean, a correlation or an interval's end; a dash where there is none."""
-    return "-" if isnan(value) else f"{round(value, 2) + 0:.2f}"
-
-
-def signed(value: float) -> str:
-    """A difference."""
-    return "-" if isnan(value) else f"{round(value, 2) + 0:+.2f}"
-
-
-def ends(low: float, high: float) -> str:
-    """An interval."""
-    return "-" if isnan(low) else f"{score(low)} to {score(high)}"
-
-
-def p_value(value: float) -> str:
-    """A p-value to two digits."""
-    return "-" if isnan(value) else "<0.001" if value < 0.001 else f"{value:.2g}"
 
 
 def what_differs(one: ComparedRuns) -> str:
@@ -136,7 +111,7 @@ def how_to_read(found: RunComparison) -> list[str]:
     """What the columns are, and what intervals and tests rest on."""
     said = [
         f"a: {found.runs[0]}; b: the run compared with it. Intervals and tests are "
-        f"{_SAMPLES[found.random]}; a prompt counts once. p: Student's t, adjusted by Holm's "
+        f"{SAMPLES[found.random]}; a prompt counts once. p: Student's t, adjusted by Holm's "
         "method over all dimensions and runs (by system, over all systems and runs). Intervals are "
         "each at 95 %, not widened for their number. Effect size: the mean of the prompts' "
         "differences, divided by their standard deviation. The largest changes are partly chance: "

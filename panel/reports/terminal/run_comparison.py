@@ -12,6 +12,7 @@ from panel.comparison import shown
 from panel.comparison.result import ComparedRuns, RunComparison, RunDifference
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.statistics.core.display import figure, interval, p_value, signed
 from panel.statistics.core.statistic import Reason
 from panel.statistics.paired.panels import PairedFigure
 
@@ -59,12 +60,12 @@ def _show_rows(title: str, head: str, rows: Sequence[RunDifference], console: Co
     lines = []
     for row in rows:
         cells = (
-            shown.score(row.a_mean),
-            shown.score(row.b_mean),
-            shown.signed(row.difference),
-            shown.ends(row.ci_low, row.ci_high),
-            shown.p_value(row.p_adjusted),
-            shown.signed(row.effect_size),
+            figure(row.a_mean),
+            figure(row.b_mean),
+            signed(row.difference),
+            interval(row.ci_low, row.ci_high),
+            p_value(row.p_adjusted),
+            signed(row.effect_size),
             f"{row.wins}/{row.ties}/{row.losses}",
         )
         lines.append(TableRow(_name(row), list(map(Text, cells))))
@@ -89,9 +90,9 @@ def _show_apart(one: ComparedRuns, by: str, console: Console) -> None:
         TableRow(
             row.stratum,
             [
-                Text(shown.signed(row.difference)),
-                Text(shown.ends(row.ci_low, row.ci_high)),
-                Text(shown.p_value(row.p_adjusted)),
+                Text(signed(row.difference)),
+                Text(interval(row.ci_low, row.ci_high)),
+                Text(p_value(row.p_adjusted)),
             ],
         )
         for row in one.apart
@@ -125,14 +126,14 @@ def _show_people(one: ComparedRuns, console: Console) -> None:
         TableRow(
             name,
             [
-                Text(shown.score(found.a_tau)),
-                Text(shown.score(found.b_tau)),
+                Text(figure(found.a_tau)),
+                Text(figure(found.b_tau)),
                 _figure(found.tau),
-                Text(shown.p_value(found.tau.p_adjusted)),
-                Text(shown.score(found.a_distance)),
-                Text(shown.score(found.b_distance)),
+                Text(p_value(found.tau.p_adjusted)),
+                Text(figure(found.a_distance)),
+                Text(figure(found.b_distance)),
                 _figure(found.distance),
-                Text(shown.p_value(found.distance.p_adjusted)),
+                Text(p_value(found.distance.p_adjusted)),
             ],
         )
         for name, found in one.people
@@ -147,9 +148,9 @@ def _show_changed(one: ComparedRuns, console: Console) -> None:
         TableRow(
             shown.label(response),
             [
-                Text(shown.score(response.a)),
-                Text(shown.score(response.b)),
-                Text(shown.signed(response.difference)),
+                Text(figure(response.a)),
+                Text(figure(response.b)),
+                Text(signed(response.difference)),
             ],
             f"{how} in {legible(one.b)}",
         )
@@ -169,7 +170,7 @@ def _remarks(sentences: Sequence[str], console: Console) -> None:
 
 def _figure(one: PairedFigure) -> Text:
     """A value, below it its interval."""
-    text = Text(shown.score(one.value))
+    text = Text(figure(one.value))
     if not isnan(one.ci_low):
-        text.append(f"\n[{shown.score(one.ci_low)}, {shown.score(one.ci_high)}]", "dim")
+        text.append(f"\n[{figure(one.ci_low)}, {figure(one.ci_high)}]", "dim")
     return text
