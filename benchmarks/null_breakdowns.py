@@ -6,7 +6,10 @@ in `ties`), with gaps in `gaps` and rare ratings that are far off in `outliers`;
 differs by response and by judge. No persona sees a system, a dimension or a response otherwise.
 What is counted is the share of runs with at least one claim, by table.
 
-    python -m benchmarks.null_breakdowns [--trials 400]
+    python -m benchmarks.null_breakdowns [--trials 400] [--tables personas strata authors]
+
+`strata` has the differences between strata of other prompts, of the same and of some of the same;
+`authors` the shares of kinds of authors, with how often their intervals cover.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import argparse
 
 import numpy as np
 
+from panel.statistics.breakdown.author_groups import AuthorShare, author_shares
 from panel.statistics.breakdown.cells import PersonaCells
 from panel.statistics.breakdown.contested import contested_responses, response_departures
 from panel.statistics.breakdown.group_contrasts import axis_pair, group_differences, model_pair
@@ -23,7 +27,9 @@ from panel.statistics.breakdown.persona_departures import (
     departures_by_system,
     severities,
 )
+from panel.statistics.breakdown.stratum_differences import StratumFigure, stratum_differences
 from panel.statistics.core.arrays import Array
+from panel.statistics.core.ranking import LEVEL
 
 N_SYSTEMS, N_PERSONAS, N_DIMENSIONS = 3, 6, 3
 AXES = ["disciplinary"] * 3 + ["ideological"] * 3
@@ -89,11 +95,92 @@ def claims(scores: Array, n_prompts: int, severity: float) -> dict[str, bool]:
     return found
 
 
+def strata_differ(rng: np.random.Generator, kind: str, n_prompts: int, n_strata: int) -> bool:
+    """Whether the first of several strata is said to differ, of which none does."""
+    shared = rng.normal(size=n_prompts)
+    figures = []
+    for k in range(n_strata):
+        scores = rng.normal(size=n_prompts) * (1 + k)
+        if kind == "other":
+            # The first is smaller, and its values are nearer to each other.
+            scores = scores if k else scores[: max(3, n_prompts // 3)]
+            prompts = [f"{k}/{i}" for i in range(len(scores))]
+        else:
+            scores = scores + shared
+            prompts = [str(i) for i in range(n_prompts)]
+        if kind == "some":
+            scores[rng.uniform(size=n_prompts) < 0.4] = np.nan
+        figures.append((str(k), StratumFigure.mean(scores, prompts)))
+    return stratum_differences(figures)[0].p < LEVEL
+
+
+def author_scores(
+    rng: np.random.Generator, n_prompts: int, n_texts: tuple[int, int], effect: float, sd: float
+) -> Array:
+    """`(prompts, texts)`, those of humans first, above the others by `effect`, which varies over
+    prompts by `sd`; to half a point."""
+    scores = rng.normal(size=(n_prompts, sum(n_texts))) + rng.normal(size=(n_prompts, 1))
+    scores[:, : n_texts[0]] += effect + sd * rng.normal(size=(n_prompts, 1))
+    return np.round(2 * scores) / 2
+
+
+def author_shares_of(scores: Array, n_texts: tuple[int, int]) -> list[AuthorShare]:
+    """Human against model authors."""
+    kinds = ["human"] * n_texts[0] + ["model"] * n_texts[1]
+    prompts = np.repeat(np.arange(len(scores)), scores.shape[1])
+    return author_shares(scores.ravel(), kinds * len(scores), prompts)
+
+
+def strata(trials: int) -> None:
+    """Print how often strata that do not differ are said to."""
+    for kind in ("other", "same", "some"):
+        for n_strata in (2, 4):
+            told = []
+            for n_prompts in PROMPTS[1:]:
+                rng = np.random.default_rng(n_prompts)
+                found = [strata_differ(rng, kind, n_prompts, n_strata) for _ in range(trials)]
+                told.append(f"{np.mean(found):>8.1%}")
+            print(f"{n_strata} strata of {kind} prompts{''.join(told)}", flush=True)
+
+
+def authors(trials: int) -> None:
+    """Print how often intervals of the shares cover, and how often something is claimed."""
+    for n_texts in ((1, 1), (1, 4), (2, 3)):
+        for effect, sd in ((0.0, 0.0), (0.0, 1.0), (1.2, 0.5)):
+            large = author_scores(np.random.default_rng(0), 4_000, n_texts, effect, sd)
+            truth = [one.share for one in author_shares_of(large, n_texts)]
+            for n_prompts in PROMPTS[1:]:
+                rng = np.random.default_rng(n_prompts)
+                covered, claimed = np.zeros(len(truth)), 0
+                for _ in range(trials):
+                    scores = author_scores(rng, n_prompts, n_texts, effect, sd)
+                    found = author_shares_of(scores, n_texts)
+                    covered += [
+                        one.reason is not None or one.ci_low <= value <= one.ci_high
+                        for one, value in zip(found, truth, strict=True)
+                    ]
+                    claimed += any(one.shown for one in found)
+                told = " ".join(f"{one:.3f}" for one in covered / trials)
+                print(
+                    f"{n_texts}, effect {effect}, sd {sd}, {n_prompts} prompts: covered {told}; "
+                    f"claimed {claimed / trials:.1%}",
+                    flush=True,
+                )
+
+
 def main() -> None:
     """Print the share of runs with a false claim."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--trials", type=int, default=400)
-    trials = parser.parse_args().trials
+    names = ("personas", "strata", "authors")
+    parser.add_argument("--tables", nargs="+", choices=names, default=names)
+    given = parser.parse_args()
+    for name in given.tables:
+        {"personas": personas, "strata": strata, "authors": authors}[name](given.trials)
+
+
+def personas(trials: int) -> None:
+    """Print the share of runs with a false claim about personas, axes and models."""
     for severity in (0.0, 0.5):
         for case in CASES:
             shares = {}

@@ -8,18 +8,21 @@ in none of it. The statistics themselves are in `panel.statistics.breakdown`.
 from panel.breakdown.contested import Contested, contested
 from panel.breakdown.groups import GroupDifferences, axis_differences, model_differences
 from panel.breakdown.personas import PersonaDepartures, persona_departures
-from panel.breakdown.strata import SystemsBy, systems_by
+from panel.breakdown.strata import StratumContrast, SystemsBy, systems_by
+from panel.statistics.breakdown.author_groups import AuthorShare
 from panel.statistics.breakdown.contested import ResponseDepartures
 from panel.statistics.breakdown.group_contrasts import GroupDifference
 from panel.statistics.breakdown.persona_departures import Departure
 
 __all__ = [
+    "AuthorShare",
     "Contested",
     "Departure",
     "GroupDifference",
     "GroupDifferences",
     "PersonaDepartures",
     "ResponseDepartures",
+    "StratumContrast",
     "SystemsBy",
     "axis_differences",
     "contested",

@@ -9,6 +9,7 @@ import numpy as np
 
 from panel.breakdown.cells import RunCells
 from panel.breakdown.groups import axes_of
+from panel.breakdown.once import once_per_run
 from panel.conclusions.contested import contested_conclusion
 from panel.runs.run import Run
 from panel.statistics.breakdown.contested import (
@@ -17,6 +18,7 @@ from panel.statistics.breakdown.contested import (
     response_departures,
 )
 from panel.statistics.core.arrays import Array
+from panel.statistics.core.display import signed
 from panel.statistics.core.statistic import Reason
 
 _NAMED = 3
@@ -71,6 +73,11 @@ def contested(run: Run, top: int | None = None) -> list[Contested]:
     Args:
         top: how many to return; None: all.
     """
+    return list(_ranked(run)[:top])
+
+
+@once_per_run
+def _ranked(run: Run) -> tuple[Contested, ...]:
     cells = RunCells.of(run)
     used = cells.dimensions if cells.one_scale else cells.in_shares(run)
     found = contested_responses(used)
@@ -80,7 +87,7 @@ def contested(run: Run, top: int | None = None) -> list[Contested]:
     axes = axes_of(run)
     personas = used.personas
     result = []
-    for one in found[:top]:
+    for one in found:
         item = run.items[one.response]
         departures = seen.departures[one.response]
         shown = seen.shown[one.response]
@@ -105,7 +112,7 @@ def contested(run: Run, top: int | None = None) -> list[Contested]:
                 reason=one.reason,
             )
         )
-    return result
+    return tuple(result)
 
 
 def conclusion_on(found: Sequence[Contested]) -> list[str]:
@@ -171,8 +178,3 @@ def _of_axes(axes: Sequence[str], on: Array) -> list[str]:
         f"On average {high} personas are {apart:.2f} points above {low} ones on it: {above} of "
         f"{n_high} are above the panel, and {below} of {n_low} below it."
     ]
-
-
-def signed(value: float) -> str:
-    """A departure with its sign."""
-    return f"{value:+.2f}".replace("-", "−")

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Literal
 
 from panel.breakdown.cells import RunCells
+from panel.breakdown.once import once_per_run
 from panel.runs.run import Run
 from panel.statistics.breakdown.group_contrasts import (
     GroupDifference,
@@ -50,6 +51,31 @@ def axis_differences(run: Run, random: Random | None = None) -> GroupDifferences
     Args:
         random: what intervals take as a sample; None: as the run says.
     """
+    return _axes(run) if random in (None, run.random) else _of_axes(run, random)
+
+
+def model_differences(run: Run, random: Random | None = None) -> GroupDifferences:
+    """One model against another, persona by persona; without rows where there is one. Args as for
+    `axis_differences`."""
+    return _models(run) if random in (None, run.random) else _of_models(run, random)
+
+
+def axes_of(run: Run) -> dict[str, str]:
+    """The axis of each persona of a run, by its id; empty where a run does not know them."""
+    return {persona.id: persona.axis for persona in run.personas}
+
+
+@once_per_run
+def _axes(run: Run) -> GroupDifferences:
+    return _of_axes(run, run.random)
+
+
+@once_per_run
+def _models(run: Run) -> GroupDifferences:
+    return _of_models(run, run.random)
+
+
+def _of_axes(run: Run, random: Random) -> GroupDifferences:
     cells = RunCells.of(run)
     known = axes_of(run)
     axes = [known.get(persona, "") for persona in cells.dimensions.personas]
@@ -59,12 +85,10 @@ def axis_differences(run: Run, random: Random | None = None) -> GroupDifferences
         for layer, values in cells.layers()
         for a, b in combinations(names, 2)
     ]
-    return _found("axis", names, pairs, cells, random or run.random)
+    return _found("axis", names, pairs, cells, random)
 
 
-def model_differences(run: Run, random: Random | None = None) -> GroupDifferences:
-    """One model against another, persona by persona; without rows where there is one. Args as for
-    `axis_differences`."""
+def _of_models(run: Run, random: Random) -> GroupDifferences:
     cells = RunCells.of(run)
     names = cells.dimensions.models
     pairs = [
@@ -72,12 +96,7 @@ def model_differences(run: Run, random: Random | None = None) -> GroupDifference
         for layer, values in cells.layers()
         for a, b in combinations(names, 2)
     ]
-    return _found("model", names, pairs, cells, random or run.random)
-
-
-def axes_of(run: Run) -> dict[str, str]:
-    """The axis of each persona of a run, by its id; empty where a run does not know them."""
-    return {persona.id: persona.axis for persona in run.personas}
+    return _found("model", names, pairs, cells, random)
 
 
 def _found(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from panel.breakdown.cells import RunCells
+from panel.breakdown.once import once_per_run
 from panel.runs.run import Run
 from panel.statistics.breakdown.cells import PersonaCells
 from panel.statistics.breakdown.contested import ResponseDepartures, response_departures
@@ -38,6 +39,7 @@ class PersonaDepartures:
     by_response: ResponseDepartures
 
 
+@once_per_run
 def persona_departures(run: Run) -> PersonaDepartures:
     """How far each persona is above or below the panel, and what of that chance explains.
 

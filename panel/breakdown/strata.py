@@ -3,9 +3,10 @@ of their metadata), or of the rubric (dimension)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +14,17 @@ from graphs import Response
 from graphs.records import controls_among
 from panel.breakdown.cells import RunCells
 from panel.breakdown.groups import axes_of, axis_differences, model_differences
-from panel.errors import Fault, InputError
+from panel.errors import Fault, InputError, RunFolderError
 from panel.runs.judge_sample import composite_terms, judge_sample
+from panel.runs.kept_responses import kept_metadata
 from panel.runs.run import Run
 from panel.runs.scale_limits import composite_limits, mean_limits
-from panel.statistics.breakdown.cells import mean_there
-from panel.statistics.breakdown.group_contrasts import GroupDifference
+from panel.statistics.breakdown.author_groups import AuthorShare, author_shares
+from panel.statistics.breakdown.cells import mean_there, means_by
+from panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS, GroupDifference
 from panel.statistics.breakdown.persona_departures import Departure, departures_by_system
-from panel.statistics.core.arrays import Array
+from panel.statistics.breakdown.stratum_differences import StratumFigure, stratum_differences
+from panel.statistics.core.arrays import Array, Mask, encode_labels
 from panel.statistics.core.holm import holm
 from panel.statistics.core.ranking import LEVEL, Leaderboard, Limits, rank_systems
 from panel.statistics.core.sampled_mean import JudgeSample
@@ -68,6 +72,29 @@ class PairInStratum:
 
 
 @dataclass(frozen=True, slots=True)
+class StratumContrast:
+    """How far a stratum is above the mean of the others: its texts' composite (`system` is `all`),
+    or how far the system is above the others in the prompt. Of two strata there is the first's
+    alone. Intervals and p-values are over prompts, with these judges as they are; see
+    `panel.statistics.breakdown.stratum_differences`."""
+
+    stratum: str
+    system: str
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+    n_prompts: int
+    reason: Reason | None
+
+    @property
+    def shown(self) -> bool:
+        """Whether the stratum can be said to differ from the others."""
+        return self.p_adjusted < LEVEL
+
+
+@dataclass(frozen=True, slots=True)
 class SystemsBy:
     """The systems of a run within each stratum.
 
@@ -75,15 +102,22 @@ class SystemsBy:
         by: what strata are.
         systems: every system in every stratum, strata in order of appearance, the best first.
         differences: every two systems in every stratum.
-        interactions: whether strata of judges see the systems differently: of personas their
-            departures by system, of axes and models the differences by system; none of others.
+        interactions: whether systems stand otherwise in one stratum than in another: of personas
+            their departures by system, of axes and models the differences by system, of dimensions
+            and columns the contrasts of each system; none of prompts.
+        between: of a column, whether texts with one value are rated higher than the others. Holm's
+            correction is over all strata.
+        authors: of a column with several values in a prompt, as of human and model authors, how
+            often texts with one value are ahead of those with another.
         n_without: how many responses have no value in the column, and are left out.
     """
 
     by: str
     systems: tuple[SystemInStratum, ...]
     differences: tuple[PairInStratum, ...]
-    interactions: tuple[Departure | GroupDifference, ...]
+    interactions: tuple[Departure | GroupDifference | StratumContrast, ...]
+    between: tuple[StratumContrast, ...]
+    authors: tuple[AuthorShare, ...]
     n_without: int
 
 
@@ -100,21 +134,36 @@ def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) ->
 
     Raises:
         InputError: the responses have no such column.
-        RunFolderError: a column of a run that was not written with its texts.
+        RunFolderError: a column of a run that was not written.
     """
     n_without = 0
+    interactions: Sequence[Departure | GroupDifference | StratumContrast] = ()
+    between: list[StratumContrast] = []
+    authors: list[AuthorShare] = []
     if by in BY_JUDGES:
         boards = list(_by_judges(run, by))
+        interactions = _judges_interactions(run, by)
     elif by == "dimension":
         boards = list(_by_dimension(run))
+        interactions = _by_system(run, _dimension_scores(run))
     else:
         labels: Sequence[str | None]
         if by == "prompt":
             labels = [item.prompt_id for item in run.items]
         else:
-            labels = column_of(run.responses(), by, str(run.folder)) if column is None else column
+            labels = _kept_column(run, by) if column is None else column
         n_without = sum(label is None for label in labels)
         boards = list(_by_label(run, labels))
+        if by != "prompt":
+            scores = _composites(run)
+            strata = {
+                name: np.where([label == name for label in labels], scores, nan)
+                for name in dict.fromkeys(labels)
+                if name is not None
+            }
+            between = _contrasts(run, [(ALL_SYSTEMS, strata)])
+            interactions = _by_system(run, strata)
+            authors = author_shares(scores, labels, [item.prompt_id for item in run.items])
     pairs = [(stratum, one) for stratum, board in boards for one in board.differences]
     adjusted = holm([one.p for _, one in pairs])
     return SystemsBy(
@@ -134,7 +183,9 @@ def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) ->
             )
             for (stratum, one), p in zip(pairs, adjusted, strict=True)
         ),
-        tuple(_interactions(run, by)),
+        tuple(interactions),
+        tuple(between),
+        tuple(authors),
         n_without,
     )  # fmt: skip
 
@@ -148,11 +199,24 @@ def column_of(responses: Iterable[Response], name: str, source: str) -> list[str
     Raises:
         InputError: no response has the column; names those there are.
     """
+    return _column((response.metadata for response in responses), name, source)
+
+
+def _kept_column(run: Run, name: str) -> list[str | None]:
+    if run.folder is None:
+        raise RunFolderError(
+            "the columns of responses are read from the run's folder, and this run was not written "
+            "to one; give out=FOLDER when scoring, or the column's values"
+        )
+    return _column(kept_metadata(run.folder, run.items), name, str(run.folder))
+
+
+def _column(metadata: Iterable[Mapping[str, Any]], name: str, source: str) -> list[str | None]:
     known: dict[str, None] = {}
     values: list[str | None] = []
-    for response in responses:
-        known.update(dict.fromkeys(response.metadata))
-        value = response.metadata.get(name)
+    for one in metadata:
+        known.update(dict.fromkeys(one))
+        value = one.get(name)
         values.append(None if value is None or value == "" else str(value))
     if name not in known:
         expected = f"one of {', '.join((*BY, *known))}"
@@ -224,7 +288,77 @@ def _ranked(
     )
 
 
-def _interactions(run: Run, by: str) -> Sequence[Departure | GroupDifference]:
+def _composites(run: Run) -> Array:
+    """The panel's composite of each response; of a rubric without one NaN."""
+    terms = composite_terms(run.ratings[:, _panel(run)], run.rubric, run.dimensions, run.categories)
+    return np.full(len(run.items), nan) if terms is None else mean_there(terms, 1).mean(axis=1)
+
+
+def _dimension_scores(run: Run) -> dict[str, Array]:
+    """Of each dimension the panel's mean of each response; none where they are on different
+    scales."""
+    if not RunCells.of(run).one_scale:
+        return {}
+    judges = _panel(run)
+    return {
+        one.id: mean_there(run.ratings[:, judges, run.dimensions.index(one.id)], 1)
+        for one in run.rubric.numeric
+    }
+
+
+def _by_system(run: Run, strata: Mapping[str, Array]) -> list[StratumContrast]:
+    """Whether each system is above the others of a prompt more in one stratum than in the others.
+
+    Args:
+        strata: of each the scores `(responses,)`, NaN of those that are not in it.
+    """
+    names = list(dict.fromkeys(item.system for item in run.items))
+    if len(names) < 2:
+        return []
+    own = np.array([[item.system == name for item in run.items] for name in names])
+    ahead = [
+        (name, {each: _ahead(run, scores, mine) for each, scores in strata.items()})
+        for name, mine in zip(names, own, strict=True)
+    ]
+    return _contrasts(run, ahead)
+
+
+def _ahead(run: Run, scores: Array, mine: Mask) -> Array:
+    """How far a system's responses are above the mean of the others' to the prompt."""
+    codes = encode_labels([item.prompt_id for item in run.items], len(run.items))[1]
+    n = int(codes.max(initial=-1)) + 1
+    others = means_by(np.where(mine, nan, scores), codes, n)
+    found: Array = np.where(mine, scores - others[codes], nan)
+    return found
+
+
+def _contrasts(
+    run: Run, scores: Sequence[tuple[str, Mapping[str, Array]]]
+) -> list[StratumContrast]:
+    """The strata of each of several scores; adjusted over all of them."""
+    names, codes = encode_labels([item.prompt_id for item in run.items], len(run.items))
+    found = [
+        (system, one)
+        for system, strata in scores
+        for one in stratum_differences(
+            [
+                (name, StratumFigure.mean(means_by(values, codes, len(names)), names))
+                for name, values in strata.items()
+                if not np.isnan(values).all()
+            ]
+        )
+    ]
+    adjusted = holm([one.p for _, one in found])
+    return [
+        StratumContrast(
+            one.stratum, system, one.difference, one.ci_low, one.ci_high, one.p, float(p),
+            one.n_prompts, one.reason,
+        )
+        for (system, one), p in zip(found, adjusted, strict=True)
+    ]  # fmt: skip
+
+
+def _judges_interactions(run: Run, by: str) -> Sequence[Departure | GroupDifference]:
     if by == "persona":
         cells = RunCells.of(run)
         return departures_by_system(
@@ -232,4 +366,4 @@ def _interactions(run: Run, by: str) -> Sequence[Departure | GroupDifference]:
         )
     if by == "axis":
         return axis_differences(run).interactions
-    return model_differences(run).interactions if by == "model" else ()
+    return model_differences(run).interactions

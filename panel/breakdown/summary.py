@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
+from panel.breakdown.contested import conclusion_on, contested
 from panel.breakdown.groups import axis_differences, model_differences
 from panel.breakdown.personas import persona_departures
 from panel.conclusions.breakdown import groups, personas_and_responses, personas_and_systems
 from panel.runs.run import Run
+
+MOST = 10_000
+"""Of more judgments summary.json does not say who differs: `persona-panel contested` and `report`
+do, and `score` on the terminal."""
+_CONTESTED = 10
+
+
+def differs_document(run: Run) -> dict[str, Any]:
+    """What summary.json says of who differs: `differs`, and `contested`, how many responses are in
+    sentences and the first of them; nothing of a run of categories or of more than `MOST`
+    judgments, and of what there is only one of."""
+    if not run.rubric.numeric or run.coverage.expected > MOST or not (said := who_differs(run)):
+        return {}
+    found = contested(run)
+    shown = [one for one in found if one.established][:_CONTESTED]
+    return {
+        "differs": said,
+        "contested": {
+            "conclusion": conclusion_on(found),
+            "responses": [asdict(one) for one in shown],
+        },
+    }
 
 
 def who_differs(run: Run) -> list[str]:

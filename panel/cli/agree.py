@@ -9,24 +9,27 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import analysis_options, column_mapping, output_format, random_option
+from panel.cli.options import (
+    analysis_options,
+    by_option,
+    column_mapping,
+    output_format,
+    random_option,
+)
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from panel.reports import Renderer
-    from panel.statistics import Breakdown, Random, Ratings
+    from panel.statistics import Breakdown, Random, Ratings, Strata
 
 
 @click.command()
 @click.argument("ratings")
 @column_mapping("RATINGS", "item=text_id,score=value")
-@click.option(
-    "--by",
-    type=click.Choice(["dimension", "group", "source", "prompt"]),
-    default="dimension",
-    show_default=True,
-    help="Break statistics down, within each group of raters, by dimension; not at all (group); "
-    "or by dimension and source or prompt.",
+@by_option(
+    "Within each persona, axis (of personas), model, prompt, dimension or source, or each value of "
+    "another column of RATINGS (of a run: of its responses), and whether these differ; group: all "
+    "dimensions together."
 )
 @click.option(
     "--level",
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 def agree(
     ratings: str,
     mapping: Mapping[str, str],
-    by: Breakdown,
+    by: str | None,
     level: Literal["ordinal", "interval", "nominal"],
     random: Random,
     resamples: int,
@@ -64,30 +67,37 @@ def agree(
     Every statistic has a 95 % confidence interval over prompts (over items, where there are
     none), or the reason why there is none: Student's t over what it is without each prompt.
     p-values are those of permutation
-    tests within prompts, adjusted by Holm's method over dimensions.
+    tests within prompts, adjusted by Holm's method over dimensions, and over strata with --by.
+    Strata are compared with each other by Student's t over prompts, with these raters as they are.
 
     Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met.
     """
     from panel.cli.analysis_progress import AnalysisProgress
     from panel.conclusions.agree import agree_conclusion
-    from panel.errors import Fault, InputError
     from panel.gate.row_figures import row_figures
     from panel.io.judgments import dimension_labels
     from panel.io.ratings import load_ratings
-    from panel.statistics import AnalysisOptions, panel_quality
+    from panel.statistics import AnalysisOptions, agreement_differences, panel_quality
     from panel.statistics import agree as agreement
 
     found = load_ratings(ratings, min_raters=2, mapping=mapping)
     check_groups(ratings, found)
-    if getattr(found, f"{by}s") is None:
-        raise InputError([Fault(ratings, f"no {by}s", f"a column {by!r}, to go by it")])
+    strata: Breakdown | Strata = "group"
+    if by != "group":
+        from panel.breakdown.rating_strata import strata_of
+
+        strata = strata_of(ratings, found, by or "dimension", mapping)
     options = AnalysisOptions(
         level=level, random=random, intervals=intervals, n_permutations=resamples
     )
-    with AnalysisProgress(2 if by == "dimension" else 1) as progress:
-        rows = agreement(found, options, by, progress.take)
-        if by == "dimension":
+    whole = strata == "dimension"
+    with AnalysisProgress(2 if whole else 1) as progress:
+        rows = agreement(found, options, strata, progress.take)
+        if by is not None and strata != "group":
+            rows += agreement_differences(found, strata, options)
+        if whole:
             rows += panel_quality(found, options, progress.take)
+    by = by or "dimension"
     with standard_output() as to:
         renderer.render_agreement(rows, found, by, to)
     gate.finish(

@@ -9,7 +9,7 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import output_format, random_option
+from panel.cli.options import by_option, output_format, random_option
 from panel.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the comparison to this file, too, as a page that needs no other file.",
 )
+@by_option(
+    "Also the differences within each persona, axis (of personas), model, prompt or dimension, or "
+    "each value of a column of the responses, and whether they differ between these."
+)
 @random_option("What intervals and tests take as a sample")
 @output_format
 @gate_options
@@ -41,6 +45,7 @@ def compare(
     more: tuple[str, ...],
     human: str | None,
     html: str | None,
+    by: str | None,
     random: Random,
     renderer: Renderer,
     gate: Gate,
@@ -60,14 +65,16 @@ def compare(
     --human, which of them is nearer to people.
 
     RATINGS is a file as `correlate` reads it. --json prints a list of the differences, with p
-    before it was adjusted, too.
+    before it was adjusted, too; with --by an object: the list under `rows`, those of strata under
+    `strata`, and under `apart` how far each stratum is above the mean of the others.
 
     Exit status: 0; 2 for bad input and for runs that cannot be compared; 3 where a requirement is
     not met.
     """
     from panel.comparison.compare import compare as compared
 
-    found = compared(Path(run_a), Path(run_b), *map(Path, more), human=human, random=random)
+    runs = map(Path, (run_a, run_b, *more))
+    found = compared(*runs, human=human, random=random, by=by)
     if html is not None:
         from panel.comparison.page.writing import write_page
 

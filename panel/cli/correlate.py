@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from panel.cli.agree import check_groups
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import analysis_options, column_mapping, output_format
+from panel.cli.options import analysis_options, by_option, column_mapping, output_format
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
     from panel.reports import Renderer
+    from panel.statistics import Strata
 
 
 class _Epsilon(click.FloatRange):
@@ -40,6 +41,10 @@ class _Epsilon(click.FloatRange):
     help="Add the alternative annotator test, in which a human may be ahead of a judge by so much: "
     "0.2 where humans are experts, 0.15 where skilled, 0.1 from a crowd.",
 )
+@by_option(
+    "Within each persona, axis (of personas), model, prompt, dimension or source, or each value of "
+    "another column of PANEL (of a run: of its responses), and whether these differ."
+)
 @analysis_options
 @output_format
 @gate_options
@@ -50,6 +55,7 @@ def correlate(
     human: str,
     human_mapping: Mapping[str, str],
     epsilon: float | None,
+    by: str | None,
     resamples: int,
     intervals: bool,
     renderer: Renderer,
@@ -71,7 +77,8 @@ def correlate(
     same other humans. Every statistic has a 95 % confidence interval over prompts (over
     items, where there are none), or the reason why there is none: Student's t over what it is
     without each prompt. p-values are those of permutation tests, within prompts where
-    there are any, adjusted by Holm's method over dimensions.
+    there are any, adjusted by Holm's method over dimensions, and over strata with --by.
+    Strata are compared with each other by Student's t over prompts.
 
     With --epsilon, whether the panel and each of its judges may take the place of a human, by the
     alternative annotator test: the winning rate (`omega` in --require), and how often each is at
@@ -85,15 +92,22 @@ def correlate(
     from panel.gate.row_figures import row_figures
     from panel.io.aligned_ratings import load_aligned_ratings
     from panel.io.judgments import dimension_labels
-    from panel.statistics import AnalysisOptions
+    from panel.statistics import AnalysisOptions, correlation_differences
     from panel.statistics import correlate as correlation
     from panel.statistics.humans.correlate import HUMANS
 
     ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
     check_groups(panel, ours, HUMANS)
+    strata: Literal["dimension"] | Strata = "dimension"
+    if by is not None:
+        from panel.breakdown.rating_strata import strata_of
+
+        strata = strata_of(panel, ours, by, mapping)
     options = AnalysisOptions(intervals=intervals, n_permutations=resamples, epsilon=epsilon)
     with AnalysisProgress(1) as progress:
-        rows = correlation(ours, theirs, options, progress.take)
+        rows = correlation(ours, theirs, options, progress.take, by=strata)
+        if by is not None:
+            rows += correlation_differences(ours, theirs, strata, options)
     with standard_output() as to:
         renderer.render_comparison(rows, ours, theirs, to)
     of_items = ours.prompts is None and theirs.prompts is None

@@ -169,6 +169,15 @@ def _short_formats(command: Command) -> Command:
     return command
 
 
+def by_option(text: str) -> Callable[[Command], Command]:
+    """The option for strata; the command is given it as `by`, None where it is left out.
+
+    Args:
+        text: what is printed by strata, for the command's help.
+    """
+    return option("--by", metavar="KIND", help=text)
+
+
 def patience(command: Command) -> Command:
     """The option for how long a server is tried; the command is given it as `patience`."""
     return option(

@@ -10,7 +10,7 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import Command, column_mapping, option
+from panel.cli.options import Command, by_option, column_mapping, option
 from panel.secrets.visible import say, visible
 
 if TYPE_CHECKING:
@@ -28,11 +28,20 @@ if TYPE_CHECKING:
     "the panel's on the page.",
 )
 @column_mapping("--human", "score=value", "--map-human", parameter="human_mapping")
+@by_option(
+    "Also the systems within each persona, axis (of personas), model, prompt or dimension, or each "
+    "value of a column of the responses, and whether they differ between these."
+)
 @click.option("--out", metavar="FILE", help="The page's file.  [default: RUN/report.html]")
 @gate_options
 @refusals_without_calls
 def report(
-    run: str, human: str | None, human_mapping: Mapping[str, str], out: str | None, gate: Gate
+    run: str,
+    human: str | None,
+    human_mapping: Mapping[str, str],
+    by: str | None,
+    out: str | None,
+    gate: Gate,
 ) -> None:
     """Write a page of RUN, the folder of a run or a sweep, to look at in a browser.
 
@@ -51,7 +60,7 @@ def report(
         raise click.UsageError("--map-human works only with --human; leave it out.")
     humans = load_ratings(human, mapping=human_mapping) if human is not None else None
     loaded = load_run(run)
-    _written(report_of(loaded, humans), Path(out) if out is not None else Path(run) / NAME)
+    _written(report_of(loaded, humans, by), Path(out) if out is not None else Path(run) / NAME)
     from panel.gate.run_figures import run_figures
 
     gate.finish(lambda: run_figures(loaded), conclusion=loaded.conclusion, board=loaded.leaderboard)
@@ -68,7 +77,7 @@ def report_option(command: Command) -> Command:
     )(command)
 
 
-def report_at_the_end(run: Run, humans: Ratings | None = None) -> None:
+def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = None) -> None:
     """Write a run's page into its folder, or say how to, where that would take long."""
     from panel.report_page.report import AUTOMATIC, NAME, report_of
 
@@ -81,7 +90,7 @@ def report_at_the_end(run: Run, humans: Ratings | None = None) -> None:
             err=True,
         )
         return
-    _written(report_of(run, humans), run.folder / NAME)
+    _written(report_of(run, humans, by), run.folder / NAME)
 
 
 def _written(page: RunReport, path: Path) -> None:

@@ -11,7 +11,7 @@ from panel.cli.dry_run import tell
 from panel.cli.exit_status import status_of
 from panel.cli.failures import refusals
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import RunOptions, column_mapping, random_option, run_options
+from panel.cli.options import RunOptions, by_option, column_mapping, random_option, run_options
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
 from panel.cli.report import report_at_the_end, report_option
 from panel.secrets.visible import standard_output
@@ -44,11 +44,9 @@ if TYPE_CHECKING:
     "verdicts nor rankings. Needs a temperature above 0.  [default: as the panel file says, or "
     "without]",
 )
-@click.option(
-    "--by",
-    metavar="COLUMN",
-    help="Also print the systems within each persona, axis (of personas), model, prompt or "
-    "dimension, or each value of a column of RESPONSES. Differences are adjusted over all of them.",
+@by_option(
+    "Also print the systems within each persona, axis (of personas), model, prompt or dimension, "
+    "or each value of a column of RESPONSES, and whether they differ between these."
 )
 @random_option("What differences between systems, and with them ranks, take as a sample")
 @report_option
@@ -170,7 +168,7 @@ def _score(
             found = systems_by(run, by, column)
             options.renderer.render_run_by(run, found, labels, to)
     if report:
-        report_at_the_end(run, humans)
+        report_at_the_end(run, humans, by)
     from panel.gate.run_figures import run_figures
 
     gate.finish(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -18,13 +18,17 @@ from panel.comparison.result import (
     PanelsAlike,
     RunComparison,
     RunDifference,
+    StratumApart,
 )
 from panel.comparison.scored_terms import ScoredTerms, scored_terms
+from panel.comparison.strata import StratumTerms, strata_apart, stratum_terms
 from panel.conclusions.compare import COMPOSITE, TwoRuns, compare_conclusion
+from panel.conclusions.strata import runs_by_strata
 from panel.errors import Fault, InputError
 from panel.io.ratings import load_ratings
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Labels
+from panel.statistics.core.holm import holm
 from panel.statistics.core.options import Random, check_choice
 from panel.statistics.core.table import Ratings
 from panel.statistics.paired.differences import (
@@ -52,6 +56,7 @@ def compare(
     *more: Run | str | Path,
     human: Ratings | str | Path | None = None,
     random: Random = "prompts",
+    by: str | None = None,
 ) -> RunComparison:
     """Compare runs with the first of them: other texts rated by the same panel, or the same texts
     rated by another panel.
@@ -67,6 +72,8 @@ def compare(
             is nearer to people.
         random: what intervals and tests take as a sample: prompts, with these judges as they are,
             or judges, too, by the personas and models that both sides have.
+        by: also within each `persona`, `axis`, `model`, `prompt` or `dimension`, or each value of a
+            column of the responses' metadata, and whether these differ.
 
     Raises:
         InputError: a run cannot be read or compared with the first; names what was found and what
@@ -77,7 +84,7 @@ def compare(
     opened = _opened([run_a, run_b, *more])
     first, *others = opened
     ratings = load_ratings(human) if isinstance(human, str | Path) else human
-    pairs = [_RunPair(first, one, match_runs(first, one), random) for one in others]
+    pairs = [_RunPair(first, one, match_runs(first, one), random, by) for one in others]
     people_name = str(human) if isinstance(human, str | Path) else "human ratings"
     for pair in pairs:
         if ratings is not None:
@@ -85,7 +92,10 @@ def compare(
     _adjust(pairs)
     found = tuple(pair.found() for pair in pairs)
     conclusion = compare_conclusion([pair.two_runs() for pair in pairs], random)
-    return RunComparison(tuple(one.name for one in opened), found, random, tuple(conclusion))
+    if by is not None:
+        apart = [row for one in found for row in one.apart]
+        conclusion = [*conclusion, *runs_by_strata(by, apart)]
+    return RunComparison(tuple(one.name for one in opened), found, random, tuple(conclusion), by)
 
 
 def _opened(given: Sequence[Run | str | Path]) -> list[OpenedRun]:
@@ -119,9 +129,12 @@ class _RunPair:
     b: OpenedRun
     matched: Matched
     random: Random
+    by: str | None = None
     terms: ScoredTerms = field(init=False)
     differences: dict[str, PairedDifference] = field(init=False)
     systems: dict[str, PairedDifference] = field(init=False)
+    strata: list[tuple[StratumTerms, PairedDifference]] = field(init=False, default_factory=list)
+    apart: list[StratumApart] = field(init=False, default_factory=list)
     people: dict[str, NearerToPeople] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -131,14 +144,30 @@ class _RunPair:
             for name, paired in self.terms.paired.items()
         }
         self.systems = dict(self._by_system())
+        if self.by is not None:
+            strata = stratum_terms(self.a, self.b, self.matched, self.terms, self.by)
+            self.strata = [
+                (one, self._difference(one.paired, one.prompts, one.name, one.terms))
+                for one in strata
+            ]
+            self.apart = [
+                StratumApart(
+                    self.a.name, self.b.name, self.by, one.stratum, one.difference, one.ci_low,
+                    one.ci_high, one.p, one.p, one.n_prompts, one.reason,
+                )
+                for one in strata_apart(strata)
+            ]  # fmt: skip
 
     @property
     def _prompts(self) -> list[str]:
         return [pair.prompt_id for pair in self.matched.pairs]
 
-    def _difference(self, paired: PairedTerms, prompts: Labels, name: str) -> PairedDifference:
-        factors = None if self.random == "prompts" else self.terms.factors
-        low, high = self.terms.limits[name]
+    def _difference(
+        self, paired: PairedTerms, prompts: Labels, name: str, terms: ScoredTerms | None = None
+    ) -> PairedDifference:
+        terms = terms or self.terms
+        factors = None if self.random == "prompts" else terms.factors
+        low, high = terms.limits[name]
         return paired_difference(paired, prompts, factors, most=high - low)
 
     def _by_system(self) -> list[tuple[str, PairedDifference]]:
@@ -148,11 +177,8 @@ class _RunPair:
         whole, found = self.terms.paired[COMPOSITE], []
         for name in names:
             own = np.array([pair.system == name for pair in self.matched.pairs])
-            part = PairedTerms(
-                whole.a[own], whole.b[own], whole.difference[own], whole.influence[own]
-            )
             prompts = [prompt for prompt, kept in zip(self._prompts, own, strict=True) if kept]
-            found.append((name, self._difference(part, prompts, COMPOSITE)))
+            found.append((name, self._difference(whole.of(own), prompts, COMPOSITE)))
         return found
 
     def compare_with(self, people: Ratings, name: str) -> None:
@@ -180,6 +206,11 @@ class _RunPair:
             fallen,
             self._alike(),
             tuple(self.people.items()),
+            tuple(
+                replace(_row(a, b, own.name, None, one), stratum=own.stratum)
+                for own, one in self.strata
+            ),
+            tuple(self.apart),
         )
 
     def _left_out(self) -> list[str]:
@@ -243,7 +274,7 @@ class _RunPair:
 
 
 def _adjust(pairs: Sequence[_RunPair]) -> None:
-    """Adjust all p-values of a family: differences, systems, nearness to people."""
+    """Adjust all p-values of a family: differences, systems, strata, nearness to people."""
     every = list(chain.from_iterable(pair.differences.items() for pair in pairs))
     places: list[int] = []
     for pair in pairs:
@@ -255,6 +286,11 @@ def _adjust(pairs: Sequence[_RunPair]) -> None:
     found = iter(adjusted([one for pair in pairs for one in pair.systems.values()]))
     for pair in pairs:
         pair.systems = {name: next(found) for name in pair.systems}
+    found = iter(adjusted([one for pair in pairs for _, one in pair.strata]))
+    p_values = iter(holm([one.p for pair in pairs for one in pair.apart]).tolist())
+    for pair in pairs:
+        pair.strata = [(own, next(found)) for own, _ in pair.strata]
+        pair.apart = [replace(one, p_adjusted=next(p_values)) for one in pair.apart]
     figures = iter(
         adjusted_figures(
             [

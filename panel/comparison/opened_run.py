@@ -13,7 +13,7 @@ from graphs import Judge
 from graphs.records import controls_among
 from panel.errors import Fault, InputError
 from panel.io.digests import TEXTS, sha256_of
-from panel.runs.kept_responses import kept_lines
+from panel.runs.kept_responses import kept_lines, metadata_in
 from panel.runs.kept_texts import RESPONSES
 from panel.runs.load import load_run
 from panel.runs.run import Run
@@ -25,11 +25,13 @@ _A_RUN = "the folder of a run of `score`"
 
 
 class KeptText(NamedTuple):
-    """The SHA-256 of a response's prompt, and of its text and context; what pairs it."""
+    """The SHA-256 of a response's prompt, and of its text and context; what pairs it; and what its
+    metadata say, as text."""
 
     prompt: str | None
     text: tuple[str | None, str | None]
     pair: str | None
+    metadata: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +83,14 @@ def open_run(given: Run | str | Path) -> OpenedRun:
         digests = [_digest(line, field) for field in TEXTS]
         pair = line.get(PAIR)
         texts[line["prompt_id"], line["id"]] = KeptText(
-            digests[0], (digests[1], digests[2]), None if pair in (None, "") else str(pair)
+            digests[0],
+            (digests[1], digests[2]),
+            None if pair in (None, "") else str(pair),
+            {
+                name: str(value)
+                for name, value in metadata_in(line).items()
+                if value not in (None, "")
+            },
         )
     places = {item[:2]: row for row, item in enumerate(run.items)}
     judged = [(verdict.prompt_id, verdict.id) for verdict in run.verdicts if verdict.n_judges]

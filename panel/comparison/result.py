@@ -9,6 +9,7 @@ from panel.conclusions.compare import COMPOSITE
 from panel.statistics.core.display import Facts, counted, interval
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.options import Random
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
 from panel.statistics.paired.panels import BestOfPrompts, NearerToPeople, PairedFigure
 
@@ -21,10 +22,11 @@ class RunDifference:
         a, b: the runs.
         dimension: `composite` for the whole; the share of a category is `dimension:category`.
         system: of which system alone (of two names, both); None of all that are compared.
+        stratum: in which stratum alone; None of all.
         difference: b − a, in points: the mean over prompts.
         ci_low, ci_high: its own 95 % interval, NaN where `reason` says why.
-        p, p_adjusted: two-sided; by Holm over all dimensions and runs, of a system over all systems
-            and runs.
+        p, p_adjusted: two-sided; by Holm over all dimensions and runs, of a system or stratum over
+            all systems or strata and runs.
         effect_size: the difference over the standard deviation of the prompts' differences.
         n_prompts, n_pairs: how many entered.
         a_mean, b_mean: either side's mean over prompts, by what both have.
@@ -49,6 +51,35 @@ class RunDifference:
     losses: int
     system: str | None
     reason: Reason | None
+    stratum: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StratumApart:
+    """How far b − a in a stratum is above its mean in the others; of two strata, the first's.
+
+    Attributes:
+        ci_low, ci_high, p: over prompts, with these judges as they are.
+        p_adjusted: by Holm over all strata and runs.
+        reason: why it is not compared; it and the p-values are NaN then.
+    """
+
+    a: str
+    b: str
+    by: str
+    stratum: str
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+    n_prompts: int
+    reason: Reason | None
+
+    @property
+    def shown(self) -> bool:
+        """Whether the runs can be said to differ otherwise in this stratum."""
+        return self.p_adjusted < LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +124,8 @@ class ComparedRuns:
         risen, fallen: the pairs whose composite is most above and below in b, the largest first.
         alike: of two panels, by dimension, the composite first.
         people: by dimension, which panel is nearer to people; empty without their ratings.
-        conclusion: what follows.
+        strata: of each stratum the composite's difference (or the dimension's), where they were
+            asked for; `apart`: whether they differ.
     """
 
     a: str
@@ -108,6 +140,8 @@ class ComparedRuns:
     fallen: tuple[ChangedResponse, ...]
     alike: tuple[PanelsAlike, ...]
     people: tuple[tuple[str, NearerToPeople], ...]
+    strata: tuple[RunDifference, ...] = ()
+    apart: tuple[StratumApart, ...] = ()
 
 
 def comparison_columns(found: RunComparison) -> list[FrameColumn]:
@@ -137,6 +171,7 @@ class RunComparison:
         runs: what they are called, the first first.
         compared: each of the others with the first.
         random: what intervals take as a sample.
+        by: what strata are; None where none were asked for.
         conclusion: what is established, what is not, and what would settle it.
     """
 
@@ -144,6 +179,7 @@ class RunComparison:
     compared: tuple[ComparedRuns, ...]
     random: Random
     conclusion: tuple[str, ...]
+    by: str | None = None
 
     to_frame = FrameMethod(comparison_columns)
     """See `panel.comparison.result.comparison_columns`."""

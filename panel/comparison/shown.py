@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan
 
 from panel.comparison.result import ChangedResponse, ComparedRuns, RunComparison
-from panel.conclusions.wording import counted
+from panel.conclusions.wording import SAMPLES, counted
 from panel.statistics.core.statistic import Reason
 from panel.statistics.paired.panels import PairedFigure
 
-_SAMPLES = {
-    "prompts": "over prompts, with these judges as they are",
-    "prompts-and-judges": "over prompts and judges, as a sample of such judges",
-}
 _IDS_SHOWN = 2
-
-
-def score(value: float) -> str:
-    """A mean, a correlation or an interval's end; a dash where there is none."""
-    return "-" if isnan(value) else f"{round(value, 2) + 0:.2f}"
-
-
-def signed(value: float) -> str:
-    """A difference."""
-    return "-" if isnan(value) else f"{round(value, 2) + 0:+.2f}"
-
-
-def ends(low: float, high: float) -> str:
-    """An interval."""
-    return "-" if isnan(low) else f"{score(low)} to {score(high)}"
-
-
-def p_value(value: float) -> str:
-    """A p-value to two digits."""
-    return "-" if isnan(value) else "<0.001" if value < 0.001 else f"{value:.2g}"
 
 
 def what_differs(one: ComparedRuns) -> str:
@@ -81,6 +56,16 @@ def people_title(one: ComparedRuns) -> str:
     return f"Which panel is nearer to people (τ_b {where})"
 
 
+def strata_title(by: str | None) -> str:
+    """What the table of differences within strata is called."""
+    return "Differences by dimension" if by == "dimension" else f"Composite by {by}"
+
+
+APART_TITLE = "b − a, above its mean in the others"
+APART_REMARK = (
+    "Over prompts, with these judges as they are; of two, the first less the second. p is adjusted "
+    "by Holm's method over all of them."
+)
 PEOPLE_REMARK = (
     "τ_b with the mean human rating: higher is nearer. Distance of a panel's score from it, in "
     "points, if people rated on the panel's scale: lower is nearer. Differences are paired by "
@@ -126,7 +111,7 @@ def how_to_read(found: RunComparison) -> list[str]:
     """What the columns are, and what intervals and tests rest on."""
     said = [
         f"a: {found.runs[0]}; b: the run compared with it. Intervals and tests are "
-        f"{_SAMPLES[found.random]}; a prompt counts once. p: Student's t, adjusted by Holm's "
+        f"{SAMPLES[found.random]}; a prompt counts once. p: Student's t, adjusted by Holm's "
         "method over all dimensions and runs (by system, over all systems and runs). Intervals are "
         "each at 95 %, not widened for their number. Effect size: the mean of the prompts' "
         "differences, divided by their standard deviation. The largest changes are partly chance: "

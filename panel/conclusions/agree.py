@@ -15,18 +15,19 @@ from panel.conclusions.rows import (
     reasons_of,
     spread_of,
 )
+from panel.conclusions.strata import strata_differ, value_in
 from panel.conclusions.wording import as_many, counted, listed, power
-from panel.statistics.agreement.agree import Breakdown
 from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import values_needed
-from panel.statistics.core.table import Ratings, Row
+from panel.statistics.core.table import ALL, Ratings, Row
 
+_ALPHA = "Krippendorff α"
 TENTATIVE, RELIABLE = 0.667, 0.8
 """Krippendorff's α from which tentative conclusions are drawn from ratings, and from which they
 are usually called reliable: K. Krippendorff (2004), "Reliability in content analysis"."""
 
 
-def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: Breakdown) -> list[str]:
+def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str]:
     """Whether all raters together agree beyond chance, and whether Krippendorff's α reaches the
     values usually asked for; what would settle what is open.
 
@@ -37,8 +38,9 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: Breakdown) -> li
     spread that were observed.
     """
     *_, group = ratings.raters_by_group()
-    if by in ("source", "prompt"):
-        return [_broken_down(rows, group, by)]
+    differ = strata_differ(rows, "krippendorff_alpha", _ALPHA, by)
+    if by not in ("dimension", "group"):
+        return [_broken_down(rows, group, by), *differ]
     alphas = by_dimension(rows, group, "krippendorff_alpha")
     if not alphas or all(row.reason for row in alphas.values()):
         why = reasons_of(alphas.values()) or "no ratings"
@@ -48,6 +50,7 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: Breakdown) -> li
         _beyond_chance(alphas, _tests(rows, group), ends),
         *_levels(alphas, ends),
         *_to_settle(alphas, ends, ratings),
+        *differ,
         *_personas(rows),
         *_limits(ratings, group),
     ]
@@ -72,16 +75,15 @@ def _broken_down(rows: Sequence[Row], group: str, by: str) -> str:
     values = [
         row
         for row in rows
-        if (row.statistic, row.group) == ("krippendorff_alpha", group) and not row.reason
+        if (row.statistic, row.by) == ("krippendorff_alpha", by)
+        and row.group in (group, ALL)
+        and not row.reason
     ]
-    told = "Krippendorff α is undefined for each of them"
+    told = f"{_ALPHA} is undefined for each of them"
     if values:
         low, high = (pick(values, key=lambda row: row.value) for pick in (min, max))
-        told = (
-            f"Krippendorff α is from {low.value:.2f} ({low.by_value}) to {high.value:.2f} "
-            f"({high.by_value})"
-        )
-    return f"Agreement by {by}: {told}. Whether they differ is not tested."
+        told = f"{_ALPHA} is from {value_in(low)} to {value_in(high)}"
+    return f"Agreement by {by}: {told}."
 
 
 def _beyond_chance(alphas: Mapping[str, Row], tests: Mapping[str, Row], ends: _Ends) -> str:

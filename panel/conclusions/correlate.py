@@ -17,11 +17,14 @@ from panel.conclusions.rows import (
     sign_of,
     spread_of,
 )
+from panel.conclusions.strata import strata_differ, value_in
 from panel.conclusions.wording import as_many, counted, listed, power
+from panel.statistics.breakdown.stratum_rows import broken_down_by
 from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.student_t import values_needed
 from panel.statistics.core.table import Ratings, Row
+from panel.statistics.humans.correlate import HUMANS
 
 _SHOWN = 3
 _MAIN, _LABELS, _GAIN = "tau_b", "label_kappa", "persona_gain_tau_b"
@@ -43,6 +46,10 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
     needs most.
     """
     *_, group = panel.raters_by_group()
+    by = broken_down_by(rows)
+    differ = [] if by is None else _by_strata(rows, by)
+    if by not in (None, "dimension"):
+        return differ
     found = _tested(by_dimension(rows, group, _MAIN), by_dimension(rows, group, _WITHIN))
     labels = by_dimension(rows, group, _LABELS)
     said = []
@@ -54,7 +61,28 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
         said.append(_labelled(labels))
     said += annotator_test_conclusion(rows, group)
     said += _gained(by_dimension(rows, group, _GAIN))
+    said += differ
     return said or ["Panel and humans share no dimension on which they can be compared."]
+
+
+def _by_strata(rows: Sequence[Row], by: str) -> list[str]:
+    """From where to where the correlation is in the strata, and whether these differ."""
+    said: list[str] = []
+    for statistic, name in (
+        (_WITHIN, "τ_b with people within prompts"),
+        (_MAIN, "τ_b with people"),
+        (_LABELS, "κ of the majorities"),
+    ):
+        own = [row for row in rows if row.statistic == statistic and row.by == by]
+        values = [row for row in own if row.reason is None and row.group != HUMANS]
+        differ = strata_differ(rows, statistic, name, by)
+        if values:
+            low, high = (pick(values, key=lambda row: row.value) for pick in (min, max))
+            said.append(f"By {by}, {name} is from {value_in(low)} to {value_in(high)}.")
+        if values or differ:
+            # Over all items easy and hard prompts count, too; within them it is asked alone.
+            return [*said, *differ]
+    return [f"By {by}, panel and humans cannot be compared."]
 
 
 def _tested(over_all: Mapping[str, Row], within: Mapping[str, Row]) -> dict[str, Row]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, floor, isnan, log10
 
+from panel.statistics.core.options import Random
 from panel.statistics.core.student_t import MOST, POWER
 
 NAMES_SHOWN = 4
 FEW_VALUES = 5
 """A spread estimated from fewer prompts is too unsure for more than a rough number."""
+
+SAMPLES: Mapping[Random, str] = {
+    "prompts": "over prompts, with these judges as they are",
+    "prompts-and-judges": "over prompts and judges, as a sample of such judges",
+}
+"""What intervals take as a sample."""
 
 
 def listed(names: Sequence[str], what: str = "") -> str:

@@ -20,8 +20,8 @@ from panel.breakdown import (
 from panel.report_page.agreement import Agreement, agreement
 from panel.report_page.axis import Axis
 from panel.report_page.heat import tint
-from panel.report_page.wording import signed
 from panel.runs.run import Run
+from panel.statistics.core.display import signed
 from panel.statistics.core.statistic import Reason
 
 _COLUMNS = 24

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from mmap import ACCESS_READ, mmap
+from typing import Any
 
 import numpy as np
 import orjson
@@ -36,6 +37,8 @@ _STATUS_CODES = {
     "failed": "f",
     "skipped": "s",
 }
+# How a line of judgments.jsonl begins, where no name has an escape.
+_IDS = re.compile(rb'\{"prompt_id":"([^"\\]*)","id":"([^"\\]*)"')
 # What JavaScript writes in JSON otherwise than it is written here.
 _WRITTEN_OTHERWISE = re.compile("[\x7f\ud800-\udfff]")
 # So that no text can end the element that it is in, nor begin another.
@@ -248,35 +251,39 @@ def _said(
     used = 0
     try:
         with path.open("rb") as file:
-            lines = _lines_by_response(file)
-            for row in order:
-                if row not in place:
-                    continue
-                rounds = []
-                for offset in lines.get(run.items[row][:2], ()):
-                    file.seek(offset)
-                    line = orjson.loads(file.readline())
-                    rounds.append([columns[line["judge"]], line["round"], *_words(line)])
-                rounds.sort(key=lambda one: (one[0], one[1]))
-                if used + (size := len(as_json(rounds))) > room:
-                    break
-                used += size
-                found[row] = rounds
+            # Mapped: a run's replies may be more than memory holds.
+            data = mmap(file.fileno(), 0, access=ACCESS_READ) if path.stat().st_size else b""
     except OSError:
         return None, 0
+    lines = _lines_by_response(data)
+    for row in order:
+        if row not in place:
+            continue
+        rounds = []
+        for begin, end in lines.get(run.items[row][:2], ()):
+            line = orjson.loads(data[begin:end])
+            rounds.append([columns[line["judge"]], line["round"], *_words(line)])
+        rounds.sort(key=lambda one: (one[0], one[1]))
+        if used + (size := len(as_json(rounds))) > room:
+            break
+        used += size
+        found[row] = rounds
     return found, used
 
 
-def _lines_by_response(file: BinaryIO) -> dict[tuple[str, str], list[int]]:
-    """Where the judgments of each response begin, by its ids. What the lines hold was looked at
-    when the run was read from them."""
-    found: dict[tuple[str, str], list[int]] = {}
-    offset = 0
-    for text in file:
-        if text.endswith(b"\n"):
-            line = orjson.loads(text)
-            found.setdefault((line["prompt_id"], line["id"]), []).append(offset)
-        offset += len(text)
+def _lines_by_response(data: bytes | mmap) -> dict[tuple[str, str], list[tuple[int, int]]]:
+    """Where the judgments of each response begin and end, by its ids. What the lines hold was
+    looked at when the run was read from them."""
+    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    begin = 0
+    while (end := data.find(b"\n", begin)) >= 0:
+        if (ids := _IDS.match(data, begin)) is not None:
+            key = ids[1].decode(), ids[2].decode()
+        else:
+            line = orjson.loads(data[begin:end])
+            key = line["prompt_id"], line["id"]
+        found.setdefault(key, []).append((begin, end))
+        begin = end + 1
     return found
 
 
@@ -284,13 +291,14 @@ def _words(line: Mapping[str, Any]) -> list[Any]:
     """Rationale, raw reply, error and what changed the judge's mind. Of a reply that quotes the
     rationale, what stands before and after it, and whether it stands there as JSON writes it."""
     raw, rationale = line["raw"], line["rationale"]
-    if rationale:
-        written = "" if _WRITTEN_OTHERWISE.search(rationale) else as_json(rationale).decode()[1:-1]
-        for in_json, text in ((0, rationale), (1, written)):
-            if text and text in raw:
-                before, _, after = raw.partition(text)
-                raw = [before, after, in_json]
-                break
+    if rationale and rationale in raw:
+        before, _, after = raw.partition(rationale)
+        raw = [before, after, 0]
+    elif rationale and not _WRITTEN_OTHERWISE.search(rationale):
+        written = as_json(rationale).decode()[1:-1]
+        if written in raw:
+            before, _, after = raw.partition(written)
+            raw = [before, after, 1]
     words = [rationale, raw, line["error"], line["changed_because"]]
     while words and not words[-1]:
         words.pop()

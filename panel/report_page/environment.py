@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from functools import cache
-from hashlib import sha256
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from panel.conclusions.wording import counted
-from panel.report_page.wording import (
-    ends,
-    figure,
-    p_value,
-    seconds,
-    sentence,
-    shown,
-    signed,
-)
+from panel.io.pages import content_source, templates
+from panel.report_page.wording import seconds, sentence, shown
+from panel.statistics.core.display import figure, interval, p_value, signed
 
 
 @cache
 def environment() -> Environment:
     """Templates of this package; an unknown name in one is an error."""
-    made = Environment(
-        loader=PackageLoader("panel.report_page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = templates("panel.report_page", "templates", shown)
     made.filters |= {
         "figure": figure,
         "signed": signed,
@@ -39,7 +24,7 @@ def environment() -> Environment:
         "seconds": seconds,
         "sentence": sentence,
     }
-    made.globals |= {"ends": ends, "counted": counted}
+    made.globals |= {"ends": interval, "counted": counted}
     return made
 
 
@@ -54,13 +39,9 @@ def csp() -> str:
     return "; ".join(
         [
             "default-src 'none'",
-            f"script-src {_hash(part('page.js'))}",
-            f"style-src {_hash(part('page.css'))}",
+            f"script-src {content_source(part('page.js'))}",
+            f"style-src {content_source(part('page.css'))}",
             "base-uri 'none'",
             "form-action 'none'",
         ]
     )
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

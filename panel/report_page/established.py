@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from panel.conclusions.wording import SAMPLES
 from panel.models.catalogue import cost
 from panel.reports.terminal.money import spent
 from panel.runs.run import Run
@@ -136,7 +137,7 @@ def made_from(run: Run, manifest: Mapping[str, Any] | None) -> list[tuple[str, S
         ("Rubric", [f"{run.rubric.label} ({run.rubric.id})", run.rubric.question]),
         ("Personas", [", ".join(personas)]),
         ("Elicitation", [", ".join(elicitations)]),
-        ("Intervals of differences", [_RANDOM[run.random]]),
+        ("Intervals of differences", [SAMPLES[run.random]]),
         ("Seed", [str(run.seed)]),
     ]
     if manifest is None:
@@ -157,12 +158,6 @@ def made_from(run: Run, manifest: Mapping[str, Any] | None) -> list[tuple[str, S
     texts = manifest.get("texts") or {}
     facts.append(("Texts", [f"{texts.get('file')}, SHA-256 {texts.get('sha256')}"]))
     return [(name, values) for name, values in facts if any(values)]
-
-
-_RANDOM = {
-    "prompts": "over prompts, with these judges as they are",
-    "prompts-and-judges": "over prompts and judges, as a sample of such judges",
-}
 
 
 def _model(model: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from panel.report_page.environment import csp, environment, part
 from panel.report_page.established import established, made_from
 from panel.report_page.key_points import key_points_section
 from panel.report_page.people import SHOWN, people_section
+from panel.report_page.strata import strata_section
 from panel.report_page.swept import swept_section
 from panel.report_page.systems import systems_section
 from panel.runs.run import Run
@@ -74,15 +75,16 @@ def _titles(run: Run) -> Mapping[str, str]:
     return run.titles
 
 
-def report_of(run: Run, humans: Ratings | None = None) -> RunReport:
+def report_of(run: Run, humans: Ratings | None = None, by: str | None = None) -> RunReport:
     """The page of a run, with texts and replies where the run has a folder.
 
     Args:
         humans: people's ratings of the same responses, to be shown beside the panel's.
+        by: also show the systems within strata; see `panel.breakdown.systems_by`.
 
     Raises:
-        InputError: a file of the folder is none that a run writes, or `humans` share no response or
-            no dimension with the run.
+        InputError: a file of the folder is none that a run writes, `humans` share no response or
+            no dimension with the run, or the responses have no column `by`.
     """
     manifest, summary = _document(run.folder, "run.json"), _document(run.folder, "summary.json")
     if humans is not None and run.before is not None:
@@ -108,6 +110,7 @@ def report_of(run: Run, humans: Ratings | None = None) -> RunReport:
             axes=list(dict.fromkeys(axis for _, axis in personas.values())),
             established=established(run, audit.conclusion if audit else conclusion),
             systems=systems_section(run, board),
+            strata=strata_section(run, by),
             differences=differences_section(
                 run, personas, [one.system for one in board.systems], contest.order
             ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from math import isnan
 from typing import Any
 
 from markupsafe import Markup
@@ -15,7 +14,6 @@ _HIDDEN = re.compile(
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _APART = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[<0-9])|(?<=<) (?=\d)")
-NONE = "–"
 
 
 def shown(value: Any) -> Any:
@@ -28,43 +26,6 @@ def shown(value: Any) -> Any:
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", value)
-
-
-def figure(value: float | None, digits: int = 2) -> str:
-    """A number with a minus that is one; a dash for none.
-
-    >>> figure(-1.234), figure(float("nan"))
-    ('−1.23', '–')
-    """
-    if value is None or isnan(value):
-        return NONE
-    return f"{value:.{digits}f}".replace("-", "−")
-
-
-def signed(value: float | None, digits: int = 2) -> str:
-    """A difference, with its sign; a zero has none.
-
-    >>> signed(0.5, 1), signed(-0.04, 1)
-    ('+0.5', '0.0')
-    """
-    if value is None or isnan(value):
-        return NONE
-    told = f"{value:+.{digits}f}"
-    return told[1:] if float(told) == 0 else told.replace("-", "−")
-
-
-def ends(low: float | None, high: float | None, digits: int = 2) -> str:
-    """An interval; a dash where there is none."""
-    if low is None or high is None or isnan(low) or isnan(high):
-        return NONE
-    return f"{figure(low, digits)} to {figure(high, digits)}"
-
-
-def p_value(p: float | None) -> str:
-    """A p-value to two digits."""
-    if p is None or isnan(p):
-        return NONE
-    return "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def sentence(text: str) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
     from panel.runs.votes import VotesReport
-    from panel.statistics import Breakdown, Calibration, Ratings, Row
+    from panel.statistics import Calibration, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
@@ -72,9 +72,7 @@ class Renderer(Protocol):
     ) -> None:
         """What a sweep would cost, and the smallest degradation that it could show."""
 
-    def render_agreement(
-        self, rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO
-    ) -> None:
+    def render_agreement(self, rows: Sequence[Row], ratings: Ratings, by: str, to: TextIO) -> None:
         """Inter-rater agreement and panel quality of these ratings, broken down in this way."""
 
     def render_design(self, report: DesignReport, to: TextIO) -> None:

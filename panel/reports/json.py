@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
     from panel.runs.votes import VotesReport
-    from panel.statistics import Breakdown, Calibration, CorrectedMean, Ratings, Row
+    from panel.statistics import Calibration, CorrectedMean, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
@@ -83,7 +83,7 @@ def render_sweep_estimate(
     _write({"models": models, "detectable": detectable.document()}, to)
 
 
-def render_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO) -> None:
+def render_agreement(rows: Sequence[Row], ratings: Ratings, by: str, to: TextIO) -> None:
     """`conclusion`, a list of sentences, and `rows`, objects with the fields of `Row`."""
     from panel.conclusions.agree import agree_conclusion
 
@@ -126,8 +126,22 @@ def render_calibration(found: Calibration, to: TextIO) -> None:
 
 
 def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
-    """A list of objects, one for each run compared with the first and dimension."""
-    _write([{name: getattr(row, name) for name in _DIFFERENCE} for row in comparison.rows], to)
+    """A list of objects, one for each run compared with the first and dimension; of a comparison
+    by strata an object with that list and those of strata."""
+    rows = [{name: getattr(row, name) for name in _DIFFERENCE} for row in comparison.rows]
+    if comparison.by is None:
+        _write(rows, to)
+        return
+    strata = [
+        {"by": comparison.by, "stratum": row.stratum}
+        | {name: getattr(row, name) for name in _DIFFERENCE}
+        for one in comparison.compared
+        for row in one.strata
+    ]
+    apart = [asdict(row) for one in comparison.compared for row in one.apart]
+    _write(
+        {"conclusion": comparison.conclusion, "rows": rows, "strata": strata, "apart": apart}, to
+    )
 
 
 def render_fidelity(found: FidelityReport, to: TextIO) -> None:

@@ -71,6 +71,19 @@ def kept_responses(folder: Path, items: Sequence[Item]) -> Iterator[Response]:
     return _in_order(path, items, offsets, response_in)
 
 
+def kept_metadata(folder: Path, items: Sequence[Item]) -> list[dict[str, Any]]:
+    """The further columns of each response of a run, which a folder without texts keeps, too.
+
+    Raises:
+        InputError: its file cannot be read.
+    """
+    found = {
+        (line["prompt_id"], line["id"]): metadata_in(line)
+        for _, _, line in kept_lines(folder / RESPONSES)
+    }
+    return [found.get(item[:2], {}) for item in items]
+
+
 def _in_order(
     path: Path,
     items: Sequence[Item],
@@ -110,8 +123,13 @@ def _response_in(line: Mapping[str, Any]) -> Response:
         system=line["system"],
         prompt_id=line["prompt_id"],
         context=line.get("context"),
-        metadata={name: value for name, value in line.items() if name not in _OWN},
+        metadata=metadata_in(line),
     )
+
+
+def metadata_in(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The further columns of a response, of its line."""
+    return {name: value for name, value in line.items() if name not in _OWN}
 
 
 def _answer_reader(

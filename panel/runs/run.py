@@ -7,7 +7,7 @@ texts. Files are written from it by `panel.runs.folder`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,6 +82,8 @@ class Run(CollectedRatings):
         usage: the tokens of each model's judgments.
         calls: how many calls were made, and what they took.
         folder: where the run was written, if it was.
+        computed: what was computed of its ratings and is asked for again, at a run's end by the
+            terminal, the summary and the page; emptied by every judgment.
         random: what differences between systems and the ranges of ranks take as a sample; it
             may be set.
     """
@@ -108,6 +110,7 @@ class Run(CollectedRatings):
         self.elapsed_s = 0.0
         self.humans: Ratings | None = None
         self.random: Random = "prompts"
+        self.computed: dict[Hashable, Any] = {}
         self._report: tuple[Ratings | None, DeliberationReport] | None = None
         self._verdicts: list[Verdict | None] = [None] * len(self.items)
 
@@ -153,6 +156,7 @@ class Run(CollectedRatings):
     def add(self, judgment: Judgment) -> None:
         """Take a judgment in; one of a later round takes the place of the one before."""
         self._report = None
+        self.computed.clear()
         super().add(judgment)
 
     def judgments(self) -> JudgmentFile:
@@ -306,23 +310,26 @@ class Run(CollectedRatings):
         boards = self.leaderboard(), self.control_leaderboard()
         return conclusion_of(self, *boards, self.deliberation())
 
-    def report(self, humans: Ratings | None = None) -> RunReport:
+    def report(self, humans: Ratings | None = None, by: str | None = None) -> RunReport:
         """A page of the run: a notebook shows it, and its `write(path)` writes it as a file.
 
         Args:
             humans: people's ratings of the same responses, to be compared with the panel's.
+            by: also show the systems within strata; see `panel.breakdown.systems_by`.
 
         Raises:
-            InputError: a file of the run's folder is none that a run writes, or `humans` shares no
-                response or no dimension with the run.
+            InputError: a file of the run's folder is none that a run writes, `humans` shares no
+                response or no dimension with the run, or the responses have no column `by`.
         """
         # Templates and their library are of no use to a run that is not looked at.
         from panel.report_page.report import report_of
 
-        return report_of(self, humans)
+        return report_of(self, humans, by)
 
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
+        from panel.breakdown.summary import differs_document
+
         coverage, report = self.coverage, self.deliberation()
         board, controls = self.leaderboard(), self.control_leaderboard()
         strengths = self.strengths()
@@ -357,6 +364,7 @@ class Run(CollectedRatings):
                 for model, usage in sorted(self.usage.items())
             },
             **({} if report is None else {"deliberation": report.summary()}),
+            **differs_document(self),
             "seed": self.seed,
             "version": version("persona-panel"),
             "elapsed_s": round(self.elapsed_s, 3),

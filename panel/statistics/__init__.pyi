@@ -3,6 +3,7 @@
 from panel.statistics.agreement.agree import AgreementBlock as AgreementBlock
 from panel.statistics.agreement.agree import Breakdown as Breakdown
 from panel.statistics.agreement.agree import agree as agree
+from panel.statistics.agreement.agree import agreement_differences as agreement_differences
 from panel.statistics.agreement.agree import agreement_statistics as agreement_statistics
 from panel.statistics.agreement.chosen_ratings import ChosenRatings as ChosenRatings
 from panel.statistics.agreement.chosen_ratings import by_chance as by_chance
@@ -69,6 +70,7 @@ from panel.statistics.core.results import Result as Result
 from panel.statistics.core.row_frames import rows_frame as rows_frame
 from panel.statistics.core.statistic import Reason as Reason
 from panel.statistics.core.statistic import Statistic as Statistic
+from panel.statistics.core.strata import Strata as Strata
 from panel.statistics.core.strengths import StrengthDifference as StrengthDifference
 from panel.statistics.core.strengths import Strengths as Strengths
 from panel.statistics.core.strengths import SystemStrength as SystemStrength
@@ -121,6 +123,7 @@ from panel.statistics.humans.ceiling import resampled_human_ceiling as resampled
 from panel.statistics.humans.correlate import ComparisonBlock as ComparisonBlock
 from panel.statistics.humans.correlate import comparison_statistics as comparison_statistics
 from panel.statistics.humans.correlate import correlate as correlate
+from panel.statistics.humans.correlate import correlation_differences as correlation_differences
 from panel.statistics.humans.correlation import CorrelationKind as CorrelationKind
 from panel.statistics.humans.correlation import correlation as correlation
 from panel.statistics.humans.correlation import resampled_correlation as resampled_correlation

@@ -3,7 +3,6 @@ come to. Files are written from it by `panel.sweep.folder`."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -356,10 +355,3 @@ def labels_of(plan: SweepPlan) -> Mapping[str, str]:
     """What each condition is called; a user's own condition is called by its name."""
     known = {condition.id: condition.label for condition in plan.framings.conditions}
     return {name: known.get(name, name) for name in plan.conditions}
-
-
-def signed(value: float, digits: int = 2) -> str:
-    """A difference as it is shown: with its sign, a minus that is one, a dash for none."""
-    if math.isnan(value):
-        return "–"
-    return f"{value:+.{digits}f}".replace("-", "−")

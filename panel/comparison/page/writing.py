@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
-from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from panel.comparison import shown
 from panel.comparison.result import RunComparison
 from panel.errors import RunFolderError
+from panel.io.pages import content_source, templates
 from panel.io.private_files import replace_file
 from panel.secrets.visible import visible
+from panel.statistics.core.display import figure, interval, p_value, signed
 
 _PACKAGE = "panel.comparison.page"
 
@@ -26,17 +24,15 @@ def comparison_page(found: RunComparison) -> str:
     as Python would, and a key masked. The page may load nothing, and runs no script.
     """
     style = files(_PACKAGE).joinpath("page.css").read_text("utf-8")
-    made = Environment(
-        loader=PackageLoader(_PACKAGE, ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    digest = b64encode(sha256(style.encode()).digest()).decode()
+    made = templates(_PACKAGE, "", _visible)
     # The style is ours; escaped, it would not be the one that the digest allows.
-    made.globals |= {"style": made.filters["safe"](style), "digest": digest, "shown": shown}
+    made.filters |= {"figure": figure, "signed": signed, "p_value": p_value}
+    made.globals |= {
+        "style": made.filters["safe"](style),
+        "source": made.filters["safe"](content_source(style)),
+        "shown": shown,
+        "ends": interval,
+    }
     return made.get_template("page.html").render(found=found)
 
 

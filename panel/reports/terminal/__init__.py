@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
     from panel.runs.votes import VotesReport
-    from panel.statistics import Breakdown, Calibration, Ratings, Row
+    from panel.statistics import Calibration, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
@@ -114,7 +114,7 @@ def render_sweep_estimate(
         show_detectable(detectable, console)
 
 
-def render_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, to: TextIO) -> None:
+def render_agreement(rows: Sequence[Row], ratings: Ratings, by: str, to: TextIO) -> None:
     """The main statistics of every group; all others, and panel quality, of all raters."""
     from panel.reports.terminal.agreement import show_agreement
     from panel.reports.terminal.tables import output

@@ -8,26 +8,29 @@ from rich.console import Console
 
 from panel.conclusions.agree import agree_conclusion
 from panel.reports.terminal.rows import remark, show_conclusion
-from panel.reports.terminal.statistics import show_statistics
+from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
 from panel.statistics import (
-    Breakdown,
     Ratings,
     Row,
     agreement_statistics,
     panel_quality_statistics,
 )
+from panel.statistics.core.table import ALL
 
 
-def show_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, console: Console) -> None:
+def show_agreement(rows: Sequence[Row], ratings: Ratings, by: str, console: Console) -> None:
     """What may be concluded; the main statistics of every group; all others, and panel quality, of
     all raters together.
 
-    Of each prompt or source there are the main statistics only: the others would fill screens.
+    Of each stratum there are the main statistics of all raters only: the others would fill screens.
     """
     *_, all_raters = ratings.raters_by_group()
-    main_only = by in ("source", "prompt")
+    main_only = by not in ("dimension", "group")
     show_conclusion(agree_conclusion(rows, ratings, by), console)
+    if main_only:
+        rows = [row for row in rows if row.group in (all_raters, ALL)]
     show_statistics(rows, agreement_statistics, console, all_raters=all_raters, main_only=main_only)
+    show_stratum_differences(rows, agreement_statistics, by, console)
     show_statistics(rows, panel_quality_statistics, console, all_raters=all_raters)
     sampled = "prompts" if ratings.prompts else "items"
     over = (
@@ -38,9 +41,9 @@ def show_agreement(rows: Sequence[Row], ratings: Ratings, by: Breakdown, console
     counts = f"{len(ratings.items):,} items, {len(ratings.raters):,} raters."
     if not main_only and all_raters != ratings.groups[0]:
         counts += " The first table has each group of raters, the others all raters together."
+    strata = " and strata" if main_only else ""
     remark(
         console,
-        f"{counts} In brackets: 95 % confidence intervals, {over}. p: "
-        "permutation tests, adjusted by Holm's method over dimensions. --json has every "
-        "statistic of every group.",
+        f"{counts} In brackets: 95 % confidence intervals, {over}. p: permutation tests, adjusted "
+        f"by Holm's method over dimensions{strata}. --json has every statistic of every group.",
     )

@@ -11,8 +11,10 @@ from rich.console import Console
 
 from panel.conclusions.correlate import correlate_conclusion
 from panel.reports.terminal.rows import remark, show, show_conclusion
-from panel.reports.terminal.statistics import show_statistics
+from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
 from panel.statistics import Ratings, Reason, Row, comparison_statistics, score_distributions
+from panel.statistics.breakdown.stratum_rows import broken_down_by
+from panel.statistics.humans.correlate import HUMANS
 
 _ALL = "all"
 _PANEL = "panel"
@@ -28,8 +30,17 @@ def show_comparison(rows: Sequence[Row], ours: Ratings, theirs: Ratings, console
         # The group's name says more than `all` where there is no other group of judges.
         rows = [replace(row, group=_PANEL) if row.group == _ALL else row for row in rows]
         all_judges = _PANEL
-    show_statistics(rows, comparison_statistics, console, all_raters=all_judges)
-    _show_scores(ours, theirs, console)
+    by = broken_down_by(rows)
+    main_only = by not in (None, "dimension")
+    if main_only:
+        rows = [row for row in rows if row.group in (all_judges, _ALL, HUMANS)]
+    show_statistics(
+        rows, comparison_statistics, console, all_raters=all_judges, main_only=main_only
+    )
+    if by is not None:
+        show_stratum_differences(rows, comparison_statistics, by, console)
+    if not main_only:
+        _show_scores(ours, theirs, console)
     resampled = "prompts" if theirs.prompts or ours.prompts else "items"
     n_shared = len(set(ours.items) & set(theirs.items))
     remark(
@@ -37,7 +48,8 @@ def show_comparison(rows: Sequence[Row], ours: Ratings, theirs: Ratings, console
         f"{n_shared:,} items of {len(ours.items):,} of the panel's and {len(theirs.items):,} of "
         f"the humans'; judges: {len(ours.raters):,}, humans: {len(theirs.raters):,}. In brackets: "
         f"95 % confidence intervals over {resampled}. p: permutation tests, "
-        "adjusted by Holm's method over dimensions. --json has every statistic.",
+        f"adjusted by Holm's method over dimensions{' and strata' if main_only else ''}. "
+        "--json has every statistic.",
     )
 
 

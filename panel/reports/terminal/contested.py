@@ -9,10 +9,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from panel.breakdown import Contested
-from panel.breakdown.contested import signed
 from panel.conclusions.wording import p_adjusted
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.tables import legible
+from panel.statistics.core.display import signed
 
 _NAMED = 3
 

@@ -9,7 +9,7 @@ from math import isnan
 from rich.console import Console
 from rich.text import Text
 
-from panel.conclusions.wording import counted
+from panel.conclusions.wording import SAMPLES, counted
 from panel.reports.terminal.cells import interval_cell, p_cell, value_cell
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
@@ -17,10 +17,6 @@ from panel.statistics.core.ranking import LEVEL, Difference, Leaderboard, System
 from panel.statistics.core.statistic import Reason
 
 _DIFFERENCES_SHOWN = 6
-_SAMPLES = {
-    "prompts": "over prompts, with these judges as they are",
-    "prompts-and-judges": "over prompts and judges, as a sample of such judges",
-}
 
 _SAME = (
     "Where both intervals are the same, judges add too little to what the prompts leave open; an "
@@ -92,7 +88,7 @@ def _show_differences(board: Leaderboard, console: Console) -> None:
     more = len(shown) - _DIFFERENCES_SHOWN
     remark(
         console,
-        f"Differences and ranges of ranks are {_SAMPLES[board.random]}{_prompts_of(shown)}. "
+        f"Differences and ranges of ranks are {SAMPLES[board.random]}{_prompts_of(shown)}. "
         "p: paired t-tests, adjusted by Holm's method over all pairs. Effect size: the mean of "
         "the prompts' differences, divided by their standard deviation. Ranges of ranks, in "
         f"brackets, leave out a place only where p, adjusted, is below {LEVEL}. Intervals are "

@@ -12,6 +12,7 @@ from panel.comparison import shown
 from panel.comparison.result import ComparedRuns, RunComparison, RunDifference
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.statistics.core.display import figure, interval, p_value, signed
 from panel.statistics.core.statistic import Reason
 from panel.statistics.paired.panels import PairedFigure
 
@@ -34,6 +35,9 @@ def show_run_comparison(found: RunComparison, console: Console) -> None:
         _show_rows(title, "dimension", one.differences, console)
         if one.systems:
             _show_rows("Composite by system", "system", one.systems, console)
+        if one.strata:
+            _show_rows(shown.strata_title(found.by), found.by or "", one.strata, console)
+            _show_apart(one, found.by or "", console)
         if one.alike:
             _show_alike(one, console)
         if one.people:
@@ -56,12 +60,12 @@ def _show_rows(title: str, head: str, rows: Sequence[RunDifference], console: Co
     lines = []
     for row in rows:
         cells = (
-            shown.score(row.a_mean),
-            shown.score(row.b_mean),
-            shown.signed(row.difference),
-            shown.ends(row.ci_low, row.ci_high),
-            shown.p_value(row.p_adjusted),
-            shown.signed(row.effect_size),
+            figure(row.a_mean),
+            figure(row.b_mean),
+            signed(row.difference),
+            interval(row.ci_low, row.ci_high),
+            p_value(row.p_adjusted),
+            signed(row.effect_size),
             f"{row.wins}/{row.ties}/{row.losses}",
         )
         lines.append(TableRow(_name(row), list(map(Text, cells))))
@@ -78,7 +82,28 @@ def _show_rows(title: str, head: str, rows: Sequence[RunDifference], console: Co
 
 
 def _name(row: RunDifference) -> str:
-    return row.dimension if row.system is None else row.system
+    return row.stratum or row.system or row.dimension
+
+
+def _show_apart(one: ComparedRuns, by: str, console: Console) -> None:
+    lines = [
+        TableRow(
+            row.stratum,
+            [
+                Text(signed(row.difference)),
+                Text(interval(row.ci_low, row.ci_high)),
+                Text(p_value(row.p_adjusted)),
+            ],
+        )
+        for row in one.apart
+    ]
+    show_table(
+        console, shown.APART_TITLE, [by], ["difference", "95 % interval", "p,\nadjusted"], lines
+    )
+    for reason in dict.fromkeys(row.reason for row in one.apart if row.reason is not None):
+        remark(console, f"Not compared where there is a dash: {reason}.")
+    remark(console, shown.APART_REMARK)
+    console.print()
 
 
 def _show_alike(one: ComparedRuns, console: Console) -> None:
@@ -101,14 +126,14 @@ def _show_people(one: ComparedRuns, console: Console) -> None:
         TableRow(
             name,
             [
-                Text(shown.score(found.a_tau)),
-                Text(shown.score(found.b_tau)),
+                Text(figure(found.a_tau)),
+                Text(figure(found.b_tau)),
                 _figure(found.tau),
-                Text(shown.p_value(found.tau.p_adjusted)),
-                Text(shown.score(found.a_distance)),
-                Text(shown.score(found.b_distance)),
+                Text(p_value(found.tau.p_adjusted)),
+                Text(figure(found.a_distance)),
+                Text(figure(found.b_distance)),
                 _figure(found.distance),
-                Text(shown.p_value(found.distance.p_adjusted)),
+                Text(p_value(found.distance.p_adjusted)),
             ],
         )
         for name, found in one.people
@@ -123,9 +148,9 @@ def _show_changed(one: ComparedRuns, console: Console) -> None:
         TableRow(
             shown.label(response),
             [
-                Text(shown.score(response.a)),
-                Text(shown.score(response.b)),
-                Text(shown.signed(response.difference)),
+                Text(figure(response.a)),
+                Text(figure(response.b)),
+                Text(signed(response.difference)),
             ],
             f"{how} in {legible(one.b)}",
         )
@@ -145,7 +170,7 @@ def _remarks(sentences: Sequence[str], console: Console) -> None:
 
 def _figure(one: PairedFigure) -> Text:
     """A value, below it its interval."""
-    text = Text(shown.score(one.value))
+    text = Text(figure(one.value))
     if not isnan(one.ci_low):
-        text.append(f"\n[{shown.score(one.ci_low)}, {shown.score(one.ci_high)}]", "dim")
+        text.append(f"\n[{figure(one.ci_low)}, {figure(one.ci_high)}]", "dim")
     return text

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from panel.reports.terminal.rows import Line, number, one_line, remark, show
 from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
 from panel.statistics.core.registry import RegisteredStatistic, Registry, Table
 from panel.statistics.core.table import ALL, Row
 
@@ -37,7 +38,7 @@ def show_statistics(
         all_raters: the group of all raters, which some tables are of alone.
         main_only: whether those tables are left out.
     """
-    rows = list(rows)
+    rows = [row for row in rows if not (row.by or "").endswith(LESS_OTHERS)]
     tables: dict[Table, list[RegisteredStatistic[Any]]] = {}
     for one in registry:
         tables.setdefault(one.table, []).append(one)
@@ -58,6 +59,32 @@ def show_statistics(
         if table.remark:
             remark(console, table.remark)
             console.print()
+
+
+def show_stratum_differences(
+    rows: Iterable[Row], registry: Registry[Any], by: str, console: Console
+) -> None:
+    """How far each stratum is above the others on the statistics of the first table."""
+    found = [row for row in rows if row.by == f"{by}{LESS_OTHERS}"]
+    if not found:
+        return
+    headings = {one.name: one.heading for one in registry}
+    first = next(name for name in headings if any(row.statistic == name for row in found))
+    table = next(one.table for one in registry if one.name == first)
+    names = {one.name for one in registry if one.table == table}
+    cells: dict[tuple[str, Line], Row] = {
+        (headings[row.statistic], (row.by_value or "", row.dimension)): row
+        for row in found
+        if row.statistic in names
+    }
+    columns = [headings[name] for name in headings if name in names]
+    show(console, f"By {by}: above the mean of the others", cells, columns, (by, "dimension"))
+    remark(
+        console,
+        "Intervals and p: over prompts (or items), with these raters as they are; p adjusted by "
+        "Holm's method over all lines of a column.",
+    )
+    console.print()
 
 
 def _columns_statistics(

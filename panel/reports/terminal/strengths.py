@@ -5,15 +5,11 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from panel.conclusions.wording import SAMPLES
 from panel.reports.terminal.cells import interval_cell, value_cell
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.core.strengths import Strengths
-
-_SAMPLES = {
-    "prompts": "over prompts, with these judges as they are",
-    "prompts-and-judges": "over prompts and judges, as a sample of such judges",
-}
 
 
 def show_strengths(strengths: Strengths, console: Console) -> None:
@@ -55,6 +51,6 @@ def show_strengths(strengths: Strengths, console: Console) -> None:
             console,
             f"Strength: log-odds of being preferred; 0 is the mean{others}. Win probability: "
             "against a system of strength 0, a tie counting half. Intervals are "
-            f"{_SAMPLES[strengths.random]}. Whether systems differ is tested above.",
+            f"{SAMPLES[strengths.random]}. Whether systems differ is tested above.",
         )
     console.print()

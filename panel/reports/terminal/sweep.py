@@ -18,11 +18,12 @@ from panel.reports.terminal.detectable import show_detected
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.statistics.core.display import signed
 from panel.statistics.figures.extra import PLOTS, plots_at_hand
 from panel.sweep.asymmetry import SHOWS_RARE, Asymmetry
 from panel.sweep.deltas import LEVEL, Cell, Mean
 from panel.sweep.profiles import Profile
-from panel.sweep.result import Sweep, labels_of, signed
+from panel.sweep.result import Sweep, labels_of
 
 _FIRST = "pluralistic_engagement"
 """The dimension in which agreement under pressure shows first (scrub.txt, section 6.1)."""

@@ -43,15 +43,79 @@ def show_systems_by(found: SystemsBy, console: Console) -> None:
         ["mean", "95 % interval,\nover prompts", "prompts"],
         lines,
     )
-    said = f"By {found.by}, {len(shown):,} of {counted(len(tested), 'difference')} between systems "
-    said += "are established (p adjusted by Holm's method over all of them)."
-    if found.interactions:
-        seen = [one for one in found.interactions if one.shown]
-        of = counted(len(found.interactions), "test")
-        said += f" That they see systems differently is shown by {len(seen):,} of {of}."
+    said = f"Differences between systems by {found.by}: {len(shown):,} of {len(tested):,} "
+    said += "established (p adjusted by Holm's method over all of them)."
+    if interactions := [one for one in found.interactions if one.reason is None]:
+        seen = sum(one.shown for one in interactions)
+        said += f" An interaction of system and {found.by} is shown by {seen:,} of "
+        said += f"{counted(len(interactions), 'test')}."
     if found.n_without:
         said += f" {counted(found.n_without, 'response')} without a value left out."
     if (more := len(found.systems) - _SHOWN) > 0:
         said += f" {more:,} more lines: --json."
     remark(console, said)
     console.print()
+    if found.between:
+        _show_between(found, console)
+    if found.authors:
+        _show_authors(found, console)
+
+
+def _show_between(found: SystemsBy, console: Console) -> None:
+    """Which strata are rated higher than the others."""
+    lines = [
+        TableRow(
+            one.stratum,
+            [
+                Text("-" if isnan(one.difference) else f"{one.difference:+.2f}"),
+                Text(_interval(one.ci_low, one.ci_high)),
+                Text(_p(one.p_adjusted)),
+                Text(str(one.n_prompts)),
+            ],
+        )
+        for one in found.between[:_SHOWN]
+    ]
+    title = f"Composite by {found.by}: above the mean of the others"
+    heads = ["difference", "95 % interval,\nover prompts", "p,\nadjusted", "prompts"]
+    show_table(console, title, [found.by], heads, lines)
+    for reason in dict.fromkeys(one.reason for one in found.between if one.reason is not None):
+        remark(console, f"Not compared where there is a dash: {reason}.")
+    console.print()
+
+
+def _show_authors(found: SystemsBy, console: Console) -> None:
+    """How often texts with one value are ahead of those with another, to the same prompts."""
+    lines = [
+        TableRow(
+            "best text" if one.figure == "first place" else f"{one.figure} text",
+            [
+                Text(f"{one.share:.0%}"),
+                Text("-" if isnan(one.ci_low) else f"{one.ci_low:.0%} to {one.ci_high:.0%}"),
+                Text(f"{one.chance:.0%}"),
+                Text(_p(one.p_adjusted)),
+                Text(str(one.n_prompts)),
+            ],
+            f"{one.a} above {one.b or 'all others'}",
+        )
+        for one in found.authors[:_SHOWN]
+    ]
+    title = f"By {found.by}: who is ahead, to the same prompts"
+    heads = ["share", "95 % interval,\nover prompts", "by\nchance", "p,\nadjusted", "prompts"]
+    show_table(console, title, ["", ""], heads, lines)
+    for reason in dict.fromkeys(one.reason for one in found.authors if one.reason is not None):
+        remark(console, f"No interval and no p where there is a dash: {reason}.")
+    remark(
+        console,
+        "Each text: share of pairs, one text of either. Best text: share of prompts whose best "
+        "text it is. A prompt counts once, a tie in equal parts; p adjusted by Holm's method over "
+        "all lines.",
+    )
+    console.print()
+
+
+def _interval(low: float, high: float) -> str:
+    return "-" if isnan(low) else f"{low:.2f} to {high:.2f}"
+
+
+def _p(value: float) -> str:
+    return "-" if isnan(value) else "<0.001" if value < 0.001 else f"{value:.2g}"

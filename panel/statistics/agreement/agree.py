@@ -8,7 +8,8 @@ from itertools import compress
 from typing import Literal
 
 from panel.statistics.agreement.incomplete_rankings import leaves_out_raters
-from panel.statistics.core.arrays import Array, Labels, items_by_label
+from panel.statistics.breakdown.stratum_rows import difference_rows, without_permutations
+from panel.statistics.core.arrays import Array, Labels
 from panel.statistics.core.options import (
     DEFAULT_OPTIONS,
     AnalysisOptions,
@@ -20,13 +21,14 @@ from panel.statistics.core.registry import OnStep, Registry, Table
 from panel.statistics.core.results import (
     Result,
     adjust_over_dimensions,
-    labels_of,
     mean_over_prompts,
 )
+from panel.statistics.core.strata import Strata, all_raters_of
 from panel.statistics.core.table import ALL, Ratings, Row, kept_without
 from panel.statistics.resampling.jackknife import EstimateKind
 
-Breakdown = Literal["dimension", "group", "source", "prompt"]
+Breakdown = Literal["dimension", "group", "source", "prompt", "persona", "model"]
+"""What ratings may be broken down by that they name themselves; see `agree`."""
 
 AGREEMENT = Table("Agreement")
 FURTHER_AGREEMENT = Table("Further agreement statistics", all_raters_only=True)
@@ -128,7 +130,7 @@ agreement_statistics: Registry[AgreementBlock] = Registry(
 def agree(
     ratings: Ratings,
     options: AnalysisOptions = DEFAULT_OPTIONS,
-    by: Breakdown = "dimension",
+    by: Breakdown | Strata = "dimension",
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
 ) -> list[Row]:
@@ -136,43 +138,111 @@ def agree(
 
     By `dimension` there are rows for each dimension, over all items. By `group` dimensions
     are put together, each item's rating on each as an item of its own (rankings stay within
-    a dimension). By `source` or `prompt` there are rows for each dimension and each of
-    those, which the rows' `by` and `by_value` then name; statistics that have rows of several
-    kinds are then shown by their main row alone.
+    a dimension). By anything else there are rows for each stratum and dimension, which the rows'
+    `by` and `by_value` then name: `source` and `prompt` are of items; `persona` and `model` (the
+    raters' group) of raters, all of a stratum being one group, `all`; any other by `Strata`.
+    Statistics that have rows of several kinds are then shown by their main row alone.
 
     A statistic is computed where it suits the level of measurement; of categories that is
     nominal, whatever the options say, and by `group` they are left out.
 
     Intervals are over prompts, or items where there are none, and over raters where
     `options.random` says so. p-values are those of permutation tests, adjusted by Holm over
-    dimensions.
+    dimensions, and over strata where there are any.
 
     `on_step` is called with the share that is done. `only` names the statistics to compute; by
     default all are.
 
     Raises:
-        ValueError: ratings without the sources or prompts to go by, or as the statistics do.
+        ValueError: ratings without what is to go by, or as the statistics do.
     """
-    parts = [
-        (part, (block, group, dimension))
-        for group, raters in ratings.raters_by_group().items()
-        for part, dimension, block in _blocks(ratings, group, raters, options, by)
-    ]
+    strata = _strata(ratings, by)
+    parts: list[tuple[str | None, tuple[AgreementBlock, str, str]]] = []
+    if strata is None:
+        for group, raters in ratings.raters_by_group().items():
+            parts += [
+                (None, (block, group, dimension))
+                for dimension, block in _blocks(
+                    ratings, group, raters, options, together=by == "group"
+                )
+            ]
+    else:
+        parts += [
+            (stratum, (block, group, dimension))
+            for stratum, group, dimension, block in _stratum_blocks(ratings, strata, options)
+        ]
     rows: list[Row] = []
     every = agreement_statistics.rows_of_all([block for _, block in parts], on_step, only)
     for (part, _), found in zip(parts, every, strict=True):
-        if part is not None:
-            found = [replace(row, by=by, by_value=part) for row in found if row.by is None]
+        if strata is not None:
+            found = [replace(row, by=strata.by, by_value=part) for row in found if row.by is None]
         rows += found
-    return adjust_over_dimensions(rows)
+    return adjust_over_dimensions(rows, over_strata=strata is not None)
+
+
+def agreement_differences(
+    ratings: Ratings,
+    by: Literal["dimension", "source", "prompt", "persona", "model"] | Strata,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
+) -> list[Row]:
+    """Whether raters agree more in one stratum, or on one dimension, than on the others: rows of
+    all raters together; see `panel.statistics.breakdown.stratum_rows`.
+
+    Raises:
+        ValueError: as for `agree`.
+    """
+    options = without_permutations(options)
+    strata = _strata(ratings, by)
+    if strata is not None:
+        found = [
+            (group, (stratum, dimension, block))
+            for stratum, group, dimension, block in _stratum_blocks(ratings, strata, options)
+        ]
+    else:
+        group, raters = all_raters_of(ratings)
+        found = [
+            (group, (dimension, ALL, block))
+            for dimension, block in _blocks(ratings, group, raters, options)
+        ]
+    if not found:
+        return []
+    group = ALL if any(group == ALL for group, _ in found) else found[0][0]
+    parts = [part for own, part in found if own == group]
+    return difference_rows(agreement_statistics, parts, group, strata.by if strata else "dimension")
+
+
+def _strata(ratings: Ratings, by: Breakdown | Strata) -> Strata | None:
+    if isinstance(by, Strata):
+        return by
+    check_choice("by", by, Breakdown)
+    return None if by in ("dimension", "group") else Strata.named(ratings, by)
+
+
+def _stratum_blocks(
+    ratings: Ratings, strata: Strata, options: AnalysisOptions
+) -> Iterator[tuple[str, str, str, AgreementBlock]]:
+    """Each stratum, group of raters, dimension and block to measure; group by group."""
+    parts = list(strata.parts(ratings))
+    groups = [ALL] if strata.of == "raters" else list(ratings.raters_by_group())
+    for group in groups:
+        for stratum, own in parts:
+            raters = (
+                all_raters_of(own)[1] if strata.of == "raters" else own.raters_by_group()[group]
+            )
+            for dimension, block in _blocks(own, group, raters, options):
+                yield stratum, group, dimension, block
 
 
 def _blocks(
-    ratings: Ratings, group: str, raters: list[int], options: AnalysisOptions, by: Breakdown
-) -> Iterator[tuple[str | None, str, AgreementBlock]]:
-    """Each source or prompt (or None), dimension and block to measure."""
-    check_choice("by", by, Breakdown)
-    if by == "group":
+    ratings: Ratings,
+    group: str,
+    raters: list[int],
+    options: AnalysisOptions,
+    *,
+    together: bool = False,
+) -> Iterator[tuple[str, AgreementBlock]]:
+    """Each dimension, or all `together`, and the block to measure."""
+    if together:
         ratings = ratings.numeric()
     scores = ratings.scores[:, raters]
     # Raters of several models differ by their models, too.
@@ -184,8 +254,8 @@ def _blocks(
     groups = own_groups if len(set(own_groups)) > 1 else ()
     n_items, _, n_dimensions = scores.shape
     clusters: list[Hashable] = list(ratings.prompts or ratings.items)
-    prompts = list(ratings.prompts) if ratings.prompts else None
-    if by == "group":
+    prompts: list[Hashable] | None = list(ratings.prompts) if ratings.prompts else None
+    if together:
         stacked, beside = (
             side.transpose(2, 0, 1).reshape(n_items * n_dimensions, side.shape[1])
             for side in (scores, others)
@@ -198,7 +268,6 @@ def _blocks(
         kind = "prompts on a dimension" if prompts else "dimensions"
         repeated = clusters * n_dimensions
         yield (
-            None,
             ALL,
             AgreementBlock(
                 stacked,
@@ -215,26 +284,21 @@ def _blocks(
             ),
         )
         return
-    labels = {"source": ratings.sources, "prompt": ratings.prompts}.get(by)
-    if by != "dimension" and labels is None:
-        raise ValueError(f"these ratings name no {by}")
-    for part, items in items_by_label(labels, n_items):
-        own_prompts = None if by == "prompt" else labels_of(prompts, items)
-        # Inside one prompt its items are all there is to resample.
-        drawn = labels_of(ratings.items if by == "prompt" else clusters, items) or []
-        for place, dimension in enumerate(ratings.dimensions):
-            level = "nominal" if dimension in ratings.categories else options.level
-            block = AgreementBlock(
-                scores[items, :, place],
+    for place, dimension in enumerate(ratings.dimensions):
+        level = "nominal" if dimension in ratings.categories else options.level
+        yield (
+            dimension,
+            AgreementBlock(
+                scores[:, :, place],
                 ratings.sign,
-                own_prompts,
-                drawn,
+                prompts,
+                clusters,
                 level,
                 options,
-                others[items, :, place],
+                others[:, :, place],
                 names,
                 ratings.categories.get(dimension, ()),
                 groups,
                 judge_factors=factors,
-            )
-            yield None if part is None else str(part), dimension, block
+            ),
+        )

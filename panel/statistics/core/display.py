@@ -13,6 +13,8 @@ from math import isnan
 
 _LONGEST_NAME = 60
 _MOST_ROWS = 20
+NONE = "–"
+"""What stands for a number that there is none of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,41 @@ def counted(n: int, things: str) -> str:
     return f"{n:,} {things.removesuffix('s') if n == 1 else things}"
 
 
-def interval(low: float, high: float) -> str:
+def figure(value: float | None, digits: int = 2) -> str:
+    """A number with a minus that is one; a dash for none.
+
+    >>> figure(-1.234), figure(float("nan")), figure(-0.001)
+    ('−1.23', '–', '0.00')
+    """
+    if value is None or isnan(value):
+        return NONE
+    return f"{round(value, digits) + 0:.{digits}f}".replace("-", "−")
+
+
+def signed(value: float | None, digits: int = 2) -> str:
+    """A difference, with its sign; a zero has none.
+
+    >>> signed(0.5, 1), signed(-0.04, 1), signed(-2)
+    ('+0.5', '0.0', '−2.00')
+    """
+    told = figure(value, digits)
+    return f"+{told}" if value is not None and round(value, digits) > 0 else told
+
+
+def interval(low: float | None, high: float | None, digits: int = 2) -> str:
     """A 95 % interval as it is shown, a dash where there is none."""
-    return "–" if isnan(low) or isnan(high) else f"{low:.2f} to {high:.2f}".replace("-", "−")
+    if low is None or high is None or isnan(low) or isnan(high):
+        return NONE
+    return f"{figure(low, digits)} to {figure(high, digits)}"
+
+
+def p_value(p: float | None) -> str:
+    """A p-value to two digits, a dash for none."""
+    if p is None or isnan(p):
+        return NONE
+    return "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, float):
-        value = None if isnan(value) else f"{value:.2f}".replace("-", "−")
-    return f"<td>{escape(in_short('–' if value is None else str(value)))}</td>"
+    told = figure(value) if isinstance(value, float) or value is None else str(value)
+    return f"<td>{escape(in_short(told))}</td>"

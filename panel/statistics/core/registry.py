@@ -8,6 +8,7 @@ among the rows of Python and `--json`, and in the terminal's tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -230,6 +231,15 @@ class Registry(Generic[BlockT]):
         stand.
         """
         return [row for found in self._rows(block, group, dimension) for row in found]
+
+    def results(self, block: BlockT) -> Iterator[tuple[str, Result]]:
+        """What every statistic that applies gives for the block as a whole, by its name, where it
+        can be resampled; none of a statistic that raises an error."""
+        for one in self:
+            if one.applies(block) and not one.table.all_raters_only:
+                with suppress(Exception):  # another package's; its rows have the error
+                    whole = [result for result in one.function(block) if result.by is None]
+                    yield from ((one.name, result) for result in whole if result.resampled)
 
     def _named(self, only: Collection[str] | None) -> list[RegisteredStatistic[BlockT]]:
         return [one for one in self if only is None or one.name in only]

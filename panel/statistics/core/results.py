@@ -120,15 +120,17 @@ def _values(results: Iterable[Result]) -> dict[tuple[str | None, str | None], fl
     return {(one.by, one.by_value): one.statistic.value for one in results}
 
 
-def adjust_over_dimensions(rows: Sequence[Row]) -> list[Row]:
-    """The rows with p-values adjusted by Holm over the dimensions of a statistic and group.
+def adjust_over_dimensions(rows: Sequence[Row], *, over_strata: bool = False) -> list[Row]:
+    """The rows with p-values adjusted by Holm over the dimensions of a statistic and group, and
+    over the strata that rows are of.
 
     What is adjusted already, or alone, stays as it is.
     """
     families: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
         if not isnan(row.p_value) and row.adjusted_over is None:
-            families[row.statistic, row.group, row.by, row.by_value].append(place)
+            stratum = None if over_strata else row.by_value
+            families[row.statistic, row.group, row.by, stratum].append(place)
     adjusted = list(rows)
     for places in families.values():
         if len(places) < 2:
@@ -139,7 +141,7 @@ def adjust_over_dimensions(rows: Sequence[Row]) -> list[Row]:
                 rows[place],
                 p_value=float(p_value),
                 n_tests=len(places),
-                adjusted_over="dimensions",
+                adjusted_over="strata and dimensions" if over_strata else "dimensions",
             )
     return adjusted
 

@@ -64,6 +64,8 @@ class Reason(StrEnum):
     NOT_REACHED = "no smaller panel is shown to keep the ranking"
     FEW_TO_CHOOSE = "choosing judges takes 20 prompts (or items) and 60 items"
     ONE_LEVEL = "one level only"
+    ONE_STRATUM = "fewer than two strata have an interval, so there is nothing to compare with"
+    FEW_SHARED_PROMPTS = "fewer than five prompts have texts of both kinds"
     IN_RESIDUAL = "no cell has several ratings, so it is in the residual"
     SPARSE = "a judge rated fewer than half of the items"
     NO_LENGTHS = "the lengths of the responses are not known"

@@ -145,6 +145,20 @@ class Ratings:
             controls=self.controls.intersection(raters),
         )
 
+    def of_items(self, items: Sequence[int]) -> Ratings:
+        """The ratings of the items in these places alone."""
+        prompts, sources = (
+            None if labels is None else tuple(labels[item] for item in items)
+            for labels in (self.prompts, self.sources)
+        )
+        return replace(
+            self,
+            scores=self.scores[list(items)],
+            items=tuple(self.items[item] for item in items),
+            prompts=prompts,
+            sources=sources,
+        )
+
     def judge_factors(self, raters: Sequence[int]) -> dict[str, list[str]]:
         """What these raters are sampled by, a label a rater: of a run `persona` and `model`,
         where there are several of them; else `rater`."""

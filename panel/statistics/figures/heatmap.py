@@ -17,6 +17,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.patches import Patch, Rectangle
 
+from panel.statistics.core.display import signed
 from panel.statistics.figures.extra import PageColumns
 from panel.statistics.figures.page import (
     LOOK,
@@ -204,10 +205,3 @@ def _show_keys(figure: PaperFigure, keys: Sequence[tuple[str, str]]) -> None:
             handles=handles, loc="outside lower center", ncols=len(handles), frameon=False,
             handlelength=1.4, columnspacing=1.2, fontsize=6.5,
         )  # fmt: skip
-
-
-def signed(value: float, digits: int = 2) -> str:
-    """A difference as it is drawn: with its sign, a minus that is one, a dash for none."""
-    if isnan(value):
-        return "–"
-    return f"{round(value, digits) + 0:+.{digits}f}".replace("-", "−")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from panel.statistics.breakdown.stratum_rows import difference_rows, without_permutations
 from panel.statistics.core.arrays import Array, row_means
 from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
 from panel.statistics.core.ranks import ranks_within
 from panel.statistics.core.registry import OnStep, Registry, Table
 from panel.statistics.core.results import adjust_over_dimensions, labels_of
 from panel.statistics.core.statistic import Statistic
+from panel.statistics.core.strata import PROMPT, Strata, all_raters_of
 from panel.statistics.core.table import ALL, Ratings, Row
 
 HUMANS = "humans"
@@ -133,6 +135,7 @@ def correlate(
     options: AnalysisOptions = DEFAULT_OPTIONS,
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
+    by: Literal["dimension"] | Strata = "dimension",
 ) -> list[Row]:
     """Every comparison of a panel with humans, for each group of judges and dimension.
 
@@ -150,10 +153,89 @@ def correlate(
 
     On dimensions of categories the labels are compared, by majority and each judge.
 
+    `by` strata of the panel's items or judges there are rows of each stratum, which the rows' `by`
+    and `by_value` name; of judges all of a stratum are one group, `all`. Statistics that have rows
+    of several kinds are then shown by their main row alone, and strata without an item of the
+    humans' left out; p-values are adjusted over strata, too.
+
     Raises:
         ValueError: the two share no item or no dimension, name different categories of one, or a
             group of judges is called `humans`.
     """
+    if by == "dimension":
+        parts = _blocks(panel, humans, options)
+        found = comparison_statistics.rows_of_all(parts, on_step, only)
+        return adjust_over_dimensions([row for rows in found for row in rows])
+    every = list(_stratum_blocks(panel, humans, options, by))
+    found = comparison_statistics.rows_of_all([part for _, part in every], on_step, only)
+    rows = [
+        replace(row, by=by.by, by_value=stratum)
+        for (stratum, _), own in zip(every, found, strict=True)
+        for row in own
+        if row.by is None
+    ]
+    return adjust_over_dimensions(rows, over_strata=True)
+
+
+def correlation_differences(
+    panel: Ratings,
+    humans: Ratings,
+    by: Literal["dimension"] | Strata,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
+) -> list[Row]:
+    """Whether the panel goes with people more in one stratum, or on one dimension, than on the
+    others: rows of all judges together; see `panel.statistics.breakdown.stratum_rows`.
+
+    Raises:
+        ValueError: as for `correlate`.
+    """
+    options = without_permutations(options)
+    group, _ = all_raters_of(panel)
+    if by == "dimension":
+        parts = [
+            (dimension, ALL, block)
+            for block, own, dimension in _blocks(panel, humans, options)
+            if own == group and not block.over_dimensions
+        ]
+        return difference_rows(comparison_statistics, parts, group, by)
+    group = ALL if by.of == "raters" else group
+    parts = [
+        (stratum, dimension, block)
+        for stratum, (block, own, dimension) in _stratum_blocks(panel, humans, options, by)
+        if own == group
+    ]
+    return difference_rows(comparison_statistics, parts, group, by.by)
+
+
+def _stratum_blocks(
+    panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
+) -> Iterator[tuple[str, tuple[ComparisonBlock, str, str]]]:
+    """Each stratum that shares an item with the humans, and block to measure, with its group and
+    dimension; group by group."""
+    # Called for what it refuses.
+    _blocks(panel, humans, options)
+    if strata.by == PROMPT:
+        humans = replace(humans, prompts=None)
+    known = set(humans.items)
+    every = []
+    for stratum, own in strata.parts(panel):
+        if not known.intersection(own.items):
+            continue
+        if strata.of == "raters":
+            own = replace(own, groups=(ALL,) * len(own.raters))
+        every += [(stratum, part) for part in _blocks(own, humans, options)]
+    groups = dict.fromkeys(group for _, (_, group, _) in every)
+    if strata.of == "raters":
+        # People are the same in each stratum.
+        groups.pop(HUMANS, None)
+    for name in groups:
+        yield from (part for part in every if part[1][1] == name)
+
+
+def _blocks(
+    panel: Ratings, humans: Ratings, options: AnalysisOptions
+) -> list[tuple[ComparisonBlock, str, str]]:
+    """Each block to measure, with its group and dimension."""
     if HUMANS in panel.groups:
         raise ValueError(f"a group of judges is called {HUMANS!r}, the name of the other side")
     place = {name: index for index, name in enumerate(panel.items)}
@@ -221,8 +303,7 @@ def correlate(
             every.append((block, group, dimension))
     if numeric:
         every += [(whole, group, ALL) for group, whole in blocks.items()]
-    found = comparison_statistics.rows_of_all(every, on_step, only)
-    return adjust_over_dimensions([row for rows in found for row in rows])
+    return every
 
 
 def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOptions) -> Array:

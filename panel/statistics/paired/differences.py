@@ -20,6 +20,7 @@ from panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
+    Mask,
     as_scores,
     divide,
     encode_labels,
@@ -47,6 +48,10 @@ class PairedTerms:
     b: Array
     difference: Array
     influence: Array
+
+    def of(self, kept: Mask) -> PairedTerms:
+        """Those of these pairs `(pairs,)` alone."""
+        return PairedTerms(self.a[kept], self.b[kept], self.difference[kept], self.influence[kept])
 
 
 @dataclass(frozen=True, slots=True)

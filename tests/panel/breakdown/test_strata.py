@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp, ttest_ind
 
 from graphs import Response
 from graphs.aggregate import aggregate
 from panel import InputError, Panel, Persona, load_run
-from panel.breakdown.strata import SystemsBy, column_of, systems_by
+from panel.breakdown import contested
+from panel.breakdown.strata import StratumContrast, SystemsBy, column_of, systems_by
+from panel.breakdown.summary import who_differs
+from panel.io.documents import as_json
 from panel.runs.collected import judgment_of_row
 from panel.runs.run import Run
 from panel.statistics.core.holm import holm
@@ -120,3 +125,60 @@ def test_a_column_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None
     """The error names what one may go by."""
     with pytest.raises(InputError, match=r"no column 'tpoic'.*dimension, topic"):
         column_of(run.responses(), "tpoic", "file.jsonl")
+
+
+def test_columns_are_compared_and_cross_systems(run: Run) -> None:
+    """Of two topics the first's contrast is that of the prompts' means by Welch's test; the system
+    that is ahead everywhere stands in no topic otherwise."""
+    found = systems_by(run, "topic")
+    [between] = found.between
+    whole = np.array([verdict.composite for verdict in run.verdicts]).reshape(6, 2)
+    work, home = whole[:2].mean(axis=1), whole[2:4].mean(axis=1)
+    expected = ttest_ind(work, home, equal_var=False)
+    assert (between.stratum, between.system) == ("work", "all")
+    assert between.difference == pytest.approx(work.mean() - home.mean())
+    assert between.p == pytest.approx(expected.pvalue)
+    ahead = whole[:, 0] - whole[:, 1]
+    by_system = {one.system: one for one in found.interactions if isinstance(one, StratumContrast)}
+    apart = ahead[:2].mean() - ahead[2:4].mean()
+    assert by_system["old"].difference == pytest.approx(apart)
+    assert by_system["new"].difference == pytest.approx(-apart)
+    assert not any(one.shown for one in found.interactions)
+    assert found.authors == ()
+
+
+def test_kinds_of_authors_meet_in_each_prompt(run: Run) -> None:
+    """Where each prompt has a text by either kind, the kind that is rated higher in all six wins
+    all, and is established to."""
+    assert len(run.items) == 12
+    found = systems_by(run, "author", ["human", "model"] * 6)
+    each = next(one for one in found.authors if one.figure == "each")
+    assert (each.a, each.b, each.share, each.n_prompts) == ("human", "model", 1.0, 6)
+    assert each.p == pytest.approx(2 / 2**6)
+    assert each.shown
+
+
+def test_dimensions_interact_with_systems(run: Run) -> None:
+    """Each system on each dimension against the others, paired by prompt."""
+    found = systems_by(run, "dimension").interactions
+    assert len(found) == 2 * len(run.dimensions)
+    ratings = np.nanmean(run.ratings, axis=1)
+    ahead = ratings[::2] - ratings[1::2]
+    others = np.delete(ahead, 0, axis=1).mean(axis=1)
+    first = next(one for one in found if isinstance(one, StratumContrast) and one.system == "old")
+    assert first.p == pytest.approx(ttest_1samp(ahead[:, 0] - others, 0).pvalue)
+
+
+def test_the_summary_says_who_differs(run: Run) -> None:
+    """summary.json has the sentences of the terminal, and the responses on which personas are
+    established to differ, widest apart first; the axes do in this run."""
+    assert run.folder is not None
+    summary = json.loads(as_json(load_run(run.folder).summary()))
+    assert summary["differs"] == who_differs(load_run(run.folder))
+    again = run.summary()
+    assert any(one.startswith("Axes: x rates") for one in again["differs"])
+    found = [one for one in contested(run) if one.established]
+    told = again["contested"]
+    assert [one["id"] for one in told["responses"]] == [one.id for one in found[:10]]
+    assert told["responses"][0]["why"]
+    assert f"{len(found)} of 12" in told["conclusion"][0]

@@ -95,6 +95,31 @@ def test_by_source_and_prompt(command: Command, tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+def test_by_any_column(command: Command, tmp_path: Path) -> None:
+    """A column with one value for each item or each rater is gone by, and tested: in the
+    conclusion, in tables and in rows of their own; any other is refused."""
+    made_up(tmp_path / "in.csv")
+    head, *lines = (tmp_path / "in.csv").read_text().splitlines()
+    with_columns = [f"{head},topic,age,mood"]
+    for n, line in enumerate(lines):
+        item, rater = line.split(",")[:2]
+        topic = "work" if int(item[1:]) % 4 < 2 else "home"
+        with_columns.append(f"{line},{topic},{'old' if rater in ('r0', 'r1') else 'young'},m{n}")
+    (tmp_path / "in.csv").write_text("\n".join(with_columns) + "\n")
+    quick = "--resamples", "0"
+    told = command("agree", "in.csv", "--by", "topic", *quick, COLUMNS="80").stdout
+    assert "By topic: above the mean of the others" in told
+    # Of twelve items α has no interval.
+    assert "α differs by topic cannot be tested: an interval needs" in " ".join(told.split())
+    rows = json.loads(command("agree", "in.csv", "--by", "age", *quick, "--json").stdout)["rows"]
+    assert {(row["by"], row["by_value"]) for row in rows} >= {
+        ("age", "old"), ("age", "young"), ("age, less the mean of the others", "old")
+    }  # fmt: skip
+    refused = command("agree", "in.csv", "--by", "mood")
+    assert refused.returncode == 2
+    assert "several values of 'mood' for an item and for a rater" in refused.stderr
+
+
 def test_tables_say_what_a_panel_is_worth(command: Command, tmp_path: Path) -> None:
     """The terminal shows agreement, reliability by number of judges, where variance comes from,
     α without each rater and the smallest subset that ranks as all do; no escape codes."""

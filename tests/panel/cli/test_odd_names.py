@@ -57,7 +57,9 @@ def test_agree_has_the_rows_of_every_name(command: Command, folder: Path) -> Non
     assert by["component"] == {"item", "rater", "residual"}
     for option, names in (("source", SOURCES), ("prompt", PROMPTS)):
         rows = json.loads(command("agree", "panel.csv", "--json", "--by", option).stdout)["rows"]
-        assert {(row["by"], row["by_value"]) for row in rows} == {(option, name) for name in names}
+        kinds = (option, f"{option}, less the mean of the others")
+        expected = {(kind, name) for kind in kinds for name in names}
+        assert {(row["by"], row["by_value"]) for row in rows} == expected
 
 
 def test_agree_prints_every_table(command: Command, folder: Path) -> None:

@@ -54,7 +54,8 @@ def test_the_page_has_conclusion_and_tables(compared: RunComparison) -> None:
     assert "<h2>Other texts, same panel: " in page
     assert "<h2>Same texts, other panel: " in page
     for row in compared.rows:
-        assert f"<td>{row.difference:+.2f}</td>" in page
+        told = f"{row.difference:+.2f}".replace("-", "−").replace("+0.00", "0.00")
+        assert f"<td>{told}</td>" in page
     assert "Agreement of the two panels" in page
     tags = [tag for tag, _ in _Tags(page).found]
     assert tags.count("table") == 4

@@ -26,8 +26,10 @@ from panel.report_page.established import established
 from panel.report_page.heat import tint
 from panel.report_page.report import report_of
 from panel.report_page.systems import systems_section
-from panel.report_page.wording import ends, p_value, seconds, sentence, shown, signed
+from panel.report_page.wording import seconds, sentence, shown
 from panel.runs.collected import judgment_of_row
+from panel.statistics.core.display import interval as ends
+from panel.statistics.core.display import p_value, signed
 from tests.helpers.judging import JUDGES, RUBRIC
 
 PERSONAS = {judge.persona: (judge.persona.title(), "disciplinary") for judge in JUDGES}

@@ -6,7 +6,8 @@ from math import nan
 
 from matplotlib.patches import Rectangle
 
-from panel.statistics.figures.heatmap import HeatCell, HeatPanel, heatmap, signed
+from panel.statistics.core.display import signed
+from panel.statistics.figures.heatmap import HeatCell, HeatPanel, heatmap
 from tests.helpers.figures import legend, names
 
 CELLS = [
@@ -64,5 +65,5 @@ def test_names_of_columns_stand_above_the_first_panel_alone() -> None:
 def test_a_minus_is_a_minus() -> None:
     """Nought has no minus, and what is not there a dash."""
     assert [signed(value) for value in (-1.234, 0.005, -0.001, nan)] == [
-        "−1.23", "+0.01", "+0.00", "–"
+        "−1.23", "+0.01", "0.00", "–"
     ]  # fmt: skip

@@ -1,0 +1,115 @@
+"""What ratings from a run's folder, or from a file, are broken down by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from panel.errors import Fault, InputError
+from panel.io.records import ColumnMapping, Fields, Report, read_records
+from panel.runs.kept_responses import kept_lines, metadata_in
+from panel.runs.kept_texts import RESPONSES
+from panel.statistics.core.strata import Strata
+from panel.statistics.core.table import Ratings
+
+_OF_A_RUN = ("persona", "axis", "model", "prompt", "dimension", "source")
+
+
+def strata_of(
+    source: str, ratings: Ratings, by: str, mapping: ColumnMapping | None = None
+) -> Literal["dimension"] | Strata:
+    """The strata of ratings that were read from `source`.
+
+    Of a run: `persona`, `axis` and `model` of its judges, `prompt`, `dimension`, `source` (the
+    system), or any column of its responses' metadata. Of a file: `prompt`, `dimension`, `source`,
+    or any column that has one value for each item or one for each rater. An item or rater without
+    a value is in no stratum.
+
+    Args:
+        ratings: as they were read; those of a run may go by the ids of responses alone.
+        mapping: as it was given to read them.
+
+    Raises:
+        InputError: there is no such column; names what there is.
+    """
+    if by == "dimension":
+        return "dimension"
+    folder = Path(source)
+    if not folder.is_dir():
+        return _of_a_file(source, ratings, by, mapping)
+    if by in ("persona", "model", "prompt", "source"):
+        return Strata.named(ratings, by)
+    if by == "axis":
+        axes = _axes(folder)
+        return Strata(by, "raters", [axes.get(one) or None for one in ratings.personas or ()])
+    return Strata(by, "items", _column(folder, ratings, by))
+
+
+def _axes(folder: Path) -> dict[str, str]:
+    document: Any = json.loads((folder / "run.json").read_bytes())
+    return {one["id"]: one["axis"] for one in document.get("personas", ())}
+
+
+def _column(folder: Path, ratings: Ratings, name: str) -> list[str | None]:
+    path = folder / RESPONSES
+    known: dict[str, None] = {}
+    values: dict[str, str | None] = {}
+    for _, _, line in kept_lines(path) if path.is_file() else ():
+        metadata = metadata_in(line)
+        known.update(dict.fromkeys(metadata))
+        value = _label(metadata.get(name))
+        # Ratings that are compared with people's may be under the ids alone.
+        for item in (f"{line['prompt_id']}/{line['id']}", line["id"]):
+            values[item] = value
+    if name not in known:
+        raise _no_column(str(folder), name, (*_OF_A_RUN, *known))
+    return [values.get(item) for item in ratings.items]
+
+
+def _of_a_file(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | None) -> Strata:
+    if (by == "prompt" and ratings.prompts) or (by == "source" and ratings.sources):
+        return Strata.named(ratings, by)
+    if by in ("prompt", "source"):
+        raise InputError([Fault(source, f"no {by}s", f"a column {by!r}, to go by it")])
+    if source == "-":
+        found = f"no {by!r} to go by on standard input"
+        raise InputError([Fault("-", found, "a file, whose other columns can be gone by")])
+    own = {name: column for name, column in (mapping or {}).items() if name in ("item", "rater")}
+    names = (("item", ("item",)), ("rater", ("rater",)), (by, (by,)))
+    report = Report(source, own)
+    cells: dict[str, dict[str, set[str]]] = {"item": {}, "rater": {}}
+    columns: dict[str, None] = {}
+    there = False
+    for record in read_records(source, Fields(names, frozenset({by})).mapped(own, source), report):
+        columns.update(dict.fromkeys(record.cells))
+        there |= by in record.names
+        label = _label(record.cells.get(record.names[by])) if by in record.names else None
+        for owner, values in cells.items():
+            if label is not None and owner in record.names:
+                name = str(record.cells[record.names[owner]]).strip()
+                values.setdefault(name, set()).add(label)
+    if not there:
+        own_fields = ("item", "rater", "score", "rank", "label", *(own or {}).values())
+        there_are = [name for name in columns if name not in own_fields]
+        raise _no_column(source, by, ("dimension", *there_are))
+    for owner, of in (("item", ratings.items), ("rater", ratings.raters)):
+        if all(len(labels) == 1 for labels in cells[owner].values()):
+            kind: Literal["items", "raters"] = "items" if owner == "item" else "raters"
+            return Strata(by, kind, [_only(cells[owner], name) for name in of])
+    found = f"several values of {by!r} for an item and for a rater"
+    raise InputError([Fault(source, found, "one for each item, or one for each rater")])
+
+
+def _only(values: Mapping[str, set[str]], name: str) -> str | None:
+    return next(iter(values.get(name, ())), None)
+
+
+def _label(value: object) -> str | None:
+    return None if value is None or str(value).strip() == "" else str(value)
+
+
+def _no_column(source: str, name: str, there: Iterable[str]) -> InputError:
+    expected = f"one of {', '.join(dict.fromkeys(there))}"
+    return InputError([Fault(source, f"no column {name!r} to go by", expected)])

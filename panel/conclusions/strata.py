@@ -1,0 +1,110 @@
+"""Whether a figure differs between strata, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from panel.conclusions.wording import counted, in_brackets, interval, p_adjusted
+from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
+from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.statistic import Reason
+from panel.statistics.core.table import ALL, Row
+
+_SHOWN = 2
+
+
+class _Apart(Protocol):
+    """How far the difference of two runs in a stratum is above that in the others."""
+
+    @property
+    def a(self) -> str: ...
+    @property
+    def b(self) -> str: ...
+    @property
+    def stratum(self) -> str: ...
+    @property
+    def difference(self) -> float: ...
+    @property
+    def ci_low(self) -> float: ...
+    @property
+    def ci_high(self) -> float: ...
+    @property
+    def p_adjusted(self) -> float: ...
+    @property
+    def reason(self) -> Reason | None: ...
+    @property
+    def shown(self) -> bool: ...
+
+
+def runs_by_strata(by: str, found: Sequence[_Apart]) -> list[str]:
+    """In which strata runs differ otherwise than in the others."""
+    if not found:
+        return [f"By {by} the runs have no stratum in common."]
+    tested = [one for one in found if one.reason is None]
+    if not tested:
+        reasons = "; ".join(dict.fromkeys(str(one.reason) for one in found))
+        return [f"Whether the difference of the runs depends on {by} cannot be tested: {reasons}."]
+    shown = sorted((one for one in tested if one.shown), key=lambda one: one.p_adjusted)
+    if not shown:
+        return [
+            f"The difference of the runs is not shown to depend on {by} "
+            f"({counted(len(tested), 'test')})."
+        ]
+    told = [
+        f"{one.b} less {one.a} is {_by_how_much(one)} in {one.stratum} than in the mean of the "
+        f"others{in_brackets(_interval(one), p_adjusted(one.p_adjusted))}"
+        for one in shown[:_SHOWN]
+    ]
+    more = f"; {len(shown) - _SHOWN:,} more" if len(shown) > _SHOWN else ""
+    return [f"The difference of the runs depends on {by}: {'; '.join(told)}{more}."]
+
+
+def _by_how_much(one: _Apart) -> str:
+    return f"{abs(one.difference):.2f} {'higher' if one.difference > 0 else 'lower'}"
+
+
+def _interval(one: _Apart) -> str:
+    above = one.difference > 0
+    return interval(*((one.ci_low, one.ci_high) if above else (-one.ci_high, -one.ci_low)))
+
+
+def strata_differ(rows: Sequence[Row], statistic: str, name: str, by: str) -> list[str]:
+    """In which strata a statistic is higher or lower than in the others, where that was tested.
+
+    Args:
+        name: of the statistic, as a sentence has it.
+        by: what strata are.
+    """
+    own = [row for row in rows if row.by == f"{by}{LESS_OTHERS}" and row.statistic == statistic]
+    if not own:
+        return []
+    tested = [row for row in own if row.reason is None]
+    if not tested:
+        reasons = "; ".join(dict.fromkeys(str(row.reason) for row in own))
+        return [f"Whether {name} differs by {by} cannot be tested: {reasons}."]
+    shown = sorted((row for row in tested if row.p_value < LEVEL), key=lambda row: row.p_value)
+    if not shown:
+        tests = counted(len(tested), "test")
+        return [f"{_first_upper(name)} is not shown to differ by {by} ({tests})."]
+    told = "; ".join(map(_told, shown[:_SHOWN]))
+    more = f"; {len(shown) - _SHOWN:,} more" if len(shown) > _SHOWN else ""
+    return [f"{_first_upper(name)} differs by {by}: {told}{more}."]
+
+
+def value_in(row: Row) -> str:
+    """A value, with the stratum and the dimension that it is of."""
+    of = row.by_value if row.dimension == ALL else f"{row.by_value}, {row.dimension}"
+    return f"{row.value:.2f} ({of})"
+
+
+def _told(row: Row) -> str:
+    on = "" if row.dimension == ALL else f" on {row.dimension}"
+    low, high = (row.ci_low, row.ci_high) if row.value > 0 else (-row.ci_high, -row.ci_low)
+    facts = in_brackets(interval(low, high), p_adjusted(row.p_value))
+    than = f"{abs(row.value):.2f} {'higher' if row.value > 0 else 'lower'}"
+    return f"{row.by_value}{on} is {than} than the mean of the others{facts}"
+
+
+def _first_upper(name: str) -> str:
+    return f"{name[0].upper()}{name[1:]}"
