@@ -27,8 +27,9 @@ import numpy as np
 from scipy.stats import binomtest
 
 from panel import Panel, Persona
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.resampling.sign_flip_power import smallest_effect
-from panel.sweep.deltas import LEVEL, Cell, Names, measure
+from panel.sweep.deltas import Cell, Names, measure
 from panel.testing import serving
 from tests.sycophant import questions, world
 
