@@ -11,10 +11,12 @@ import math
 from scipy import special
 
 
-def binomial_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+def binomial_interval(
+    successes: float, trials: float, confidence: float = 0.95
+) -> tuple[float, float]:
     """The interval of a share; it holds the true one in at least `confidence` of the cases.
 
-    NaN without trials.
+    NaN without trials. Numbers need not be whole: a clustered share is worth some number of trials.
 
     Raises:
         ValueError: a negative number, or more successes than trials.

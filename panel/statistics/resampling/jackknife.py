@@ -11,13 +11,13 @@ Sources: J. W. Tukey (1958), "Bias and confidence in not-quite large samples", f
 with t; R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation", for z;
 E. B. Wilson (1927), "Probable inference", with the number of observations that a clustered share
 is worth, as in Korn & Graubard (1998), "Confidence intervals for proportions with small expected
-number of positive counts"; A. B. Owen (2007), "The pigeonhole bootstrap", for the sum of the
-variances of crossed samples, less what both hold, as in Cameron, Gelbach & Miller (2011), "Robust
-inference with multiway clustering"; F. E. Satterthwaite (1946), "An approximate distribution of
-estimates of variance components", for its degrees of freedom;
-R. Davidson & J. G. MacKinnon (1993), *Estimation and Inference in Econometrics*, section 16.3, for
-the jackknife's variance without the factor (n − 1)/n, there called HC3; S. Zahl (1977),
-"Jackknifing an index of diversity", for entropies.
+number of positive counts", whose own interval, Clopper and Pearson's, stands where it is wider;
+A. B. Owen (2007), "The pigeonhole bootstrap", for the sum of the variances of crossed samples, less
+what both hold, as in Cameron, Gelbach & Miller (2011), "Robust inference with multiway clustering";
+F. E. Satterthwaite (1946), "An approximate distribution of estimates of variance components", for
+its degrees of freedom; R. Davidson & J. G. MacKinnon (1993), *Estimation and Inference in
+Econometrics*, section 16.3, for the jackknife's variance without the factor (n − 1)/n, there called
+HC3; S. Zahl (1977), "Jackknifing an index of diversity", for entropies.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from panel.statistics.core.arrays import (
     encode_labels,
     unit_weights,
 )
+from panel.statistics.core.binomial import binomial_interval
 from panel.statistics.core.options import check_choice, check_confidence
 from panel.statistics.core.scaled_mean import wilson_ends
 from panel.statistics.core.statistic import Reason
@@ -206,6 +207,11 @@ def jackknife(
     # Few ratings have too low an entropy: its interval is about the jackknife's estimate.
     centre = n * value - (n - 1) * float(moved.mean()) if kind == "entropy" else value
     low, high = _ends(centre, reach_of(errors, confidence), kind)
+    if kind == "share" and 0 < value < 1:
+        # Where hardly any cluster has a hit, or lacks one, the exact interval reaches farther.
+        trials = value * (1 - value) / errors[0][0] ** 2
+        exact = binomial_interval(value * trials, trials, confidence)
+        low, high = min(low, exact[0]), max(high, exact[1])
     low, high = min(low, value), max(high, value)
     low, high = float(max(low, limits[0])), float(min(high, limits[1]))
     return Interval(low, high, float(error), float(df), confidence, n_entering)

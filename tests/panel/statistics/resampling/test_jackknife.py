@@ -106,6 +106,23 @@ def test_a_share_is_formed_as_wilsons() -> None:
     assert 0 < few.low < 0.1 < few.high < 1
 
 
+def test_a_share_of_hardly_any_hits_has_the_exact_end() -> None:
+    """One hit of 20 items in five clusters is worth 19 trials: the low end is Clopper and Pearson's
+    of 0.95 hits, far below Wilson's; the high end is the farther of the two."""
+    values = np.zeros(20)
+    values[0] = 1
+    found = jackknife(resampled_mean(values), 20, np.repeat(range(5), 4).tolist(), kind="share")
+    assert found.low == pytest.approx(stats.beta.ppf(0.025, 0.95, 19.05))
+    reach = stats.t.ppf(0.975, 4) * 0.05
+    spread = reach**2 / (0.05 * 0.95)
+    wilson = [
+        (0.05 + spread / 2 + side * sqrt(reach**2 + spread**2 / 4)) / (1 + spread)
+        for side in (-1, 1)
+    ]
+    assert found.low < wilson[0] / 4
+    assert found.high == pytest.approx(max(wilson[1], stats.beta.ppf(0.975, 1.95, 18.05)))
+
+
 def test_many_clusters_are_left_out_by_groups() -> None:
     """Above 200 clusters groups are left out, which give nearly the same interval and the same
     one for a seed."""
