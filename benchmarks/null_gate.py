@@ -8,7 +8,8 @@ rate in whole numbers; prompts differ, systems are easier or harder on some. `ti
 1 to 5, half of the judgments equal to those of the other system. `gaps`: a quarter of the
 judgments missing. `ceiling`: most ratings are the highest one. `collapses`: one response in ten
 gets the lowest rating from every judge. `several`: five requirements at once, all of them on their
-bound, and one of them on its bound with four that are plainly met. Prints the share of runs in
+bound, and one of them on its bound with four that are plainly met. `sweep`: Δ, and the share of
+large falls, of a cell in which b answers as a does under pressure. Prints the share of runs in
 which all requirements are met: 5 % or less is wanted.
 """
 
@@ -22,11 +23,13 @@ import numpy as np
 
 from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
-from panel.gate.check import check
+from panel.gate.check import check, decide_all, parsed
+from panel.gate.sweep_figures import cell_figures
 from panel.io.batch import Item
 from panel.runs.run import Run
 from panel.statistics import AnalysisOptions, Ratings, agree, correlate
-from panel.statistics.core.arrays import Array
+from panel.statistics.core.arrays import Array, row_means
+from panel.sweep.deltas import Names, measure
 from rubrics import Dimension, Rubric, Scale
 
 SYSTEMS = ("a", "b", "c")
@@ -177,6 +180,37 @@ def of_rows(name: str, side: str) -> Callable[[np.random.Generator, int], bool]:
     return is_met
 
 
+def delta_of(kind: str, draw: np.random.Generator, prompts: int) -> Array:
+    """Δs `(prompts,)` of a sweep in which b's answers are a's under pressure; `steady`: all prompts
+    gain a little but one in ten, which collapses. Missing judgments leave out their pairs."""
+    if kind == "steady":
+        falls = np.where(draw.random(prompts) < 0.1, 5.0, -0.5)
+        return np.asarray(falls + draw.normal(0, 0.5, prompts))
+    scores = DATA[kind][0](draw, prompts)
+    return row_means(scores[:, 0] - scores[:, 1])
+
+
+@cache
+def true_delta(kind: str) -> tuple[float, float]:
+    """The mean Δ and the share of large falls over all such prompts."""
+    values = delta_of(kind, np.random.default_rng(97), _MANY)
+    return float(np.nanmean(values)), float(np.mean(np.round(values[~np.isnan(values)], 9) >= 3))
+
+
+def of_sweep(kind: str, side: str, figure: str) -> Callable[[np.random.Generator, int], bool]:
+    """Whether a sweep of one cell meets a requirement on its bound."""
+
+    def is_met(random: np.random.Generator, prompts: int) -> bool:
+        delta = delta_of(kind, random, prompts)
+        none = np.zeros((1, prompts, 1), dtype=np.intp)
+        names = Names(("a",), ("p",) * prompts, ("pressed",), ("quality",))
+        (cell,) = measure(delta.reshape(1, prompts, 1, 1), names, none, none).cells
+        bound = true_delta(kind)[figure == "large_falls"]
+        return decide_all(parsed([f"{figure} {side} {bound}"]), list(cell_figures(cell, ()))).met
+
+    return is_met
+
+
 def equal(draw: np.random.Generator, prompts: int) -> bool:
     """Whether one of three equal systems is said to be the first."""
     scores = whole(6 + latent(draw, prompts) - np.array([0.2, 0.0, -1.0])[:, None], 1, 10)
@@ -199,6 +233,12 @@ KINDS: dict[str, Callable[[np.random.Generator, int], bool]] = {
     "rank of equal systems": equal,
     "several on the bound": of_run("plain", SEVERAL),
     "one on the bound, four easy": of_run("plain", ("composite[a] >= {a}", *EASY)),
+    **{
+        f"sweep, {kind}, {figure} {side}": of_sweep(kind, side, figure)
+        for kind in (*DATA, "steady")
+        for figure in ("delta", "large_falls")
+        for side in ("<=", ">=")
+    },
     **{
         f"{name} {side}": of_rows(name, side)
         for name in ("krippendorff_alpha", "icc2k", "tau_c", "tau_b_within_prompts", "pearson")

@@ -27,7 +27,8 @@ import numpy as np
 from scipy.stats import binomtest
 
 from panel.audit.attacks import Attack
-from panel.audit.uplift import LEVEL, Injection, Rows, measure
+from panel.audit.uplift import Injection, Rows, measure
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import POWER, MeanOfFew, values_needed
 
 N_CONTROLS = 24

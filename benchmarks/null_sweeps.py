@@ -10,9 +10,11 @@ Needs the extra `test`.
 
     nice python -m benchmarks.null_sweeps --simulated 1000 [--prompts 12]
 
-Δs drawn from distributions, no calls: the share of sweeps in which some cell is claimed though
-every mean is 0, by flipped signs alone and by all tests of a sweep; and the share in which one cell
-with an effect of the smallest detectable size is found, by both.
+Δs drawn from distributions, no calls, every mean 0: the share of sweeps in which flipped signs
+alone claim some cell, in which a sweep claims some mean, and in which it claims anything that is
+not so: also that more prompts fall than rise, or rise than fall, where that is not true. And the
+share in which one cell with an effect of the smallest detectable size is found, by flipped signs
+alone and as a sweep claims it.
 """
 
 from __future__ import annotations
@@ -27,8 +29,11 @@ import numpy as np
 from scipy.stats import binomtest
 
 from panel import Panel, Persona
-from panel.statistics.resampling.sign_flip_power import smallest_effect
-from panel.sweep.deltas import LEVEL, Cell, Names, measure
+from panel.statistics.core.holm import holm
+from panel.statistics.core.ranking import LEVEL
+from panel.statistics.resampling.sign_flip import sign_flip_p_values
+from panel.sweep.claim_power import smallest_claimed
+from panel.sweep.deltas import Cell, Names, measure
 from panel.testing import serving
 from tests.sycophant import questions, world
 
@@ -118,6 +123,21 @@ def deltas(name: str, rng: np.random.Generator, shape: tuple[int, int, int]) -> 
     return sd * noise + COLLAPSE * (rng.random(shape) < SHARE) - SHARE * COLLAPSE
 
 
+def more_prompts(name: str, design: tuple[int, int]) -> dict[str, int]:
+    """Whether more prompts fall than rise, 1, or rise than fall, −1, under each condition."""
+    signs = np.sign(deltas(name, np.random.default_rng(3), (100_000, *design)))
+    means = signs.mean(axis=(0, 2))
+    # Six standard errors.
+    told = np.where(np.abs(means) > 0.02, np.sign(means), 0)
+    return {str(place): int(sign) for place, sign in enumerate(told)}
+
+
+def by_flipped_signs(delta: np.ndarray) -> bool:
+    """Whether flipped signs show any cell, as `measured` adjusts them."""
+    p_values = sign_flip_p_values(delta.reshape(len(delta), -1))
+    return bool((holm(p_values) < LEVEL).any())
+
+
 def measured(delta: np.ndarray) -> tuple[Cell, ...]:
     """The cells of one system's Δs `(prompts, conditions, dimensions)`."""
     axes = [tuple(map(str, range(n))) for n in delta.shape]
@@ -128,26 +148,36 @@ def measured(delta: np.ndarray) -> tuple[Cell, ...]:
 def simulate(n: int, sizes: tuple[int, ...]) -> None:
     """Error rates, then power."""
     print(f"{n:,} sweeps each; standard error of 5 %: {(0.05 * 0.95 / n) ** 0.5:.1%}")
-    print(f"{'mean 0':36} prompts cells  flipped signs alone   as claimed")
+    print(f"{'mean 0':36} prompts cells  flipped signs alone   mean claimed   false claims")
     for name in NULLS:
         for prompts in sizes:
             for design in DESIGNS:
                 rng = np.random.default_rng([1, prompts, *design])
-                alone = claimed = 0
+                alone = claimed = false = 0
+                tends = more_prompts(name, design)
                 for _ in range(n):
-                    cells = measured(deltas(name, rng, (prompts, *design)))
+                    delta = deltas(name, rng, (prompts, *design))
+                    if not by_flipped_signs(delta):
+                        continue  # then nothing is claimed, and the other tests take long
+                    cells = measured(delta)
                     alone += any(
                         one.delta.p_holm < LEVEL and not one.delta.ci_low <= 0 <= one.delta.ci_high
                         for one in cells
                     )
-                    claimed += any(one.delta.shown for one in cells)
+                    claimed += any(one.delta.claim == "mean" for one in cells)
+                    false += any(
+                        one.delta.claim == "mean"
+                        or (one.delta.shown and tends[one.condition] * one.delta.value <= 0)
+                        for one in cells
+                    )
                 row = f"{name:36} {prompts:7} {design[0] * design[1]:5}"
-                print(f"{row} {alone / n:15.1%} {claimed / n:17.1%}", flush=True)
+                shares = f"{alone / n:15.1%} {claimed / n:17.1%} {false / n:14.1%}"
+                print(row, shares, flush=True)
     print("an effect in one cell, of the smallest detectable size where it is normal")
     for name in NULLS:
         for prompts in sizes:
             for design in DESIGNS:
-                effect = smallest_effect(prompts, LEVEL / (design[0] * design[1]))
+                effect = smallest_claimed(prompts, design[0] * design[1])
                 if np.isnan(effect):
                     continue
                 rng, found = np.random.default_rng([2, prompts, *design]), Counter[str]()

@@ -6,8 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from panel.audit.uplift import LEVEL, Injection, Uplift
+from panel.audit.uplift import Injection, Uplift
 from panel.conclusions.score import Judged, nothing_judged
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import MOST, POWER
 
 

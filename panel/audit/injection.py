@@ -23,7 +23,7 @@ from panel.audit.attacks import Attack
 from panel.audit.channels import with_plants
 from panel.audit.conclusion import injection_conclusion
 from panel.audit.plan import AuditPlan
-from panel.audit.uplift import LEVEL, Injection, Uplift, mean_by_judge, measure
+from panel.audit.uplift import Injection, Uplift, mean_by_judge, measure
 from panel.calls.budget import NO_CAPS, Caps
 from panel.errors import RunStopped
 from panel.io.documents import as_json, number
@@ -34,6 +34,7 @@ from panel.runs.conclusion import judged_in
 from panel.runs.output import RunOutput
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import POWER
 from rubrics import CategoryScale, RealScale, Rubric
 

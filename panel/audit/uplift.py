@@ -20,14 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from panel.statistics.core.arrays import Array, divide
 from panel.statistics.core.holm import holm
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import MOST, MeanOfFew, values_needed
 
 FEWEST = 5
 """From as many base responses an uplift is tested. Ratings are few numbers: on two to four texts
 uplifts are equal by chance, without any spread, too often for a test to count on it."""
-LEVEL = 0.05
-"""How often, at most, an audit may say of an attack what is not so: VULNERABLE where none has any
-effect, or safe where its uplift reaches the threshold."""
 
 InjectionVerdict = Literal["vulnerable", "safe", "inconclusive"]
 Part = Literal["attacks", "families", "channels", "judges", "overall"]

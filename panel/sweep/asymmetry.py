@@ -3,7 +3,8 @@
 Flipping signs takes Δs that lie symmetrically about 0 where the mean is 0. Where a few prompts
 collapse and the others gain a little, the mean may be 0 and no test of one cell sees it, for in
 some cells no prompt happens to collapse. The other cells of the sweep show it, if not the same
-prompts collapse in all of them. With few prompts nothing shows it.
+prompts collapse in all of them, or prompts of this condition alone. With few prompts nothing
+shows it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, IntArray, divide
+from panel.statistics.core.arrays import ROUNDING, Array, IntArray, divide
 from panel.statistics.core.bounded_mean import bounded_mean_p_values
 from panel.statistics.core.holm import holm
 
@@ -22,10 +23,11 @@ ASYMMETRIC = 0.5
 _STANDARD_ERRORS = 1.64
 """So many standard errors, too, √(6/n) of n normal values: with few Δs any skewness comes by
 chance, and one Δ in ten of symmetric ones would be held for a collapse."""
-_NONE = 1e-9
+RARE = 0.1
+"""The share of prompts that is rare: so many may change far while no prompt of a sample does."""
 SHOWS_RARE = 29
-"""From so many prompts on a sample has, with a probability of 95 %, one of those that are a tenth
-of all: 0.9 to this power is below 0.05."""
+"""From so many prompts on a sample has, with a probability of 95 %, one of those that are rare:
+0.9 to this power is below 0.05."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def asymmetry_of(columns: Array, dimensions: IntArray) -> Asymmetry:
         own = apart[:, dimensions == dimension]
         own = own[~np.isnan(own)]
         # A spread that is only rounding is none.
-        if len(own) and (spread := float(np.sqrt(np.square(own).mean()))) > _NONE:
+        if len(own) and (spread := float(np.sqrt(np.square(own).mean()))) > ROUNDING:
             scaled.append(own / spread)
     if not scaled:
         return Asymmetry(math.nan, 0)
@@ -71,8 +73,6 @@ def bounded_p_values(
     dimensions: IntArray,
     asymmetry: Asymmetry,
     spans: Array,
-    *,
-    either_side: bool = False,
 ) -> Array:
     """p-values, adjusted by Holm, of the cells whose mean may be opposite to rare, large changes;
     NaN elsewhere.
@@ -80,16 +80,14 @@ def bounded_p_values(
     These are cells whose mean lies opposite to the longer tail, where all Δs or those of the cell
     by themselves are plainly asymmetric: p-values then allow that any prompt changes as far,
     against the cell's mean, as any prompt of the sweep did from the mean of its cell in the same
-    dimension, or as far as one of this cell in either direction. And these are cells of fewer than
-    `SHOWS_RARE` prompts with a mean below 0, an improvement: prompts that collapse may be in none
-    of them, and p-values allow for changes across the whole scale.
+    dimension, or as far as one of this cell in either direction. And these are all cells of fewer
+    than `SHOWS_RARE` prompts: those that change far against the mean may be in none of them, and
+    p-values allow for changes across the whole scale.
 
     Args:
         columns, dimensions: as of `asymmetry_of`.
         asymmetry: of these columns.
         spans: `(cells,)`, how far a Δ can be from 0 on the scale.
-        either_side: whether few prompts hide what is opposite to any mean, as of a difference of
-            two Δs, either of which may be of a collapse.
     """
     means = _means(columns)
     there = ~np.isnan(columns)
@@ -98,7 +96,7 @@ def bounded_p_values(
     plain = np.array([_opposite(asymmetry, one) for one in side])
     own = [asymmetry_of(columns[:, [c]], dimensions[[c]]) for c in range(columns.shape[1])]
     plain |= [_opposite(each, one) for each, one in zip(own, side, strict=True)]
-    few = (there.sum(axis=0) < SHOWS_RARE) & ((means < 0) | either_side)
+    few = there.sum(axis=0) < SHOWS_RARE
     if not (plain | few).any():
         return np.full(columns.shape[1], np.nan)
     bounds = np.where(there, np.abs(columns), 0.0).max(axis=0, initial=0.0)

@@ -10,30 +10,33 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphs.framing import Contrast
-from panel.statistics.core.arrays import Array, IntArray
-from panel.statistics.core.binomial import binomial_interval
+from panel.statistics.core.arrays import ROUNDING, Array, IntArray
+from panel.statistics.core.binomial import binomial_interval, sign_test_p_value
 from panel.statistics.core.holm import holm
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import student_interval
 from panel.statistics.resampling.sign_flip import ENUMERATED, sign_flip_p_values
-from panel.sweep.asymmetry import Asymmetry, asymmetry_of, bounded_p_values
+from panel.sweep.asymmetry import RARE, Asymmetry, asymmetry_of, bounded_p_values
 
 THRESHOLD = 1.2
 """|Δ| from which a cell is strong: where SCRuB's heatmap (figure 10) draws bold borders."""
 LARGE = 1 / 3
 """The share of a scale's length from which the Δ of one prompt is a large fall or rise."""
-LEVEL = 0.05
-"""The share of sweeps without any effect in which one may be claimed, where Δs are symmetric about
-0; where they are skewed it may be more, see `measure`."""
 _LEAST_PERMUTATIONS = 9_999
 _PERMUTATIONS_A_TEST = 100
 _SCRUB_LENGTH = 9.0
 
 Counts = NDArray[np.intp]
+
+Claim = Literal["mean", "more prompts"]
+MARKS: dict[Claim | None, str] = {"mean": "*", "more prompts": "(*)", None: ""}
+"""What tables and figures set behind a Δ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,9 @@ class Mean:
     that are as likely to have either sign where nothing has an effect. `p_holm` is adjusted for all
     that is tested beside it. `p_bounded` (adjusted, too) does without that: it is there where the
     values of the sweep, or of the cell, are plainly asymmetric and the mean lies opposite to the
-    longer tail, and of an improvement or a gap on few prompts; None elsewhere. See
-    `panel.sweep.asymmetry`. `sd` is the standard deviation (n − 1), NaN below two
+    longer tail, and on few prompts; None elsewhere. See `panel.sweep.asymmetry`. `p_sign`
+    (adjusted, too) is of the sign test, of `n_above` prompts above 0 and `n_below` below it; NaN
+    below two prompts. `sd` is the standard deviation (n − 1), NaN below two
     prompts. `effect_size` is Cohen's d of paired differences: the mean over `sd`, NaN where that
     is 0 or undefined. `n_pairs` prompts enter all of them.
     """
@@ -70,13 +74,39 @@ class Mean:
     sd: float
     effect_size: float
     n_pairs: int
+    p_sign: float = math.nan
+    n_above: int = 0
+    n_below: int = 0
+
+    @property
+    def p_mean(self) -> float:
+        """Adjusted p-value of the mean over all prompts. To that of flipped signs it adds the
+        probability that a sample of so many has none of the prompts that are rare, of which it
+        can then tell nothing; where there is a second test, both have to be significant."""
+        if self.p_bounded is not None:
+            return max(self.p_holm, self.p_bounded)
+        return min(1.0, self.p_holm + (1 - RARE) ** self.n_pairs)
+
+    @property
+    def p_claim(self) -> float:
+        """Adjusted p-value of what may be claimed: of the mean or, where that is smaller, that more
+        prompts change in its direction than in the other."""
+        more = (self.n_above - self.n_below) * self.value > 0
+        return min(self.p_mean, max(self.p_holm, self.p_sign)) if more else self.p_mean
+
+    @property
+    def claim(self) -> Claim | None:
+        """What the data show: that the `mean` is not 0, or of `more prompts` than not that they
+        change in its direction; None where the adjusted tests do not, or an interval, if there is
+        one, holds 0."""
+        if not self.p_claim < LEVEL or self.ci_low <= 0 <= self.ci_high:
+            return None
+        return "mean" if self.p_mean < LEVEL else "more prompts"
 
     @property
     def shown(self) -> bool:
-        """Whether the data show that it is not 0: the adjusted tests do, and an interval, if
-        there is one, leaves 0 out."""
-        tested = self.p_holm < LEVEL and (self.p_bounded is None or self.p_bounded < LEVEL)
-        return tested and not self.ci_low <= 0 <= self.ci_high
+        """Whether there is a claim."""
+        return self.claim is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +194,12 @@ def measure(
     """Cells, gaps and composites of a sweep.
 
     p-values are adjusted by Holm (1979) over all cells of the sweep and, apart from them,
-    over all gaps: in each of the two, at most 5 % of sweeps without an effect show one, where Δs
-    are symmetric. "Without an effect" is a mean of 0. The test flips signs, which takes Δs that
-    are symmetric about it; where those of the sweep plainly are not, what is opposite to the
-    longer tail has to pass the test of `bounded_p_values` as well. So have improvements and gaps
-    on fewer than 29 prompts, which may hold none of those that collapse. Degradations on few
-    prompts have not: rare, large rises that no prompt shows are not allowed for.
+    over all gaps: in each of the two, at most 5 % of sweeps without an effect show one. "Without an
+    effect" is a mean of 0. The test flips signs, which takes Δs that are symmetric about it; where
+    those of the sweep plainly are not, what is opposite to the longer tail has to pass the test of
+    `bounded_p_values` as well. So has all that rests on fewer than 29 prompts, among which there
+    may be none of those that change far. What does not pass it is claimed of more prompts than
+    not, by the sign test, which takes no distribution.
     `benchmarks/null_sweeps.py` measures how often each claims what is not so.
 
     Args:
@@ -216,28 +246,37 @@ def measure(
 
 
 def means(
-    columns: Array, places: IntArray, spans: Array, seed: int, *, of_gaps: bool = False
+    columns: Array, places: IntArray, spans: Array, seed: int
 ) -> tuple[list[Mean], Asymmetry]:
     """The mean of each column `(prompts, tests)` with its interval and adjusted p-values, and the
     asymmetry of all columns; `places` has the place of each column's dimension, `spans` how far a
     value can be from 0."""
     asymmetry = asymmetry_of(columns, places)
-    bounded = bounded_p_values(columns, places, asymmetry, spans, either_side=of_gaps)
+    bounded = bounded_p_values(columns, places, asymmetry, spans)
     p_values = sign_flip_p_values(
         columns, n_permutations=_permutations(columns.shape[1]), seed=seed
     )
     adjusted = holm(p_values)
+    # The last bit of a mean must not decide. Of a gap in the data neither comparison holds.
+    n_above, n_below = (columns > ROUNDING).sum(axis=0), (columns < -ROUNDING).sum(axis=0)
+    signs = [sign_test_p_value(*each) for each in zip(n_above, n_below, strict=True)]
+    by_signs = holm(np.where(np.isnan(p_values), np.nan, signs))
     found = []
-    for column, p, p_holm, p_bounded in zip(columns.T, p_values, adjusted, bounded, strict=True):
+    for test, (column, p, p_holm, p_bounded) in enumerate(
+        zip(columns.T, p_values, adjusted, bounded, strict=True)
+    ):
         kept = column[~np.isnan(column)]
         low, high = student_interval(kept)
         value = float(kept.mean()) if len(kept) else math.nan
         sd = float(kept.std(ddof=1)) if len(kept) > 1 else math.nan
         # A spread that is only rounding is none.
-        size = value / sd if sd > 1e-9 else math.nan
+        size = value / sd if sd > ROUNDING else math.nan
         also = None if math.isnan(p_bounded) else float(p_bounded)
         tested = float(p), float(p_holm), also
-        found.append(Mean(value, low, high, *tested, sd, size, len(kept)))
+        counts = int(n_above[test]), int(n_below[test])
+        found.append(
+            Mean(value, low, high, *tested, sd, size, len(kept), float(by_signs[test]), *counts)
+        )
     return found, asymmetry
 
 
@@ -257,7 +296,7 @@ def _gaps(
     if not keys:
         return (), Asymmetry(math.nan, 0)
     places = np.array([names.dimensions.index(dimension) for _, _, dimension in keys])
-    found, asymmetry = means(np.stack(columns, axis=1), places, spans[places], seed, of_gaps=True)
+    found, asymmetry = means(np.stack(columns, axis=1), places, spans[places], seed)
     return tuple(Gap(*key, gap) for key, gap in zip(keys, found, strict=True)), asymmetry
 
 

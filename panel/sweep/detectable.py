@@ -20,13 +20,13 @@ from graphs.sweeping import response_id
 from panel.errors import Fault, InputError
 from panel.io.documents import number
 from panel.runs.load import load_run
-from panel.statistics.core.arrays import Array
+from panel.statistics.core.arrays import ROUNDING, Array
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import POWER
-from panel.statistics.resampling.sign_flip_power import items_needed, smallest_effect
-from panel.sweep.deltas import LEVEL, Cell
+from panel.statistics.resampling.sign_flip_power import items_needed
+from panel.sweep.claim_power import smallest_claimed
+from panel.sweep.deltas import Cell
 from panel.sweep.plan import SweepPlan
-
-_NONE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class DetectableDelta:
-    """The smallest mean Δ of one of `n_cells` cells that the test by flipped signs alone shows in
-    a share `POWER` of such sweeps, where no other cell has an effect. The second test, which Δs
-    that look asymmetric take, is not in it: with it a little fewer are shown.
+    """The smallest mean Δ of one of `n_cells` cells that is claimed in a share `POWER` of such
+    sweeps, where no other cell has an effect; of few prompts, that more of them fall than rise. The
+    second test, which Δs that look asymmetric take, is not in it: with it a little fewer are shown.
 
     `effect` is in standard deviations of Δ over prompts, NaN where no Δ of any size can be shown.
     `prompts_needed` is the fewest prompts with which one could be. Δs are taken to be normal.
@@ -113,7 +113,7 @@ def detectable_in(cells: Sequence[Cell], n_judges: int) -> DetectableDelta:
     tested = [cell.delta for cell in cells if cell.delta.n_pairs > 1]
     n_prompts = int(np.median([one.n_pairs for one in tested])) if tested else 0
     # Where all prompts have the same Δ, nothing shows how far others would spread.
-    sds = [one.sd for one in tested if one.sd > _NONE]
+    sds = [one.sd for one in tested if one.sd > ROUNDING]
     spread = _spread(sds, n_judges, split=True, source=None) if sds else None
     return _detectable(n_prompts, len(tested), n_judges, spread)
 
@@ -121,10 +121,9 @@ def detectable_in(cells: Sequence[Cell], n_judges: int) -> DetectableDelta:
 def _detectable(
     n_prompts: int, n_cells: int, n_judges: int, spread: Spread | None
 ) -> DetectableDelta:
-    # Holm tests what stands out most at the level over the number of tests.
-    level = LEVEL / max(1, n_cells)
-    effect = smallest_effect(n_prompts, level)
-    return DetectableDelta(n_prompts, n_cells, n_judges, effect, items_needed(level), spread)
+    effect = smallest_claimed(n_prompts, n_cells)
+    fewest = items_needed(LEVEL / max(1, n_cells))
+    return DetectableDelta(n_prompts, n_cells, n_judges, effect, fewest, spread)
 
 
 def _spread(sds: Sequence[float], n_judges: int, *, split: bool, source: str | None) -> Spread:
@@ -135,7 +134,7 @@ def _spread_in(folder: Path, n_judges: int) -> Spread:
     deltas = _deltas_by_judge(folder)
     n_found = deltas.shape[-1]
     cells = deltas.transpose(0, 2, 3, 1, 4).reshape(-1, deltas.shape[1], n_found)
-    sds = [sd for cell in cells if (sd := sd_with_judges(cell, n_judges)) > _NONE]
+    sds = [sd for cell in cells if (sd := sd_with_judges(cell, n_judges)) > ROUNDING]
     if not sds:
         raise InputError(
             [Fault(str(folder), "no cell in which all judges rated two prompts and Δ differs",

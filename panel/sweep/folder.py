@@ -30,7 +30,9 @@ from panel.sweep.plan import SweepPlan
 from panel.sweep.result import Sweep, labels_of
 
 _WHAT = ("system", "dimension", "condition")
-_FIGURES = ("delta", "ci_low", "ci_high", "p_value", "p_holm", "p_bounded", "sd", "effect_size")
+_FIGURES = (
+    "delta", "ci_low", "ci_high", "p_value", "p_holm", "p_bounded", "p_sign", "sd", "effect_size",
+)  # fmt: skip
 _COUNTS = ("n_pairs", "n_abstained", "n_fell", "n_rose")
 
 
@@ -130,7 +132,7 @@ def deltas_csv(cells: Iterable[Cell]) -> bytes:
         delta = cell.delta
         figures = [delta.value, delta.ci_low, delta.ci_high]
         bounded = math.nan if delta.p_bounded is None else delta.p_bounded
-        figures += [delta.p_value, delta.p_holm, bounded, delta.sd, delta.effect_size]
+        figures += [delta.p_value, delta.p_holm, bounded, delta.p_sign, delta.sd, delta.effect_size]
         shown = ["" if math.isnan(value) else f"{value:.6f}" for value in figures]
         what = map(cell_of, (cell.system, cell.dimension, cell.condition))
         rows.append([*what, *shown, delta.n_pairs, cell.n_abstained, cell.n_fell, cell.n_rose])

@@ -57,14 +57,16 @@ def cell_columns(sweep: SweptDeltas) -> list[FrameColumn]:
     """A data frame with one row for each system, dimension and framed condition: Δ over prompts.
 
     Columns: `system`, `dimension`, `condition`; `delta` and the fields of `Mean` (`ci_low`,
-    `ci_high`, `p_value`, `p_holm`, `p_bounded`, `sd`, `effect_size`, `n_pairs`, `shown`); then
-    `n_abstained`, `n_missing`, `n_fell`, `n_rose`, `large` and `strong`, as in `Cell`.
+    `ci_high`, `p_value`, `p_holm`, `p_bounded`, `p_sign`, `sd`, `effect_size`, `n_pairs`,
+    `shown`); then `n_abstained`, `n_missing`, `n_fell`, `n_rose`, `large` and `strong`, as in
+    `Cell`.
     """
     cells, means = sweep.cells, [cell.delta for cell in sweep.cells]
     return [
         *field_columns(cells, "text", "system", "dimension", "condition"),
         FrameColumn("delta", "number", [mean.value for mean in means]),
         *field_columns(means, "number", "ci_low", "ci_high", "p_value", "p_holm", "p_bounded"),
+        *field_columns(means, "number", "p_sign"),
         *field_columns(means, "number", "sd", "effect_size"),
         *field_columns(means, "whole", "n_pairs"),
         *field_columns(means, "flag", "shown"),

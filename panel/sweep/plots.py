@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from graphs.framing import BASELINE
 from panel.secrets import SECRETS
 from panel.statistics.core.arrays import Array
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.figures.extra import PageColumns
 from panel.statistics.figures.forest import (
     ForestMarks,
@@ -38,7 +39,7 @@ from panel.statistics.figures.page import (
     paper_figure,
     plain,
 )
-from panel.sweep.deltas import LEVEL, Cell, CompositeDelta, Gap, Mean
+from panel.sweep.deltas import MARKS, Cell, CompositeDelta, Gap, Mean
 from panel.sweep.plan import SweepPlan
 from rubrics import CategoryScale, Rubric
 
@@ -90,28 +91,35 @@ def delta_heatmap(
             for dimension in sweep.dimensions
         ]
         rows = [
-            [HeatCell(c.delta.value, "*" if c.delta.shown else "", c.strong) for c in row]
-            for row in its
+            [HeatCell(c.delta.value, MARKS[c.delta.claim], c.strong) for c in row] for row in its
         ]
         rows.append([HeatCell(means[system, condition]) for condition in framed])
         name = f"{SECRETS.scrub(system)} ({_pairs([c.delta for row in its for c in row])})"
         panels.append(HeatPanel(name, [*_dimensions(sweep), "Mean"], rows, apart=1))
     threshold = f"{sweep.plan.threshold:g}"
+    more = MARKS["more prompts"]
+    of_more = [(more, "in more prompts than not")] if _has_weaker(sweep.cells) else []
     figure = heatmap(
         [labels[name] for name in framed],
         panels,
         _DELTA,
-        [("strong", f"|Δ| ≥ {threshold}"), ("negative", "better"), ("*", _TESTED)],
+        [("strong", f"|Δ| ≥ {threshold}"), ("negative", "better"), ("*", _TESTED), *of_more],
         columns=columns,
         least=sweep.plan.threshold,
     )
     figure.caption = (
         f"Mean Δ = baseline − framed by dimension and condition. Bold border: |Δ| ≥ {threshold}. "
         f"*: the 95 % interval over prompts excludes 0 and the test, adjusted for all "
-        f"{len(sweep.cells)} cells, is significant. Hatched: better than the baseline. Mean: over "
+        f"{len(sweep.cells)} cells, is significant. "
+        + (f"{more}: more prompts change so than not (sign test). " if of_more else "")
+        + "Hatched: better than the baseline. Mean: over "
         "the dimensions, not tested."
     )
     return figure
+
+
+def _has_weaker(cells: Sequence[Cell]) -> bool:
+    return any(cell.delta.claim == "more prompts" for cell in cells)
 
 
 def deltas(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns) -> PaperFigure:

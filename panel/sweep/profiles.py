@@ -6,8 +6,8 @@ appendix 15.5): fragile under one kind of pressure, losing one quality under any
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from panel.sweep.deltas import Cell
@@ -18,11 +18,30 @@ Kind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
+class SweepLabels:
+    """What dimensions and conditions are called, by their ids; those that have no label here are
+    called by their ids."""
+
+    dimensions: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[str, str] = field(default_factory=dict)
+
+    def dimension(self, name: str) -> str:
+        return self.dimensions.get(name, name)
+
+    def condition(self, name: str) -> str:
+        return self.conditions.get(name, name)
+
+    def of(self, cell: Cell) -> str:
+        """A cell as sentences have it."""
+        return f"{self.dimension(cell.dimension)} under {self.condition(cell.condition)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """One system's vulnerabilities.
 
-    `degraded` and `improved` hold the cells whose interval and adjusted p-value leave 0
-    out, the largest |Δ| first; no other cell makes a claim. `kind` and `conditions`
+    `degraded` and `improved` hold the cells that make a claim, of the mean or of more prompts than
+    not, the largest |Δ| first. `kind` and `conditions`
     describe the degraded cells other than the placebo's. `rewording`: the placebo degrades
     something, too, so that what looks like pressure may be mere rewording.
     """
@@ -35,10 +54,10 @@ class Profile:
     improved: tuple[Cell, ...]
     rewording: bool
 
-    @property
-    def name(self) -> str:
+    def told(self, labels: SweepLabels) -> str:
         """The profile in a few words."""
-        conditions, dimensions = " and ".join(self.conditions), " and ".join(self.dimensions)
+        conditions = " and ".join(map(labels.condition, self.conditions))
+        dimensions = " and ".join(map(labels.dimension, self.dimensions))
         match self.kind:
             case "nothing measured":
                 return "nothing could be measured"

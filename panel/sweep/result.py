@@ -23,14 +23,15 @@ from panel.secrets import SECRETS
 from panel.statistics.core.arrays import Array, divide
 from panel.statistics.core.display import Facts, counted, interval
 from panel.statistics.core.frames import FrameMethod
+from panel.statistics.core.ranking import LEVEL
 from panel.sweep.asymmetry import Asymmetry
 from panel.sweep.conclusion import sweep_conclusion
-from panel.sweep.deltas import LEVEL, Cell, CompositeDelta, Gap, Mean, Names, measure
+from panel.sweep.deltas import Cell, CompositeDelta, Gap, Mean, Names, measure
 from panel.sweep.detectable import DetectableDelta, detectable_in
 from panel.sweep.figures import SweepPlots
 from panel.sweep.frames import cell_columns, delta_columns
 from panel.sweep.plan import SweepPlan
-from panel.sweep.profiles import Profile, profiles
+from panel.sweep.profiles import Profile, SweepLabels, profiles
 from rubrics import Rubric
 from rubrics.scale import CategoryScale
 
@@ -180,6 +181,12 @@ class Sweep:
         return means, np.sqrt(divide(divide(squares, n - 1), n))
 
     @cached_property
+    def labels(self) -> SweepLabels:
+        """What dimensions and conditions are called."""
+        dimensions = {one.id: one.label for one in self.rubric.numeric}
+        return SweepLabels(dimensions, labels_of(self.plan))
+
+    @cached_property
     def detectable(self) -> DetectableDelta:
         """The smallest Δ that this sweep could show, as far as its Δs spread."""
         return detectable_in(self.cells, len(self.run.judges))
@@ -203,7 +210,9 @@ class Sweep:
 
     def conclusion(self) -> list[str]:
         """What is established, what is not, and what would settle it."""
-        return sweep_conclusion(self.cells, self.profiles, self.smallest_p, self._judged())
+        return sweep_conclusion(
+            self.cells, self.profiles, self.smallest_p, self._judged(), self.labels
+        )
 
     def _judged(self) -> Judged:
         """What conclusions have to know of the judgments; where there are none, those too that had
@@ -239,7 +248,7 @@ class Sweep:
             "detectable": self.detectable.document(),
             "asymmetry": _asymmetry(self.asymmetry),
             "gap_asymmetry": _asymmetry(self.gap_asymmetry),
-            "profiles": [_profile(one) for one in self.profiles],
+            "profiles": [_profile(one, self.labels) for one in self.profiles],
             "cells": [_cell(one) for one in self.cells],
             "composites": [_composite(one) for one in self.composites],
             "gaps": [_gap(one) for one in self.gaps],
@@ -288,10 +297,15 @@ def _mean(mean: Mean) -> dict[str, Any]:
         "p_value": number(mean.p_value),
         "p_holm": number(mean.p_holm),
         "p_bounded": None if mean.p_bounded is None else number(mean.p_bounded),
+        "p_sign": number(mean.p_sign),
+        "p_claim": number(mean.p_claim),
+        "n_above": mean.n_above,
+        "n_below": mean.n_below,
         "sd": number(mean.sd),
         "effect_size": number(mean.effect_size),
         "n_pairs": mean.n_pairs,
         "shown": mean.shown,
+        "claim": mean.claim,
     }
 
 
@@ -336,10 +350,10 @@ def _composite(one: CompositeDelta) -> dict[str, Any]:
     }
 
 
-def _profile(profile: Profile) -> dict[str, Any]:
+def _profile(profile: Profile, labels: SweepLabels) -> dict[str, Any]:
     return {
         "system": profile.system,
-        "name": profile.name,
+        "name": profile.told(labels),
         "kind": profile.kind,
         "degraded": [_claim(cell) for cell in profile.degraded],
         "improved": [_claim(cell) for cell in profile.improved],

@@ -44,8 +44,9 @@ from panel.testing.conformance import (
     check_stopping_rule,
 )
 from panel.testing.model import ScriptedModel
+from panel.testing.renderer_check import check_renderer
 from panel.testing.requirements import assert_requirements
-from panel.testing.result_checks import check_executor, check_renderer, check_statistic
+from panel.testing.result_checks import check_executor, check_statistic
 from panel.testing.server import (
     MODEL,
     Answer,

@@ -5,7 +5,6 @@ Each raises an `AssertionError` whose message is one sentence, or returns None.
 
 from __future__ import annotations
 
-import io
 import math
 import tempfile
 from collections import Counter
@@ -19,11 +18,9 @@ import numpy as np
 from graphs import Response
 from panel.panel import Panel
 from panel.plan.panel_plan import PanelPlan
-from panel.reports import Renderer
 from panel.runs.load import load_run
 from panel.runs.run import Run
 from panel.statistics import AnalysisOptions, Ratings, Reason, Row, agree, correlate, panel_quality
-from panel.testing.model import ScriptedModel
 from panel.testing.requirement import require
 from panel.testing.server import MODEL, serving
 
@@ -107,42 +104,6 @@ def _check_row(row: Row, what: str) -> None:
         math.isnan(row.ci_low) == math.isnan(row.ci_high) and not row.ci_low > row.ci_high,
         f"{where} has the interval {row.ci_low} to {row.ci_high}",
     )
-
-
-def check_renderer(renderer: Renderer) -> None:
-    """Whether an output format has a function for each kind of result, and writes text to an open
-    stream, which it leaves open, for a run, a cost estimate, agreement and a comparison, in which
-    it changes nothing."""
-    names = [name for name in vars(Renderer) if name.startswith("render_")]
-    for name in names:
-        require(callable(getattr(renderer, name, None)), f"the renderer has no {name}()")
-    panel = Panel("disciplinary", ScriptedModel(), "debate-speech")
-    responses = _responses()
-    run = panel.score(responses)
-    labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
-    ratings = next(iter(_samples()))[1]
-    before = run.ratings.copy(), ratings.scores.copy()
-    rows, compared = agree(ratings, _OPTIONS), correlate(ratings, ratings, _OPTIONS)
-    _written("render_run", lambda to: renderer.render_run(run, labels, to))
-    _written(
-        "render_cost_estimates",
-        lambda to: renderer.render_cost_estimates(panel.estimate(responses), to),
-    )
-    _written(
-        "render_agreement", lambda to: renderer.render_agreement(rows, ratings, "dimension", to)
-    )
-    _written(
-        "render_comparison", lambda to: renderer.render_comparison(compared, ratings, ratings, to)
-    )
-    for found, was in zip((run.ratings, ratings.scores), before, strict=True):
-        require(np.array_equal(found, was, equal_nan=True), "the renderer changes ratings")
-
-
-def _written(name: str, render: Callable[[io.StringIO], None]) -> None:
-    to = io.StringIO()
-    render(to)
-    require(not to.closed, f"{name}() closes the stream that it is given")
-    require(bool(to.getvalue().strip()), f"{name}() writes nothing")
 
 
 def check_executor(

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from panel.reports.terminal.tables import legible
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import POWER
-from panel.sweep.deltas import LEVEL
 from panel.sweep.detectable import DetectableDelta
 
 
@@ -22,8 +22,8 @@ def show_detectable(detectable: DetectableDelta, console: Console) -> None:
     told = (
         f"With {size}, the smallest detectable Δ is {detectable.effect:.2f} standard deviations "
         f"of Δ over prompts: a mean Δ of that size in one cell is significant (p < {LEVEL:g}, "
-        f"adjusted for all cells) in {POWER * 100:.0f} % of such sweeps, by flipped signs alone: "
-        "fewer where Δs look asymmetric."
+        f"adjusted for all cells) in {POWER * 100:.0f} % of such sweeps if Δs are normal: "
+        "fewer where they look asymmetric."
     )
     if detectable.spread is None:
         told += (
@@ -51,7 +51,7 @@ def show_detected(detectable: DetectableDelta, console: Console) -> None:
             "No cell is significant, which does not show that Δ is 0. The smallest detectable Δ of "
             f"this sweep is {_points(detectable)}: a mean Δ of that size in one cell would be "
             f"significant in {POWER * 100:.0f} % of sweeps with this number of prompts and cells, "
-            "by flipped signs alone: fewer where Δs look asymmetric."
+            "if Δs are normal: fewer where they look asymmetric."
         )
     )
 

@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from panel.audit.injection import InjectionAudit
-from panel.audit.uplift import LEVEL, InjectionVerdict, Uplift
+from panel.audit.uplift import InjectionVerdict, Uplift
 from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, show_table
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import MOST
 
 _SHOWN: dict[InjectionVerdict, tuple[str, str]] = {

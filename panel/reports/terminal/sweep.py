@@ -19,10 +19,11 @@ from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.core.display import signed
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.figures.extra import PLOTS, plots_at_hand
 from panel.sweep.asymmetry import SHOWS_RARE, Asymmetry
-from panel.sweep.deltas import LEVEL, Cell, Mean
-from panel.sweep.profiles import Profile
+from panel.sweep.deltas import MARKS, Cell, Mean
+from panel.sweep.profiles import Profile, SweepLabels
 from panel.sweep.result import Sweep, labels_of
 
 _FIRST = "pluralistic_engagement"
@@ -53,7 +54,7 @@ def _show_figures(sweep: Sweep, console: Console) -> None:
             f"abstention. !: |Δ| ≥ {plan.threshold:g}. *: the 95 % interval over prompts excludes "
             f"0, and the test is significant (p < {LEVEL:g}, adjusted for all {len(sweep.cells)} "
             "cells). The test flips signs: it takes Δs that are symmetric about 0 where framing "
-            "has no effect."
+            f"has no effect. {_of_more(sweep)}"
         )
     )
     _show_second_test(sweep.asymmetry, [cell.delta for cell in sweep.cells], "Δs", console)
@@ -72,7 +73,7 @@ def _show_figures(sweep: Sweep, console: Console) -> None:
             sweep.gap_asymmetry, [gap.gap for gap in sweep.gaps], "contrasts", console
         )
     for profile in sweep.profiles:
-        _show_profile(profile, console)
+        _show_profile(profile, sweep.labels, console)
     _show_large_falls(sweep, console)
 
 
@@ -123,7 +124,7 @@ def _show_deltas(sweep: Sweep, system: str, console: Console) -> None:
 
 
 def _cell(cell: Cell) -> Text:
-    marks = ("!" if cell.strong else "") + ("*" if cell.delta.shown else "")
+    marks = ("!" if cell.strong else "") + MARKS[cell.delta.claim]
     text = _figure(cell.delta)
     text.append(f"{signed(cell.delta.value)}{marks}", "bold reverse" if cell.strong else "")
     text.append(f"\n{cell.delta.n_pairs}, {cell.n_abstained}", "dim")
@@ -142,16 +143,17 @@ def _show_gaps(sweep: Sweep, system: str, console: Console) -> None:
 
 
 def _gap(gap: Mean) -> Text:
-    mark = "*" if gap.shown else ""
     text = _figure(gap)
-    text.append(f"{signed(gap.value)}{mark}")
+    text.append(f"{signed(gap.value)}{MARKS[gap.claim]}")
     text.append(f"\n{_interval(gap)}", "dim")
     return text
 
 
 def _figure(mean: Mean) -> FigureText:
     """A cell of this figure, before anything is shown in it."""
-    return FigureText("", value=mean.value, low=mean.ci_low, high=mean.ci_high, p_value=mean.p_holm)
+    return FigureText(
+        "", value=mean.value, low=mean.ci_low, high=mean.ci_high, p_value=mean.p_claim
+    )
 
 
 def _interval(mean: Mean) -> str:
@@ -160,17 +162,25 @@ def _interval(mean: Mean) -> str:
     return f"{signed(mean.ci_low)} to {signed(mean.ci_high)}"
 
 
-def _show_profile(profile: Profile, console: Console) -> None:
+def _tested(delta: Mean) -> str:
+    """What a claim rests on."""
+    of = counted(delta.n_pairs, "prompt")
+    if delta.claim == "more prompts":
+        of = f"{delta.n_above:,} of {of} fall, {delta.n_below:,} rise"
+    return f"adjusted p {delta.p_claim:.2g}, {of}"
+
+
+def _show_profile(profile: Profile, labels: SweepLabels, console: Console) -> None:
     shown = bool(profile.degraded)
-    console.print(Text(f"{profile.system}: {profile.name}", "bold red" if shown else "bold"))
+    told = f"{profile.system}: {profile.told(labels)}"
+    console.print(Text(told, "bold red" if shown else "bold"))
     for what, cells in (("worse", profile.degraded), ("better", profile.improved)):
         for cell in cells:
             delta = cell.delta
             console.print(
                 Text(
-                    f"  {what} in {cell.dimension} under {cell.condition}: "
-                    f"Δ {signed(delta.value)} ({_interval(delta)}, adjusted p "
-                    f"{delta.p_holm:.2g}, {delta.n_pairs} prompts)"
+                    f"  {what} in {labels.of(cell)}: Δ {signed(delta.value)} "
+                    f"({_interval(delta)}, {_tested(delta)})"
                 )
             )
     if profile.rewording:
@@ -183,15 +193,24 @@ def _show_profile(profile: Profile, console: Console) -> None:
         )
 
 
+def _of_more(sweep: Sweep) -> str:
+    """What the other mark says, where there is one."""
+    means = [*(cell.delta for cell in sweep.cells), *(gap.gap for gap in sweep.gaps)]
+    if all(one.claim != "more prompts" for one in means):
+        return ""
+    return (
+        f"{MARKS['more prompts']}: significant is that more prompts change in this direction than "
+        "in the other (sign test); the mean over all such prompts may still be 0."
+    )
+
+
 def _show_second_test(
     asymmetry: Asymmetry, means: Sequence[Mean], what: str, console: Console
 ) -> None:
     """Why what flipped signs show may have no mark."""
-    lost = [one for one in means if one.p_holm < LEVEL and not one.shown]
-    few = [
-        one for one in lost if one.n_pairs < SHOWS_RARE and (what == "contrasts" or one.value < 0)
-    ]
-    held_back = f"{len(lost) - len(few):,} of {len(means):,} {what} lost the mark by it"
+    lost = [one for one in means if one.p_holm < LEVEL and one.claim != "mean"]
+    few = [one for one in lost if one.n_pairs < SHOWS_RARE]
+    held_back = f"{len(lost) - len(few):,} of {len(means):,} {what} lost the mark * by it"
     if asymmetry.plain:
         skew = asymmetry.skewness
         further, other = ("falls", "improvement") if skew > 0 else ("rises", "degradation")
@@ -200,7 +219,7 @@ def _show_second_test(
             other = f"contrast {'below' if skew > 0 else 'above'} 0"
         told = (
             f"The {what} are asymmetric (skewness {signed(skew)}): a few prompts have much larger "
-            f"{further}. {_article(other)} is marked only if a second test, which allows that "
+            f"{further}. {_article(other)} is marked * only if a second test, which allows that "
             "prompts outside of this sample change as far, is significant, too"
         )
         if len(lost) > len(few):
@@ -210,11 +229,12 @@ def _show_second_test(
         told = "Where a few prompts of a cell change much farther, and against its mean, a second "
         console.print(Text(f"{told}test has to be significant, too: {held_back}.", "yellow"))
     if few:
-        kind = "contrast" if what == "contrasts" else "improvement"
+        kind = "contrast" if what == "contrasts" else "cell"
         told = f"{counted(len(few), kind)} on fewer than {SHOWS_RARE} prompts "
-        told += f"{'is' if len(few) == 1 else 'are'} not marked, though flipped signs are "
+        told += f"{'is' if len(few) == 1 else 'are'} not marked *, though flipped signs are "
         told += (
-            "significant: were one prompt in ten to collapse, none of so few need be among them."
+            "significant: were one prompt in ten to change far the other way, none of so few need "
+            "be among them."
         )
         console.print(Text(told, "yellow"))
 
@@ -239,7 +259,7 @@ def _show_large_falls(sweep: Sweep, console: Console) -> None:
         low, high = cell.fell_ci
         console.print(
             Text(
-                f"  {legible(cell.system)}, {cell.dimension} under {cell.condition}: "
+                f"  {legible(cell.system)}, {sweep.labels.of(cell)}: "
                 f"{cell.n_fell:,} of {n:,} prompts fell by {cell.large:g} points or more "
                 f"(95 % interval of the share: {low:.2f} to {high:.2f}), {cell.n_rose:,} rose"
             )

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from panel.statistics.core.arrays import (
+    ROUNDING,
     Array,
     Resampled,
     as_ratings,
@@ -28,9 +29,6 @@ ICCForm = Literal["icc1", "icc2", "icc2k"]
 
 SINGULAR = 1e-10
 """Equations whose determinant is this small beside their rows' lengths tell nothing apart."""
-
-ROUNDING = 1e-9
-"""Variances that cancel to less than this share of their sizes add up to nothing."""
 
 
 def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:

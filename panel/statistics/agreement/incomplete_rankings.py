@@ -21,13 +21,12 @@ import scipy
 from numpy.typing import ArrayLike
 
 from panel.statistics.agreement.concordance import CELLS_AT_ONCE
-from panel.statistics.core.arrays import Array, Labels, Mask, as_ratings, items_by_label
+from panel.statistics.core.arrays import ROUNDING, Array, Labels, Mask, as_ratings, items_by_label
 from panel.statistics.core.prompts import OverPrompts, over_prompts
 from panel.statistics.core.ranks import ranks_within
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.resampling.permutation import permutation_p_value
 
-_ROUNDING = 1e-9
 """Fitted effects this close are one."""
 
 
@@ -236,7 +235,7 @@ class _Design:
     def unanimous(self) -> float:
         """T where every rater follows the order that fits best, without ties; at least T."""
         effects = self.effects(self.totals)[0]
-        effects = np.round(effects / max(np.abs(effects).max(), 1) / _ROUNDING)
+        effects = np.round(effects / max(np.abs(effects).max(), 1) / ROUNDING)
         # Of items that fit alike, those that more raters rated come first.
         order = np.lexsort((-self.rated.sum(axis=1), effects))
         place = np.empty(len(order))

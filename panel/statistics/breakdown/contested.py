@@ -29,12 +29,10 @@ import numpy as np
 from scipy import special
 
 from panel.statistics.breakdown.cells import PersonaCells, mean_there, without_severity
-from panel.statistics.core.arrays import Array, Mask, divide
+from panel.statistics.core.arrays import ROUNDING, Array, Mask, divide
 from panel.statistics.core.holm import holm
 from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
-
-_NONE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
     if reason is None:
         seen = without_severity(cells.values)
         tables = _tables(seen, n)
-        if not (tables.noise > _NONE).any():
+        if not (tables.noise > ROUNDING).any():
             reason = Reason.NOISE_ZERO
     if reason is not None:
         none = (nan,) * cells.values.shape[3]
@@ -149,7 +147,7 @@ def response_departures(cells: PersonaCells) -> ResponseDepartures:
     reason = _why_not(cells)
     if reason is None:
         tables = _tables(whole[..., None], len(whole))
-        if not (tables.noise > _NONE).any():
+        if not (tables.noise > ROUNDING).any():
             reason = Reason.NOISE_ZERO
     if reason is not None:
         return ResponseDepartures(found, by_dimension, none, none, none, reason)
@@ -164,10 +162,10 @@ def response_departures(cells: PersonaCells) -> ResponseDepartures:
     for noise, df in (pooled, own):
         error = np.sqrt(noise * share)
         t = divide(np.abs(found), error)
-        at_zero = np.where(np.abs(found) > _NONE, 0.0, 1.0)
+        at_zero = np.where(np.abs(found) > ROUNDING, 0.0, 1.0)
         of_noise = np.where(error > 0, 2 * special.stdtr(df, -t), at_zero)
         p = np.maximum(p, of_noise)
-    signs = np.where(there, np.sign(np.where(np.abs(whole) > _NONE, whole, 0)), np.nan)
+    signs = np.where(there, np.sign(np.where(np.abs(whole) > ROUNDING, whole, 0)), np.nan)
     one_side = (np.nanmin(np.where(there, signs, 1), axis=2) == 1) | (
         np.nanmax(np.where(there, signs, -1), axis=2) == -1
     )
@@ -238,8 +236,8 @@ class _Tables:
         for noise, df in ((own, dfs[1]), (pooled, dfs[2])):
             total = between.sum(axis=1)
             ratio = divide(total, noise)
-            at_zero = np.where(total > _NONE, 0.0, 1.0)
-            of_noise = np.where(noise > _NONE, special.fdtrc(dfs[0], df, ratio), at_zero)
+            at_zero = np.where(total > ROUNDING, 0.0, 1.0)
+            of_noise = np.where(noise > ROUNDING, special.fdtrc(dfs[0], df, ratio), at_zero)
             p = np.maximum(p, of_noise)
         return p
 
@@ -296,5 +294,5 @@ def _kept(n: int) -> float:
 def _basis(design: Array) -> Array:
     """An orthonormal basis of what the columns of a design span."""
     vectors, sizes, _ = np.linalg.svd(design, full_matrices=False)
-    basis: Array = vectors[:, sizes > _NONE * max(1.0, float(sizes.max(initial=0)))]
+    basis: Array = vectors[:, sizes > ROUNDING * max(1.0, float(sizes.max(initial=0)))]
     return basis

@@ -25,6 +25,10 @@ Resampled = Callable[[Array], Array]
 """From weights `(resamples, items)` to the statistic of each resample `(resamples,)`,
 NaN where a resample leaves it undefined."""
 
+ROUNDING = 1e-9
+"""What is smaller than this, or than this share of the values it was computed from, is the rounding
+of sums, and none: means of equal ratings need not be equal floats."""
+
 
 def as_ratings(ratings: ArrayLike) -> Array:
     """Ratings as float64 `(items, raters)`.

@@ -22,12 +22,11 @@ from math import inf, nan
 import numpy as np
 import scipy
 
-from panel.statistics.core.arrays import Array, Mask
+from panel.statistics.core.arrays import ROUNDING, Array, Mask
 from panel.statistics.core.statistic import Reason
 
 _MOST_STEPS = 100
 _CONVERGED = 1e-10
-_NONE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +111,7 @@ class PairCounts:
         most = scipy.optimize.linprog(
             -gains.sum(axis=0), A_ub=-gains, b_ub=np.zeros(len(gains)), bounds=(-1, 1)
         )
-        return bool(-most.fun > _NONE * len(gains))
+        return bool(-most.fun > ROUNDING * len(gains))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +136,7 @@ class DavidsonFit:
         for _ in range(_MOST_STEPS):
             step = fit._step()
             # The likelihood is concave, but a whole step may reach far beyond its maximum.
-            while (moved := fit._moved(step))._likelihood() < fit._likelihood() - _NONE:
+            while (moved := fit._moved(step))._likelihood() < fit._likelihood() - ROUNDING:
                 step = step / 2
             fit = moved
             if np.abs(step).max() < _CONVERGED:
@@ -155,7 +154,7 @@ class DavidsonFit:
         found = np.full((len(clusters.total), len(parameters)), nan)
         for place, own in enumerate(clusters):
             left = self._information(self.counts.total - own.total)
-            if np.linalg.eigvalsh(left)[0] > _NONE * np.trace(left):
+            if np.linalg.eigvalsh(left)[0] > ROUNDING * np.trace(left):
                 found[place] = parameters - np.linalg.solve(left, self._score(own))
         return found
 

@@ -25,7 +25,8 @@ MOSTLY = 0.5
 """A system of which a greater share of judgments than this are abstentions is not ranked."""
 
 LEVEL = 0.05
-"""The share of leaderboards of equal systems in which one may be said to be ahead of another."""
+"""How often, at most, what is tested together may have a claim where there is nothing to claim:
+adjusted p-values below it are significant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def interval_of(
     result: Result,
     clusters: Labels,
     options: AnalysisOptions,
-    judges: Sequence[Sequence[float]] = (),
+    judges: Sequence[Sequence[Resampled | None]] = (),
 ) -> Interval | None:
     """The interval of a result over the clusters, one label an item; None where there is to be
     none. `judges` as for `jackknife`."""
@@ -105,19 +105,21 @@ def rows_of(
         without_judges: for each factor that judges are sampled from, the results without each of
             its levels.
     """
-    left_out = [[_values(those) for those in factor] for factor in without_judges]
+    left_out = [[_resampled(those) for those in factor] for factor in without_judges]
     rows = []
     for result in results:
         key = result.by, result.by_value
-        judges = [[values.get(key, nan) for values in factor] for factor in left_out]
+        judges = [[those.get(key) for those in factor] for factor in left_out]
         interval = interval_of(result, clusters, options, judges)
         row = _row(name, result, group, dimension, interval)
         rows.append(row if isnan(row.ci_low) else replace(row, ci_over=options.random))
     return rows
 
 
-def _values(results: Iterable[Result]) -> dict[tuple[str | None, str | None], float]:
-    return {(one.by, one.by_value): one.statistic.value for one in results}
+def _resampled(results: Iterable[Result]) -> dict[tuple[str | None, str | None], Resampled | None]:
+    return {
+        (one.by, one.by_value): None if one.statistic.reason else one.resampled for one in results
+    }
 
 
 def adjust_over_dimensions(rows: Sequence[Row], *, over_strata: bool = False) -> list[Row]:

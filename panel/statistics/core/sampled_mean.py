@@ -16,12 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from panel.statistics.core.arrays import Array, Labels, divide, encode_labels
+from panel.statistics.core.arrays import ROUNDING, Array, Labels, divide, encode_labels
 from panel.statistics.core.statistic import Reason
 from panel.statistics.resampling.jackknife import LEAST_JUDGES, reach_of, standard_errors
-
-_NONE = 1e-9
-"""A spread below this share of a mean is the rounding of sums."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +138,7 @@ def mean_and_levels(scores: Array, moved: Sequence[Array] | None = None) -> Samp
     variances = [float(scores[there].var(ddof=1)) / n, *(part.variance for part in parts)]
     errors = standard_errors(variances, [n - 1.0, *(part.df for part in parts)])
     # What judges leave open is no substitute for what prompts do.
-    if errors[0][0] <= _NONE * max(1.0, abs(mean)):
+    if errors[0][0] <= ROUNDING * max(1.0, abs(mean)):
         return SampledMean(mean, (), n, Reason.NO_SPREAD)
     return SampledMean(mean, errors, n, judges=parts)
 

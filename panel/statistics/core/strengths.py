@@ -16,7 +16,7 @@ from math import exp, nan, prod
 import numpy as np
 import scipy
 
-from panel.statistics.core.arrays import Array, IntArray, Labels, encode_labels
+from panel.statistics.core.arrays import ROUNDING, Array, IntArray, Labels, encode_labels
 from panel.statistics.core.davidson import DavidsonFit, PairCounts
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import Random
@@ -29,7 +29,6 @@ LEAST_PROMPTS = 5
 usual, and those hold the true strength in two thirds of the cases."""
 MOST_SYSTEMS = 50
 """Of more systems the tables of every two of them, by prompt, need not fit into memory."""
-_NONE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -309,7 +308,7 @@ def _sampled(
     variances = [(len(one) - 1) * float(one.var()) for one in samples]
     dfs = [n_prompts - 1.0, *(len(one) - 1.0 for one in samples[1:])]
     errors = standard_errors(variances, dfs)
-    if errors[-1][0] <= _NONE * max(1.0, abs(value)):
+    if errors[-1][0] <= ROUNDING * max(1.0, abs(value)):
         return SampledMean(value, (), n_prompts, Reason.NO_SPREAD)
     return SampledMean(value, errors, n_prompts)
 

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from panel.statistics.core.arrays import as_scores
+from panel.statistics.core.arrays import ROUNDING, as_scores
 
 MOST = 10_000
 """Above so many values `values_needed` says nothing."""
 POWER = 0.8
 """How often `values_needed` values are enough."""
-_NONE = 1e-9
 _NORMAL_FROM = 2_000
 _PRECISION = 1e-6
 
@@ -55,7 +54,7 @@ class MeanOfFew:
             raise ValueError(f"a spread takes two values, found {len(there)}")
         sd = max(float(there.std(ddof=1)), least_sd)
         # A spread that is only the rounding of a sum is none.
-        return cls(float(there.mean()), sd if sd > _NONE else 0.0, len(there))
+        return cls(float(there.mean()), sd if sd > ROUNDING else 0.0, len(there))
 
     @property
     def error(self) -> float:
@@ -71,7 +70,7 @@ class MeanOfFew:
         """Two-sided, of the mean being `null`. Below a level exactly where that level's interval
         leaves `null` out."""
         away = abs(self.mean - null)
-        if away < _NONE:
+        if away < ROUNDING:
             return 1.0
         if not self.sd:
             return 0.0

@@ -6,9 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, IntArray, Labels, Mask, divide, encode_labels
+from panel.statistics.core.arrays import (
+    ROUNDING,
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    divide,
+    encode_labels,
+)
 from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.deliberation.revisions import ROUNDING, Revisions
+from panel.statistics.deliberation.revisions import Revisions
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,18 @@ from math import nan
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, Labels, Mask, Resampled, divide, unit_weights
+from panel.statistics.core.arrays import (
+    ROUNDING,
+    Array,
+    Labels,
+    Mask,
+    Resampled,
+    divide,
+    unit_weights,
+)
 from panel.statistics.core.statistic import Reason
 from panel.statistics.resampling.jackknife import EstimateKind, Interval, jackknife
 from panel.statistics.resampling.weights import resampled_mean
-
-ROUNDING = 1e-9
-"""Scores that differ by less are the same: means of equal ratings need not be equal floats."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,14 +21,13 @@ from panel.statistics.core.arrays import (
     row_means,
 )
 from panel.statistics.core.holm import holm
+from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
 from panel.statistics.deliberation.revisions import Change, change_between, spread_of, spreads
 from panel.statistics.humans.correlation import correlation, resampled_correlation
 from panel.statistics.resampling.sign_flip import sign_flip_p_values
 from panel.statistics.resampling.weights import resampled_mean
 
-LEVEL = 0.05
-"""How often, at most, a direction is told where before and after differ by chance alone."""
 _DIGITS = 9
 _BLOCK = 256
 

@@ -166,7 +166,7 @@ def effective_judges_interval(
         clusters,
         kind="correlation",
         judges=[
-            [_Errors.of(left, reference, reliability).mean().value for left in levels]
+            [_Errors.of(left, reference, reliability).correlation for left in levels]
             for levels in judges
         ],
         confidence=confidence,

@@ -21,7 +21,15 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from panel.statistics.agreement.rank_matrices import tau_b_matrix
-from panel.statistics.core.arrays import Array, Labels, as_ratings, divide, encode_labels, row_means
+from panel.statistics.core.arrays import (
+    ROUNDING,
+    Array,
+    Labels,
+    as_ratings,
+    divide,
+    encode_labels,
+    row_means,
+)
 from panel.statistics.core.options import check_confidence
 from panel.statistics.core.statistic import Reason
 from panel.statistics.humans.correlation import correlation
@@ -32,7 +40,6 @@ THRESHOLD = 0.95
 """The τ_b with the full panel that counts as the same ranking."""
 N_FOLDS = 5
 FEW_ITEMS = 300
-_NONE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +140,9 @@ def _lower_bound(taus: Array, confidence: float) -> float:
     """Of the mean of the folds' τ_b, one-sided: 1 where no fold orders any two items otherwise.
     Folds that are all alike below 1, or one of which has no τ_b, leave it open."""
     mean, error = float(taus.mean()), float(taus.std(ddof=1)) / sqrt(len(taus))
-    if mean >= 1 - _NONE:
+    if mean >= 1 - ROUNDING:
         return 1.0
-    if not error > _NONE:
+    if not error > ROUNDING:
         return nan
     reach = error * float(special.stdtrit(len(taus) - 1, confidence))
     return float(np.tanh(np.arctanh(mean) - reach / (1 - mean**2)))

@@ -11,12 +11,13 @@ Sources: J. W. Tukey (1958), "Bias and confidence in not-quite large samples", f
 with t; R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation", for z;
 E. B. Wilson (1927), "Probable inference", with the number of observations that a clustered share
 is worth, as in Korn & Graubard (1998), "Confidence intervals for proportions with small expected
-number of positive counts"; A. B. Owen (2007), "The pigeonhole bootstrap", for the sum of the
-variances of crossed samples, which errs on the safe side; F. E. Satterthwaite (1946), "An
-approximate distribution of estimates of variance components", for its degrees of freedom;
-R. Davidson & J. G. MacKinnon (1993), *Estimation and Inference in Econometrics*, section 16.3, for
-the jackknife's variance without the factor (n − 1)/n, there called HC3; S. Zahl (1977),
-"Jackknifing an index of diversity", for entropies.
+number of positive counts", whose own interval, Clopper and Pearson's, stands where it is wider;
+A. B. Owen (2007), "The pigeonhole bootstrap", for the sum of the variances of crossed samples, less
+what both hold, as in Cameron, Gelbach & Miller (2011), "Robust inference with multiway clustering";
+F. E. Satterthwaite (1946), "An approximate distribution of estimates of variance components", for
+its degrees of freedom; R. Davidson & J. G. MacKinnon (1993), *Estimation and Inference in
+Econometrics*, section 16.3, for the jackknife's variance without the factor (n − 1)/n, there called
+HC3; S. Zahl (1977), "Jackknifing an index of diversity", for entropies.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from panel.statistics.core.arrays import (
     encode_labels,
     unit_weights,
 )
+from panel.statistics.core.binomial import binomial_interval
 from panel.statistics.core.options import check_choice, check_confidence
 from panel.statistics.core.scaled_mean import wilson_ends
 from panel.statistics.core.statistic import Reason
@@ -61,6 +63,8 @@ an order (`kappa`), an `entropy`, or any other `number`."""
 
 MOST_GROUPS = 200
 """More clusters than these are left out by groups of nearly equal size, drawn at random."""
+MOST_GROUPS_A_JUDGE = 30
+"""So many groups at most are left out together with a judge."""
 LEAST_JUDGES = 5
 """Fewer judges cannot be taken as a sample: their interval covers too little or says nothing."""
 _SAME = 1e-12
@@ -116,7 +120,7 @@ def jackknife(
     *,
     kind: EstimateKind = "number",
     limits: tuple[float, float] = (-inf, inf),
-    judges: Sequence[Sequence[float]] = (),
+    judges: Sequence[Sequence[Resampled | None]] = (),
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Interval:
@@ -133,7 +137,8 @@ def jackknife(
         kind: what the statistic is; see `EstimateKind`.
         limits: between which the statistic lies; an end outside is cut there.
         judges: for each factor that judges are sampled from (personas, models), the statistic
-            without each of its levels. None: judges are taken as they are.
+            without each of its levels, None where it is undefined. None at all: judges are taken
+            as they are.
         confidence: in (0, 1).
         seed: of the groups in which more than `MOST_GROUPS` clusters are left out.
 
@@ -181,42 +186,72 @@ def jackknife(
         or n_items_entering < needs.items_a_cluster * n_entering
     ):
         return none(needs.reason, n_entering)
-    samples = [left_out[entering], *(np.asarray(one, dtype=np.float64) for one in judges)]
-    if any(np.isnan(one).any() for one in samples):
+    moved = left_out[entering]
+    levels = [_without_levels(one, np.where(entering[groups], groups, -1), seed) for one in judges]
+    if np.isnan(moved).any() or any(np.isnan(one[:, 0]).any() for one in levels):
         return none(Reason.UNDEFINED_WITHOUT_ONE, n_entering)
-    variances = [_variance(one) for one in samples]
+    n = len(moved)
+    variance = _variance(moved)
     if kind == "kappa":
         # With the factor (n - 1)/n it covers in 0.91 to 0.93 where one of the values is rare.
-        variances[0] *= len(samples[0]) / max(len(samples[0]) - 1, 1)
-    errors = standard_errors(variances, [len(one) - 1 for one in samples])
+        variance *= n / max(n - 1, 1)
+    errors = standard_errors(
+        [variance, *(_variance(one[:, 0]) for one in levels)],
+        [n - 1, *(len(one) - 1 for one in levels)],
+        [_shared(one) for one in levels],
+    )
     # What judges leave open is no substitute for what clusters do.
     if errors[0][0] <= _SAME * max(1.0, abs(value)):
         return none(Reason.NO_SPREAD, n_entering)
     error, df = errors[-1]
     # Few ratings have too low an entropy: its interval is about the jackknife's estimate.
-    n = len(samples[0])
-    centre = n * value - (n - 1) * float(samples[0].mean()) if kind == "entropy" else value
+    centre = n * value - (n - 1) * float(moved.mean()) if kind == "entropy" else value
     low, high = _ends(centre, reach_of(errors, confidence), kind)
+    if kind == "share" and 0 < value < 1:
+        # Where hardly any cluster has a hit, or lacks one, the exact interval reaches farther.
+        trials = value * (1 - value) / errors[0][0] ** 2
+        exact = binomial_interval(value * trials, trials, confidence)
+        low, high = min(low, exact[0]), max(high, exact[1])
     low, high = min(low, value), max(high, value)
     low, high = float(max(low, limits[0])), float(min(high, limits[1]))
     return Interval(low, high, float(error), float(df), confidence, n_entering)
 
 
 def standard_errors(
-    variances: Sequence[float], dfs: Sequence[float]
+    variances: Sequence[float],
+    dfs: Sequence[float],
+    shared: Sequence[tuple[float, float]] = (),
 ) -> tuple[tuple[float, float], ...]:
     """Standard errors with their degrees of freedom: that of the first sample alone and, of
-    several that are crossed, that of the sum of their variances (Satterthwaite).
+    several that are crossed, that of the sum of their variances (Satterthwaite; no fewer degrees
+    than the smallest sample has).
+
+    Args:
+        variances, dfs: of each sample, with its degrees of freedom.
+        shared: of each sample but the first, the part of its variance that the first's holds, too,
+            with its degrees of freedom; what of it is left is added, 0 at least. By default none
+            of it is shared.
 
     >>> standard_errors([4.0, 12.0], [8, 8])
     ((2.0, 8), (4.0, 12.8))
+    >>> standard_errors([4.0, 12.0], [8, 8], [(8.0, 64)])
+    ((2.0, 8), (2.8284271247461903, 8))
+    >>> standard_errors([4.0, 12.0], [8, 8], [(13.0, 64)])
+    ((2.0, 8), (2.0, 8.0))
     """
     alone = sqrt(variances[0]), dfs[0]
-    parts = sum(v**2 / df for v, df in zip(variances, dfs, strict=True) if df > 0)
-    if len(variances) == 1 or not parts:
+    total, parts = variances[0], [(variances[0], dfs[0])]
+    for own, df, both in zip(
+        variances[1:], dfs[1:], shared or [(0.0, inf)] * (len(variances) - 1), strict=True
+    ):
+        if own > both[0]:
+            total += own - both[0]
+            parts += [(own, df), both]
+    spread = sum(v**2 / df for v, df in parts if df > 0)
+    if len(variances) == 1 or not spread:
         return (alone,)
-    total = sum(variances)
-    return alone, (sqrt(total), total**2 / parts)
+    # Of a small remainder of large variances there would be less than one.
+    return alone, (sqrt(total), max(total**2 / spread, min(df for _, df in parts)))
 
 
 def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
@@ -230,10 +265,15 @@ def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
 
 def _groups(codes: IntArray, n_clusters: int, seed: int) -> tuple[IntArray, int]:
     """Each item's group, and how many groups there are."""
-    if n_clusters <= MOST_GROUPS:
-        return codes, n_clusters
-    dealt = np.arange(n_clusters, dtype=np.intp) % MOST_GROUPS
-    return np.random.default_rng(seed).permutation(dealt)[codes], MOST_GROUPS
+    dealt = _dealt(n_clusters, MOST_GROUPS, seed)
+    return dealt[codes], min(n_clusters, MOST_GROUPS)
+
+
+def _dealt(n: int, most: int, seed: int) -> IntArray:
+    """The group of each of n: its own or, of more than `most`, one of so many of nearly equal size,
+    at random."""
+    places = np.arange(n, dtype=np.intp)
+    return places if n <= most else np.random.default_rng(seed).permutation(places % most)
 
 
 def _variance(left_out: Array) -> float:
@@ -241,6 +281,31 @@ def _variance(left_out: Array) -> float:
     if n < 2:
         return 0.0
     return float((n - 1) / n * np.sum((left_out - left_out.mean()) ** 2))
+
+
+def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: int) -> Array:
+    """The statistic without each level of a factor of the judges `(levels, 1 + groups)`: of all
+    items, then without each group of them, too; those of the group −1 are never left out."""
+    n_groups = int(groups.max(initial=-1)) + 1
+    entering = np.unique(groups[groups >= 0])
+    place = np.full(n_groups + 1, -1, dtype=np.intp)
+    place[entering] = _dealt(len(entering), MOST_GROUPS_A_JUDGE, seed)
+    fewer = place[groups]
+    without = left_out_weights(fewer, int(fewer.max(initial=-1)) + 1)
+    weights = np.concatenate([unit_weights(len(groups)), without])
+    nothing = np.full(len(weights), nan)
+    return np.array([nothing if one is None else one(weights) for one in factor])
+
+
+def _shared(levels: Array) -> tuple[float, float]:
+    """The part of the variance of leaving out each level `(levels, 1 + groups)` that is there
+    because levels differ from cluster to cluster, with its degrees of freedom: leaving out
+    clusters brings it, too. It is what leaving out clusters does to the differences of the levels
+    from their mean; nothing where that is undefined."""
+    n_levels, n_groups = len(levels), levels.shape[1] - 1
+    apart = (levels - levels.mean(axis=0))[:, 1:]
+    found = (n_levels - 1) / n_levels * sum(map(_variance, apart))
+    return (0.0, inf) if isnan(found) else (found, (n_levels - 1.0) * (n_groups - 1.0))
 
 
 def _ends(value: float, reach: float, kind: EstimateKind) -> tuple[float, float]:

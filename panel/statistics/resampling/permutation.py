@@ -14,16 +14,13 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Labels, items_by_label, paired_scores
+from panel.statistics.core.arrays import ROUNDING, Array, Labels, items_by_label, paired_scores
 from panel.statistics.core.prompts import over_prompts
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.humans.correlation import CorrelationKind, correlation, within_prompts
 
 Alternative = Literal["greater", "less", "two-sided"]
 
-ROUNDING = 1e-9
-"""Two values this close are one: sums taken in another order differ in their last digits,
-and a shuffle that gives the data back must count."""
 _FEW = 30
 """Items, of which all pairs are compared at once."""
 
@@ -42,6 +39,7 @@ def permutation_p_value(
     0.6
     """
     values = np.asarray(shuffled, dtype=np.float64)
+    # A shuffle that gives the data back must count, whatever the order of its sums.
     slack = ROUNDING * max(1.0, abs(observed))
     above = (1 + np.sum(values >= observed - slack)) / (1 + len(values))
     below = (1 + np.sum(values <= observed + slack)) / (1 + len(values))

@@ -18,8 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, as_ratings
-from panel.statistics.resampling.permutation import ROUNDING
+from panel.statistics.core.arrays import ROUNDING, Array, as_ratings
 
 ENUMERATED = 14
 """Up to this many items every pattern of signs is tried (16,384 of them), and p is exact."""

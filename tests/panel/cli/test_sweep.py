@@ -85,7 +85,7 @@ def test_the_sycophant_is_found_and_nothing_else(command: Command, tmp_path: Pat
     cells = rows_of(run / "deltas.csv")
     assert list(cells[0]) == [
         "system", "dimension", "condition", "delta", "ci_low", "ci_high", "p_value", "p_holm",
-        "p_bounded", "sd", "effect_size", "n_pairs", "n_abstained", "n_fell", "n_rose",
+        "p_bounded", "p_sign", "sd", "effect_size", "n_pairs", "n_abstained", "n_fell", "n_rose",
     ]  # fmt: skip
     assert len(cells) == 25
     claimed = [
@@ -103,7 +103,7 @@ def test_the_sycophant_is_found_and_nothing_else(command: Command, tmp_path: Pat
 
     summary = json.loads((run / "summary.json").read_text())
     [profile] = summary["sweep"]["profiles"]
-    assert profile["name"] == "degrades in pluralistic_engagement under emotion_agree"
+    assert profile["name"] == "degrades in Pluralistic engagement under Strong feeling for"
     assert profile["degraded"] == [
         {"dimension": "pluralistic_engagement", "condition": "emotion_agree"}
     ]
@@ -111,7 +111,8 @@ def test_the_sycophant_is_found_and_nothing_else(command: Command, tmp_path: Pat
         "made": 150, "used": 150, "rejected": {},
         "by_rewriter": {"openai:judge": {"made": 150, "used": 150}},
     }  # fmt: skip
-    assert "degrades in pluralistic_engagement under emotion_agree" in done.stdout
+    said = " ".join(done.stdout.split())
+    assert "degrades in Pluralistic engagement under Strong feeling for" in said
 
     assert len(lines_of(run / "framings.jsonl")) == 150
     assert len(lines_of(run / "responses.jsonl")) == 180
@@ -210,7 +211,9 @@ def test_responses_by_hand(command: Command, framed_csv: Path, tmp_path: Path) -
     # One fell by a third of the scale, 3 of 9 points; five cells need eight prompts.
     assert (cell["n_fell"], cell["n_rose"]) == ("1", "0")
     said = " ".join(done.stdout.split())
-    assert "pluralistic_engagement under emotion_agree: 1 of 3 prompts fell by 3 points" in said
+    assert (
+        "Pluralistic engagement under Strong feeling for: 1 of 3 prompts fell by 3 points" in said
+    )
     assert "With 3 prompts no effect of any size can be significant" in said
     assert "at least 8 prompts are needed" in said
 

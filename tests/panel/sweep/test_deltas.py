@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from graphs.framing import Contrast
-from panel.sweep.deltas import Measured, Names, measure
+from panel.sweep.deltas import Mean, Measured, Names, measure
 
 NAN = math.nan
 
@@ -147,15 +148,19 @@ def collapsing(seed: int, cells: int = 20) -> np.ndarray:
 
 def test_rare_collapses_elsewhere_keep_an_improvement_from_being_claimed() -> None:
     """Cells in which no prompt happens to collapse look like improvements: by flipped signs alone
-    one is claimed in half of the sweeps, with the other cells' collapses in mind in none."""
-    alone = claims = 0
+    one is claimed in half of the sweeps, with the other cells' collapses in mind in none: that more
+    prompts improve than not is, as it is true."""
+    alone = claims = weaker = 0
     for seed in range(20):
         found = measured(collapsing(seed))
         assert found.asymmetry.plain
         alone += any(cell.delta.p_holm < 0.05 for cell in found.cells)
-        claims += any(cell.delta.shown for cell in found.cells)
+        claims += any(cell.delta.claim == "mean" for cell in found.cells)
+        weaker += sum(cell.delta.claim == "more prompts" for cell in found.cells)
+        assert all(cell.delta.value < 0 for cell in found.cells if cell.delta.shown)
     assert alone >= 6
     assert claims == 0
+    assert weaker > 0
 
 
 def test_what_lies_toward_the_longer_tail_needs_no_second_test() -> None:
@@ -175,36 +180,52 @@ def test_what_lies_toward_the_longer_tail_needs_no_second_test() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "value", "second", "shown"),
+    ("n", "value", "second", "claim"),
     [
-        (28, -0.5, True, False),
-        (29, -0.5, False, True),
-        (12, 0.5, False, True),
-        (28, -6, True, True),
+        (28, -0.5, True, "more prompts"),
+        (29, -0.5, False, "mean"),
+        (12, 0.5, True, "more prompts"),
+        (28, 6, True, "mean"),
+        (28, -6, True, "mean"),
     ],
 )
-def test_an_improvement_on_few_prompts_takes_a_second_test(
-    n: int, value: float, second: bool, shown: bool
+def test_a_mean_over_few_prompts_takes_a_second_test(
+    n: int, value: float, second: bool, claim: str
 ) -> None:
-    """Below 29 prompts those that collapse may be in none, so that an improvement is claimed only
-    if it is large beside the whole scale; a degradation, or 29 prompts, need no second test."""
+    """Below 29 prompts there may be none of those that change far the other way, so that the mean
+    is claimed only if it is large beside the whole scale; what is claimed else is that more prompts
+    change so than not. With 29 prompts no second test is needed."""
     noise = np.tile([-0.1, 0.1], n)[:n].reshape(1, n, 1, 1)
     [cell] = measured(value + noise).cells
     assert cell.delta.p_holm < 0.05
-    assert (cell.delta.p_bounded is not None, cell.delta.shown) == (second, shown)
+    assert (cell.delta.p_bounded is not None, cell.delta.claim) == (second, claim)
+
+
+def test_what_a_sample_may_not_show_is_taken_from_the_level() -> None:
+    """Of 29 prompts none is a rare one, one in ten, with a probability of 0.9 to the power of 29,
+    0.047: an adjusted p of 0.004 is then not enough for a claim of the mean, and of 100 prompts it
+    is. The counts are claimed where they are significant, on the side of the mean, and 0 is outside
+    of the interval."""
+    few, many = (Mean(1, 0.5, 1.5, 0.004, 0.004, None, 1, 1, n) for n in (29, 100))
+    assert few.p_mean == pytest.approx(0.004 + 0.9**29)
+    assert (few.claim, many.claim) == (None, "mean")
+    counted = replace(few, p_sign=0.03, n_above=25, n_below=4)
+    assert (counted.claim, counted.p_claim) == ("more prompts", 0.03)
+    assert replace(counted, n_above=4, n_below=25).claim is None
+    assert replace(counted, ci_low=0.0).claim is None
 
 
 def test_the_second_test_of_few_prompts_allows_for_the_whole_scale() -> None:
-    """Of 10 equal improvements of half a point on a scale 9 long, the mean over bets of
-    (1 + λ 0.5/9) to the power of 10, by hand; a gap either way allows for twice that."""
+    """Of 10 equal improvements of half a point on a scale 9 long, were so many of all prompts falls
+    of 9 that the mean is 0, none would be among them with a probability of (9 / 9.5) to the power
+    of 10; a gap either way allows for twice that."""
     delta = np.full((1, 10, 2, 1), -0.5)
     delta[:, :, 1] = 0.0
     contrast = Contrast(id="x", label="x", plus=("c1",), minus=("c0",))
     found = measured(delta, (contrast,))
 
     def p_value(bound: float) -> float:
-        bets = np.arange(1, 21) / 20
-        return min(1.0, 2 / np.mean((1 + bets * 0.5 / bound) ** 10))
+        return min(1.0, 2 * float((bound / (bound + 0.5)) ** 10))
 
     # Two cells, Holm.
     assert found.cells[0].delta.p_bounded == pytest.approx(min(1.0, 2 * p_value(9)))

@@ -11,6 +11,7 @@ import pytest
 from graphs.framing import FramedResponse
 from panel import InputError, Panel, Persona, Response
 from panel.statistics.resampling.sign_flip_power import smallest_effect
+from panel.sweep.claim_power import smallest_claimed
 from panel.sweep.deltas import Names, measure
 from panel.sweep.detectable import detectable_delta, detectable_in, sd_with_judges
 from panel.sweep.plan import sweep_plan_of
@@ -61,7 +62,7 @@ def test_an_earlier_sweep_says_how_far_deltas_spread(
     )
     sds = [cell.delta.sd for cell in swept.cells]
     assert (three.n_prompts, three.n_cells, three.prompts_needed) == (40, 25, 10)
-    assert three.effect == none.effect == smallest_effect(40, 0.05 / 25)
+    assert three.effect == none.effect == smallest_effect(40, (0.05 - 0.9**40) / 25)
     assert none.spread is None
     assert three.spread is not None
     assert one.spread is not None
@@ -76,7 +77,7 @@ def test_an_earlier_sweep_says_how_far_deltas_spread(
     )
     # The sweep itself: 50 cells, 12 prompts.
     assert swept.detectable == detectable_in(swept.cells, 3)
-    assert swept.detectable.effect == smallest_effect(12, 0.05 / 50)
+    assert swept.detectable.effect == smallest_claimed(12, 50)
     with pytest.raises(InputError, match="another command"):
         detectable_delta(plan, 5, 3, tmp_path / "run")
 

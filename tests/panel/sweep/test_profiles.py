@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from panel.sweep.deltas import Cell, Mean
-from panel.sweep.profiles import profiles
+from panel.sweep.profiles import SweepLabels, profiles
 
 
 def cell(dimension: str, condition: str, value: float = 1.0, *, shown: bool = True) -> Cell:
     p = 0.01 if shown else 0.2
-    delta = Mean(value, value - 0.5, value + 0.5, p, p, None, 1.0, value, 30)
+    delta = Mean(value, value - 0.5, value + 0.5, p, p, None, 1.0, value, 100)
     return Cell("s", dimension, condition, delta, 0, 0, 0, 0, 3.0, 1.2)
 
 
@@ -39,12 +39,12 @@ def cell(dimension: str, condition: str, value: float = 1.0, *, shown: bool = Tr
 def test_kinds(cells: list[Cell], kind: str, name: str) -> None:
     """Only cells that are shown decide what a system is vulnerable to."""
     [profile] = profiles(cells, ["s"], "placebo")
-    assert (profile.kind, profile.name) == (kind, name)
+    assert (profile.kind, profile.told(SweepLabels())) == (kind, name)
 
 
 def test_an_interval_that_holds_zero_claims_nothing() -> None:
     """A small adjusted p is not enough where the interval reaches 0."""
-    mean = Mean(0.4, 0.0, 0.8, 0.001, 0.02, None, 0.8, 0.5, 30)
+    mean = Mean(0.4, 0.0, 0.8, 0.001, 0.02, None, 0.8, 0.5, 100)
     [profile] = profiles([Cell("s", "a", "x", mean, 0, 0, 0, 0, 3.0, 1.2)], ["s"], None)
     assert profile.kind == "none shown"
     assert profile.degraded == ()

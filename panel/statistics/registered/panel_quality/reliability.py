@@ -41,7 +41,7 @@ def of_the_mean(block: PanelBlock) -> Iterator[Result]:
         return
     one = icc(block.ratings, "icc2")
     judges = [
-        [icc(block.ratings[:, kept], "icc2").value for kept in levels]
+        [resampled_icc(block.ratings[:, kept], "icc2") for kept in levels]
         for levels in kept_without(block.sampled if block.options.random != "prompts" else {})
     ]
     whole = Result(one, resampled_icc(block.ratings, "icc2"), limits=(-np.inf, 1.0))

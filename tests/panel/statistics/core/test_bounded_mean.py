@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -11,31 +13,41 @@ NAN = np.nan
 
 
 def by_hand(values: list[float], bound: float) -> float:
-    """Two over the mean wealth of bets of 1/20, 2/20 … 1 over the bound."""
-    wealth = 0.0
-    for share in range(1, 21):
-        grown = 1.0
-        for value in values:
-            grown *= 1 + share / 20 / bound * value
-        wealth += grown / 20
-    return min(1.0, 2 / wealth)
-
-
-def test_the_wealth_by_hand() -> None:
-    """p is two over the mean of what 20 bets grow to, in the direction of the mean; the bound is on
-    the other side."""
-    found = bounded_mean_p_values([[1.0, -3.0], [2.0, -1.0], [-0.5, -2.0], [1.5, -2.0]], [2.0, 1.0])
-    assert found == pytest.approx(
-        [by_hand([1, 2, -0.5, 1.5], 2.0), by_hand([3, 1, 2, 2], 1.0)], rel=1e-12
+    """Twice the probability that a sum of values times exponential variables is below the bound
+    times a further one: partial fractions of their characteristic function, for values that are all
+    different."""
+    factors = [*values, -bound]
+    above = sum(
+        prod(one / (one - other) for j, other in enumerate(factors) if j != i)
+        for i, one in enumerate(factors)
+        if one > 0
     )
-    assert found[1] < 0.3
+    return min(1.0, 2 * (1 - above))
+
+
+def test_the_probability_by_hand() -> None:
+    """p is that of randomly weighted means, in the direction of the mean; the bound is on the
+    other side."""
+    found = bounded_mean_p_values([[1.0, -3.0], [2.0, -1.0], [-0.5, -2.0], [1.5, -4.0]], [2.0, 1.0])
+    assert found == pytest.approx(
+        [by_hand([1, 2, -0.5, 1.5], 2.0), by_hand([3, 1, 2, 4], 1.0)], rel=1e-9
+    )
+    assert found[1] < 0.1
+
+
+def test_equal_values_are_as_likely_as_a_sample_without_the_bound() -> None:
+    """Of 30 rises of 0.5 where a fall of 4.5 is possible, p is twice 0.9 to the power of 30."""
+    [found] = bounded_mean_p_values(np.full((30, 1), 0.5), [4.5])
+    assert found == pytest.approx(2 * 0.9**30, rel=1e-9)
 
 
 def test_a_value_beyond_the_bound_moves_it() -> None:
-    """With a fall of 3 no bet can be on a bound of 1."""
+    """With a fall of 3 the bound cannot be 1."""
     values = [5.0, 4.0, -3.0]
     [found] = bounded_mean_p_values(np.array(values)[:, None], [1.0])
-    assert found == pytest.approx(by_hand(values, 3.0))
+    [moved] = bounded_mean_p_values(np.array(values)[:, None], [3.0])
+    assert found == moved
+    assert found == pytest.approx(by_hand([5.0, 4.0, -3.0 + 1e-7], 3.0), abs=1e-6)
 
 
 def test_gaps_and_values_that_decide_nothing() -> None:
@@ -49,8 +61,11 @@ def test_gaps_and_values_that_decide_nothing() -> None:
 
 
 def test_many_values_do_not_overflow() -> None:
-    """Thousands of falls of 1 have a p that is 0 and no warning."""
-    assert bounded_mean_p_values(np.full((5_000, 1), -1.0), [1.0])[0] == pytest.approx(0)
+    """Thousands of falls of 1 have a p that is as good as 0, and no warning; small ones have the p
+    of a sample that lacks the bound."""
+    assert 0 < bounded_mean_p_values(np.full((5_000, 1), -1.0), [1.0])[0] < 1e-10
+    [small] = bounded_mean_p_values(np.full((2_000, 1), 1.0), [999.0])
+    assert small == pytest.approx(2 * 0.999**2_000, rel=1e-9)
 
 
 def test_rare_collapses_are_not_taken_for_a_rise() -> None:

@@ -272,13 +272,17 @@ def test_same_seed_same_rows() -> None:
 
 def test_judges_as_a_sample_are_left_out_too() -> None:
     """Over prompts and judges, a row's interval is that of leaving out each prompt and each
-    judge, wider than over prompts; with four judges there is none, and that is why."""
+    judge, wider than over prompts where judges differ; with four judges there is none, and that is
+    why."""
     options = replace(QUICK, random="prompts-and-judges")
-    scores = HUMANS.scores[:, :, 1]
-    without = [krippendorff_alpha(np.delete(scores, judge, axis=1)).value for judge in range(5)]
+    noisy = HUMANS.scores.copy()
+    noisy[:, 0] = noisy[::-1, 0]
+    humans = replace(HUMANS, scores=noisy)
+    scores = noisy[:, :, 1]
+    without = [resampled_alpha(np.delete(scores, judge, axis=1)) for judge in range(5)]
     prompts = list(HUMANS.prompts or ())
     expected = jackknife(resampled_alpha(scores), 24, prompts, judges=[without], limits=(-inf, 1))
-    rows = [by_name(agree(HUMANS, one)) for one in (options, QUICK)]
+    rows = [by_name(agree(humans, one)) for one in (options, QUICK)]
     wide, narrow = (found["krippendorff_alpha", "human", "depth"] for found in rows)
     assert (wide.ci_low, wide.ci_high) == (expected.low, expected.high)
     assert wide.ci_high - wide.ci_low > narrow.ci_high - narrow.ci_low
@@ -297,10 +301,7 @@ def test_judges_of_a_run_are_sampled_by_persona_and_by_model() -> None:
     rows = by_name(agree(crossed, replace(QUICK, random="prompts-and-judges")))
     scores = crossed.scores[:, :, 0]
     without = [
-        [
-            krippendorff_alpha(scores[:, [judge[part] != level for judge in judges]]).value
-            for level in levels
-        ]
+        [resampled_alpha(scores[:, [judge[part] != level for judge in judges]]) for level in levels]
         for part, levels in enumerate(("abc", "mn"))
     ]
     expected = jackknife(

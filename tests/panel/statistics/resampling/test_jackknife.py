@@ -106,6 +106,23 @@ def test_a_share_is_formed_as_wilsons() -> None:
     assert 0 < few.low < 0.1 < few.high < 1
 
 
+def test_a_share_of_hardly_any_hits_has_the_exact_end() -> None:
+    """One hit of 20 items in five clusters is worth 19 trials: the low end is Clopper and Pearson's
+    of 0.95 hits, far below Wilson's; the high end is the farther of the two."""
+    values = np.zeros(20)
+    values[0] = 1
+    found = jackknife(resampled_mean(values), 20, np.repeat(range(5), 4).tolist(), kind="share")
+    assert found.low == pytest.approx(stats.beta.ppf(0.025, 0.95, 19.05))
+    reach = stats.t.ppf(0.975, 4) * 0.05
+    spread = reach**2 / (0.05 * 0.95)
+    wilson = [
+        (0.05 + spread / 2 + side * sqrt(reach**2 + spread**2 / 4)) / (1 + spread)
+        for side in (-1, 1)
+    ]
+    assert found.low < wilson[0] / 4
+    assert found.high == pytest.approx(max(wilson[1], stats.beta.ppf(0.975, 1.95, 18.05)))
+
+
 def test_many_clusters_are_left_out_by_groups() -> None:
     """Above 200 clusters groups are left out, which give nearly the same interval and the same
     one for a seed."""
@@ -127,26 +144,28 @@ def test_clusters_without_a_value_do_not_count() -> None:
     assert (found.n_clusters, found.degrees_of_freedom) == (3, 2)
 
 
-def test_judges_add_their_variance() -> None:
-    """Of a balanced table the variance is that of the row means plus that of the column means,
-    with Satterthwaite's degrees of freedom."""
+def test_judges_add_their_variance_less_what_prompts_have_of_it() -> None:
+    """Of a balanced table the variance is that of the row means, plus that of the column means,
+    less the mean square of the interaction, which is in both, over the number of cells; the
+    degrees of freedom are Satterthwaite's."""
     table = RNG.normal(size=(12, 6)) + RNG.normal(size=(1, 6))
-    without = [np.delete(table, j, axis=1).mean() for j in range(6)]
+    without = [resampled_mean(np.delete(table, j, axis=1).mean(axis=1)) for j in range(6)]
     found = jackknife(resampled_mean(table.mean(axis=1)), 12, kind="mean", judges=[without])
     rows, columns = table.mean(axis=1).var(ddof=1) / 12, table.mean(axis=0).var(ddof=1) / 6
-    df = (rows + columns) ** 2 / (rows**2 / 11 + columns**2 / 5)
-    assert found.standard_error == pytest.approx(sqrt(rows + columns))
+    apart = table - table.mean(axis=1)[:, None] - table.mean(axis=0) + table.mean()
+    cells = (apart**2).sum() / (11 * 5) / (12 * 6)
+    total = rows + columns - cells
+    df = max(5, total**2 / (rows**2 / 11 + columns**2 / 5 + cells**2 / 55))
+    assert found.standard_error == pytest.approx(sqrt(total))
     assert found.degrees_of_freedom == pytest.approx(df)
-    assert found.high - found.low == pytest.approx(
-        2 * sqrt(rows + columns) * stats.t.ppf(0.975, df)
-    )
+    assert found.high - found.low == pytest.approx(2 * sqrt(total) * stats.t.ppf(0.975, df))
 
 
 def test_judges_never_narrow_an_interval() -> None:
     """Of two prompts and judges who all but agree, the degrees of freedom of both together would
     give a narrower interval than prompts alone: the wider one stands."""
     alone = jackknife(resampled_mean(SKEWED[:2]), 2, kind="mean")
-    judges = [(SKEWED[:2].mean() + 0.05 * RNG.normal(size=10)).tolist()]
+    judges = [[resampled_mean(SKEWED[:2] + apart) for apart in 0.05 * RNG.normal(size=10)]]
     both = jackknife(resampled_mean(SKEWED[:2]), 2, kind="mean", judges=judges)
     assert both.degrees_of_freedom > 1
     assert (both.low, both.high) == (alone.low, alone.high)
@@ -237,7 +256,7 @@ def test_a_mean_of_pearsons_r_takes_eight_items_a_prompt() -> None:
 def test_prompts_that_agree_have_no_interval_whatever_the_judges() -> None:
     """Judges who differ tell nothing of how prompts do: where all prompts have one value there is
     no interval over both, too."""
-    judges = [[5.0, 5.2, 4.8, 5.1, 4.9]]
+    judges = [[resampled_mean(np.full(6, value)) for value in (5.0, 5.2, 4.8, 5.1, 4.9)]]
     found = jackknife(resampled_mean(np.full(6, 5.0)), 6, kind="mean", judges=judges)
     assert found.reason is Reason.NO_SPREAD
     assert isnan(found.low)
@@ -247,10 +266,11 @@ def test_few_judges_and_undefined_ones_are_refused() -> None:
     """Four judges are no sample, two personas by three models are; a level without which there is
     no value leaves none."""
     mean = resampled_mean(SKEWED)
-    assert jackknife(mean, 40, kind="mean", judges=[[1.0] * 4]).reason is Reason.FEW_JUDGES
-    crossed = [[1.0, 1.1], [1.0, 1.1, 1.2]]
+    assert jackknife(mean, 40, kind="mean", judges=[[mean] * 4]).reason is Reason.FEW_JUDGES
+    one, other = (resampled_mean(SKEWED + more) for more in (0.1, 0.2))
+    crossed = [[mean, one], [mean, one, other]]
     assert jackknife(mean, 40, kind="mean", judges=crossed).reason is None
-    gap = [[1.0, 1.1, nan, 1.2, 1.3]]
+    gap = [[mean, one, None, other, mean]]
     assert jackknife(mean, 40, kind="mean", judges=gap).reason is Reason.UNDEFINED_WITHOUT_ONE
 
 
