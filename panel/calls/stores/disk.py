@@ -16,6 +16,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -87,8 +88,11 @@ class DiskReplyStore:
         self._folder = folder
         try:
             make_private_folder(folder)
-            # SQLite gives the files that it makes beside the database the same permissions.
-            open_private(folder / _DATABASE, "ab").close()
+            # SQLite gives the files that it makes beside the database the same permissions. What is
+            # there is not opened: closing it would take away the locks (POSIX) of all connections
+            # that this process has to it, and another process would remove files still in use.
+            with suppress(FileExistsError):
+                open_private(folder / _DATABASE, "xb").close()
             self._store = diskcache.Cache(
                 str(folder),
                 disk=_BytesDisk,

@@ -72,6 +72,32 @@ def killed_once_it_says_kept(source: str, folder: Path) -> None:
     assert writer.returncode == -signal.SIGKILL
 
 
+# Several connections
+
+
+def test_a_second_store_leaves_the_locks_of_the_first(tmp_path: Path) -> None:
+    """SQLite tells by a lock on these bytes of the database (its SHARED lock) that a process still
+    uses it. POSIX takes all locks of a process from a file that it closes; another process would
+    then take itself for the last one, and remove the log that this one still writes to."""
+    lock = (
+        "import fcntl\n"
+        "with open(sys.argv[1], 'r+b') as file:\n"
+        "    try:\n"
+        "        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)\n"
+        "    except OSError:\n"
+        "        print('locked')\n"
+    )
+
+    def locked() -> bool:
+        return process(lock, str(tmp_path / "cache.db")).communicate(timeout=60)[0] == "locked\n"
+
+    with closing(DiskReplyStore(tmp_path)):
+        assert locked()
+        DiskReplyStore(tmp_path).close()
+        assert locked()
+    assert not locked()
+
+
 # What is kept
 
 
