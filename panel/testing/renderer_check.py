@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import tempfile
 from collections.abc import Callable, Mapping
@@ -20,14 +21,28 @@ from panel.audit.plan import plan_injection
 from panel.breakdown.contested import contested
 from panel.breakdown.strata import systems_by
 from panel.comparison.compare import compare
+from panel.fidelity.measure import persona_fidelity
+from panel.fidelity.result import FidelityReport
+from panel.generation.plan import generation_plan
+from panel.generation.report import GeneratedTexts
 from panel.io.definitions import load_definition
+from panel.io.generation_prompts import GenerationPrompt
+from panel.keypoints.asking import Point
+from panel.keypoints.rationales import Rationale
+from panel.keypoints.report import KeyPointReport, key_point_report
+from panel.keypoints.steps import MadePoint, SummedUp
 from panel.panel import Panel
+from panel.prompt_sets.asking import EstimatedAnswers
+from panel.prompt_sets.building import BuiltPrompts, build_prompts
+from panel.prompt_sets.plan import prompt_set_plan
 from panel.questions.match_report import match_report
 from panel.questions.matching import Match
 from panel.questions.references import Reference
 from panel.reports import Renderer
 from panel.runs.design import design_report
-from panel.statistics import AnalysisOptions, agree, correlate
+from panel.runs.executor import predicted_calls
+from panel.runs.votes import votes_report
+from panel.statistics import AnalysisOptions, Ratings, agree, calibrate, correlate
 from panel.statistics.core.arrays import Array
 from panel.sweep.detectable import detectable_delta
 from panel.sweep.plan import sweep_plan_of
@@ -103,5 +118,55 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         "render_biases": lambda: (biases(ratings, found.scales, found.lengths), ratings),
         "render_contested": lambda: (contested(run), 3),
         "render_matches": lambda: (match_report(responses, matches),),
+        "render_votes": lambda: (votes_report(str(folder / "run")),),
+        "render_calibration": lambda: (calibrate(ratings, ratings),),
+        "render_fidelity": lambda: (_fidelity(folder, ratings),),
+        "render_key_points": lambda: (_key_points(),),
+        "render_generated_texts": lambda: (
+            GeneratedTexts(generation_plan([GenerationPrompt("p", "Why?")], [ScriptedModel()]), {}),
+        ),
+        "render_prompt_set": lambda: (_prompt_set(folder),),
     }
     return results, {"run": run.ratings, "ratings": ratings.scores, "sweep": sweep.delta}
+
+
+def _fidelity(folder: Path, ratings: Ratings) -> FidelityReport:
+    """Two personas beside two people each, of whom one group is stricter."""
+    one, other, *_ = ratings.personas or ()
+    names = ("ann", "bob", "cat", "dan")
+    lines = [
+        f"{item},{name},{ratings.dimensions[0]},{2 + (place + n) % 3}"
+        for place, item in enumerate(ratings.items)
+        for n, name in enumerate(names)
+    ]
+    (folder / "people.csv").write_text("\n".join(["item,rater,dimension,score", *lines]))
+    sides = [f"{name},{'left' if n < 2 else 'right'}" for n, name in enumerate(names)]
+    (folder / "raters.csv").write_text("\n".join(["rater,side", *sides]))
+    (folder / "groups.yaml").write_text(
+        "groups:\n"
+        f"  left: {{condition: side = left, personas: {one}}}\n"
+        f"  right: {{condition: side = right, personas: {other}}}\n"
+        "contrasts: [left - right]\n"
+    )
+    files = (folder / name for name in ("people.csv", "raters.csv", "groups.yaml"))
+    return persona_fidelity(folder / "run", *files)
+
+
+def _key_points() -> KeyPointReport:
+    """One rationale that makes one point."""
+    rationale = Rationale("p", "r", "s", "ann|m", "ann", "m", "It is clear.", is_control=False)
+    made = MadePoint(0, Point("Clear.", "pro", "It is clear."))
+    found = SummedUp((("Clear.", "pro"),), (made,), (0,), (None,), 0, 0)
+    return key_point_report([rationale], found, "m")
+
+
+def _prompt_set(folder: Path) -> BuiltPrompts:
+    """Of one template, which takes no model."""
+    spec = folder / "spec.yaml"
+    spec.write_text(
+        "id: sample\nseed: 1\nslots: {concept: [fairness, truth]}\n"
+        "templates: [{id: what, text: 'What does {concept} ask of us?'}]\n"
+    )
+    plan = prompt_set_plan(spec)
+    with predicted_calls() as predicted:
+        return asyncio.run(build_prompts(plan, EstimatedAnswers(plan.models, predicted)))
