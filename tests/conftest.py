@@ -17,8 +17,10 @@ from tests.helpers.command import COMMAND, Command
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-# Under `nohup` commands ignore it, and so would those that tests start.
+# Under `nohup`, or in the background of a script, these are ignored, and would be by the commands
+# that tests start.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

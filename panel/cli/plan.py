@@ -80,7 +80,7 @@ def plan(
 
     Exit status: 0, or 2 for bad input.
     """
-    from panel.runs.design import Target, design_report
+    from panel.runs.design import PrecisionTarget, design_report
 
     if half_width is not None and difference is not None:
         raise click.UsageError("--half-width and --difference exclude each other; leave one out.")
@@ -88,9 +88,9 @@ def plan(
         raise click.UsageError("--map-human works only with --human; leave it out.")
     target = None
     if half_width is not None:
-        target = Target("half_width", half_width)
+        target = PrecisionTarget("half_width", half_width)
     elif difference is not None:
-        target = Target("difference", difference)
+        target = PrecisionTarget("difference", difference)
     report = design_report(source, target, human, human_mapping)
     with standard_output() as to:
         renderer.render_design(report, to)

@@ -49,7 +49,7 @@ class JudgmentCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PrecisionTarget:
     """What a design is to reach, in points: an interval of a system's mean of this `half_width` at
     most, or this small a `difference` of two systems, detected with 80 % power."""
 
@@ -81,7 +81,7 @@ class DesignReport:
     studies: tuple[DesignStudy, ...]
     n_systems: int
     cost: JudgmentCost | None
-    target: Target | None = None
+    target: PrecisionTarget | None = None
     with_these_judges: DesignResult | None = None
     cheapest: DesignResult | None = None
     deliberated: bool = False
@@ -205,7 +205,7 @@ def _components(study: DesignStudy) -> list[dict[str, Any]]:
 
 def design_report(
     source: str,
-    target: Target | None = None,
+    target: PrecisionTarget | None = None,
     human: str | None = None,
     human_mapping: ColumnMapping | None = None,
 ) -> DesignReport:
@@ -240,7 +240,7 @@ def _reaching(
     source: str,
     studies: tuple[DesignStudy, ...],
     ratings: Ratings,
-    target: Target | None,
+    target: PrecisionTarget | None,
     cost: JudgmentCost | None,
 ) -> DesignReport:
     """The report on these ratings, with the designs that reach the target."""

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from panel.reports.terminal.rows import number, remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
-from panel.runs.design import DesignReport, Target
+from panel.runs.design import DesignReport, PrecisionTarget
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL
 from panel.statistics.quality.components import RESIDUAL
@@ -96,7 +96,7 @@ def _of(report: DesignReport, study: DesignStudy) -> str:
     return " (composite)" if report.composite else ""
 
 
-def _reached(report: DesignReport, target: Target) -> list[str]:
+def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
     wanted = (
         f"An interval of a system's mean of ±{target.points:g} points"
         if target.kind == "half_width"

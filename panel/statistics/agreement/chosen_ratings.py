@@ -89,7 +89,12 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
 def by_chance(ratings: ArrayLike, n: int = 3, seed: int = 0) -> float:
     """α of ratings that `most_agreeing` chooses where there is nothing to agree about: the same
     ratings, dealt out to the items at random, each of which has as many as before. NaN where
-    undefined; arguments and errors as of `most_agreeing`."""
+    undefined; arguments and errors as of `most_agreeing`.
+
+    >>> ratings = np.random.default_rng(0).integers(1, 6, (40, 6)).astype(float)
+    >>> round(krippendorff_alpha(ratings).value, 2), round(by_chance(ratings), 2)
+    (-0.07, 0.91)
+    """
     array = as_ratings(ratings)
     there = ~np.isnan(array)
     dealt = np.full(array.shape, np.nan)

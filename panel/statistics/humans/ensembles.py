@@ -56,6 +56,12 @@ def ensembles_on_other_items(
 
     Raises:
         ValueError: fewer than two judges, prompts or folds, or shapes that do not fit.
+
+    >>> people = np.arange(8.0)
+    >>> judges = np.stack([people, people, -people, -people], axis=1)
+    >>> found = ensembles_on_other_items(judges, people, "aabbccdd")
+    >>> [(one.half, one.tau_c.value) for one in found]
+    [('strong', 1.0), ('weak', -1.0)]
     """
     scores, people = as_ratings(judges), as_scores(target)
     names, codes = encode_labels(prompts, len(scores))

@@ -148,7 +148,7 @@ def effective_votes(
     >>> noise[:, 3:] = noise[:, 3:] * 0.2 + noise[:, :1]
     >>> found, (difference,) = effective_votes(noise, {"far": [(0, 1, 2)], "near": [(3, 4, 5)]})
     >>> [round(one.votes, 1) for one in found], difference.ci_low > 1
-    ([3.0, 1.0], True)
+    ([2.9, 1.0], True)
     """
     array = as_ratings(ratings)
     several = {name: [one for one in sets if len(one) > 1] for name, sets in sources.items()}

@@ -368,7 +368,7 @@ def test_a_dry_run_says_what_the_sweep_could_show(command: Command, tmp_path: Pa
         paid = sweep(command, server, "--like", "run")
         absent = sweep(command, server, "--dry-run", "--like", "nowhere")
     said = " ".join(plain.stdout.split())
-    assert "With 30 prompts and 25 cells, the smallest detectable Δ is 0.79 standard" in said
+    assert "With 30 prompts and 25 cells, the smallest detectable Δ is 0.93 standard" in said
     # Before the estimate of what would be spent in vain.
     assert few.stdout.startswith("Too few prompts")
     assert "At least 10 prompts are needed" in " ".join(few.stdout.split())

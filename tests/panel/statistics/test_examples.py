@@ -18,7 +18,10 @@ FUNCTIONS = sorted(
     for name in panel.statistics.__all__
     if inspect.isfunction(getattr(panel.statistics, name)) and not name.startswith("resampled_")
 )
-OF_ROWS = {"agree", "correlate", "panel_quality", "rows_frame"}
+OF_ROWS = {
+    "agree", "agreement_differences", "correlate", "correlation_differences", "panel_quality",
+    "rows_frame",
+}  # fmt: skip
 """These give every statistic, each of which has an example of its own, and their data frame."""
 
 
