@@ -379,7 +379,7 @@ def test_a_dry_run_says_what_the_sweep_could_show(command: Command, tmp_path: Pa
     found = json.loads(dry.stdout)
     assert [one["judgments"] for one in found["models"]] != []
     assert found["detectable"]["sd"]["median"] == pytest.approx(sds[12], abs=1e-5)
-    assert found["detectable"]["in_points"]["median"] == pytest.approx(0.79 * sds[12], abs=0.02)
+    assert found["detectable"]["in_points"]["median"] == pytest.approx(0.93 * sds[12], abs=0.02)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())["sweep"]
     assert summary["detectable"]["prompts"] == 12
     assert summary["asymmetry"]["plain"] is False
