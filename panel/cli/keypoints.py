@@ -69,13 +69,13 @@ def keypoints(
     quotation is not in the rationale, white space apart.
 
     Shares are of rationales, with 95 % intervals over prompts; differences between systems are
-    paired by prompt, with p-values adjusted by Holm over all of them. The result is also written to
-    keypoints.json in RUN, for which `report RUN` has a section.
+    paired by prompt, with p-values adjusted by Holm over all of them. Without --limit the result is
+    also written to keypoints.json in RUN, for which `report RUN` has a section.
 
     Exit status: 0; 1, some rationales could not be read, or the command was stopped; 2, wrong
     input or configuration, no model was called. The same command asks only what is missing.
     """
-    from panel.errors import ConfigurationError
+    from panel.errors import RunFolderError
     from panel.keypoints.extracting import estimate_key_points, key_points, write_key_points
     from panel.keypoints.rationales import rationales_of
     from panel.plan.definitions import DEFAULT_MODEL, configured
@@ -92,14 +92,21 @@ def keypoints(
         tell([estimate], caps)
         return
     report = run_to_end(key_points(rationales, model, most, caps))
-    try:
-        path = write_key_points(report, Path(run))
-    except OSError as error:
-        raise ConfigurationError(
-            f"{run}/keypoints.json cannot be written: {error.strerror}; check permissions"
-        ) from None
+    told = f"Written to {run}/keypoints.json; `persona-panel report {run}` shows it on the page."
+    # What is of a part must not stand on the page for the whole, nor replace what is.
+    if limit is not None or not report.read:
+        told = f"Not written to {run}/keypoints.json: "
+        told += "no rationale could be read." if not report.read else "--limit leaves some out."
+    else:
+        try:
+            write_key_points(report, Path(run))
+        except OSError as error:
+            raise RunFolderError(
+                f"{run}/keypoints.json cannot be written: {error.strerror}; check permissions. "
+                "The answers are in the cache: the same command asks nothing again"
+            ) from None
     with standard_output() as to:
         renderer.render_key_points(report, to)
-    say(visible(f"Written to {path}; `persona-panel report {run}` shows it on the page."), err=True)
+    say(visible(told), err=True)
     if report.missing:
         sys.exit(INCOMPLETE)

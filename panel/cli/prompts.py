@@ -130,7 +130,7 @@ def pairs(
     from panel.prompt_sets.pairs import load_pairs
     from panel.runs.output_file import OutputFile
 
-    output = OutputFile(Path(out), overwrite)
+    output = OutputFile(Path(out), overwrite, (pairs,))
     lines = load_pairs(pairs, mapping=mapping)
     if limit is not None:
         lines = lines[: 2 * limit]

@@ -23,7 +23,7 @@ from panel.statistics.breakdown.stratum_rows import broken_down_by
 from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.student_t import values_needed
-from panel.statistics.core.table import Ratings, Row
+from panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
 from panel.statistics.humans.correlate import HUMANS
 
 _SHOWN = 3
@@ -74,7 +74,13 @@ def _by_strata(rows: Sequence[Row], by: str) -> list[str]:
         (_LABELS, "κ of the majorities"),
     ):
         own = [row for row in rows if row.statistic == statistic and row.by == by]
-        values = [row for row in own if row.reason is None and row.group != HUMANS]
+        values = [
+            row
+            for row in own
+            if row.reason is None
+            and row.group != HUMANS
+            and not row.group.endswith(NO_PERSONA_GROUP)
+        ]
         differ = strata_differ(rows, statistic, name, by)
         if values:
             low, high = (pick(values, key=lambda row: row.value) for pick in (min, max))

@@ -32,8 +32,9 @@ def select_conclusion(found: Sequence[SelectedItem], panel: Ratings, n: int) -> 
     }
     fewest = min(by_system.values())
     if fewest < LEAST_PROMPTS:
+        more = "choose a larger --n" if len(found) < len(panel.items) else "score more prompts"
         said.append(
             f"A correction takes {LEAST_PROMPTS} prompts of each system rated by people; here it "
-            f"is {fewest} of some: choose a larger --n."
+            f"is {fewest} of some: {more}."
         )
     return said

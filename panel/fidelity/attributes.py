@@ -26,16 +26,19 @@ class AttributeTable:
         file: where they come from, for faults.
         columns: which there are.
         values: by rater or item, those that it has.
+        of_items: whether they are of items: one that is called `prompt/id` is known by its id, too.
     """
 
     file: str
     columns: tuple[str, ...]
     values: Mapping[str, AttributeValues]
+    of_items: bool = False
 
     def of(self, name: str) -> AttributeValues | None:
-        """Those of one rater or item; None where it is not there. An item `prompt/id` is also
-        known by its id."""
-        return self.values.get(name, self.values.get(name.partition("/")[2]))
+        """Those of one rater or item; None where it is not there."""
+        if name in self.values or not self.of_items:
+            return self.values.get(name)
+        return self.values.get(name.partition("/")[2])
 
 
 def rater_attributes(source: Source) -> AttributeTable:
@@ -76,7 +79,7 @@ def run_attributes(folder: Path) -> AttributeTable:
     for name, found in ids.items():
         if len(found) == 1:
             values.setdefault(name, found[0])
-    return AttributeTable(str(folder / RESPONSES), tuple(columns), values)
+    return AttributeTable(str(folder / RESPONSES), tuple(columns), values, of_items=True)
 
 
 def _table(
@@ -125,7 +128,7 @@ def _table(
         report.add(f"only the column {key!r}", "further columns: attributes")
     if report.faults:
         raise report.error()
-    return AttributeTable(report.file, tuple(columns), values)
+    return AttributeTable(report.file, tuple(columns), values, of_items=key == "item")
 
 
 def _value(given: Any) -> str | None:

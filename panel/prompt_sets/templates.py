@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
+from panel.errors import ConfigurationError
 from panel.prompt_sets.candidates import SeedItem, candidate_id
 from panel.prompt_sets.places import filled, list_of, places_in
 from panel.prompt_sets.spec import PromptTemplate
 
 _TRIES = 200
+MOST_FILLINGS = 100_000
 
 
 def fillings(
@@ -25,6 +27,11 @@ def fillings(
     places = places_in(template.text)
     generator = random.Random(f"{seed} {template.id}")
     n = number_of_fillings(places, slots)
+    if min(n, template.draw or n) > MOST_FILLINGS:
+        raise ConfigurationError(
+            f"template {template.id!r} has {n:,} fillings, more than {MOST_FILLINGS:,}; say with "
+            "`draw` how many of them to take"
+        )
     if template.draw is None or template.draw >= n:
         chosen = list(_all(places, slots))
     else:

@@ -10,6 +10,7 @@ from typing import Any
 from panel.conclusions.wording import SAMPLES
 from panel.models.catalogue import cost
 from panel.reports.terminal.money import spent
+from panel.reports.terminal.run import MUCH_OFF_SCALE
 from panel.runs.run import Run
 from rubrics import Status
 
@@ -111,6 +112,12 @@ def _by_model(run: Run) -> list[tuple[str, int, int]]:
 def _notes(run: Run) -> list[str]:
     """What else is not as planned."""
     coverage, found = run.coverage, []
+    for model, share in run.off_scale.items():
+        if share > MUCH_OFF_SCALE:
+            found.append(
+                f"{model}: {share:.0%} of the probability of its answers lay on no value of the "
+                "scale (mean over judgments); its scores rest on the rest."
+            )
     if coverage.partial:
         found.append(f"{coverage.partial:,} judgments scored on fewer comparisons than planned.")
     for status, n in coverage.revisions_failed.items():

@@ -25,7 +25,6 @@ SHOWN = {
 }
 """What the figures that the page has are called; the other comparisons are those of `correlate`."""
 _NEEDED = {*SHOWN, "persona_gain_tau_b"}
-_SHUFFLES = 499
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def people_section(run: Run, humans: Ratings | None) -> PeopleSection | None:
     panel, people = align_ratings(
         load_ratings(str(run.folder)), humans, str(run.folder), "human ratings"
     )
-    rows = correlate(panel, people, AnalysisOptions(n_permutations=_SHUFFLES), only=_NEEDED)
+    rows = correlate(panel, people, AnalysisOptions(), only=_NEEDED)
     kept = [row for row in rows if row.statistic in SHOWN and row.by is None]
     values = [value for row in kept for value in (row.value, row.ci_low, row.ci_high)]
     return PeopleSection(

@@ -38,7 +38,7 @@ class OutputFile:
         mappings: by the names of such files, how their columns were mapped.
 
     Raises:
-        ConfigurationError: the path ends otherwise.
+        ConfigurationError: the path ends otherwise, or is that of an input.
     """
 
     path: Path
@@ -51,6 +51,10 @@ class OutputFile:
             raise ConfigurationError(
                 f"--out {self.path}: found a name that ends in {self.path.suffix or 'nothing'!r}; "
                 f"expected one that ends in {_ENDING}"
+            )
+        if any(self.path.resolve() == Path(one).resolve() for one in self.inputs):
+            raise ConfigurationError(
+                f"--out {self.path}: found a file that is read; expected another one"
             )
 
     def named(self, ending: str) -> Path:

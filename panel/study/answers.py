@@ -20,6 +20,8 @@ from rubrics.scale import CategoryScale
 
 ANSWERS_SCHEMA: Literal["persona-panel/study-answers/1"] = "persona-panel/study-answers/1"
 _MOST_BYTES = 20_000_000
+_MOST_MILLISECONDS = 10**10
+"""Four months in view: what is more is no time that a page was read."""
 
 
 class _Answered(BaseModel):
@@ -32,7 +34,7 @@ class GivenRanking(_Answered):
     set: str
     ranks: dict[str, int]
     reason: str
-    milliseconds: int = Field(ge=0)
+    milliseconds: int = Field(ge=0, le=_MOST_MILLISECONDS)
 
 
 class GivenScores(_Answered):
@@ -41,7 +43,7 @@ class GivenScores(_Answered):
     text: str
     scores: dict[str, int | str]
     reason: str
-    milliseconds: int = Field(ge=0)
+    milliseconds: int = Field(ge=0, le=_MOST_MILLISECONDS)
 
 
 class StudyAnswers(_Answered):

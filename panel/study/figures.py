@@ -95,7 +95,7 @@ def collection_figures(
 
 
 def _ends(values: Sequence[int]) -> list[int]:
-    return [min(values), max(values)]
+    return [min(values, default=0), max(values, default=0)]
 
 
 def _value(value: float) -> float | None:

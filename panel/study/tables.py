@@ -51,7 +51,12 @@ def write_tables(key: StudyKey, ratings: Sequence[TextRating], out: Path) -> lis
         files[_next_to(out, "-labels.csv")] = _csv(_LABEL_COLUMNS, given)
     if any(one.reason for one in kept):
         files |= _justifications(key, kept, _next_to(out, "-justifications"))
+    # What an earlier collection has written must not stand for this one.
+    endings = ("-rankings.csv", "-labels.csv")
+    stale = {out, *(_next_to(out, ending) for ending in endings)} - set(files)
     try:
+        for path in stale:
+            path.unlink(missing_ok=True)
         for path, content in files.items():
             make_private_folder(path.parent)
             replace_file(path, content)

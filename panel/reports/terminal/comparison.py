@@ -71,6 +71,7 @@ def _show_scores(ours: Ratings, theirs: Ratings, console: Console) -> None:
             for side in sides.values()
         ]
         found = score_distributions(*scores)
+        means = found.means
         if len(found.values) > _VALUES_SHOWN:
             found = score_distributions(*map(np.round, scores))
         if len(found.values) > _VALUES_SHOWN:
@@ -80,7 +81,7 @@ def _show_scores(ours: Ratings, theirs: Ratings, console: Console) -> None:
             figures = {
                 f"{v:g}": share for v, share in zip(found.values, found.shares[row], strict=True)
             }
-            for name, value in {"mean": found.means[row], **figures}.items():
+            for name, value in {"mean": means[row], **figures}.items():
                 reason = Reason.NO_RATINGS if isnan(value) else None
                 cells[name, (side, dimension)] = Row(
                     name, side, dimension, value=float(value), reason=reason

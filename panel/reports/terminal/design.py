@@ -8,6 +8,7 @@ from math import isnan, prod
 from rich.console import Console
 from rich.text import Text
 
+from panel.conclusions.wording import counted
 from panel.reports.terminal.rows import number, remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.runs.design import DesignReport, PrecisionTarget
@@ -134,7 +135,7 @@ def _costed(report: DesignReport, result: DesignResult) -> str:
     told = f"{_listed(result)}: {_counted(report, report.calls(SYSTEM, result))}"
     if (usd := report.usd(SYSTEM, result)) is not None:
         told += f", ${usd:,.2f}"
-    return f"{told} for {report.n_systems} systems"
+    return f"{told} for {counted(report.n_systems, 'system')}"
 
 
 def _counted(report: DesignReport, n: int) -> str:

@@ -37,7 +37,7 @@ _AGAIN = {
     "unparsed": "could not be parsed",
 }
 _COLUMNS_SHOWN = 7
-_MUCH_OFF_SCALE = 0.5
+MUCH_OFF_SCALE = 0.5
 """From which mean share of probability off the scale on a model's scores are warned of."""
 
 
@@ -58,7 +58,7 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
 def _show_off_scale(run: Run, console: Console) -> None:
     """Which models' scores rest on little: before all that is concluded from them."""
     for model, share in run.off_scale.items():
-        if share > _MUCH_OFF_SCALE:
+        if share > MUCH_OFF_SCALE:
             told = (
                 f"{legible(model)}: {share:.0%} of the probability of its answers lay on no value "
                 "of the scale (mean over judgments); its scores rest on the rest"

@@ -81,7 +81,7 @@ class Reason(StrEnum):
         "all replicates without a persona gave the same ratings, so they count as one judgment; a "
         "comparison needs replicates that vary"
     )
-    FEW_TO_CHOOSE_THE_BEST = "choosing the best judge on other prompts takes four prompts"
+    FEW_TO_CHOOSE_THE_BEST = "choosing the best judge on other prompts takes ten prompts"
     IDENTICAL_JUDGES = "they gave the same ratings, so they count as one judgment"
     OTHER_SCALE = "not on the same scale"
     FEW_TO_TELL = "too few prompts were deliberated"

@@ -43,8 +43,8 @@ from panel.statistics.quality.effective_judges import (
 from panel.statistics.resampling.jackknife import MOST_GROUPS, Interval, jackknife
 from panel.statistics.resampling.weights import left_out_weights
 
-_LEAST_PROMPTS = 4
-"""Two to choose on, and two to look at."""
+_LEAST_PROMPTS = 10
+"""Five to choose on, and five to look at: of fewer a spread says little."""
 
 Sets = Sequence[Sequence[int]]
 """Columns of judges, set by set: the personas of one model, say."""
@@ -207,14 +207,14 @@ def ensemble_distance(
         clusters: a label an item, its prompt; each item is its own if None.
 
     Returns:
-        Undefined with fewer than two judges or four prompts.
+        Undefined with fewer than two judges or ten prompts.
 
     Raises:
         ValueError: a wrong shape, an infinite value, or not one label an item.
 
     Judges who err by chance, each to its own side:
 
-    >>> people = np.arange(8.0)
+    >>> people = np.arange(10.0)
     >>> found = ensemble_distance(people[:, None] + [[-1.0, 1.5]], people)
     >>> found.ensemble, found.best
     (0.25, 1.0)

@@ -78,38 +78,41 @@ def test_judges_who_say_the_same_are_one_vote_without_an_interval() -> None:
 
 
 def test_the_best_judge_is_chosen_on_other_prompts() -> None:
-    """On the first and third prompt A is best, and only there: on the second, fourth and sixth its
-    squared distances are 4, 9 and 4, those of B 0, the panel's 1, 2.25 and 1."""
-    people = np.full(6, 3.0)
-    ratings = np.array([[3.0, 5], [5, 3], [3, 5], [6, 3], [3, 5], [1, 3]])
+    """On every other prompt, from the first, A is best, and only there: on the rest its squared
+    distances are 4, 9, 4, 4 and 4, those of B 0, the panel's a quarter of A's."""
+    people = np.full(10, 3.0)
+    ratings = np.array([
+        [3.0, 5], [5, 3], [3, 5], [6, 3], [3, 5], [1, 3], [3, 5], [5, 3], [3, 5], [1, 3]
+    ])  # fmt: skip
     found = ensemble_distance(ratings, people)
     assert found.chosen == 0
-    assert found.best == pytest.approx(sqrt(17 / 3))
-    assert found.ensemble == pytest.approx(sqrt(4.25 / 3))
-    # Differences 3, 6.75 and 3: mean 4.25, standard error 1.25, t(2) = 4.303.
-    assert found.difference == pytest.approx(4.25)
-    assert found.ci_high == pytest.approx(4.25 + 4.3027 * 1.25, abs=1e-3)
-    assert (found.n_prompts, found.n_items) == (3, 3)
+    assert found.best == pytest.approx(sqrt(25 / 5))
+    assert found.ensemble == pytest.approx(sqrt(25 / 4 / 5))
+    # Differences 3, 6.75, 3, 3 and 3: mean 3.75, standard error 0.75, t(4) = 2.776.
+    assert found.difference == pytest.approx(3.75)
+    assert found.ci_high == pytest.approx(3.75 + 2.7764 * 0.75, abs=1e-3)
+    assert (found.n_prompts, found.n_items) == (5, 5)
 
 
 def test_responses_of_one_prompt_count_once() -> None:
-    """Prompts with one and three items: each weighs the same, in choosing and after."""
-    people = np.zeros(8)
-    ratings = np.array([[1.0, 3], [1, 3], [2, 4], [2, 4], [2, 4], [1, 3], [9, 9], [9, 8]])
-    found = ensemble_distance(ratings, people, [*"pqrrrsxx"])
+    """Prompts with one and three items: each weighs the same."""
+    prompts = ["p0", "p1", "p1", "p1", *(f"p{n}" for n in range(2, 10))]
+    ratings = np.tile([1.0, 3.0], (12, 1))
+    ratings[1] = [4, 9]
+    found = ensemble_distance(ratings, np.zeros(12), prompts)
     assert found.chosen == 0
-    # On q and s: 1 and 1; of the ensemble 4 and 4. p, r and x were for choosing.
-    assert (found.best, found.ensemble) == (1, 2)
-    found = ensemble_distance(ratings, people, [*"pqqqrsxx"])
-    assert found.best == pytest.approx(sqrt(((1 + 4 + 4) / 3 + 1) / 2))
-    assert (found.n_prompts, found.n_items) == (2, 4)
+    # On p1 (16 + 1 + 1) / 3 = 6, on p3, p5, p7 and p9 1.
+    assert found.best == pytest.approx(sqrt((6 + 4) / 5))
+    assert (found.n_prompts, found.n_items) == (5, 7)
 
 
 def test_what_people_or_a_judge_left_out_does_not_enter() -> None:
-    """One judge, or three prompts, are too few to choose from."""
-    found = ensemble_distance(np.c_[[1.0, nan, 3, 4, 5], [2.0] * 5], [1.0, 2, 3, 4, nan])
+    """One judge, or nine prompts, are too few to choose from."""
+    people, ratings = np.arange(11.0), np.ones((11, 2))
+    people[3], ratings[5, 0] = nan, nan
+    found = ensemble_distance(ratings, people)
     assert found.reason is Reason.FEW_TO_CHOOSE_THE_BEST
-    assert found.n_items == 3
-    assert ensemble_distance([[1.0], [2]], [1.0, 2]).reason is Reason.FEW_RATERS
+    assert found.n_items == 9
+    assert ensemble_distance(ratings[:, :1], people).reason is Reason.FEW_RATERS
     with pytest.raises(ValueError, match="3 people's ratings"):
         ensemble_distance([[1.0], [2]], [1.0, 2, 3])
