@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +14,8 @@ from panel.runs.kept_responses import kept_lines, metadata_in
 from panel.runs.kept_texts import RESPONSES
 from panel.statistics.core.strata import Strata
 from panel.statistics.core.table import Ratings
+
+logger = logging.getLogger(__name__)
 
 _OF_A_RUN = ("persona", "axis", "model", "prompt", "dimension", "source")
 
@@ -32,10 +35,23 @@ def strata_of(
         mapping: as it was given to read them.
 
     Raises:
-        InputError: there is no such column; names what there is.
+        InputError: there is no such column, or it is empty; names what there is.
     """
     if by == "dimension":
         return "dimension"
+    found = _strata_of(source, ratings, by, mapping)
+    n_without = sum(label is None for label in found.labels)
+    if n_without == len(found.labels):
+        raise InputError([Fault(source, f"no value in the column {by!r}", "values to go by")])
+    if n_without:
+        logger.warning(
+            "%s: %d of %d %s have no value of %r and are left out",
+            source, n_without, len(found.labels), found.of, by,
+        )  # fmt: skip
+    return found
+
+
+def _strata_of(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | None) -> Strata:
     folder = Path(source)
     if not folder.is_dir():
         return _of_a_file(source, ratings, by, mapping)

@@ -158,10 +158,11 @@ def held_texts(plan: GenerationPlan, output: OutputFile, caps: Caps = NO_CAPS) -
         known = {wanted.digest for wanted in plan.wanted}
         others = 0
         for number, line in output.lines():
-            if (digest := line.get("request")) is None:
-                output.refuse(f"line {number} has no field 'request'")
+            digest = line.get("request")
+            if not isinstance(digest, str):
+                output.refuse(f"line {number} has no text in the field 'request'")
             others += digest not in known
-            held.add(str(digest))
+            held.add(digest)
         if others:
             output.refuse(
                 f"{others:,} of its responses are to other prompts, or by other targets, samples "

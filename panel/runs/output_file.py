@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
@@ -132,7 +132,7 @@ class OutputFile:
         except (OSError, ValueError, LookupError, TypeError):
             return [own]
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, why: str) -> NoReturn:
         """Refuse to write over what the file holds.
 
         Raises:

@@ -129,6 +129,8 @@ def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault
     digest = document.pop("sha256", None)
     try:
         own = digest_of_json(document)
+        # Half a character, which no file of ratings can hold, is none that a page has saved.
+        json.dumps(document, ensure_ascii=False).encode()
     except (UnicodeEncodeError, RecursionError):
         own = ""
     if digest != own:

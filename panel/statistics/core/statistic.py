@@ -43,7 +43,9 @@ class Reason(StrEnum):
     NO_COMPLETE_RATERS = "fewer than two raters rated every item"
     NO_OVERLAP = "raters share too few items for their rankings to be compared"
     NO_PAIRS = "no pair of raters shares enough items"
-    FEW_SHARED = "no two humans rated 50 items in common (or as many as `min_shared` says)"
+    FEW_SHARED = (
+        "no two humans rated enough items in common (50, unless another number is asked for)"
+    )
     FEW_FOR_A_CORRECTION = "people rated fewer than eight prompts, too few for a correction"
     NOT_RATED_BY_PEOPLE = "people rated nothing of it"
     FEW_ITEMS_A_PERSON = "no human rated 30 items that the judge and another human rated, too"

@@ -115,6 +115,12 @@ def test_by_any_column(command: Command, tmp_path: Path) -> None:
     assert {(row["by"], row["by_value"]) for row in rows} >= {
         ("age", "old"), ("age", "young"), ("age, less the mean of the others", "old")
     }  # fmt: skip
+    cut = [line.replace(",work,", ",,") for line in with_columns]
+    (tmp_path / "cut.csv").write_text("\n".join(cut) + "\n")
+    assert "items have no value of 'topic'" in command("agree", "cut.csv", "--by", "topic").stderr
+    empty = [line.replace(",home,", ",,") for line in cut]
+    (tmp_path / "empty.csv").write_text("\n".join(empty) + "\n")
+    assert command("agree", "empty.csv", "--by", "topic").returncode == 2
     refused = command("agree", "in.csv", "--by", "mood")
     assert refused.returncode == 2
     assert "several values of 'mood' for an item and for a rater" in refused.stderr

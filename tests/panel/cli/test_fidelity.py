@@ -357,6 +357,17 @@ def test_raters_without_a_line_are_left_out_and_counted(files: Path, tmp_path: P
     assert rows[0]["n_raters"] == 37
 
 
+def test_a_rater_is_known_by_its_whole_name_alone(files: Path, tmp_path: Path) -> None:
+    """`siteB/r3` is not `r3`: of people with other names nothing is known, and they are refused."""
+    lines = (files / "people.csv").read_text().splitlines()
+    cells = [line.split(",") for line in lines[1:]]
+    others = [",".join([item, f"siteB/{rater}", *rest]) for item, rater, *rest in cells]
+    (tmp_path / "people.csv").write_text("\n".join([lines[0], *others]) + "\n")
+    result = run(files, human=str(tmp_path / "people.csv"))
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+
+
 @pytest.mark.parametrize(
     ("folder", "score", "groups", "items", "stratum", "expected"),
     [

@@ -214,6 +214,19 @@ def test_a_run_that_was_stopped_or_killed_continues(number: signal.Signals, tmp_
     assert "generate prompts.jsonl --target openai:writer" in starts[0]["command"]
 
 
+def test_a_file_that_is_read_is_not_written(tmp_path: Path) -> None:
+    """Also with --overwrite the prompts stay, and nothing is called."""
+    with serving(essay) as server:
+        before = (tmp_path / "prompts.jsonl").read_bytes()
+        refused = invoked(
+            "generate", "prompts.jsonl", "--target", "openai:writer", "--out", "prompts.jsonl",
+            "--overwrite", **at(server),
+        )  # fmt: skip
+        assert (refused.returncode, len(server.calls)) == (2, 0)
+    assert "found a file that is read" in refused.stderr
+    assert (tmp_path / "prompts.jsonl").read_bytes() == before
+
+
 def test_caps_and_a_dry_run_count_what_was_spent_before(tmp_path: Path) -> None:
     """A cap of one call leaves one response; the next start has none left; nothing is called by a
     dry run, which says so."""

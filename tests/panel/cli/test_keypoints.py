@@ -99,7 +99,15 @@ def test_key_points_of_a_run(
     assert "for a text: It is clear (50 of 120 rationales" in said
     assert "120 of 290 points were dropped" in said
     assert "Of good judges say more often than of bad: It is clear (83 percentage" in said
-    document = json.loads(written.read_bytes())
+    whole = written.read_bytes()
+    with serving(reader) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        # A part of the rationales is shown, and does not take the place of the whole.
+        few = ["keypoints", str(folder), "--model", "openai:reader", "--limit", "1"]
+        cli.main(few, standalone_mode=False)
+    assert "--limit leaves some out" in capsys.readouterr().err
+    assert written.read_bytes() == whole
+    document = json.loads(whole)
     as_json = io.StringIO()
     load_renderer("json").render_key_points(report, as_json)
     assert document == json.loads(as_json.getvalue())

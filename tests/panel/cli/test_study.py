@@ -80,6 +80,19 @@ def test_make_status_and_collect(responses: Path, tmp_path: Path) -> None:
     assert out.read_text().count("\n") == 1 + 2 * 9
 
 
+def test_one_text_a_prompt_can_be_rated(responses: Path, tmp_path: Path) -> None:
+    """There are no pairs to compare, and none is said to be compared."""
+    lines = responses.read_text().splitlines()
+    (tmp_path / "one.csv").write_text("\n".join([lines[0], *lines[1::3]]) + "\n")
+    done = persona_panel(
+        "make", tmp_path / "one.csv", "--map", "prompt=question,response=answer,system=model",
+        "--raters", "2", "--per-rater", "3", "--tasks", "rate", "--rubric", "debate-speech",
+        "--out", tmp_path / "study", "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["pairs"] == 0
+
+
 def test_rankings_alone_are_collected_as_ranks(responses: Path, tmp_path: Path) -> None:
     """Without `rate` the file has ranks, and each text its set's reason, to infer scores from."""
     study, out = tmp_path / "study", tmp_path / "ranks.csv"
