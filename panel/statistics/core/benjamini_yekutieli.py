@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from panel.statistics.core.arrays import Array
+from panel.statistics.core.holm import adjusted_stepwise
 
 
 def benjamini_yekutieli(p_values: ArrayLike) -> Array:
@@ -28,13 +29,10 @@ def benjamini_yekutieli(p_values: ArrayLike) -> Array:
     >>> benjamini_yekutieli([0.01, 0.04, 0.03]).round(4).tolist()
     [0.055, 0.0733, 0.0733]
     """
-    raw = np.asarray(p_values, dtype=np.float64)
-    tested = np.flatnonzero(~np.isnan(raw))
-    if ((raw[tested] < 0) | (raw[tested] > 1)).any():
-        raise ValueError("a p-value lies between 0 and 1")
-    order = tested[np.argsort(raw[tested], kind="stable")]
-    places = np.arange(1, len(order) + 1)
-    steps = raw[order] * len(order) * np.sum(1 / places) / places
-    adjusted = np.full(raw.shape, np.nan)
-    adjusted[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1)
-    return adjusted
+
+    def adjust(p: Array) -> Array:
+        places = np.arange(1, len(p) + 1)
+        steps = p * len(p) * np.sum(1 / places) / places
+        return np.minimum.accumulate(steps[::-1])[::-1]
+
+    return adjusted_stepwise(p_values, adjust)
