@@ -328,6 +328,16 @@ def column_mapping(
     )
 
 
+def refuse_mapping_alone(human: str | None, mapping: Mapping[str, str]) -> None:
+    """--map-human says what columns of --human are.
+
+    Raises:
+        click.UsageError: it is there without --human.
+    """
+    if mapping and human is None:
+        raise click.UsageError("--map-human works only with --human; leave it out.")
+
+
 # A column's name may have a comma, but none before what looks like another field.
 _BETWEEN_FIELDS = re.compile(r",(?=\s*\w+=)")
 

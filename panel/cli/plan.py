@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from panel.cli.failures import refusals_without_calls
-from panel.cli.options import column_mapping, output_format
+from panel.cli.options import column_mapping, output_format, refuse_mapping_alone
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ def plan(
 
     if half_width is not None and difference is not None:
         raise click.UsageError("--half-width and --difference exclude each other; leave one out.")
-    if human_mapping and human is None:
-        raise click.UsageError("--map-human works only with --human; leave it out.")
+    refuse_mapping_alone(human, human_mapping)
     target = None
     if half_width is not None:
         target = PrecisionTarget("half_width", half_width)

@@ -10,7 +10,7 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import Command, by_option, column_mapping, option
+from panel.cli.options import Command, by_option, column_mapping, option, refuse_mapping_alone
 from panel.secrets.visible import say, visible
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def report(
     from panel.report_page.report import NAME, report_of
     from panel.runs.load import load_run
 
-    if human_mapping and human is None:
-        raise click.UsageError("--map-human works only with --human; leave it out.")
+    refuse_mapping_alone(human, human_mapping)
     humans = load_ratings(human, mapping=human_mapping) if human is not None else None
     loaded = load_run(run)
     _written(report_of(loaded, humans, by), Path(out) if out is not None else Path(run) / NAME)

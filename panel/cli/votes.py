@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.failures import refusals_without_calls
-from panel.cli.options import column_mapping, output_format
+from panel.cli.options import column_mapping, output_format, refuse_mapping_alone
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def votes(
     """
     from panel.runs.votes import votes_report
 
-    if human_mapping and human is None:
-        raise click.UsageError("--map-human works only with --human; leave it out.")
+    refuse_mapping_alone(human, human_mapping)
     report = votes_report(run, human, human_mapping)
     with standard_output() as to:
         renderer.render_votes(report, to)
