@@ -5,6 +5,7 @@ Lint, format, types, floors, the documentation, then the tests. Arguments go to 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,8 +24,11 @@ def main() -> int:
     root = Path(__file__).parent.parent
     scripts = Path(sys.executable).parent
     failed = []
-    # Files are kept whole: what a fixture of a module makes is made once.
-    tests = ("pytest", "-n", "logical", "--dist", "loadfile", *sys.argv[1:])
+    # Files are kept whole: what a fixture of a module makes is made once. Many tests wait for a
+    # server or a process, so one worker more than there are cores keeps them all at work.
+    workers = str((os.cpu_count() or 1) + 1)
+    spread = ("-n", workers, "--dist", "loadfile", "--no-loadscope-reorder")
+    tests = ("pytest", *spread, *sys.argv[1:])
     for name, *arguments in (*CHECKS, tests):
         print(f"== {name} {' '.join(arguments)}", flush=True)
         if subprocess.run([scripts / name, *arguments], cwd=root).returncode != 0:

@@ -22,6 +22,14 @@ settings.load_profile("untimed")
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+LONG = ("test_documents.py", "test_examples.py")
+"""Files that take minutes: begun first, so that no worker is left alone with them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long files come first."""
+    items.sort(key=lambda item: item.path.name not in LONG)
+
 
 @pytest.fixture(autouse=True)
 def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
