@@ -22,13 +22,13 @@ settings.load_profile("untimed")
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-LONG = ("test_documents.py", "test_examples.py")
+LONG = ("tests/test_documents.py", "tests/examples/test_examples.py")
 """Files that take minutes: begun first, so that no worker is left alone with them at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long files come first."""
-    items.sort(key=lambda item: item.path.name not in LONG)
+    items.sort(key=lambda item: not item.path.as_posix().endswith(LONG))
 
 
 @pytest.fixture(autouse=True)
