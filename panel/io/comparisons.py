@@ -19,6 +19,7 @@ _FIELDS = Fields(
     tuple((name, (name,)) for name in (*_TEXTS, "comparisons")),
     frozenset({"comparisons"}),
     is_users=False,
+    grows=True,
 )
 _OUTCOMES = get_args(Outcome)
 

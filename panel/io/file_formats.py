@@ -71,6 +71,16 @@ def file_rows(path: Path, known: Collection[str], add: AddFault) -> Iterator[Fil
         add(unreadable(path), "a file that may be read")
 
 
+def growing_rows(path: Path, add: AddFault) -> Iterator[FilePart]:
+    """The rows of a JSONL file to which a run appends; a last line without its end, as a run that
+    was killed leaves it, is none."""
+    try:
+        with path.open("rb") as file:
+            yield from _jsonl((line for line in file if line.endswith(b"\n")), (), add)
+    except OSError:
+        add(unreadable(path), "a file that may be read")
+
+
 def stream_rows(stream: IO[str] | IO[bytes], add: AddFault) -> Iterator[FilePart]:
     """The rows of an open stream of JSONL."""
     try:

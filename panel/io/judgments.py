@@ -21,6 +21,7 @@ _FIELDS = Fields(
     tuple((name, (name,)) for name in (*_TEXTS, "round", "scores", "labels")),
     frozenset({"round", "labels"}),
     is_users=False,
+    grows=True,
 )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from panel.errors import Fault, InputError, Unit
-from panel.io.file_formats import FileRow, Header, file_rows, stream_rows
+from panel.io.file_formats import FileRow, Header, file_rows, growing_rows, stream_rows
 from panel.io.tables import DataTable, is_table, table_rows
 from panel.io.wording import did_you_mean, nearest, printable, shown
 
@@ -90,6 +90,7 @@ class Fields:
         made: fields that are made where a file lacks them, unless a column is called nearly so.
         is_users: whether the file is a user's, who may map columns; it is our own otherwise.
         mapping: of the names that were mapped to columns, the column.
+        grows: whether it is a JSONL file to which a run appends.
     """
 
     names: tuple[tuple[str, tuple[str, ...]], ...]
@@ -97,6 +98,7 @@ class Fields:
     made: frozenset[str] = frozenset()
     is_users: bool = True
     mapping: tuple[tuple[str, str], ...] = ()
+    grows: bool = False
 
     def mapped(self, mapping: ColumnMapping | None, source: Source | DataTable) -> Fields:
         """The same fields, read from the columns that a mapping names.
@@ -281,6 +283,10 @@ def _parts(
             return
         source = getattr(sys.stdin, "buffer", sys.stdin)
     if isinstance(source, str | Path):
-        yield from file_rows(Path(source), fields.columns, report.add)
+        path = Path(source)
+        if fields.grows:
+            yield from growing_rows(path, report.add)
+        else:
+            yield from file_rows(path, fields.columns, report.add)
     else:
         yield from stream_rows(source, report.add)

@@ -59,6 +59,18 @@ def test_a_judgment_twice_is_refused(tmp_path: Path) -> None:
     assert all("first on line 1" in fault.found for fault in faults)
 
 
+@pytest.mark.parametrize("kept", [1, 40, -1])
+def test_a_line_that_a_kill_cut_short_is_left_out(tmp_path: Path, kept: int) -> None:
+    """A last line without its end is none, also where only the end is lacking; one within is a
+    fault."""
+    path = folder_of(tmp_path / "run", judgment("a"), judgment("b"))
+    first, last = (path / "judgments.jsonl").read_bytes().splitlines(keepends=True)
+    (path / "judgments.jsonl").write_bytes(first + last[:kept])
+    assert load_ratings(path).items == ("p/a",)
+    (path / "judgments.jsonl").write_bytes(last[:40] + b"\n" + first)
+    assert faults_of(path)[0].file.endswith("judgments.jsonl")
+
+
 def test_what_is_no_judgment(tmp_path: Path) -> None:
     """Cells of the wrong kind, unknown dimensions and scores that are no numbers, all at once."""
     good = line_of(judgment("a"))
