@@ -11,7 +11,7 @@ from rich.text import Text
 from panel.conclusions.align import METHOD_NAMES, align_conclusion, verdict
 from panel.conclusions.wording import counted
 from panel.reports.terminal.cells import FigureText, p_cell, value_cell
-from panel.reports.terminal.rows import remark, show_conclusion
+from panel.reports.terminal.rows import number, remark, show_conclusion
 from panel.reports.terminal.tables import TableRow, show_table
 from panel.statistics.core.table import ALL
 from panel.statistics.humans.align import AlignedDimension, Alignment
@@ -68,14 +68,14 @@ def _difference(figure: HeldOutFigure) -> FigureText:
     if isnan(figure.difference):
         return value_cell(figure.difference)
     text = FigureText(
-        f"{round(figure.difference, 2) + 0:.2f}",
+        number(figure.difference, 2),
         value=figure.difference,
         low=figure.ci_low,
         high=figure.ci_high,
         p_value=figure.p,
     )
     if not isnan(figure.ci_low):
-        text.append(f"\n[{figure.ci_low:.2f}, {figure.ci_high:.2f}]", "dim")
+        text.append(f"\n[{number(figure.ci_low, 2)}, {number(figure.ci_high, 2)}]", "dim")
     return text
 
 

@@ -52,7 +52,11 @@ class Reason(StrEnum):
         "the reliability of people's mean is not shown to be above 0.25, so people do not agree "
         "enough to learn from"
     )
-    JUDGES_APART = "some two judges rated no item in common that people rated"
+    ONE_JUDGE = "the panel has a single judge"
+    FEW_COMPLETE = (
+        "fewer than ten prompts have an item that people and every judge rated, too few to compare "
+        "judges"
+    )
     NOT_RATED_BY_PEOPLE = "people rated nothing of it"
     FEW_ITEMS_A_PERSON = "no human rated 30 items that the judge and another human rated, too"
     FEW_PROMPTS_A_PERSON = "no human rated such items of five prompts"

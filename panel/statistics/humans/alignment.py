@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from panel.statistics.agreement.rank_matrices import tau_b_matrix
 from panel.statistics.core.arrays import (
     Array,
     IntArray,
@@ -52,6 +53,7 @@ from panel.statistics.humans.alignment_rules import (
     AlignmentMethod,
     AlignmentRule,
     RatedItems,
+    complete_items,
     learner,
 )
 from panel.statistics.humans.correlation import correlation, resampled_correlation
@@ -107,6 +109,8 @@ class MethodAlignment:
             difference and `order_p`, 1 where τ_b is not above 0; else that of the difference.
         p_adjusted: by Holm over methods, and over dimensions where there are several.
         rule: what was learnt from everything that people rated.
+        fold_rules: those learnt from all folds but one, whose figures these are: how stable `rule`
+            is.
         scores: `(items,)` of everything that judges rated: those that people rated by what was
             learnt from other folds, the others by `rule`; NaN where there is none.
         held_out: `(items,)`, whether the score is of the first kind.
@@ -121,6 +125,7 @@ class MethodAlignment:
     p: float = nan
     p_adjusted: float = nan
     rule: AlignmentRule | None = None
+    fold_rules: tuple[AlignmentRule, ...] = ()
     scores: Array | None = None
     held_out: Mask | None = None
     n_items: int = 0
@@ -245,14 +250,17 @@ def learnt_alignment(
 def _of_method(
     method: AlignmentMethod, items: RatedItems, prompts: IntArray, judges: Array, known: Mask
 ) -> MethodAlignment:
-    if method != "isotonic" and items.ratings.shape[1] < 2:
-        return MethodAlignment(method, reason=Reason.FEW_RATERS)
+    if method != "isotonic":
+        if items.ratings.shape[1] < 2:
+            return MethodAlignment(method, reason=Reason.ONE_JUDGE)
+        if len(np.unique(prompts[complete_items(items.ratings)])) < LEAST_PROMPTS:
+            return MethodAlignment(method, reason=Reason.FEW_COMPLETE)
     learn = learner(method, items)
     every = range(items.n_folds)
     rule = learn(every)
     by_fold = [learn([other for other in every if other != fold]) for fold in every]
     if rule is None or any(one is None for one in by_fold):
-        return MethodAlignment(method, reason=Reason.JUDGES_APART)
+        return MethodAlignment(method, reason=Reason.FEW_COMPLETE)
     after = np.full(len(items.people), nan)
     for fold, own in enumerate(by_fold):
         if own is not None:
@@ -274,6 +282,7 @@ def _of_method(
         # What has no p-value shows nothing.
         1.0 if isnan(p) else p,
         rule=rule,
+        fold_rules=tuple(one for one in by_fold if one is not None),
         scores=scores,
         held_out=known,
         n_items=int(compared.sum()),
@@ -311,7 +320,8 @@ def _order(
         error, df = moved.standard_error, moved.degrees_of_freedom
         p = _p(then, own.standard_error, own.degrees_of_freedom)
         return _ends("tau_b", first, then, error, df, n_folds), p
-    taus = np.array([[_tau(side[of], people[of]) for side in (before, after)] for of in several])
+    sides = np.column_stack([before, after, people])
+    taus = np.array([tau_b_matrix(sides[of])[2, :2] for of in several])
     defined = taus[:, 1][~np.isnan(taus[:, 1])]
     p = 1.0
     if len(defined) > 1:

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, IntArray, as_ratings, divide
+from panel.statistics.core.arrays import Array, IntArray, Mask, as_ratings, divide
 
 AlignmentMethod = Literal["isotonic", "weights", "subset"]
 
@@ -82,23 +82,29 @@ class RatedItems:
 
 
 Learner = Callable[[Sequence[int]], AlignmentRule | None]
-"""From folds to the rule that is learnt from them; None where too few judges share an item."""
+"""From folds to the rule that is learnt from them; None where they have nothing to learn from."""
+
+
+def complete_items(ratings: Array) -> Mask:
+    """Which items every judge rated `(items,)`: on others judges' errors cannot be compared."""
+    complete: Mask = np.asarray(~np.isnan(ratings).any(axis=1))
+    return complete
 
 
 def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
-    """What learns a rule of a method from some of the folds of these items."""
+    """What learns a rule of a method from some of the folds of these items; `weights` and `subset`
+    learn from complete items alone."""
     if method == "isotonic":
         return lambda folds: _isotonic(items, folds)
+    complete = complete_items(items.ratings)
     errors = items.ratings - items.people[:, None]
-    there = ~np.isnan(errors)
-    errors = np.nan_to_num(errors)
-    products, counts = [], []
+    products, sizes = [], []
     for fold in range(items.n_folds):
-        of = items.folds == fold
-        weighted = errors[of] * items.weights[of, None]
-        products.append(weighted.T @ errors[of])
-        counts.append((there[of] * items.weights[of, None]).T @ there[of].astype(np.float64))
-    moments = _Moments(np.array(products), np.array(counts))
+        of = (items.folds == fold) & complete
+        weights = items.weights[of]
+        products.append((errors[of] * weights[:, None]).T @ errors[of])
+        sizes.append(weights.sum())
+    moments = _Moments(np.array(products), np.array(sizes))
     learn = _simplex if method == "weights" else _subset
     return lambda folds: learn(moments, folds)
 
@@ -120,24 +126,19 @@ def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Moments:
     """By fold the weighted sums of products of judges' errors `(folds, judges, judges)`, and of the
-    weights of the items that both rated."""
+    weights `(folds,)`."""
 
     products: Array
-    counts: Array
+    sizes: Array
 
     def of(self, folds: Sequence[int]) -> Array:
-        """The mean products; NaN where two judges share no item."""
-        return divide(self.products[list(folds)].sum(axis=0), self.counts[list(folds)].sum(axis=0))
+        """The mean products; NaN of folds without items."""
+        return divide(self.products[list(folds)].sum(axis=0), self.sizes[list(folds)].sum())
 
 
 def _simplex(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
     """Weights with the penalty that is best on folds that they were not learnt from."""
-
-    def candidates(within: Sequence[int]) -> list[Array]:
-        matrix = moments.of(within)
-        return [weights_by_errors(matrix, penalty) for penalty in PENALTIES]
-
-    return _chosen(moments, folds, candidates)
+    return _chosen(moments, folds, lambda within: weights_by_errors(moments.of(within), PENALTIES))
 
 
 def _subset(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
@@ -150,60 +151,57 @@ def _chosen(
 ) -> AlignmentRule | None:
     """Of several candidates, the one whose kind has the least error on each fold when learnt from
     the others; learnt from all."""
-    if np.isnan(moments.of(folds)).any():
+    there = [fold for fold in folds if moments.sizes[fold] > 0]
+    if not there:
         return None
-    total: Array = np.zeros(len(candidates(folds)))
-    for held in folds:
-        others = [fold for fold in folds if fold != held]
-        # Where two judges share no item of so few, the fold does not help to choose.
-        if np.isnan(moments.of(others)).any() or np.isnan(moments.of([held])).any():
-            continue
-        size = np.trace(moments.counts[held])
-        matrix = moments.of([held]) * size
-        total += [weights @ matrix @ weights for weights in candidates(others)]
-    best = candidates(folds)[int(np.argmin(total))]
-    return AlignmentRule(best, np.array([]), np.array([]))
+    found = candidates(there)
+    total: Array = np.zeros(len(found))
+    for held in there if len(there) > 1 else ():
+        learnt = candidates([fold for fold in there if fold != held])
+        total += [weights @ moments.products[held] @ weights for weights in learnt]
+    return AlignmentRule(found[int(np.argmin(total))], np.array([]), np.array([]))
 
 
-def weights_by_errors(errors: Array, penalty: float) -> Array:
-    """The weights `(judges,)`, 0 or more with the sum 1, that make w'Ew least, and a penalty of how
-    far they are from equal ones.
+def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
+    """For each penalty the weights `(judges,)`, 0 or more with the sum 1, that make w'Ew and the
+    penalty's times the squared distance from equal weights least.
 
     Args:
         errors: `(judges, judges)`, mean products of judges' errors.
-        penalty: above 0, in units of the judges' mean squared error; the larger, the more equal
-            the weights.
+        penalties: above 0, in units of the judges' mean squared error.
 
-    Judges who err independently are weighted by the inverse of their squared errors:
+    Judges who err independently are weighted by the inverse of their squared errors; the larger the
+    penalty, the more equally:
 
-    >>> weights_by_errors(np.diag([1.0, 4.0]), 1e-9).round(3).tolist()
-    [0.8, 0.2]
-    >>> weights_by_errors(np.diag([1.0, 4.0]), 1e9).round(3).tolist()
-    [0.5, 0.5]
+    >>> [one.round(3).tolist() for one in weights_by_errors(np.diag([1.0, 4.0]), [1e-9, 1e9])]
+    [[0.8, 0.2], [0.5, 0.5]]
     """
     n = len(errors)
     size = float(np.trace(errors)) / n
     if not size > 0:
-        return np.full(n, 1 / n)
-    # Products over other items for each two judges need not be those of any errors: what is below
-    # 0 in them is none.
-    values, vectors = np.linalg.eigh((errors + errors.T) / (2 * size))
-    roots = np.sqrt(np.maximum(values, 0) + penalty)
-    # At the least w'Aw with the sum 1, Aw is a constant for the judges with a weight and above it
-    # for others: the same as at the least v'Av - 2 sum(v), whose v is w times a constant.
-    half = roots[:, None] * vectors.T
-    least, _ = scipy.optimize.nnls(half, (vectors / roots).sum(axis=0))
-    return np.asarray(least / least.sum(), dtype=np.float64)
+        return [np.full(n, 1 / n) for _ in penalties]
+    values, vectors = np.linalg.eigh(errors / size)
+    found = []
+    for penalty in penalties:
+        # Rounding may leave a value below 0.
+        roots = np.sqrt(np.maximum(values, 0) + penalty)
+        # At the least w'Aw with the sum 1, Aw is a constant for the judges with a weight and above
+        # it for others: the same as at the least v'Av - 2 sum(v), whose v is w times a constant.
+        least, _ = scipy.optimize.nnls(roots[:, None] * vectors.T, (vectors / roots).sum(axis=0))
+        found.append(least / least.sum())
+    return found
 
 
 def _greedy(errors: Array) -> list[Array]:
     """Equal weights of the first 1, 2, … judges, each the one that makes the error least."""
-    left, chosen, found = list(range(len(errors))), list[int](), list[Array]()
-    while left:
-        total = errors[np.ix_(chosen, chosen)].sum()
-        added = [total + 2 * errors[one, chosen].sum() + errors[one, one] for one in left]
-        chosen.append(left.pop(int(np.argmin(added))))
-        weights = np.zeros(len(errors))
-        weights[chosen] = 1 / len(chosen)
-        found.append(weights)
+    n = len(errors)
+    left, weights, found = np.arange(n), np.zeros(n), list[Array]()
+    # What each judge shares with those who were chosen.
+    shared, own = np.zeros(n), np.diag(errors)
+    for size in range(1, n + 1):
+        best = left[np.argmin(2 * shared[left] + own[left])]
+        left = left[left != best]
+        shared = shared + errors[best]
+        weights[best] = 1
+        found.append(weights / size)
     return found
