@@ -106,8 +106,8 @@ def align(
     except ValueError as error:
         expected = "scores of the same items and dimension, as numbers, on both sides"
         raise InputError([Fault(human, str(error), expected)]) from None
-    n = None if out is None else write_aligned_scores(found, Path(out))
     with standard_output() as to:
         renderer.render_alignment(found, to)
-    if n is not None:
+    if out is not None:
+        n = write_aligned_scores(found, Path(out))
         say(f"{n:,} aligned scores are in {out}.", err=True)

@@ -16,8 +16,8 @@ from panel.statistics.humans.alignment_rules import AlignmentMethod
 
 METHOD_NAMES: Mapping[AlignmentMethod, str] = {
     "isotonic": "isotonic recalibration",
-    "weights": "judge weights",
-    "subset": "the subset of judges",
+    "weights": "judge weighting",
+    "subset": "judge selection",
 }
 LOWER, HIGHER, NONE = "lower error", "higher error", "no gain established"
 
