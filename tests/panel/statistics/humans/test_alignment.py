@@ -103,6 +103,29 @@ def test_shuffled_people_show_no_gain(single: bool) -> None:
     assert found.p > 0.05
 
 
+def test_a_lower_error_in_the_contrary_order_is_no_gain() -> None:
+    """The judge who is chosen is much nearer to people than the other, and orders texts contrary to
+    them."""
+    _, people = views()
+    target = people.mean(axis=1)
+    judges = np.stack([3 - target / 10, target + 9], axis=1)
+    [found] = learnt_alignment(judges, people, PROMPTS, methods=["subset"]).methods
+    assert found.figures[0].ci_high < 0
+    assert found.figures[2].after == pytest.approx(-1)
+    assert found.order_p < 0.001
+    assert found.p == 1
+
+
+def test_the_lower_end_of_the_reliability_decides() -> None:
+    """People whose mean has a reliability that may as well be far below 0.25 teach nothing."""
+    judges, people = views()
+    noise = np.random.default_rng(0).normal(0, 2, people.shape)
+    found = learnt_alignment(judges, people + noise, PROMPTS)
+    assert found.reliability > 0.3
+    assert found.reliability_low < 0.25
+    assert found.reason == Reason.PEOPLE_DISAGREE
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
