@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
     from panel.runs.votes import VotesReport
-    from panel.statistics import Calibration, Ratings, Row
+    from panel.statistics import Alignment, Calibration, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
@@ -85,6 +85,9 @@ class Renderer(Protocol):
 
     def render_calibration(self, found: Calibration, to: TextIO) -> None:
         """A panel's means of systems, corrected by people's ratings of a part."""
+
+    def render_alignment(self, found: Alignment, to: TextIO) -> None:
+        """A panel's scores aligned with people's, with figures on held-out prompts."""
 
     def render_run_comparison(self, comparison: RunComparison, to: TextIO) -> None:
         """Runs compared with the first of them."""

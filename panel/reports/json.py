@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
     from panel.runs.votes import VotesReport
-    from panel.statistics import Calibration, CorrectedMean, Ratings, Row
+    from panel.statistics import Alignment, Calibration, CorrectedMean, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
@@ -123,6 +123,47 @@ def render_calibration(found: Calibration, to: TextIO) -> None:
     conclusion = calibrate_conclusion(found)
     parts = {"rows": rows, "differences": differences, "labels_to_halve": to_halve}
     _write({"conclusion": conclusion, **parts}, to)
+
+
+def render_alignment(found: Alignment, to: TextIO) -> None:
+    """`conclusion`, a list of sentences; `rows`, one for each dimension, method and figure, the
+    verdict on the figure `rmse`; `people`, by dimension, how reliable their mean is; `rules`, what
+    was learnt from everything that they rated."""
+    from panel.conclusions.align import align_conclusion, verdict
+
+    rows, people, rules = [], [], []
+    for each in found.dimensions:
+        learnt = asdict(replace(each.learnt, methods=()))
+        del learnt["methods"]
+        people.append({"dimension": each.dimension, **learnt})
+        for one in each.learnt.methods:
+            names = {"dimension": each.dimension, "method": one.method}
+            sizes = {"n_items": one.n_items, "n_prompts": one.n_prompts}
+            for figure in one.figures:
+                claim = figure is one.error
+                rows.append(
+                    names
+                    | asdict(figure)
+                    | {
+                        "order_p": one.order_p if claim else None,
+                        "p_adjusted": one.p_adjusted if claim else None,
+                        "verdict": verdict(one) if claim else None,
+                        **sizes,
+                        "n_left_out": one.n_left_out,
+                    }
+                )
+            rule = one.rule
+            rules.append(
+                names
+                | {
+                    "weights": rule and dict(zip(each.judges, rule.weights.tolist(), strict=True)),
+                    "scores": rule and rule.scores.tolist(),
+                    "values": rule and rule.values.tolist(),
+                    "reason": one.reason,
+                }
+            )
+    conclusion = align_conclusion(found)
+    _write({"conclusion": conclusion, "rows": rows, "people": people, "rules": rules}, to)
 
 
 def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:

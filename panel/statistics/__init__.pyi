@@ -107,6 +107,15 @@ from panel.statistics.fidelity.ratio import ratio_interval as ratio_interval
 from panel.statistics.fidelity.split_half import split_half as split_half
 from panel.statistics.humans.added_raters import AddedRaters as AddedRaters
 from panel.statistics.humans.added_raters import added_raters as added_raters
+from panel.statistics.humans.align import AlignedDimension as AlignedDimension
+from panel.statistics.humans.align import Alignment as Alignment
+from panel.statistics.humans.align import align as align
+from panel.statistics.humans.alignment import HeldOutFigure as HeldOutFigure
+from panel.statistics.humans.alignment import LearntAlignment as LearntAlignment
+from panel.statistics.humans.alignment import MethodAlignment as MethodAlignment
+from panel.statistics.humans.alignment import learnt_alignment as learnt_alignment
+from panel.statistics.humans.alignment_rules import AlignmentMethod as AlignmentMethod
+from panel.statistics.humans.alignment_rules import AlignmentRule as AlignmentRule
 from panel.statistics.humans.annotator_test import AlignmentScore as AlignmentScore
 from panel.statistics.humans.annotator_test import AnnotatorComparison as AnnotatorComparison
 from panel.statistics.humans.annotator_test import AnnotatorTest as AnnotatorTest

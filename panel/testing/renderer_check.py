@@ -42,7 +42,7 @@ from panel.reports import Renderer
 from panel.runs.design import design_report
 from panel.runs.executor import predicted_calls
 from panel.runs.votes import votes_report
-from panel.statistics import AnalysisOptions, Ratings, agree, calibrate, correlate
+from panel.statistics import AnalysisOptions, Ratings, agree, align, calibrate, correlate
 from panel.statistics.core.arrays import Array
 from panel.sweep.detectable import detectable_delta
 from panel.sweep.plan import sweep_plan_of
@@ -120,6 +120,7 @@ def _results(folder: Path) -> tuple[Mapping[str, Callable[[], tuple[Any, ...]]],
         "render_matches": lambda: (match_report(responses, matches),),
         "render_votes": lambda: (votes_report(str(folder / "run")),),
         "render_calibration": lambda: (calibrate(ratings, ratings),),
+        "render_alignment": lambda: (align(ratings, ratings),),
         "render_fidelity": lambda: (_fidelity(folder, ratings),),
         "render_key_points": lambda: (_key_points(),),
         "render_generated_texts": lambda: (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from panel.runs.design import DesignReport
     from panel.runs.run import Run
     from panel.runs.votes import VotesReport
-    from panel.statistics import Calibration, Ratings, Row
+    from panel.statistics import Alignment, Calibration, Ratings, Row
     from panel.sweep.detectable import DetectableDelta
     from panel.sweep.result import Sweep
 
@@ -144,6 +144,14 @@ def render_calibration(found: Calibration, to: TextIO) -> None:
     from panel.reports.terminal.tables import output
 
     show_calibration(found, output(to))
+
+
+def render_alignment(found: Alignment, to: TextIO) -> None:
+    """Figures on held-out prompts before and after, and what was learnt."""
+    from panel.reports.terminal.alignment import show_alignment
+    from panel.reports.terminal.tables import output
+
+    show_alignment(found, output(to))
 
 
 def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:

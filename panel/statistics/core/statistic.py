@@ -47,6 +47,16 @@ class Reason(StrEnum):
         "no two humans rated enough items in common (50, unless another number is asked for)"
     )
     FEW_FOR_A_CORRECTION = "people rated fewer than eight prompts, too few for a correction"
+    FEW_TO_LEARN = "people rated fewer than ten prompts (or items), too few to learn from"
+    PEOPLE_DISAGREE = (
+        "the reliability of people's mean is not shown to be above 0.25, so people do not agree "
+        "enough to learn from"
+    )
+    ONE_JUDGE = "the panel has a single judge"
+    FEW_COMPLETE = (
+        "fewer than ten prompts have an item that people and every judge rated, too few to compare "
+        "judges"
+    )
     NOT_RATED_BY_PEOPLE = "people rated nothing of it"
     FEW_ITEMS_A_PERSON = "no human rated 30 items that the judge and another human rated, too"
     FEW_PROMPTS_A_PERSON = "no human rated such items of five prompts"

@@ -1,0 +1,117 @@
+"""What aligning a panel with people shows: a gain on held-out prompts, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+
+from panel.conclusions.wording import counted, in_brackets, interval, listed
+from panel.conclusions.wording import p_adjusted as told_p
+from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.statistic import Reason
+from panel.statistics.core.table import ALL
+from panel.statistics.humans.align import AlignedDimension, Alignment
+from panel.statistics.humans.alignment import HeldOutFigure, MethodAlignment
+from panel.statistics.humans.alignment_rules import AlignmentMethod
+
+METHOD_NAMES: Mapping[AlignmentMethod, str] = {
+    "isotonic": "isotonic recalibration",
+    "weights": "judge weighting",
+    "subset": "judge selection",
+}
+LOWER, HIGHER, NONE = "lower error", "higher error", "no gain established"
+
+
+def verdict(found: MethodAlignment) -> str:
+    """What is shown of a method: `LOWER`, `HIGHER` or `NONE`; its reason where it learnt nothing.
+
+    An error is lower only where the aligned scores also order texts as people do.
+    """
+    if found.reason is not None:
+        return found.reason
+    error = found.error
+    if error is None or not found.p_adjusted < LEVEL:
+        return NONE
+    return LOWER if error.difference < 0 else HIGHER
+
+
+def align_conclusion(found: Alignment) -> list[str]:
+    """By dimension which methods lower the error on held-out prompts, which do not, and why nothing
+    was learnt."""
+    said = []
+    refused: dict[Reason, list[AlignedDimension]] = {}
+    for one in found.dimensions:
+        if one.learnt.reason is not None:
+            refused.setdefault(one.learnt.reason, []).append(one)
+        else:
+            said += _on_dimension(one)
+    return said + [_refused(reason, those) for reason, those in refused.items()]
+
+
+def _on_dimension(found: AlignedDimension) -> list[str]:
+    on = "" if found.dimension == ALL else f" on {found.dimension}"
+    said = []
+    by_verdict: dict[str, list[MethodAlignment]] = {}
+    for one in found.learnt.methods:
+        by_verdict.setdefault(verdict(one), []).append(one)
+    for word, verb in ((LOWER, "lowers"), (HIGHER, "raises")):
+        for one in by_verdict.pop(word, []):
+            said.append(_changed(one, one.figures[0], verb, on))
+    none = by_verdict.pop(NONE, [])
+    if none:
+        said.append(f"No gain is established{on} by {_listed(none)}{_but(none)}.")
+    for reason, those in by_verdict.items():
+        said.append(f"Nothing was learnt{on} by {_listed(those)}: {reason}.")
+    return said
+
+
+def _changed(one: MethodAlignment, error: HeldOutFigure, verb: str, on: str) -> str:
+    name = METHOD_NAMES[one.method]
+    told = in_brackets(interval(*_ends(error.ci_low, error.ci_high)), told_p(one.p_adjusted))
+    return (
+        f"{name[0].upper()}{name[1:]} {verb} the error{on} on held-out prompts by "
+        f"{abs(error.difference):.2f} points{told}: RMSE {error.after:.2f} instead of "
+        f"{error.before:.2f}."
+    )
+
+
+def _ends(low: float, high: float) -> tuple[float, float]:
+    """The ends of a change without its sign."""
+    return (-high, -low) if high < 0 else (low, high)
+
+
+def _but(none: Sequence[MethodAlignment]) -> str:
+    """Where the error is lower, and the order shows nothing of people's, that this is why."""
+    drawn = [
+        one
+        for one in none
+        if one.error is not None
+        and one.error.p < LEVEL
+        and one.error.difference < 0
+        and one.p >= LEVEL
+    ]
+    if not drawn:
+        return ""
+    names = "" if len(drawn) == len(none) else f" of {_listed(drawn)}"
+    return (
+        f": the error{names} is lower, but the scores are not shown to order texts as people do; "
+        "scores that have nothing to do with people come nearer to them, too, once they are drawn "
+        "to people's mean"
+    )
+
+
+def _refused(reason: Reason, those: Sequence[AlignedDimension]) -> str:
+    names = [one.dimension for one in those if one.dimension != ALL]
+    on = f" on {listed(names, 'dimensions')}" if names else ""
+    learnt = those[0].learnt
+    facts = []
+    if len(those) == 1 and not isnan(learnt.reliability):
+        facts.append(f"reliability {learnt.reliability:.2f}")
+        if not isnan(learnt.reliability_low):
+            facts.append(f"lower end of its 95 % interval {learnt.reliability_low:.2f}")
+        facts.append(counted(learnt.n_prompts, "prompt"))
+    return f"Nothing is learnt from people{on}: {reason}{in_brackets(*facts)}."
+
+
+def _listed(methods: Sequence[MethodAlignment]) -> str:
+    return listed([METHOD_NAMES[one.method] for one in methods])

@@ -1,0 +1,207 @@
+"""Rules that turn judges' scores of an item into what people would give on average, learnt from
+items that people rated.
+
+Three kinds: `isotonic`, a rising function of the mean of all judges; `weights`, a weighted mean of
+judges; `subset`, the mean of some of them. With E the matrix of judges' mean products of errors
+(score less people's mean), the squared error of a weighted mean is w'Ew, as weights sum to one.
+
+Sources: M. Ayer et al. (1955), "An empirical distribution function for sampling with incomplete
+information", for isotonic regression; L. Breiman (1996), "Stacked regressions", for weights that
+are not negative, and J. M. Bates & C. W. J. Granger (1969), "The combination of forecasts", for
+those that sum to one; A. E. Hoerl & R. W. Kennard (1970), "Ridge regression", for the penalty, here
+of how far weights are from equal ones; C. L. Lawson & R. J. Hanson (1974), *Solving Least Squares
+Problems*, chapter 23, for the algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import ArrayLike
+
+from panel.statistics.core.arrays import Array, IntArray, Mask, as_ratings, divide
+
+AlignmentMethod = Literal["isotonic", "weights", "subset"]
+
+PENALTIES = (0.01, 0.1, 1.0, 10.0)
+"""Tried penalties of unequal weights, in units of the judges' mean squared error."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlignmentRule:
+    """How judges' scores of an item become one score.
+
+    Attributes:
+        weights: `(judges,)`, 0 or more, with the sum 1. Of an item that some judges did not rate,
+            those of the others are divided by their sum.
+        scores, values: of a monotone rule `(knots,)`, both rising: what `scores` of the panel
+            become, between them on a straight line, and beyond them the same as at the ends. Empty
+            where the weighted mean stays as it is.
+    """
+
+    weights: Array
+    scores: Array
+    values: Array
+
+    def apply(self, ratings: ArrayLike) -> Array:
+        """The scores of items `(items,)` from judges' ratings `(items, judges)`; NaN where no judge
+        with a weight rated.
+
+        >>> rule = AlignmentRule(np.array([0.75, 0.25]), np.array([]), np.array([]))
+        >>> rule.apply([[1, 5], [np.nan, 5]]).tolist()
+        [2.0, 5.0]
+        """
+        array = as_ratings(ratings)
+        mean = divide(np.nan_to_num(array) @ self.weights, ~np.isnan(array) @ self.weights)
+        if not len(self.scores):
+            return mean
+        moved: Array = np.where(np.isnan(mean), mean, np.interp(mean, self.scores, self.values))
+        return moved
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatedItems:
+    """Items that people rated, dealt into folds.
+
+    Attributes:
+        ratings: `(items, judges)`, NaN where missing.
+        people: `(items,)`, people's mean.
+        weights: `(items,)`, how much an item counts.
+        folds: `(items,)`, the fold of each, 0 to `n_folds` - 1.
+    """
+
+    ratings: Array
+    people: Array
+    weights: Array
+    folds: IntArray
+    n_folds: int
+
+
+Learner = Callable[[Sequence[int]], AlignmentRule | None]
+"""From folds to the rule that is learnt from them; None where they have nothing to learn from."""
+
+
+def complete_items(ratings: Array) -> Mask:
+    """Which items every judge rated `(items,)`: on others judges' errors cannot be compared."""
+    complete: Mask = np.asarray(~np.isnan(ratings).any(axis=1))
+    return complete
+
+
+def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
+    """What learns a rule of a method from some of the folds of these items; `weights` and `subset`
+    learn from complete items alone."""
+    if method == "isotonic":
+        return lambda folds: _isotonic(items, folds)
+    complete = complete_items(items.ratings)
+    errors = items.ratings - items.people[:, None]
+    products, sizes = [], []
+    for fold in range(items.n_folds):
+        of = (items.folds == fold) & complete
+        weights = items.weights[of]
+        products.append((errors[of] * weights[:, None]).T @ errors[of])
+        sizes.append(weights.sum())
+    moments = _Moments(np.array(products), np.array(sizes))
+    learn = _simplex if method == "weights" else _subset
+    return lambda folds: learn(moments, folds)
+
+
+def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
+    n_judges = items.ratings.shape[1]
+    equal = AlignmentRule(np.full(n_judges, 1 / n_judges), np.array([]), np.array([]))
+    mean = equal.apply(items.ratings)
+    of = np.isin(items.folds, folds) & ~np.isnan(mean)
+    if not of.any():
+        return None
+    scores, place = np.unique(mean[of], return_inverse=True)
+    weights = np.bincount(place, items.weights[of])
+    values = np.bincount(place, items.weights[of] * items.people[of]) / weights
+    fitted = scipy.optimize.isotonic_regression(values, weights=weights).x
+    return AlignmentRule(equal.weights, scores, fitted)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Moments:
+    """By fold the weighted sums of products of judges' errors `(folds, judges, judges)`, and of the
+    weights `(folds,)`."""
+
+    products: Array
+    sizes: Array
+
+    def of(self, folds: Sequence[int]) -> Array:
+        """The mean products; NaN of folds without items."""
+        return divide(self.products[list(folds)].sum(axis=0), self.sizes[list(folds)].sum())
+
+
+def _simplex(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
+    """Weights with the penalty that is best on folds that they were not learnt from."""
+    return _chosen(moments, folds, lambda within: weights_by_errors(moments.of(within), PENALTIES))
+
+
+def _subset(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
+    """The mean of so many judges as are best on folds that they were not chosen by."""
+    return _chosen(moments, folds, lambda within: _greedy(moments.of(within)))
+
+
+def _chosen(
+    moments: _Moments, folds: Sequence[int], candidates: Callable[[Sequence[int]], list[Array]]
+) -> AlignmentRule | None:
+    """Of several candidates, the one whose kind has the least error on each fold when learnt from
+    the others; learnt from all."""
+    there = [fold for fold in folds if moments.sizes[fold] > 0]
+    if not there:
+        return None
+    found = candidates(there)
+    total: Array = np.zeros(len(found))
+    for held in there if len(there) > 1 else ():
+        learnt = candidates([fold for fold in there if fold != held])
+        total += [weights @ moments.products[held] @ weights for weights in learnt]
+    return AlignmentRule(found[int(np.argmin(total))], np.array([]), np.array([]))
+
+
+def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
+    """For each penalty the weights `(judges,)`, 0 or more with the sum 1, that make w'Ew and the
+    penalty's times the squared distance from equal weights least.
+
+    Args:
+        errors: `(judges, judges)`, mean products of judges' errors.
+        penalties: above 0, in units of the judges' mean squared error.
+
+    Judges who err independently are weighted by the inverse of their squared errors; the larger the
+    penalty, the more equally:
+
+    >>> [one.round(3).tolist() for one in weights_by_errors(np.diag([1.0, 4.0]), [1e-9, 1e9])]
+    [[0.8, 0.2], [0.5, 0.5]]
+    """
+    n = len(errors)
+    size = float(np.trace(errors)) / n
+    if not size > 0:
+        return [np.full(n, 1 / n) for _ in penalties]
+    values, vectors = np.linalg.eigh(errors / size)
+    found = []
+    for penalty in penalties:
+        # Rounding may leave a value below 0.
+        roots = np.sqrt(np.maximum(values, 0) + penalty)
+        # At the least w'Aw with the sum 1, Aw is a constant for the judges with a weight and above
+        # it for others: the same as at the least v'Av - 2 sum(v), whose v is w times a constant.
+        least, _ = scipy.optimize.nnls(roots[:, None] * vectors.T, (vectors / roots).sum(axis=0))
+        found.append(least / least.sum())
+    return found
+
+
+def _greedy(errors: Array) -> list[Array]:
+    """Equal weights of the first 1, 2, … judges, each the one that makes the error least."""
+    n = len(errors)
+    left, weights, found = np.arange(n), np.zeros(n), list[Array]()
+    # What each judge shares with those who were chosen.
+    shared, own = np.zeros(n), np.diag(errors)
+    for size in range(1, n + 1):
+        best = left[np.argmin(2 * shared[left] + own[left])]
+        left = left[left != best]
+        shared = shared + errors[best]
+        weights[best] = 1
+        found.append(weights / size)
+    return found

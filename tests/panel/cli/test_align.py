@@ -1,0 +1,171 @@
+"""`persona-panel align` as a user runs it: held-out figures, scores in a file, refusals."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from panel import load_ratings
+from panel.cli.main import command
+from panel.statistics import learnt_alignment
+
+N, RATED = 30, 20
+FIELDS = [
+    "dimension", "method", "figure", "before", "after", "difference", "ci_low", "ci_high", "p",
+    "order_p", "p_adjusted", "verdict", "n_items", "n_prompts", "n_left_out",
+]  # fmt: skip
+
+
+def written(path: Path, columns: list[str], rows: list[list[Any]]) -> str:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([columns, *rows])
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def table() -> tuple[np.ndarray, np.ndarray]:
+    """Scores of three judges at the upper end of their scale `(texts, judges)`, three texts to a
+    prompt, and of three people, who rated the first prompts."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(3, 1, 3 * N)
+    judges = 10 - 6 * np.exp(-truth / 2)[:, None] + rng.normal(0, 0.3, (3 * N, 3))
+    people = np.round(truth[:, None] + rng.normal(0, 0.6, (3 * N, 3)), 2)
+    return np.round(judges, 2), people[: 3 * RATED]
+
+
+@pytest.fixture(scope="module")
+def files(
+    table: tuple[np.ndarray, np.ndarray], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, str]:
+    folder, found = tmp_path_factory.mktemp("align"), []
+    for name, scores in zip(("judge", "person"), table, strict=True):
+        rows = [
+            [f"t{text}", f"{name}{rater}", score, f"p{text // 3}", f"s{text % 3}"]
+            for text, row in enumerate(scores.tolist())
+            for rater, score in enumerate(row)
+        ]
+        columns = ["item", "rater", "score", "prompt", "source"]
+        found.append(written(folder / f"{name}.csv", columns, rows))
+    return found[0], found[1]
+
+
+def run(*args: str, of: str = "align") -> Result:
+    return CliRunner().invoke(command, [of, *args])
+
+
+def test_rows_have_the_promised_fields(
+    files: tuple[str, str], table: tuple[np.ndarray, np.ndarray]
+) -> None:
+    """A row for each method and figure with exactly these fields, those of the statistic; what was
+    learnt, and how reliable people are."""
+    done = run(files[0], "--human", files[1], "--folds", "4", "--seed", "3", "--json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert list(document) == ["conclusion", "rows", "people", "rules"]
+    assert all(list(row) == FIELDS for row in document["rows"])
+    judges, people = table
+    padded = np.full((3 * N, 3), np.nan)
+    padded[: 3 * RATED] = people
+    expected = learnt_alignment(judges, padded, np.arange(3 * N) // 3, folds=4, seed=3)
+    rows = iter(document["rows"])
+    for method in expected.methods:
+        for figure in method.figures:
+            row = next(rows)
+            assert (row["method"], row["figure"]) == (method.method, figure.figure)
+            assert row["difference"] == pytest.approx(figure.difference)
+            is_claim = figure.figure == "rmse"
+            assert (row["p_adjusted"] is None, row["verdict"] is None) == (not is_claim,) * 2
+    first = document["rows"][0]
+    assert first["verdict"] == "lower error"
+    assert first["p_adjusted"] == pytest.approx(expected.methods[0].p_adjusted)
+    assert (first["n_items"], first["n_prompts"], first["n_left_out"]) == (3 * RATED, RATED, 0)
+    [person] = document["people"]
+    assert person["reliability"] == pytest.approx(expected.reliability)
+    assert [sum(rule["weights"].values()) for rule in document["rules"]] == pytest.approx([1] * 3)
+    assert set(document["rules"][0]["weights"]) == {"judge0", "judge1", "judge2"}
+
+
+def test_the_terminal_begins_with_what_follows(
+    files: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gain first, then the figures with the verdict, then the weights of judges."""
+    monkeypatch.setenv("COLUMNS", "80")
+    done = run(files[0], "--human", files[1])
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.output.split())
+    assert text.startswith("Isotonic recalibration lowers the error on held-out prompts by ")
+    assert "isotonic recalibration (lower error)" in text
+    assert "Weights learnt from all rated prompts" in text
+    assert max(map(len, done.output.splitlines())) <= 80
+    table = run(files[0], "--human", files[1], "--csv")
+    cells = list(csv.DictReader(table.stdout.splitlines()))
+    [cell] = [
+        c for c in cells
+        if c["row"] == "RMSE" and c["column"] == "difference" and "isotonic" in c["heading"]
+    ]  # fmt: skip
+    assert float(cell["ci_low"]) < float(cell["value"]) < float(cell["ci_high"]) < 0
+
+
+def test_aligned_scores_are_ratings_for_other_commands(
+    files: tuple[str, str], tmp_path: Path
+) -> None:
+    """A score for each text, with what it was learnt from; `calibrate` takes the file, as all
+    that read ratings, and another result does not replace it."""
+    out = str(tmp_path / "aligned.csv")
+    done = run(files[0], "--human", files[1], "--method", "isotonic", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert f"{3 * N} aligned scores are in {out}." in done.stderr
+    with Path(out).open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["learnt_from"] for row in rows] == (
+        ["other prompts"] * 3 * RATED + ["all rated prompts"] * 3 * (N - RATED)
+    )
+    first = {name: rows[0][name] for name in ("item", "rater", "dimension", "prompt", "source")}
+    assert first == {
+        "item": "t0", "rater": "panel", "dimension": "all", "prompt": "p0", "source": "s0"
+    }  # fmt: skip
+    again = run(out, "--human", files[1], "--json", of="calibrate")
+    assert again.exit_code == 0, again.output
+    assert json.loads(again.stdout)["rows"][0]["n_items"] == N
+    ratings = load_ratings(out)
+    assert (ratings.scores.shape, ratings.raters) == ((3 * N, 1, 1), ("panel",))
+    other = run(files[0], "--human", files[1], "--method", "subset", "--out", out)
+    assert (other.exit_code, "a file that is there already" in other.stderr) == (2, True)
+
+
+def test_bad_input_is_refused_in_words(files: tuple[str, str], tmp_path: Path) -> None:
+    """Several methods for one file, a missing folder, ranks, and a file that is not there: status 2
+    and the remedy."""
+    out = str(tmp_path / "out.csv")
+    several = run(files[0], "--human", files[1], "--out", out)
+    assert (several.exit_code, "name it, for instance --method" in several.stderr) == (2, True)
+    given = (files[0], "--human", files[1], "--method", "weights", "--out")
+    nowhere = run(*given, str(tmp_path / "no" / "out.csv"))
+    assert (nowhere.exit_code, "no such folder" in nowhere.stderr) == (2, True)
+    ranks = written(tmp_path / "r.csv", ["item", "rater", "rank"], [["t0", "a", 1], ["t1", "a", 2]])
+    refused = run(ranks, "--human", files[1])
+    assert (refused.exit_code, "scores are needed" in refused.stderr) == (2, True)
+    assert run(files[0], "--human", "nothing.csv").exit_code == 2
+    assert run(files[0], "--human", files[1], "--folds", "1").exit_code == 2
+
+
+def test_people_who_do_not_agree_teach_nothing(files: tuple[str, str], tmp_path: Path) -> None:
+    """The reason is the conclusion; no table, and no file of scores."""
+    rng = np.random.default_rng(0)
+    rows = [[f"t{t}", f"h{h}", int(rng.integers(1, 6))] for t in range(60) for h in range(3)]
+    people = written(tmp_path / "people.csv", ["item", "rater", "score"], rows)
+    done = run(files[0], "--human", people)
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("Nothing is learnt from people: the reliability")
+    assert "RMSE" not in done.output
+    assert json.loads(run(files[0], "--human", people, "--json").stdout)["rows"] == []
+    out = tmp_path / "out.csv"
+    refused = run(files[0], "--human", people, "--method", "weights", "--out", str(out))
+    assert (refused.exit_code, out.exists()) == (2, False)
+    assert "no aligned scores" in refused.stderr
