@@ -9,6 +9,7 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
+from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import column_mapping, output_format
 from panel.cli.people_options import selected_option
 from panel.secrets.visible import standard_output
@@ -72,6 +73,7 @@ def calibrate(
     )
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or human)
     found = calibration(ours, theirs, inclusion=chances)
+    say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_calibration(found, to)
     gate.finish(lambda: calibration_figures(found), conclusion=lambda: calibrate_conclusion(found))

@@ -10,6 +10,7 @@ import click
 from panel.cli.agree import check_groups
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
+from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import analysis_options, by_option, column_mapping, output_format
 from panel.cli.people_options import epsilon_option
 from panel.secrets.visible import standard_output
@@ -92,6 +93,7 @@ def correlate(
         rows = correlation(ours, theirs, options, progress.take, by=strata)
         if by is not None:
             rows += correlation_differences(ours, theirs, strata, options)
+    say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_comparison(rows, ours, theirs, to)
     of_items = ours.prompts is None and theirs.prompts is None

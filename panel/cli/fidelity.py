@@ -9,6 +9,7 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
+from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import column_mapping, output_format
 from panel.cli.people_options import group_options
 from panel.secrets.visible import standard_output
@@ -91,6 +92,7 @@ def fidelity(
         mapping=mapping,
         human_mapping=human_mapping,
     )
+    say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_fidelity(found, to)
     gate.finish(lambda: fidelity_figures(found.rows), conclusion=found.conclusion)

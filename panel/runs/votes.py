@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from panel.runs.load import load_run
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array, row_means
 from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.humans.mean_reliability import mean_reliability
 from panel.statistics.quality.votes import (
     EnsembleDistance,
     Votes,
@@ -43,6 +45,8 @@ class DimensionVotes:
         differences: of each two sources.
         distance: of the panel and its best judge from people; None without people.
         best: the judge that was best on the other prompts; None without people.
+        reliability: of people's mean, for whose noise the correlation of errors is corrected; NaN
+            without people, or where it cannot be estimated.
     """
 
     dimension: str
@@ -50,6 +54,7 @@ class DimensionVotes:
     differences: tuple[VotesDifference, ...]
     distance: EnsembleDistance | None = None
     best: str | None = None
+    reliability: float = nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,7 @@ class VotesReport:
                 {
                     "dimension": one.dimension,
                     "best_judge": one.best,
+                    "reliability": one.reliability,
                     **{k: v for k, v in asdict(one.distance).items() if k != "chosen"},
                 }
                 for one in self.dimensions
@@ -182,6 +188,7 @@ def _of_dimension(
         tuple(differences),
         distance,
         None if distance.chosen is None else ratings.raters[judges[distance.chosen]],
+        mean_reliability(reference).value,
     )
 
 
