@@ -128,12 +128,12 @@ def people_file(data: DataSet, path: Path, kept: set[str], out: Path) -> Path:
     return file
 
 
-def told(value: float, low: float, high: float) -> str:
+def told(value: float, low: float, high: float, digits: int = 2) -> str:
     """A figure with its 95 % interval."""
     if isnan(value):
         return "–"
-    ends = "" if isnan(low) else f" [{low:.2f}, {high:.2f}]"
-    return f"{value:.2f}{ends}".replace("-", "−")
+    ends = "" if isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
+    return f"{value:.{digits}f}{ends}".replace("-", "−")
 
 
 def against_people(panel: Ratings, people: Ratings, dimension: str) -> list[str]:
@@ -231,8 +231,8 @@ for name in panels:
         differences.append(
             (
                 name, row.contrast, row.dimension,
-                told(row.human, row.human_ci_low, row.human_ci_high),
-                told(row.panel, row.panel_ci_low, row.panel_ci_high),
+                told(row.human, row.human_ci_low, row.human_ci_high, 3),
+                told(row.panel, row.panel_ci_low, row.panel_ci_high, 3),
                 told(row.ratio, row.ratio_ci_low, row.ratio_ci_high), row.verdict,
             )
         )  # fmt: skip
