@@ -4,8 +4,9 @@ People are drawn alike: an item's quality, a part that all items of a prompt sha
 rater sees in all items of a prompt, and noise; in whole scores from 1 to 5, or in three labels. The
 judge has as much more noise as puts each human ahead by exactly ε: so no win is true, and at most
 5 % of the tables may have one (Benjamini and Yekutieli keep the share of false wins, which is 1
-where all are false). The interval of ρ is to hold what many more prompts give. `before` takes items
-as independent, as the published test does.
+where all are false). The interval of ρ is to hold what many more prompts give; a requirement that ρ
+be at least, or at most, what it is in truth is met where the interval lies on one side of that
+(`met`). `before` takes items as independent, as the published test does.
 
     python -m benchmarks.annotator_test                1,000 simulations a cell
     python -m benchmarks.annotator_test --scale 0.1    a look
@@ -90,11 +91,11 @@ def at_the_bound(cell: Cell) -> tuple[float, float]:
 
 def measured(cell: Cell) -> dict[str, float]:
     """Shares of the simulations: with any win, with ω ≥ 0.5, with any win before, and of the
-    intervals of ρ that hold it."""
+    intervals of ρ that hold it, lie above it and lie below it."""
     noise, truth = at_the_bound(cell)
     rng = np.random.default_rng([cell.people, cell.prompts, cell.gaps, SCORES.index(cell.score)])
     labels = np.repeat(np.arange(cell.prompts), cell.responses)
-    won, passed, before, covered = [], [], [], []
+    won, passed, before, covered, above, below = [], [], [], [], [], []
     for _ in range(cell.simulations):
         ratings = drawn(rng, cell, cell.prompts, noise)
         sides = ratings[:, 0], ratings[:, 1:]
@@ -110,7 +111,10 @@ def measured(cell: Cell) -> dict[str, float]:
         assert abs(float(resampled(unit_weights(len(labels)))[0]) - test.advantage.value) < 1e-9
         interval = jackknife(resampled, len(labels), labels, kind="share", limits=(0.0, 1.0))
         covered.append(interval.low <= truth <= interval.high)
+        above.append(interval.low >= truth)
+        below.append(interval.high <= truth)
     found = {"won": won, "passed": passed, "before": before, "covered": covered}
+    found |= {"above": above, "below": below}
     return {"n": float(len(won)), **{name: float(np.mean(those)) for name, those in found.items()}}
 
 
@@ -132,7 +136,8 @@ def main() -> int:
                 f"{cell.score}, {cell.people} people, {cell.prompts} prompts of {cell.responses}"
                 f"{', gaps' if cell.gaps else ''}: any win {found['won']:.1%} (before "
                 f"{found['before']:.1%}), omega >= 0.5 {found['passed']:.1%}, rho covered "
-                f"{found['covered']:.3f}, {n:.0f} tables{'' if holds else '  <- outside'}",
+                f"{found['covered']:.3f}, met at its bound: at least {found['above']:.1%}, at most "
+                f"{found['below']:.1%}, {n:.0f} tables{'' if holds else '  <- outside'}",
                 flush=True,
             )
     return 1 if missed else 0

@@ -4,7 +4,8 @@ Three systems answer each prompt. What people would give on average to a respons
 quality, a prompt's difficulty and its own; several people rate a part of the prompts, each with
 noise. The panel's score goes with people's as told, is shifted by two points and uses two thirds of
 their scale; it favours the first system by one more. The true value is the mean over all such
-prompts of what people would give.
+prompts of what people would give. `met` is how often a requirement that the corrected value be at
+least, or at most, the true one is met: the interval lies on one side of it.
 
 Kinds: `plain`; `gaps`, whole ratings from 1 to 5, a tenth of the panel's scores missing, and of a
 rated prompt each system's response is rated in 80 %, by one to four people; `uneven`, two or three
@@ -137,6 +138,8 @@ def measured(cell: Cell) -> dict[str, float]:
             )
         if found.reason is None:
             sums.setdefault(name, []).append(found.ci_low <= value <= found.ci_high)
+            sums.setdefault(f"{name}, at least", []).append(found.ci_low >= value)
+            sums.setdefault(f"{name}, at most", []).append(found.ci_high <= value)
             sums.setdefault(f"{name}, bias", []).append(found.corrected - value)
             sums.setdefault(f"{name}, width", []).append(
                 (found.ci_high - found.ci_low) / (found.human_ci_high - found.human_ci_low)
@@ -184,7 +187,8 @@ def main() -> int:
             )
             missed += not holds and cell.kind != "skewed"
             told = "; ".join(
-                f"{name} {found[name]:.3f} (people {found[f'{name}, people']:.3f}), bias "
+                f"{name} {found[name]:.3f} (people {found[f'{name}, people']:.3f}), met: at least "
+                f"{found[f'{name}, at least']:.1%}, at most {found[f'{name}, at most']:.1%}, bias "
                 f"{found[f'{name}, bias']:+.3f} +- {found[f'{name}, bias, error']:.3f}, width "
                 f"{found[f'{name}, width']:.2f}, 95 % {found[f'{name}, width, 95 %']:.2f}, at most "
                 f"{found[f'{name}, width, most']:.2f}"

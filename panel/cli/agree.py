@@ -9,6 +9,7 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
+from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import (
     analysis_options,
     by_option,
@@ -97,6 +98,7 @@ def agree(
             rows += agreement_differences(found, strata, options)
         if whole:
             rows += panel_quality(found, options, progress.take)
+    say_what_is_missing(ratings)
     by = by or "dimension"
     with standard_output() as to:
         renderer.render_agreement(rows, found, by, to)

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.failures import refusals_without_calls
+from panel.cli.gate import Gate, gate_options
+from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import column_mapping, output_format
+from panel.cli.people_options import selected_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -22,12 +25,9 @@ if TYPE_CHECKING:
     "--human", required=True, metavar="RATINGS", help="People's ratings of a part of the items."
 )
 @column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
-@click.option(
-    "--selected",
-    metavar="FILE",
-    help="The items that people were asked for, with their probabilities, as `select` wrote them.",
-)
+@selected_option
 @output_format
+@gate_options
 @refusals_without_calls
 def calibrate(
     panel: str,
@@ -36,6 +36,7 @@ def calibrate(
     human_mapping: Mapping[str, str],
     selected: str | None,
     renderer: Renderer,
+    gate: Gate,
 ) -> None:
     """Correct a panel's means of systems by people's ratings of a part of the items.
 
@@ -53,8 +54,11 @@ def calibrate(
     of systems; `labels_to_halve` has how many items people would have to rate for intervals half
     as wide.
 
-    Exit status: 0, or 2 for bad input, each fault named with its line.
+    Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met, such
+    as --require 'corrected[my-model] >= 6' or 'corrected_difference[new, old] > -0.2'.
     """
+    from panel.conclusions.calibrate import calibrate_conclusion
+    from panel.gate.calibration_figures import calibration_figures
     from panel.io.aligned_ratings import load_aligned_ratings
     from panel.io.calibration_checks import check_calibration
     from panel.io.selections import inclusion_of, read_inclusion
@@ -69,5 +73,7 @@ def calibrate(
     )
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or human)
     found = calibration(ours, theirs, inclusion=chances)
+    say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_calibration(found, to)
+    gate.finish(lambda: calibration_figures(found), conclusion=lambda: calibrate_conclusion(found))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from panel.cli.agree import check_groups
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
+from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import analysis_options, by_option, column_mapping, output_format
+from panel.cli.people_options import epsilon_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -19,28 +20,12 @@ if TYPE_CHECKING:
     from panel.statistics import Strata
 
 
-class _Epsilon(click.FloatRange):
-    """click takes nan for a number, which no epsilon is."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        epsilon = super().convert(value, param, ctx)
-        if math.isnan(epsilon):
-            self.fail(f"found {value!r}; expected a number from 0 to below 1", param, ctx)
-        return epsilon
-
-
 @click.command()
 @click.argument("panel")
 @column_mapping("PANEL", "item=text_id,score=value")
 @click.option("--human", required=True, metavar="RATINGS", help="The human ratings.")
 @column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
-@click.option(
-    "--epsilon",
-    type=_Epsilon(min=0, max=1, max_open=True),
-    metavar="E",
-    help="Add the alternative annotator test, in which a human may be ahead of a judge by so much: "
-    "0.2 where humans are experts, 0.15 where skilled, 0.1 from a crowd.",
-)
+@epsilon_option("Add the alternative annotator test,")
 @by_option(
     "Within each persona, axis (of personas), model, prompt, dimension or source, or each value of "
     "another column of PANEL (of a run: of its responses), and whether these differ."
@@ -108,6 +93,7 @@ def correlate(
         rows = correlation(ours, theirs, options, progress.take, by=strata)
         if by is not None:
             rows += correlation_differences(ours, theirs, strata, options)
+    say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_comparison(rows, ours, theirs, to)
     of_items = ours.prompts is None and theirs.prompts is None

@@ -9,7 +9,9 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
+from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import column_mapping, output_format
+from panel.cli.people_options import group_options
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -21,18 +23,7 @@ if TYPE_CHECKING:
 @column_mapping("PANEL", "item=text_id,score=value")
 @click.option("--human", required=True, metavar="RATINGS", help="The human ratings.")
 @column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
-@click.option(
-    "--raters",
-    required=True,
-    metavar="RATERS",
-    help="A file with `rater` and attributes of the people who gave the human ratings.",
-)
-@click.option(
-    "--groups",
-    required=True,
-    metavar="GROUPS",
-    help="A YAML file: groups of people, the personas that stand for them, and contrasts.",
-)
+@group_options(required=True)
 @click.option(
     "--items",
     metavar="ITEMS",
@@ -101,6 +92,7 @@ def fidelity(
         mapping=mapping,
         human_mapping=human_mapping,
     )
+    say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_fidelity(found, to)
     gate.finish(lambda: fidelity_figures(found.rows), conclusion=found.conclusion)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from panel.cli.failures import refusals_without_calls
+from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import column_mapping, output_format, refuse_mapping_alone
 from panel.secrets.visible import standard_output
 
@@ -91,5 +92,6 @@ def plan(
     elif difference is not None:
         target = PrecisionTarget("difference", difference)
     report = design_report(source, target, human, human_mapping)
+    say_what_is_missing(source, report.coverage)
     with standard_output() as to:
         renderer.render_design(report, to)

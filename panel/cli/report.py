@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,15 @@ import click
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.options import Command, by_option, column_mapping, option, refuse_mapping_alone
+from panel.cli.people_options import epsilon_option, group_options, selected_option
 from panel.secrets.visible import say, visible
 
 if TYPE_CHECKING:
+    from panel.gate.figures import Figure
     from panel.report_page.report import RunReport
     from panel.runs.run import Run
     from panel.statistics.core.table import Ratings
+    from panel.statistics.fidelity.contrast import FidelityContrast
 
 
 @click.command()
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     "the panel's on the page.",
 )
 @column_mapping("--human", "score=value", "--map-human", parameter="human_mapping")
+@epsilon_option("With --human: the alternative annotator test (0.1 if not given),")
+@selected_option
+@group_options(required=False)
 @by_option(
     "Also the systems within each persona, axis (of personas), model, prompt or dimension, or each "
     "value of a column of the responses, and whether they differ between these."
@@ -39,6 +45,10 @@ def report(
     run: str,
     human: str | None,
     human_mapping: Mapping[str, str],
+    epsilon: float | None,
+    selected: str | None,
+    raters: str | None,
+    groups: str | None,
     by: str | None,
     out: str | None,
     gate: Gate,
@@ -50,19 +60,80 @@ def report(
     judgments, deliberation, sweep and audit, as far as the run has them. Texts that the page has
     no room for stay in the folder, and the page says which.
 
+    With --human it also says whether the panel, and which of its judges, may take the place of a
+    person (the alternative annotator test, as in `correlate`), what people would give on average
+    to each system (`calibrate`; with --selected where `select` chose what they rated) and the
+    effective number of votes (`votes`); with --raters and --groups whether personas differ as the
+    people they stand for do (`fidelity`). --require then takes the figures of these commands, too.
+
     Exit status: 0; 2 for bad input; 3 where a requirement is not met.
     """
     from panel.io.ratings import load_ratings
+    from panel.io.selections import read_inclusion
+    from panel.report_page.people import EPSILON
     from panel.report_page.report import NAME, report_of
     from panel.runs.load import load_run
 
     refuse_mapping_alone(human, human_mapping)
-    humans = load_ratings(human, mapping=human_mapping) if human is not None else None
+    _refuse_without_people(
+        human,
+        {"--epsilon": epsilon, "--selected": selected, "--raters": raters, "--groups": groups},
+    )
+    humans = inclusion = None
+    if human is not None:
+        humans = load_ratings(human, mapping=human_mapping)
+        inclusion = read_inclusion(
+            selected or human,
+            needed=selected is not None,
+            mapping=None if selected else human_mapping,
+        )
     loaded = load_run(run)
-    _written(report_of(loaded, humans, by), Path(out) if out is not None else Path(run) / NAME)
+    contrasts: Sequence[FidelityContrast] = ()
+    if human is not None and raters is not None and groups is not None:
+        from panel.fidelity.measure import persona_fidelity
+
+        found = persona_fidelity(run, human, raters, groups, human_mapping=human_mapping)
+        contrasts = found.rows
+    page = report_of(
+        loaded,
+        humans,
+        by,
+        epsilon=EPSILON if epsilon is None else epsilon,
+        inclusion=inclusion,
+        fidelity=contrasts,
+    )
+    _written(page, Path(out) if out is not None else Path(run) / NAME)
+    gate.finish(
+        lambda: _figures(loaded, page, contrasts),
+        conclusion=loaded.conclusion,
+        board=loaded.leaderboard,
+    )
+
+
+def _refuse_without_people(human: str | None, given: Mapping[str, object]) -> None:
+    """Refuse options that say something of people's ratings where there are none, and one of the
+    two that groups take."""
+    there = [name for name, value in given.items() if value is not None]
+    if human is None and there:
+        raise click.UsageError(f"{there[0]} works only with --human; leave it out.")
+    if (given["--raters"] is None) != (given["--groups"] is None):
+        raise click.UsageError("--raters and --groups are given together, or neither.")
+
+
+def _figures(run: Run, page: RunReport, contrasts: Sequence[FidelityContrast]) -> list[Figure]:
+    """What --require may name: the run's figures, then those of people beside the panel."""
+    from panel.gate.calibration_figures import calibration_figures
+    from panel.gate.fidelity_figures import fidelity_figures
+    from panel.gate.row_figures import row_figures
     from panel.gate.run_figures import run_figures
 
-    gate.finish(lambda: run_figures(loaded), conclusion=loaded.conclusion, board=loaded.leaderboard)
+    found = run_figures(run)
+    if page.people is not None:
+        labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
+        found += row_figures(page.people.rows, labels)
+        if page.people.calibration is not None:
+            found += calibration_figures(page.people.calibration)
+    return found + fidelity_figures(contrasts)
 
 
 def report_option(command: Command) -> Command:

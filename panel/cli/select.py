@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from panel.cli.failures import refusals_without_calls
+from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import column_mapping
 from panel.secrets.visible import say, standard_output
 
@@ -56,6 +57,7 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
         found = select_items(ratings, n, seed)
     except ValueError as error:
         raise InputError([Fault(run, str(error), "ratings by judges with a persona")]) from None
+    say_what_is_missing(run)
     if out is None:
         with standard_output() as to:
             to.write(selection_csv(found))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.failures import refusals_without_calls
+from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import column_mapping, output_format, refuse_mapping_alone
 from panel.secrets.visible import standard_output
 
@@ -43,5 +44,6 @@ def votes(
 
     refuse_mapping_alone(human, human_mapping)
     report = votes_report(run, human, human_mapping)
+    say_what_is_missing(run, report.coverage)
     with standard_output() as to:
         renderer.render_votes(report, to)

@@ -15,6 +15,7 @@ from panel.conclusions.wording import (
     in_brackets,
     interval,
     listed,
+    missing_judgments,
     p_adjusted,
     power,
 )
@@ -235,10 +236,8 @@ def _limits(one: TwoRuns) -> list[str]:
     said = []
     for name, (missing, of) in zip((one.a, one.b), one.missing, strict=True):
         if missing and missing >= MUCH_MISSING * of:
-            said.append(
-                f"{missing:,} of {of:,} judgments of {name} are missing: its scores are means of "
-                "those that are there."
-            )
+            told = missing_judgments(missing, of, of=name)
+            said.append(f"{told}: its scores are means of those that are there.")
     if one.one_model and one.compared == "texts":
         said.append(
             "All judges are of one model: what they have in common because of it is in no interval."

@@ -13,6 +13,7 @@ from panel.conclusions.wording import (
     in_brackets,
     interval,
     listed,
+    missing_judgments,
     p_adjusted,
     power,
 )
@@ -258,11 +259,8 @@ def _limits(judged: Judged) -> list[str]:
     said = []
     missing = sum(judged.missing.values())
     if missing >= MUCH_MISSING * judged.expected and missing:
-        counts = ", ".join(f"{n:,} {status}" for status, n in judged.missing.items())
-        said.append(
-            f"{missing:,} of {judged.expected:,} judgments are missing ({counts}): composites are "
-            "means of those that are there."
-        )
+        told = missing_judgments(missing, judged.expected, by_status=judged.missing)
+        said.append(f"{told}: composites are means of those that are there.")
     if judged.n_judges == 1:
         said.append("There is one judge: what other judges would find is not known.")
     elif judged.n_models == 1:

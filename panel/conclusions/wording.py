@@ -36,6 +36,18 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
+def missing_judgments(
+    n: int, expected: int, *, of: str = "", by_status: Mapping[str, int] | None = None
+) -> str:
+    """How many judgments are missing, the beginning of a sentence.
+
+    >>> missing_judgments(3, 40, of="runs/a", by_status={"failed": 2, "refused": 1})
+    '3 of 40 judgments of runs/a are missing (2 failed, 1 refused)'
+    """
+    counts = in_brackets(*(f"{n:,} {status}" for status, n in (by_status or {}).items()))
+    return f"{n:,} of {expected:,} judgments{f' of {of}' if of else ''} are missing{counts}"
+
+
 def interval(low: float, high: float) -> str:
     """A 95 % interval in words; nothing where there is none."""
     return "" if isnan(low) else f"95 % interval {low:.2f} to {high:.2f}"

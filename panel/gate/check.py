@@ -9,6 +9,7 @@ from typing import Protocol
 from panel.comparison.result import RunComparison
 from panel.errors import Fault, InputError
 from panel.fidelity.result import FidelityReport
+from panel.gate.calibration_figures import calibration_figures
 from panel.gate.comparison_figures import comparison_figures
 from panel.gate.decision import Decision, decide
 from panel.gate.fidelity_figures import fidelity_figures
@@ -22,6 +23,7 @@ from panel.io.batch import Batch
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.run import Run
 from panel.statistics.core.table import Row
+from panel.statistics.humans.calibration import Calibration
 from panel.sweep.plan import SweepPlan
 from panel.sweep.result import Sweep
 
@@ -56,16 +58,20 @@ class GateResult:
         return "\n".join(self.sentences())
 
 
+Gated = Run | Sweep | RunComparison | FidelityReport | Calibration | Sequence[Row]
+"""Results whose figures may be required."""
+
+
 def check(
-    result: Run | Sweep | RunComparison | FidelityReport | Sequence[Row],
+    result: Gated,
     *requirements: str,
     by_point: bool = False,
 ) -> GateResult:
     """Whether a result meets requirements such as `composite[my-model] >= 6`.
 
     Args:
-        result: of `score`, `load_run`, `sweep`, `compare` or `persona_fidelity`, or the rows of
-            `agree` or `correlate`.
+        result: of `score`, `load_run`, `sweep`, `compare`, `persona_fidelity` or `calibrate`, or
+            the rows of `agree` or `correlate`.
         requirements: each a figure's name, a comparison and a number, or of a verdict a word;
             docs/how-to/gate.md lists the figures.
         by_point: decide by estimates, not by the unfavourable ends of 95 % intervals.
@@ -76,9 +82,7 @@ def check(
     return decide_all(parsed(requirements), figures_of(result), by_point=by_point)
 
 
-def figures_of(
-    result: Run | Sweep | RunComparison | FidelityReport | Sequence[Row],
-) -> list[Figure]:
+def figures_of(result: Gated) -> list[Figure]:
     """Every figure that a requirement may name."""
     if isinstance(result, Run):
         return run_figures(result)
@@ -86,6 +90,8 @@ def figures_of(
         return comparison_figures(result)
     if isinstance(result, FidelityReport):
         return fidelity_figures(result.rows)
+    if isinstance(result, Calibration):
+        return calibration_figures(result)
     return sweep_figures(result) if isinstance(result, Sweep) else row_figures(result)
 
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from panel.conclusions.calibrate import calibrate_conclusion
 from panel.conclusions.correlate import correlate_conclusion
+from panel.conclusions.fidelity import contrast_label, fidelity_conclusion
+from panel.errors import InputError
 from panel.io.aligned_ratings import align_ratings
+from panel.io.calibration_checks import check_calibration
 from panel.io.ratings import load_ratings
+from panel.io.selections import inclusion_of
 from panel.report_page.axis import Axis
 from panel.runs.run import Run
+from panel.runs.votes import VotesReport, votes_of
+from panel.runs.votes_conclusion import votes_conclusion
 from panel.statistics.core.options import AnalysisOptions
-from panel.statistics.core.table import Ratings, Row
+from panel.statistics.core.table import ALL, Ratings, Row
+from panel.statistics.fidelity.contrast import FidelityContrast
+from panel.statistics.humans.calibration import Calibration, calibrate
 from panel.statistics.humans.correlate import correlate
+
+EPSILON = 0.1
+"""Of the alternative annotator test, where none is given: the strictest that its paper advises, for
+people from a crowd."""
 
 SHOWN = {
     "tau_b_within_prompts": "τ_b with the mean of people, within prompts",
@@ -24,7 +37,23 @@ SHOWN = {
     "human_label_kappa": "κ of one person and the majority of the others",
 }
 """What the figures that the page has are called; the other comparisons are those of `correlate`."""
-_NEEDED = {*SHOWN, "persona_gain_tau_b"}
+_RATE, _ADVANTAGE, _ITEMS = "alt_test_winning_rate", "alt_test_advantage", "alt_test_items_needed"
+_NEEDED = {*SHOWN, "persona_gain_tau_b", _RATE, _ADVANTAGE, _ITEMS}
+
+
+@dataclass(frozen=True, slots=True)
+class TestedJudge:
+    """The alternative annotator test of the panel, or of one of its judges, on one dimension.
+
+    Attributes:
+        judge: its id; empty of the panel's mean, or majority.
+        rate, advantage: the rows of ω and ρ.
+    """
+
+    judge: str
+    dimension: str
+    rate: Row
+    advantage: Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,34 +61,99 @@ class PeopleSection:
     """What the page shows of people beside the panel.
 
     Attributes:
-        rows: for each figure its name and the row of the whole panel, over all dimensions or one.
+        shown: for each figure of `SHOWN` the row of the whole panel, over all dimensions or one.
+        rows: all of the comparison.
+        tested: the panel on each dimension, then each judge.
+        several: whether there are several dimensions.
+        calibration: systems' means corrected by people's ratings; None where means say nothing.
+        calibrated: what may be concluded from it.
+        votes: the effective votes, and what may be concluded; None of a single judge.
+        fidelity: contrasts of groups with what they are called; none where no groups are given.
     """
 
     conclusion: Sequence[str]
+    shown: Sequence[Row]
     rows: Sequence[Row]
     axis: Axis
     n_people: int
     n_items: int
+    epsilon: float
+    tested: Sequence[TestedJudge]
+    shares: Axis
+    several: bool
+    calibration: Calibration | None
+    calibrated: Sequence[str]
+    votes: VotesReport | None
+    voted: Sequence[str]
+    fidelity: Sequence[tuple[str, FidelityContrast]]
+    faithful: Sequence[str]
 
 
-def people_section(run: Run, humans: Ratings | None) -> PeopleSection | None:
+def people_section(
+    run: Run,
+    humans: Ratings | None,
+    *,
+    epsilon: float = EPSILON,
+    inclusion: Mapping[str, float] | None = None,
+    fidelity: Sequence[FidelityContrast] = (),
+) -> PeopleSection | None:
     """People beside the panel; None where no ratings of people are given.
 
+    Args:
+        epsilon: of the alternative annotator test.
+        inclusion: by item, with which probability people were asked for it; all the same if None.
+        fidelity: the contrasts of `panel.fidelity`, where groups of people are known.
+
     Raises:
-        InputError: they share no response or no dimension with the run.
+        InputError: they share no response or no dimension with the run, or an item that people
+            rated has no inclusion probability.
     """
     if humans is None or run.folder is None:
         return None
-    panel, people = align_ratings(
-        load_ratings(str(run.folder)), humans, str(run.folder), "human ratings"
-    )
-    rows = correlate(panel, people, AnalysisOptions(), only=_NEEDED)
-    kept = [row for row in rows if row.statistic in SHOWN and row.by is None]
-    values = [value for row in kept for value in (row.value, row.ci_low, row.ci_high)]
+    names = str(run.folder), "human ratings"
+    own = load_ratings(str(run.folder))
+    panel, people = align_ratings(own, humans, *names)
+    rows = correlate(panel, people, AnalysisOptions(epsilon=epsilon), only=_NEEDED)
+    shown = [row for row in rows if row.statistic in SHOWN and row.by is None]
+    values = [value for row in shown for value in (row.value, row.ci_low, row.ci_high)]
+    corrected = None
+    if not people.lower_is_better:
+        check_calibration(panel, people, *names)
+        chances = None if inclusion is None else inclusion_of(inclusion, panel, people, names[1])
+        corrected = calibrate(panel, people, inclusion=chances)
+    try:
+        votes = votes_of(run, own, humans, names)
+    except InputError:
+        # A single judge, or categories alone: there are no votes to count.
+        votes = None
+    several_contrasts = len({one.dimension for one in fidelity}) > 1
+    tested = _tested(rows)
     return PeopleSection(
         correlate_conclusion(rows, panel, people),
-        kept,
+        shown,
+        rows,
         Axis.of((-1.0, 1.0), values),
         len(people.raters),
         len(people.items),
+        epsilon,
+        tested,
+        Axis(0.0, 1.0),
+        len({one.dimension for one in tested}) > 1,
+        corrected,
+        [] if corrected is None else calibrate_conclusion(corrected),
+        votes,
+        [] if votes is None else votes_conclusion(votes),
+        [(contrast_label(one, several_contrasts), one) for one in fidelity],
+        fidelity_conclusion(fidelity) if fidelity else [],
     )
+
+
+def _tested(rows: Sequence[Row]) -> list[TestedJudge]:
+    """The panel on each dimension, over all of them first; then each judge likewise."""
+    advantages = {(row.dimension, row.by_value): row for row in rows if row.statistic == _ADVANTAGE}
+    found = [
+        TestedJudge(row.by_value or "", row.dimension, row, advantages[row.dimension, row.by_value])
+        for row in rows
+        if row.statistic == _RATE
+    ]
+    return sorted(found, key=lambda one: (one.judge != "", one.dimension != ALL))

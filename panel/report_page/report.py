@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,14 @@ from panel.report_page.embedded import embedded
 from panel.report_page.environment import csp, environment, part
 from panel.report_page.established import established, made_from
 from panel.report_page.key_points import key_points_section
-from panel.report_page.people import SHOWN, people_section
+from panel.report_page.people import EPSILON, SHOWN, PeopleSection, people_section
 from panel.report_page.strata import strata_section
 from panel.report_page.swept import swept_section
 from panel.report_page.systems import systems_section
 from panel.runs.run import Run
 from panel.secrets import SECRETS
 from panel.statistics.core.table import Ratings
+from panel.statistics.fidelity.contrast import FidelityContrast
 
 NAME = "report.html"
 AUTOMATIC = 10_000
@@ -36,10 +37,14 @@ _HEIGHT = 720
 
 
 class RunReport:
-    """A run's page, as a text of HTML; a notebook shows it."""
+    """A run's page, as a text of HTML; a notebook shows it.
 
-    def __init__(self, html: str) -> None:
+    `people` is what it says of people beside the panel, None where nothing.
+    """
+
+    def __init__(self, html: str, people: PeopleSection | None = None) -> None:
         self.html = html
+        self.people = people
 
     def __repr__(self) -> str:
         return f"<RunReport: {len(self.html.encode()):,} bytes of HTML>"
@@ -75,17 +80,28 @@ def _titles(run: Run) -> Mapping[str, str]:
     return run.titles
 
 
-def report_of(run: Run, humans: Ratings | None = None, by: str | None = None) -> RunReport:
+def report_of(
+    run: Run,
+    humans: Ratings | None = None,
+    by: str | None = None,
+    *,
+    epsilon: float = EPSILON,
+    inclusion: Mapping[str, float] | None = None,
+    fidelity: Sequence[FidelityContrast] = (),
+) -> RunReport:
     """The page of a run, with texts and replies where the run has a folder.
 
     Args:
         humans: people's ratings of the same responses, to be shown beside the panel's.
         by: also show the systems within strata; see `panel.breakdown.systems_by`.
+        epsilon, inclusion, fidelity: see `panel.report_page.people.people_section`.
 
     Raises:
         InputError: a file of the folder is none that a run writes, `humans` share no response or
-            no dimension with the run, or the responses have no column `by`.
+            no dimension with the run, an item that people rated has no inclusion probability, or
+            the responses have no column `by`.
     """
+    people = people_section(run, humans, epsilon=epsilon, inclusion=inclusion, fidelity=fidelity)
     manifest, summary = _document(run.folder, "run.json"), _document(run.folder, "summary.json")
     if humans is not None and run.before is not None:
         run.humans = humans
@@ -119,12 +135,12 @@ def report_of(run: Run, humans: Ratings | None = None, by: str | None = None) ->
             swept=swept,
             audit=audit,
             key_points=key_points_section(run),
-            people=people_section(run, humans),
+            people=people,
             people_figures=SHOWN,
             made=made_from(run, manifest),
         )
     )
-    return RunReport(SECRETS.scrub(html))
+    return RunReport(SECRETS.scrub(html), people)
 
 
 def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:

@@ -18,6 +18,7 @@ from panel.io.documents import number
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping
 from panel.models.catalogue import cost
+from panel.runs.collected import Coverage
 from panel.runs.judge_sample import composite_terms
 from panel.runs.load import load_run
 from panel.runs.run import Run
@@ -76,6 +77,7 @@ class DesignReport:
         deliberated: whether judges saw each other's ratings.
         grouped: in how many groups raters are, of which one has several; 0 where they are not.
         people: the same of people's ratings of these responses; None without any.
+        coverage: how many judgments the run has, and lacks; None of a file of ratings.
     """
 
     studies: tuple[DesignStudy, ...]
@@ -87,6 +89,7 @@ class DesignReport:
     deliberated: bool = False
     grouped: int = 0
     people: DesignReport | None = None
+    coverage: Coverage | None = None
 
     @property
     def composite(self) -> bool:
@@ -225,7 +228,8 @@ def design_report(
     span = inf if run is None else composite_span(run.rubric, ratings.scales)
     studies = tuple(design_studies(ratings, composites, span))
     found = _reaching(source, studies, ratings, target, None if run is None else _cost(run))
-    found = replace(found, deliberated=run is not None and run.before is not None)
+    if run is not None:
+        found = replace(found, deliberated=run.before is not None, coverage=run.coverage)
     if human is None:
         return found
     ours, people = align_ratings(

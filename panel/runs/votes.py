@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ from panel.errors import Fault, InputError
 from panel.io.aligned_ratings import align_ratings
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping
+from panel.runs.collected import Coverage
 from panel.runs.design import judge_composites
 from panel.runs.load import load_run
+from panel.runs.run import Run
 from panel.statistics.core.arrays import Array, row_means
 from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.humans.mean_reliability import mean_reliability
 from panel.statistics.quality.votes import (
     EnsembleDistance,
     Votes,
@@ -41,6 +45,8 @@ class DimensionVotes:
         differences: of each two sources.
         distance: of the panel and its best judge from people; None without people.
         best: the judge that was best on the other prompts; None without people.
+        reliability: of people's mean, for whose noise the correlation of errors is corrected; NaN
+            without people, or where it cannot be estimated.
     """
 
     dimension: str
@@ -48,6 +54,7 @@ class DimensionVotes:
     differences: tuple[VotesDifference, ...]
     distance: EnsembleDistance | None = None
     best: str | None = None
+    reliability: float = nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +66,14 @@ class VotesReport:
         n_people: how many people rated; 0 without people.
         n_judges: of the panel.
         deliberated: whether judges saw each other's ratings, and so were no longer independent.
+        coverage: how many judgments the run has, and lacks.
     """
 
     dimensions: tuple[DimensionVotes, ...]
     n_people: int
     n_judges: int
     deliberated: bool
+    coverage: Coverage
 
     @property
     def main(self) -> DimensionVotes:
@@ -88,6 +97,7 @@ class VotesReport:
                 {
                     "dimension": one.dimension,
                     "best_judge": one.best,
+                    "reliability": one.reliability,
                     **{k: v for k, v in asdict(one.distance).items() if k != "chosen"},
                 }
                 for one in self.dimensions
@@ -110,21 +120,40 @@ def votes_report(
     """
     if not Path(folder).is_dir():
         raise InputError([Fault(folder, "no folder of a run", "what `score --out` has written")])
-    run = load_run(folder)
-    ratings = load_ratings(folder)
+    run, ratings = load_run(folder), load_ratings(folder)
+    theirs = None if human is None else load_ratings(human, mapping=human_mapping)
+    return votes_of(run, ratings, theirs, (folder, human or ""))
+
+
+def votes_of(
+    run: Run,
+    ratings: Ratings,
+    humans: Ratings | None = None,
+    names: tuple[str, str] = ("the run", "the human ratings"),
+) -> VotesReport:
+    """The report on a run that was read.
+
+    Args:
+        ratings: those of its folder.
+        humans: people's ratings of its responses.
+        names: what both are called in faults.
+
+    Raises:
+        InputError: as for `votes_report`.
+    """
     sources = _sources({judge.id: judge for judge in run.judges}, ratings)
     if not any(len(one) > 1 for sets in sources.values() for one in sets):
         raise InputError(
-            [Fault(folder, "a single judge", "two personas, models or replicates at least")]
+            [Fault(names[0], "a single judge", "two personas, models or replicates at least")]
         )
     people: Ratings | None = None
     scores = _scores(ratings, judge_composites(run, ratings))
-    if human is not None:
-        theirs = load_ratings(human, mapping=human_mapping)
-        ratings, people = align_ratings(ratings, theirs, folder, human)
+    if humans is not None:
+        ratings, people = align_ratings(ratings, humans, *names)
         scores = _shared_scores(ratings, people)
     if not scores:
-        raise InputError([Fault(folder, "categories only", "a dimension that is rated by numbers")])
+        expected = "a dimension that is rated by numbers"
+        raise InputError([Fault(names[0], "categories only", expected)])
     judges = [j for j, name in enumerate(ratings.raters) if name not in ratings.controls]
     return VotesReport(
         tuple(
@@ -134,6 +163,7 @@ def votes_report(
         0 if people is None else len(people.raters),
         len(judges),
         run.before is not None,
+        run.coverage,
     )
 
 
@@ -158,6 +188,7 @@ def _of_dimension(
         tuple(differences),
         distance,
         None if distance.chosen is None else ratings.raters[judges[distance.chosen]],
+        mean_reliability(reference).value,
     )
 
 

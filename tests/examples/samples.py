@@ -113,6 +113,26 @@ def critical_questions(folder: Path) -> None:
     _document(folder / "validation.json", document)
 
 
+def offensiveness(folder: Path) -> None:
+    """comments.csv, ratings.csv and raters.csv: 32 comments, each rated by two people who rate all
+    and by six of twelve others, half of them young."""
+    draw = random.Random(4)
+    people = [f"often-{n}" for n in range(2)], [f"person-{n}" for n in range(12)]
+    with _table(folder / "raters.csv") as file:
+        writer = csv.writer(file)
+        writer.writerow(["rater", "age"])
+        for n, name in enumerate(people[0] + people[1]):
+            writer.writerow([name, "25-29" if n % 2 else "60-64"])
+    with _table(folder / "comments.csv") as texts, _table(folder / "ratings.csv") as ratings:
+        comments, given = csv.writer(texts), csv.writer(ratings)
+        comments.writerow(["item", "text"])
+        given.writerow(["item", "rater", "offensiveness"])
+        for n in range(32):
+            comments.writerow([f"c{n}", f"Comment {n}: that is {n % 5} kinds of rude."])
+            for name in people[0] + draw.sample(people[1], 6):
+                given.writerow([f"c{n}", name, min(max(1 + n % 5 + draw.randint(-1, 1), 1), 5)])
+
+
 def _table(file: Path) -> Any:
     return file.open("w", newline="", encoding="utf-8")
 

@@ -20,6 +20,7 @@ from sklearn.metrics import cohen_kappa_score
 from panel import ConfigurationError, Panel, load_definition, load_responses
 from panel.plan.panel_file import PanelFile
 from panel.testing import ok, serving
+from panel.testing.server import stable_hash
 from tests.examples import samples
 
 ROOT = Path(__file__).parents[2]
@@ -277,6 +278,38 @@ def test_fidelity_of_simulated_panels(tmp_path: Path) -> None:
     absent = example("fidelity.py", tmp_path, tmp_path / "none")
     assert absent.returncode == 1
     assert "holds no raters.csv" in absent.stderr
+
+
+def test_standing_in_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On comments that two people rated often: a line for each panel and its judges, with τ_b, ω
+    and ρ, votes of personas and of replicates, and a verdict."""
+
+    def script(n: int, payload: Any) -> Any:
+        return ok(json.dumps({"offensiveness": 1 + stable_hash([str(payload), n]) % 5}))
+
+    samples.offensiveness(tmp_path)
+    with serving(script) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        options = ("--model", "openai:stub", "--texts", "32", "--drawn", "12")
+        done = example("stand_in.py", tmp_path, tmp_path, *options)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")]
+    compared = {tuple(line[:4]): line[4:] for line in lines if len(line) == 7}
+    judges = ("judge without a persona", "2 personas")
+    for judge in judges:
+        tau, omega, rho = compared["| probabilities", "32", "offensiveness", judge]
+        assert "[" in tau
+        # Two people are left out in turn.
+        assert omega in ("0.00", "0.50", "1.00")
+        assert 0 <= float(rho.split()[0]) <= 1
+    # Of twelve comments nobody rated thirty.
+    for judge in (*judges, "its 2 replicates"):
+        assert compared["| drawn", "12", "offensiveness", judge][1] == "–"
+    votes = [line[2] for line in lines if line[0] == "| drawn" and len(line) == 4]
+    assert votes == ["2 personas", "2 replicates without a persona"]
+    verdicts = [line for line in lines if "young-old" in line]
+    assert [line[0] for line in verdicts] == ["| probabilities", "| drawn"]
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: file.name)

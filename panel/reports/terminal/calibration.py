@@ -21,7 +21,8 @@ _HOW_TO_READ = (
     "what people would give on average to everything, from both. λ: how much the panel counts; 0, "
     "people alone. In brackets: 95 % intervals over prompts, with these people and judges; a "
     f"corrected one is at most {WIDEST:g} times as wide as that of people. All of it takes that "
-    "what people rated was drawn at random. p: adjusted by Holm's method over all differences."
+    "what people rated was drawn at random: where `select` drew it, give its file as --selected. "
+    "p: adjusted by Holm's method over all differences."
 )
 
 

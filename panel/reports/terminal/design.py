@@ -3,7 +3,7 @@ components and other designs."""
 
 from __future__ import annotations
 
-from math import isnan, prod
+from math import floor, isnan, log10, prod
 
 from rich.console import Console
 from rich.text import Text
@@ -25,6 +25,8 @@ from panel.statistics.quality.design_study import (
     design_name,
 )
 
+_LEAST = 1e-9
+"""What is nearer to 0 is rounding."""
 _WORDS = {ITEM: "response", SYSTEM: "system"}
 
 
@@ -64,11 +66,13 @@ def _conclusion(report: DesignReport, study: DesignStudy) -> str:
         return f"{mean}: its precision cannot be estimated ({study.reason})."
     present, *others = study.designs
     told = (
-        f"{mean} has a standard error of {number(present.figures.absolute_error, 2)} points with "
+        f"{mean} has a standard error of {_small(present.figures.absolute_error)} points with "
         f"{_listed(present)}"
     )
     if not isnan(present.width):
-        told += f", and a 95 % interval over prompts and judges of about ±{present.width / 2:.2f}"
+        told += (
+            f", and a 95 % interval over prompts and judges of about ±{_small(present.width / 2)}"
+        )
     told += "."
     if largest := [name for name, share in (study.error_shares or {}).items() if share >= 0.1][:3]:
         shares = [f"{name} ({(study.error_shares or {})[name]:.0%})" for name in largest]
@@ -81,7 +85,7 @@ def _conclusion(report: DesignReport, study: DesignStudy) -> str:
             name for name, n in best.figures.levels.items() if n != present.figures.levels[name]
         )
         told += (
-            f" Twice the {facet}s would lower it most, to {number(best.figures.absolute_error, 2)}."
+            f" Twice the {facet}s would lower it most, to {_small(best.figures.absolute_error)}."
         )
     return told
 
@@ -154,7 +158,7 @@ def _show_components(report: DesignReport, study: DesignStudy, console: Console)
             TableRow(
                 name,
                 [
-                    Text(number(variance, 3)),
+                    Text(_small(variance, 3)),
                     Text(_share(found.shares[name])),
                     Text(_share(shares[name]) if name in shares else ""),
                 ],
@@ -163,6 +167,16 @@ def _show_components(report: DesignReport, study: DesignStudy, console: Console)
             if not isnan(variance)
         ],
     )
+
+
+def _small(value: float, digits: int = 2) -> str:
+    """Points, or their squares, to so many digits after the point; of what is small so many that
+    two of them say something: on a scale from 0 to 1 an error of 0.004 is not 0.00."""
+    if isnan(value):
+        return "-"
+    if _LEAST < abs(value) < 10.0 ** (1 - digits):
+        digits = 1 - floor(log10(abs(value)))
+    return number(value, digits)
 
 
 def _share(value: float) -> str:
@@ -186,17 +200,15 @@ def _show_designs(report: DesignReport, study: DesignStudy, console: Console) ->
     lines = []
     for place, (result, usd) in enumerate(zip(study.designs, costs, strict=True)):
         figures = result.figures
-        values = [
-            figures.absolute_error,
-            figures.relative_error,
-            figures.dependability,
-            figures.generalizability,
-            *([result.width / 2, result.detectable] if widths else []),
-        ]
+        points = [figures.absolute_error, figures.relative_error]
+        shares = [figures.dependability, figures.generalizability]
+        reached = [result.width / 2, result.detectable] if widths else []
         cells = [
             f"{report.calls(study.measured, result):,}",
             *([f"{usd or 0:,.2f}"] if known else []),
-            *("-" if isnan(value) else number(value, 2) for value in values),
+            *map(_small, points),
+            *("-" if isnan(value) else number(value, 2) for value in shares),
+            *map(_small, reached),
         ]
         label = "x".join(f"{n:,}" for n in figures.levels.values())
         heading = "present design" if place == 0 else "half or twice as many"

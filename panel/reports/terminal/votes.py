@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 from rich.console import Console
 from rich.text import Text
 
@@ -11,6 +13,20 @@ from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.runs.votes import VotesReport
 from panel.runs.votes_conclusion import votes_conclusion
 from panel.statistics.core.table import ALL
+
+
+def _errors(report: VotesReport) -> str:
+    """What the errors are of, and how that differs from what `correlate` prints."""
+    told = (
+        "Errors are those against people's mean, corrected for its noise (reliability "
+        f"{report.main.reliability:.2f})."
+    )
+    if len(report.dimensions) == 1:
+        return told
+    return (
+        f"{told} They are of the composite: `correlate` prints the effective number of judges of "
+        "each dimension, with the reliability of people's mean on that one; --json has both."
+    )
 
 
 def show_votes(report: VotesReport, console: Console) -> None:
@@ -62,6 +78,8 @@ def show_votes(report: VotesReport, console: Console) -> None:
             f"Where the largest set is smaller than {k:,}, the number is that of {k:,} judges who "
             "correlate as those do.",
         )
+    if not isnan(main.reliability):
+        remark(console, _errors(report))
     if not report.n_people:
         remark(
             console,

@@ -25,9 +25,9 @@ from numpy.typing import ArrayLike
 from panel.statistics.core.arrays import (
     Array,
     Labels,
+    Resampled,
     as_ratings,
     as_scores,
-    encode_labels,
     items_by_label,
     row_means,
     unit_weights,
@@ -40,8 +40,7 @@ from panel.statistics.quality.effective_judges import (
     kish_number,
     resampled_set_correlation,
 )
-from panel.statistics.resampling.jackknife import MOST_GROUPS, Interval, jackknife
-from panel.statistics.resampling.weights import left_out_weights
+from panel.statistics.resampling.jackknife import Interval, correlation_at, jackknife
 
 _LEAST_PROMPTS = 10
 """Five to choose on, and five to look at: of fewer a spread says little."""
@@ -157,33 +156,22 @@ def effective_votes(
         raise ValueError("no set has two judges")
     k = max(len(one) for sets in several.values() for one in sets)
     n_items = len(array)
-    codes = np.arange(n_items) if clusters is None else encode_labels(clusters, n_items)[1]
-    # As the jackknife does of many clusters, so that both have as many.
-    groups = codes % MOST_GROUPS
-    weights = np.concatenate(
-        [unit_weights(n_items), left_out_weights(groups, int(groups.max(initial=-1)) + 1)]
-    )
     names = list(several)
     confidence = 1 - 0.05 / max(len(names) * (len(names) - 1) // 2, 1)
     found, wide, moved = [], [], []
     for name, sets in several.items():
-        correlation = resampled_set_correlation(array, sets, reference)
-        values = correlation(weights)
+        correlation = _Recorded(resampled_set_correlation(array, sets, reference))
+        interval = jackknife(correlation, n_items, clusters, kind="correlation")
+        if not len(correlation.values):
+            # Too few prompts for an interval: there is the number alone.
+            correlation(unit_weights(n_items))
+        value, *without = correlation.values.tolist()
         why = _why_none(array, sets, reference)
-        one, other = (
-            _votes(
-                name,
-                sets,
-                k,
-                float(values[0]),
-                jackknife(correlation, n_items, clusters, kind="correlation", confidence=level),
-                why,
-            )
-            for level in (0.95, confidence)
-        )
+        of_all = correlation_at(interval, value, confidence)
+        one, other = (_votes(name, sets, k, value, each, why) for each in (interval, of_all))
         found.append(one)
         wide.append(other)
-        moved.append(-values[1:])
+        moved.append(-np.array(without))
     return found, [
         _difference(wide[a], wide[b], moved[a], moved[b])
         for a, b in combinations(range(len(names)), 2)
@@ -250,6 +238,19 @@ def ensemble_distance(
         sum(map(len, others)),
         found.reason,
     )
+
+
+class _Recorded:
+    """A statistic that keeps its values, of which the first is that of all items: an interval asks
+    for it without each prompt, and how two statistics move together is seen in the same values."""
+
+    def __init__(self, statistic: Resampled) -> None:
+        self._statistic = statistic
+        self.values: Array = np.empty(0)
+
+    def __call__(self, weights: Array) -> Array:
+        self.values = self._statistic(weights)
+        return self.values
 
 
 def _number(k: int, correlation: ArrayLike) -> Array:

@@ -23,7 +23,7 @@ HC3; S. Zahl (1977), "Jackknifing an index of diversity", for entropies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isnan, nan, prod, sqrt
 from typing import Literal, NamedTuple
 
@@ -215,6 +215,26 @@ def jackknife(
     low, high = min(low, value), max(high, value)
     low, high = float(max(low, limits[0])), float(min(high, limits[1]))
     return Interval(low, high, float(error), float(df), confidence, n_entering)
+
+
+def correlation_at(found: Interval, value: float, confidence: float) -> Interval:
+    """The interval of a correlation over clusters at another confidence, from its standard error:
+    as `jackknife` gives it, without leaving anything out once more.
+
+    Args:
+        found: what `jackknife` gave of the kind `correlation`, without judges.
+        value: of the correlation.
+        confidence: in (0, 1).
+
+    Raises:
+        ValueError: a confidence outside (0, 1).
+    """
+    check_confidence(confidence)
+    if found.reason is not None:
+        return replace(found, confidence=confidence)
+    reach = reach_of([(found.standard_error, found.degrees_of_freedom)], confidence)
+    low, high = _ends(value, reach, "correlation")
+    return replace(found, low=min(low, value), high=max(high, value), confidence=confidence)
 
 
 def standard_errors(

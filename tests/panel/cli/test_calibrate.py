@@ -173,3 +173,32 @@ def test_missing_files_and_options(files: tuple[str, str]) -> None:
     """A file that is not there and a missing --human end with status 2."""
     assert run(files[0], "--human", "nothing.csv").exit_code == 2
     assert run(files[0]).exit_code == 2
+
+
+def test_requirements_are_decided_by_the_corrected_interval(files: tuple[str, str]) -> None:
+    """A bound just below the interval's low end is met and one just above it is not (exit status
+    3, with what was found); a difference is the same from either side; unknown names are refused
+    with those that there are."""
+    document = json.loads(run(files[0], "--human", files[1], "--json").stdout)
+    [alder] = [row for row in document["rows"] if row["system"] == "alder"]
+    [pair] = [row for row in document["differences"] if (row["a"], row["b"]) == ("alder", "birch")]
+    low = alder["ci_low"]
+
+    def required(*expressions: str) -> Result:
+        return run(files[0], "--human", files[1], *(f"--require={one}" for one in expressions))
+
+    met = required(
+        f"corrected[alder] >= {low - 0.01:.6f}",
+        f"corrected_difference[birch, alder] < {0.01 - pair['ci_low']:.6f}",
+        f"corrected_p[birch, alder] <= {pair['p_adjusted']:.9f}",
+    )
+    assert met.exit_code == 0, met.output
+    unmet = required(f"corrected[alder] >= {low + 0.01:.6f}")
+    assert unmet.exit_code == 3
+    told = " ".join(unmet.stderr.split())
+    assert f"is not met: {alder['corrected']:.2f} (95 % interval over prompts {low:.2f} to" in told
+    # People's own interval is wider: what it leaves open is not decided by the corrected one.
+    assert required(f"human_only[alder] >= {low - 0.01:.6f}").exit_code == 3
+    wrong = required("corrected[oak] >= 6")
+    assert wrong.exit_code == 2
+    assert "one of corrected[" in wrong.stderr

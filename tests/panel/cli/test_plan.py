@@ -10,7 +10,9 @@ from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from panel.cli.plan import plan
 from panel.io.ratings import load_ratings
 from panel.statistics import design_studies
 from panel.testing import serving
@@ -212,3 +214,27 @@ def test_categories_alone_have_no_precision(command: Command, tmp_path: Path) ->
     done = command("plan", "--from", "in.csv")
     assert done.returncode == 2
     assert "found categories only; expected a dimension that is rated by numbers" in done.stderr
+
+
+def test_small_errors_keep_two_digits(tmp_path: Path) -> None:
+    """On a scale from 0 to 1 errors and components are far below 0.01, and printed as what they
+    are."""
+    rated(tmp_path / "in.csv")
+    with (tmp_path / "in.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    with (tmp_path / "small.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(row | {"score": f"{float(row['score']) / 1000:.4f}"} for row in rows)
+
+    def printed(*options: str) -> str:
+        return CliRunner().invoke(plan, ["--from", str(tmp_path / "small.csv"), *options]).stdout
+
+    document = json.loads(printed("--json"))
+    present = {row["measured"]: row for row in document["designs"] if row["present"]}
+    said = " ".join(printed().split())
+    for error in (present["system"]["absolute_error"], present["item"]["absolute_error"]):
+        assert 0.0001 < error < 0.001
+        assert f"has a standard error of {error:.5f} points" in said
+    assert f"of about ±{present['system']['half_width']:.{4}f}" in said
+    assert "0.00 " not in said

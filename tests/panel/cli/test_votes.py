@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from panel import Panel, Persona, Response
+from panel.cli.main import command
 from panel.cli.votes import votes
 from panel.testing import ScriptedModel
 from rubrics import ModelRequest
@@ -125,3 +127,44 @@ def test_without_a_plain_judge_it_says_how_to_get_one(tmp_path: Path) -> None:
     )
     refused = CliRunner().invoke(votes, [str(alone)])
     assert (refused.exit_code, "a single judge" in refused.output) == (2, True)
+
+
+def test_the_reliability_is_that_of_the_composite(folder: Path, tmp_path: Path) -> None:
+    """With people the reliability of their mean is printed; `--json` has it of each dimension."""
+    people = tmp_path / "people.csv"
+    lines = [
+        f"r{i},{rater},{1 + (i + (rater == i % 3)) % 5}" for i in range(N) for rater in range(3)
+    ]
+    people.write_text("\n".join(["item,rater,score", *lines]) + "\n")
+    given = [str(folder), "--human", str(people)]
+    (of_mean,) = (one["reliability"] for one in document(*given)["people"])
+    result = CliRunner().invoke(votes, given)
+    assert isinstance(of_mean, float)
+    assert f"corrected for its noise (reliability {of_mean:.2f})" in " ".join(result.output.split())
+
+
+def test_a_run_that_was_stopped_is_said_to_be(folder: Path, tmp_path: Path) -> None:
+    """Of a run of which judgments are missing one line on standard error says how many, for
+    `votes`, `agree`, `plan`, `select` and `calibrate`; of a whole run nothing is said."""
+    stopped = tmp_path / "stopped"
+    shutil.copytree(folder, stopped)
+    lines = (stopped / "judgments.jsonl").read_text().splitlines(keepends=True)
+    (stopped / "judgments.jsonl").write_text("".join(lines[:-17]))
+    for name in ("summary.json", "verdicts.csv"):
+        (stopped / name).unlink()
+    people = tmp_path / "people.csv"
+    people.write_text("item,rater,score\n" + "".join(f"r{i},h,{1 + i % 5}\n" for i in range(N)))
+    for of in (
+        ["votes"],
+        ["agree", "--resamples", "0", "--no-intervals"],
+        ["plan", "--from"],
+        ["select", "--n", "8"],
+        ["calibrate", "--human", str(people)],
+    ):
+        result = CliRunner().invoke(command, [*of, str(stopped)])
+        assert result.exit_code == 0, result.output
+        told = f"17 of {len(lines)} judgments of {stopped} are missing (17 skipped): figures are of"
+        assert told in result.stderr
+        assert "are missing" not in result.stdout
+    result = CliRunner().invoke(command, ["votes", str(folder)])
+    assert "are missing" not in result.stderr
