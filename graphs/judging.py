@@ -97,6 +97,8 @@ async def confer(state: JudgingState) -> dict[str, Any]:
 async def next_round(state: JudgingState, runtime: Runtime[GraphContext]) -> list[Send] | str:
     """Another round, or the verdict."""
     context = runtime.context
+    if context.collecting and any(judgment.status == "skipped" for judgment in state["judgments"]):
+        return "aggregate"
     try:
         if context.deliberation and should_continue(
             state["judgments"], context.deliberation, context.output_rubric
