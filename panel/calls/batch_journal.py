@@ -41,13 +41,16 @@ class BatchJournal:
         self.path = folder / BATCHES
         try:
             self._file = open_private(self.path, "ab", buffered=False)
-            if not _locked(self._file):
+            try:
+                if not _locked(self._file):
+                    raise InUse(f"{folder} is in use: another command handles its batches")
+                records, whole = _read(self.path)
+                self.batches = _batches(self.path, records)
+                # Else the next record would be the rest of a line that was cut off.
+                self._file.truncate(whole)
+            except BaseException:
                 self._file.close()
-                raise InUse(f"{folder} is in use: another command takes the answers of its batches")
-            records, whole = _read(self.path)
-            self.batches = _batches(self.path, records)
-            # Else the next record would be the rest of a line that was cut off.
-            self._file.truncate(whole)
+                raise
         except OSError as error:
             raise _unwritable(self.path, error) from None
 

@@ -156,7 +156,7 @@ def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
             prepared_at=float(record["at"]),
         )
     if change not in _NEXT:
-        raise DamagedJournal(f"{change!r} is no change of a batch")
+        raise DamagedJournal(f"{change!r} is not a change of a batch")
     if batch is None or batch.state not in _NEXT[change]:
         state = "unknown" if batch is None else batch.state
         raise DamagedJournal(f"a batch that is {state} cannot be {change}")

@@ -48,7 +48,7 @@ class BatchAddress(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class BatchPace:
     """How long is waited, in seconds.
 
     Attributes:
@@ -64,7 +64,7 @@ class Pace:
     patience: float = 600.0
 
 
-PACE = Pace()
+PACE = BatchPace()
 
 
 class BatchRounds:
@@ -83,10 +83,12 @@ class BatchRounds:
         addresses: Mapping[str, BatchAddress],
         journal: BatchJournal,
         tell: Callable[[str], None],
-        pace: Pace,
+        pace: BatchPace,
     ) -> None:
         self._caller, self._addresses, self._journal = caller, addresses, journal
         self._tell, self._pace = tell, pace
+        self.cancelled: list[str] = []
+        """The ids of batches that somebody cancelled."""
 
     def go_on(self) -> None:
         """Count what an earlier process has left: batches that are open, and one whose answers are
@@ -208,7 +210,7 @@ class BatchRounds:
         status = await self._ended(batch, batch.id or "")
         if status.phase == "failed":
             self._drop(batch, status.errors or status.word)
-            why = f"refused the batch {status.id}: {status.errors or status.word}"
+            why = f"refused the batch {status.id}: {(status.errors or status.word).rstrip('.')}"
             raise self._stopped(batch, why)
         await self._patiently(batch, lambda: self._fill(batch, status))
 
@@ -220,7 +222,7 @@ class BatchRounds:
             if told != (status.word, done):
                 told = (status.word, done)
                 of = f"{done:,} of {status.total or len(batch.rows):,} requests done"
-                self._tell(f"{batch.model}: batch {id_} is {status.word}, {of}")
+                self._tell(f"{batch.model}: batch {id_}: {status.word}, {of}")
             if status.phase != "working":
                 return status
             await asyncio.sleep(max(wait, status.retry_after or 0.0))
@@ -256,12 +258,14 @@ class BatchRounds:
         caller.budget.count_batch(name, len(made), batch.most, used, held=len(batch.rows))
         caller.made(name, made, used)
         caller.counts.faults.update(faults)
+        if status.word == "cancelled":
+            self.cancelled.append(status.id)
         told = f"{len(match.answered):,} of {len(batch.rows):,} requests came back"
         if odd:
             told += (
                 f"; {sum(odd.values()):,} rows came twice or belong to no request, and were ignored"
             )
-        self._tell(f"{batch.model}: batch {status.id} is {status.word}: {told}")
+        self._tell(f"{batch.model}: batch {status.id} has ended ({status.word}): {told}")
 
     def _drop(self, batch: BatchRecord, why: str) -> None:
         self._journal.add(dropped(batch.token, why))

@@ -119,10 +119,10 @@ def status(run: str, as_json: bool) -> None:
 @click.argument("run", metavar="RUN")
 @refusals_without_calls
 def wait(run: str) -> None:
-    """Wait until all batches of RUN have ended, and put their answers into the cache.
+    """Wait for the batches of RUN, and store their answers.
 
-    Nothing else is submitted: what follows from the answers, and what had none, is asked by the
-    same `score --batch` command.
+    Answers go into the cache. Nothing else is submitted: what follows from the answers, and what
+    had none, is asked by the same `score --batch` command.
 
     Exit status: 0; 1, a provider did not answer or refused a batch; 2, there are no batches, or
     wrong configuration.
@@ -134,9 +134,10 @@ def wait(run: str) -> None:
 @click.argument("run", metavar="RUN")
 @refusals_without_calls
 def cancel(run: str) -> None:
-    """Cancel the batches of RUN, and put the answers that are there into the cache.
+    """Cancel the batches of RUN, and store the answers that are there.
 
-    Those are paid for. The run can then be gone on with by `score`, with --batch or without.
+    Answers go into the cache, and are paid for. The run can then be continued by `score`, with
+    --batch or without.
 
     Exit status: as of `wait`.
     """

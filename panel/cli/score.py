@@ -130,7 +130,7 @@ def _export(panel: Panel, batch: ResponseFile, to: Path, answers: Path | None) -
     names = ", ".join(file.name for file in done.files)
     say(f"{counted(done.requests, 'request')} are in {to} ({names}).", err=True)
     say(
-        "Put files of answers beside them; then run the same command with --batch-in "
+        "Put files of answers into the same folder; then run the same command with --batch-in "
         f"{to} in place of --batch-out.",
         err=True,
     )

@@ -12,10 +12,10 @@ from typing import Protocol
 from panel.calls.batch_caller import BatchCaller, WantedRows
 from panel.calls.batch_journal import BatchJournal, batches_of
 from panel.calls.batch_records import RowMatch, parts_of
-from panel.calls.batch_rounds import PACE, BatchAddress, BatchRounds, Pace
+from panel.calls.batch_rounds import PACE, BatchAddress, BatchPace, BatchRounds
 from panel.calls.budget import Caps
 from panel.calls.caller import Caller
-from panel.errors import ConfigurationError, Fault, InputError, RunFolderError
+from panel.errors import ConfigurationError, Fault, InputError, RunFolderError, RunStopped
 from panel.io.private_files import make_private_folder, replace_file
 from panel.judging.preflight import refuse_unpriced_batches
 from panel.models.batches import BatchApi, BatchClient
@@ -65,7 +65,7 @@ class ByBatches:
     folder: Path
     plan: PanelPlan
     tell: Callable[[str], None]
-    pace: Pace = PACE
+    pace: BatchPace = PACE
     probes = True
 
     def caller_of(self, plan: PanelPlan, caps: Caps) -> Callable[..., Caller]:
@@ -87,16 +87,31 @@ class ByBatches:
             }
             rounds = BatchRounds(caller, addresses, journal, self.tell, self.pace)
             rounds.go_on()
-            await rounds.settle()
+            await _settled(rounds)
             while True:
                 with caller.collecting(self.folder) as wanted:
                     await collect()
                     if not await rounds.submit(wanted):
                         break
-                await rounds.settle()
+                await _settled(rounds)
         finally:
             journal.close()
         caller.read_only()
+
+
+async def _settled(rounds: BatchRounds) -> None:
+    """Wait for the open batches.
+
+    Raises:
+        RunStopped: one was cancelled, so that what it left is not wanted.
+        Others: as `BatchRounds.settle`.
+    """
+    await rounds.settle()
+    if rounds.cancelled:
+        raise RunStopped(
+            f"{', '.join(rounds.cancelled)} was cancelled. What it answered is in the cache; the "
+            "same command submits the rest again"
+        )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from panel.calls.batch_caller import BatchCaller
 from panel.calls.batch_journal import BATCHES, BatchJournal, batches_of
 from panel.calls.batch_records import BatchRecord
-from panel.calls.batch_rounds import PACE, BatchAddress, BatchRounds, Pace
+from panel.calls.batch_rounds import PACE, BatchAddress, BatchPace, BatchRounds
 from panel.calls.budget import NO_CAPS, Budget
 from panel.calls.cache import open_reply_store
 from panel.calls.endpoint import Endpoint
@@ -63,7 +63,7 @@ async def cancel(folder: Path) -> list[BatchNow]:
     return ended
 
 
-async def take_answers(folder: Path, tell: Callable[[str], None], pace: Pace = PACE) -> None:
+async def take_answers(folder: Path, tell: Callable[[str], None], pace: BatchPace = PACE) -> None:
     """Wait for the open batches of a run, and put their answers into the cache.
 
     Raises:

@@ -27,6 +27,8 @@ class BatchScript:
         backwards: whether the last row is answered first.
         lost: how many batches, from the first on, are made without a reply to who made them.
         unlisted: how often a list of batches lacks the newest.
+        told: told of each call, its method and its path, once it is carried out and before it is
+            answered.
     """
 
     looks: int = 0
@@ -36,6 +38,7 @@ class BatchScript:
     backwards: bool = False
     lost: int = 0
     unlisted: int = 0
+    told: Callable[[str, str], None] = lambda method, path: None
 
 
 @dataclass(slots=True)
@@ -51,6 +54,11 @@ class ScriptedBatches:
 
     async def handle(self, request: web.BaseRequest, answer: AnswerRow) -> web.StreamResponse:
         """The answer to a call below /v1/files or /v1/batches."""
+        done = await self._carried_out(request, answer)
+        self.script.told(request.method, request.path)
+        return done
+
+    async def _carried_out(self, request: web.BaseRequest, answer: AnswerRow) -> web.Response:
         place = [part for part in request.path.removeprefix("/v1/").split("/") if part]
         match (request.method, *place):
             case "POST", "files":
