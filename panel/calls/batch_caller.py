@@ -24,7 +24,7 @@ from panel.calls.caller import Caller
 from panel.calls.key_masking import without_keys
 from panel.calls.token_counts import estimated_tokens, most_usage
 from panel.models.batches import BatchApi
-from panel.models.client import CallError
+from panel.models.client import NOTHING, CallError
 from rubrics import ModelRequest, ModelResponse, Usage
 
 TRIES = 3
@@ -187,15 +187,23 @@ class BatchCaller(Caller):
             self._faults.pop(name, None)
             self._endpoints[model].answer_limit.learn(reply)
 
-    def made(self, name: str, rows: list[RowKey], used: Usage) -> None:
+    def made(
+        self, name: str, rows: list[RowKey], used: Usage, n_estimated: int, each: Usage
+    ) -> None:
         """Count the calls of a batch, whose answers to these rows are this run's own.
 
         Args:
             name: under which they are counted, see `batched_name`.
+            n_estimated: how many did not say what they took, and are in `used` with `each`.
         """
         self.counts.made += len(rows)
         if used:
             self._note(name, used, is_estimate=False)
+        if n_estimated:
+            estimated = self.counts.estimated
+            estimated.calls += n_estimated
+            total = sum([each] * n_estimated, estimated.usage.get(name, NOTHING))
+            estimated.usage[name] = total
         self._fresh.update(row.custom_id for row in rows)
 
     def _may_go(self, name: str) -> bool:

@@ -221,8 +221,9 @@ class BatchRounds:
             done = status.done + status.failed
             if told != (status.word, done):
                 told = (status.word, done)
-                of = f"{done:,} of {status.total or len(batch.rows):,} requests done"
-                self._tell(f"{batch.model}: batch {id_}: {status.word}, {of}")
+                of = f"{status.done:,} of {status.total or len(batch.rows):,} requests answered"
+                failed = f", {status.failed:,} failed" if status.failed else ""
+                self._tell(f"{batch.model}: batch {id_}: {status.word}, {of}{failed}")
             if status.phase != "working":
                 return status
             await asyncio.sleep(max(wait, status.retry_after or 0.0))
@@ -231,7 +232,7 @@ class BatchRounds:
     async def _fill(self, batch: BatchRecord, status: BatchStatus) -> None:
         """The answers of an ended batch into the cache. Done twice it is as done once."""
         caller, match, odd = self._caller, RowMatch.of(batch.rows), Counter[str]()
-        made, used, faults = list[RowKey](), NOTHING, Counter[str]()
+        made, used, n_estimated, faults = list[RowKey](), NOTHING, 0, Counter[str]()
         share = _share(batch.most, len(batch.rows))
         async for name, answer in caller.apis[batch.model].results(
             status, self._journal.path.parent
@@ -246,6 +247,7 @@ class BatchRounds:
             if took := _took(answer, share):
                 made.append(row)
                 used += took
+                n_estimated += took is share
         for row in match.missing:
             lost = CallError(
                 f"the batch {status.id} is {status.word} without an answer to it", kind="transient"
@@ -256,11 +258,12 @@ class BatchRounds:
         self._journal.add(settled(batch.token, len(made), used, status.word))
         name = batched_name(batch.model)
         caller.budget.count_batch(name, len(made), batch.most, used, held=len(batch.rows))
-        caller.made(name, made, used)
+        caller.made(name, made, used, n_estimated, share)
         caller.counts.faults.update(faults)
         if status.word == "cancelled":
             self.cancelled.append(status.id)
-        told = f"{len(match.answered):,} of {len(batch.rows):,} requests came back"
+        answered = len(batch.rows) - faults.total()
+        told = f"{answered:,} of {len(batch.rows):,} requests have an answer"
         if odd:
             told += (
                 f"; {sum(odd.values()):,} rows came twice or belong to no request, and were ignored"

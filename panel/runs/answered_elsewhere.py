@@ -203,10 +203,9 @@ def refuse_open_batches(output: RunOutput | None, batches: AnsweredElsewhere | N
     open_ = [batch for batch in batches_of(output.folder) if batch.open]
     if open_ and (output.overwrite or not isinstance(batches, ByBatches)):
         raise RunFolderError(
-            f"{output.folder} has {len(open_):,} batches whose answers are still to come and are "
-            "paid for; go on with --batch and without --overwrite, or end them with "
-            f"`persona-panel batch cancel {output.folder}`, and run --batch once more for what "
-            "they brought"
+            f"{output.folder} has open batches, which are paid for ({len(open_):,}); go on with "
+            "--batch and without --overwrite, or end them with `persona-panel batch cancel "
+            f"{output.folder}`"
         )
 
 

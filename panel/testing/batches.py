@@ -68,7 +68,7 @@ class ScriptedBatches:
             case "POST", "batches":
                 return self._make(request, orjson.loads(await request.read()))
             case "GET", "batches":
-                return self._listed()
+                return self._listed(request.query)
             case "GET", "batches", str(name) if batch := self._batch(name):
                 self._look(batch, answer)
                 return web.json_response(batch)
@@ -108,12 +108,18 @@ class ScriptedBatches:
             request.transport.abort()
         return web.json_response(batch)
 
-    def _listed(self) -> web.Response:
+    def _listed(self, query: Mapping[str, str]) -> web.Response:
         newest_first = self.made[::-1]
         if self.script.unlisted:
             self.script.unlisted -= 1
             newest_first = newest_first[1:]
-        return web.json_response({"object": "list", "data": newest_first, "has_more": False})
+        names = [batch["id"] for batch in newest_first]
+        first = names.index(query["after"]) + 1 if query.get("after") in names else 0
+        end = first + int(query.get("limit", 20))
+        more = end < len(newest_first)
+        return web.json_response(
+            {"object": "list", "data": newest_first[first:end], "has_more": more}
+        )
 
     def _batch(self, name: str) -> dict[str, Any] | None:
         return next((batch for batch in self.made if batch["id"] == name), None)

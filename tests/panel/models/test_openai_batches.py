@@ -7,6 +7,7 @@ from pathlib import Path
 import openai
 import orjson
 import pytest
+from pydantic import SecretStr
 
 from panel.models.client import CallError
 from panel.models.openai_batches import OpenAIBatches
@@ -20,7 +21,7 @@ KEY = "sk-batches-0123456789"
 
 
 def model_at(server: ScriptedServer) -> OpenAICompatible:
-    return OpenAICompatible(model="stub", base_url=server.base_url, api_key=KEY)  # type: ignore[arg-type]
+    return OpenAICompatible(model="stub", base_url=server.base_url, api_key=SecretStr(KEY))
 
 
 def left_in(folder: Path) -> list[Path]:
@@ -147,4 +148,24 @@ async def test_a_server_without_batches() -> None:
         with pytest.raises(CallError, match="/v2 answered 404") as caught:
             await api.submit("t", [b"{}"])
         assert caught.value.kind == "permanent"
+        await model.aclose()
+
+
+async def test_a_batch_is_found_among_many() -> None:
+    """Of 150 batches the oldest is found on the second page of the list; one older than the time
+    that is asked for is not looked for."""
+    with serving() as server:
+        model = model_at(server)
+        api = OpenAIBatches(model)
+        await api.submit("first", [api.line("a", ASK)])
+        made = server.batches.made
+        now = made[0]["created_at"]
+        for number in range(149):
+            made.append(made[0] | {"id": f"other_{number}", "metadata": {"persona_panel": "x"}})
+        found = await api.find("first", now)
+        assert found is not None and found.id == "batch_1"
+        assert await api.find("never", now) is None
+        # The last batch of the first page is older than that: so is what follows it.
+        made[50]["created_at"] = now - 10_000
+        assert await api.find("first", now) is None
         await model.aclose()

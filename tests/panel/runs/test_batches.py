@@ -114,6 +114,17 @@ def test_what_expired_goes_into_the_next_batch(tmp_path: Path) -> None:
     assert run.coverage.complete
 
 
+def test_calls_that_do_not_say_what_they_took(tmp_path: Path) -> None:
+    """An answer without usage counts as its share of the most that the batch may take, and is told
+    as an estimate."""
+    with serving(lambda number, payload: ok(usage={})) as server:
+        run = scored(panel_at(server.base_url), tmp_path / "run")
+    assert run.calls.estimated.calls == 8
+    used = run.calls.spent[NAME]
+    assert used == run.calls.estimated.usage[NAME]
+    assert used.output == 8 * 1024 and used.input > 0
+
+
 def test_rows_that_always_fail(tmp_path: Path) -> None:
     """A row that comes back with a 500 goes in three batches, one with a 400 in one; the judgments
     have failed, with what the server said."""
@@ -224,7 +235,7 @@ def test_open_batches_are_not_paid_for_again(tmp_path: Path) -> None:
         panel = stopped_at_the_provider(server, folder)
         with pytest.raises(RunFolderError, match="batch cancel"):
             scored(panel, folder, batches=False)
-        with pytest.raises(RunFolderError, match="1 batches"):
+        with pytest.raises(RunFolderError, match="open batches"):
             asyncio.run(
                 executor.score(panel.plan, RESPONSES, out=folder, batches=ByFiles(tmp_path))
             )
