@@ -39,9 +39,9 @@ RESPONSES = [
 ]
 
 
-def panel_at(url: str, **options: object) -> Panel:
+def panel_at(url: str, *, temperature: float | None = None, **options: object) -> Panel:
     """Two judges by a model at a server, with a price."""
-    model = ModelConfig(model="openai:stub", base_url=url, price=PRICE)
+    model = ModelConfig(model="openai:stub", base_url=url, price=PRICE, temperature=temperature)
     return Panel(PERSONAS, model, PLAIN, **options)  # type: ignore[arg-type]
 
 

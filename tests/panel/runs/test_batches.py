@@ -95,22 +95,27 @@ def test_answers_in_any_order_and_twice(tmp_path: Path) -> None:
     assert "8 rows came twice or belong to no request" in told[-1]
 
 
-def test_what_expired_goes_into_the_next_batch(tmp_path: Path) -> None:
-    """Of a batch that expired after 3 of 8 rows, 5 go into a second one; only what was answered is
-    counted, and a deliberation waits until all have read."""
+def test_what_expired_goes_into_the_next_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a batch that expired after 6 of 16 rows, the others go into a second one. Judges confer
+    about a response once all four have read it, so that as many requests are answered as by calls,
+    each once, and only these are counted."""
+    rules = Deliberation(rounds=1)
     with serving() as server:
-        script = server.batches.script = BatchScript(answered=3)
+        script = server.batches.script = BatchScript(answered=6)
 
         def tell(line: str) -> None:
             if "has ended (expired)" in line:
                 script.answered = None
 
-        panel = panel_at(server.base_url, deliberation=Deliberation(rounds=1))
+        panel = panel_at(server.base_url, deliberation=rules, replicates=2, temperature=1.0)
         run = scored(panel, tmp_path / "run", tell=tell)
-        totals = [batch["request_counts"]["total"] for batch in server.batches.made]
-        # Eight first readings, the five that were left, eight revisions.
-        assert totals[:3] == [8, 5, 8]
-        assert len(server.batches.asked) == len(set(server.batches.asked)) == run.calls.made
+        assert server.batches.made[0]["request_counts"]["completed"] == 6
+        asked = server.batches.asked
+        monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path / "other"))
+        scored(panel, tmp_path / "live", batches=False)
+        assert len(asked) == len(set(asked)) == run.calls.made == len(server.calls)
     assert run.coverage.complete
 
 
@@ -214,7 +219,9 @@ def test_a_refused_batch(tmp_path: Path) -> None:
     assert (run.calls.made, spent(tmp_path / "run")["calls"]) == (8, 8)
 
 
-def stopped_at_the_provider(server: ScriptedServer, folder: Path) -> Panel:
+def stopped_at_the_provider(
+    server: ScriptedServer, folder: Path, rules: Deliberation | None = None
+) -> Panel:
     """A run that was stopped while its batch was in progress."""
     server.batches.script = BatchScript(looks=10_000)
 
@@ -222,7 +229,7 @@ def stopped_at_the_provider(server: ScriptedServer, folder: Path) -> Panel:
         if "in_progress" in line:
             raise KeyboardInterrupt
 
-    panel = panel_at(server.base_url)
+    panel = panel_at(server.base_url, deliberation=rules)
     with pytest.raises(KeyboardInterrupt):
         scored(panel, folder, tell=tell)
     return panel
@@ -242,6 +249,18 @@ def test_open_batches_are_not_paid_for_again(tmp_path: Path) -> None:
         with pytest.raises(RunFolderError, match="--overwrite"):
             panel.score(RESPONSES, out=RunOutput(folder, overwrite=True))
         assert not server.calls
+
+
+def test_a_cap_counts_what_an_earlier_process_has_sent(tmp_path: Path) -> None:
+    """Of 10 calls a batch that was open when the run was stopped takes 8: two revisions of the
+    deliberation have room."""
+    with serving() as server:
+        panel = stopped_at_the_provider(server, tmp_path / "run", Deliberation(rounds=1))
+        server.batches.script = BatchScript()
+        scored(panel, tmp_path / "run", Caps(calls=10))
+        totals = [batch["request_counts"]["total"] for batch in server.batches.made]
+    assert totals == [8, 2]
+    assert spent(tmp_path / "run")["calls"] == 10
 
 
 def test_batches_are_looked_at_and_their_answers_taken(tmp_path: Path) -> None:
