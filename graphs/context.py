@@ -58,6 +58,9 @@ class GraphContext:
     deliberation: Deliberation | None = None
     peers: ShowPeers | None = None
     """Where judges are to be shown something other than what their peers said; see `ShowPeers`."""
+    collecting: bool = False
+    """Whether what is `skipped` now will be answered later, in another go: judges do not confer
+    about a response before each has read it, or failed to."""
     seed: int = 0
     """Of what is drawn by lot: the order of peers, or of responses that are compared."""
     graph: CompiledStateGraph[Any, GraphContext, Any, Any] | None = None

@@ -96,11 +96,11 @@ async def confer(state: JudgingState) -> dict[str, Any]:
 
 async def next_round(state: JudgingState, runtime: Runtime[GraphContext]) -> list[Send] | str:
     """Another round, or the verdict."""
-    context = runtime.context
+    context, said = runtime.context, state["judgments"]
+    if context.collecting and any(judgment.status == "skipped" for judgment in said):
+        return "aggregate"
     try:
-        if context.deliberation and should_continue(
-            state["judgments"], context.deliberation, context.output_rubric
-        ):
+        if (rules := context.deliberation) and should_continue(said, rules, context.output_rubric):
             return await fan_out(state, runtime)
     except StoppingRuleError as error:
         # To go on would cost rounds that the rule is there to save.

@@ -98,6 +98,7 @@ class Budget:
         self._before_amount = Amount()
         self._calls = self._calls_in_flight = 0
         self._spent = self._in_flight = Amount()
+        self._batch_calls, self._in_batches = 0, Amount()
         # What was used by each model, before and now, with what is set aside.
         self._used: dict[str, Usage] = {}
         self._settled = asyncio.Condition()
@@ -202,6 +203,39 @@ class Budget:
                 self._settled.notify_all()
         self._write_down()
 
+    def hold(self, model: str, calls: int, most: Usage) -> str | None:
+        """Set aside what a batch may come to at most, until `count_batch`; the cap that forbids it,
+        and then nothing is.
+
+        It is not recorded as spent: the batch's own journal outlasts the process.
+        """
+        reached, cap = None, self._caps.calls
+        if cap is not None and self._calls_with_batches + calls > cap:
+            reached = f"the cap of {cap:,} calls is reached"
+        reached = reached or self._passed(self._in_flight + self._amount(model, most))
+        if reached is None:
+            self.hold_anyway(model, calls, most)
+        return reached
+
+    def hold_anyway(self, model: str, calls: int, most: Usage) -> None:
+        """As `hold`, of a batch that was sent already, whatever the caps say."""
+        self._batch_calls += calls
+        self._in_batches += self._amount(model, most)
+
+    def count_batch(self, model: str, calls: int, most: Usage, used: Usage, *, held: int) -> None:
+        """Count what a batch really came to, in place of the `held` calls and their usage that
+        were set aside for it.
+
+        Raises:
+            OSError: what is spent cannot be written down.
+        """
+        self._batch_calls -= held
+        self._in_batches -= self._amount(model, most)
+        self._calls += calls
+        self._spent += self._amount(model, used)
+        self._used[model] = self._used.get(model, NOTHING) + used
+        self._write_down()
+
     def cost(self, model: str, usage: Usage) -> float | None:
         """What a model's usage costs, in US dollars; None where its price is not known."""
         return cost(self._prices.get(model), usage)
@@ -215,14 +249,18 @@ class Budget:
         usd = price.cost(usage) if price is not None else 0.0
         return Amount(usd, usage.input + usage.output)
 
+    @property
+    def _calls_with_batches(self) -> int:
+        return self._before.calls + self._calls + self._batch_calls
+
     def _calls_reached(self) -> str | None:
         cap = self._caps.calls
-        if cap is None or self._before.calls + self._calls < cap:
+        if cap is None or self._calls_with_batches < cap:
             return None
         return f"the cap of {cap:,} calls is reached{self._of_which(f'{self._before.calls:,}')}"
 
     def _passed(self, more: Amount) -> str | None:
-        total, caps = self._before_amount + self._spent + more, self._caps
+        total, caps = self._before_amount + self._spent + self._in_batches + more, self._caps
         if caps.tokens is not None and total.tokens > caps.tokens:
             before = self._of_which(f"{self._before_amount.tokens:,}")
             return f"the cap of {caps.tokens:,} tokens is reached{before}"

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from panel.calls.budget import NOTHING_SPENT, Caps, Spending
 from panel.models.keys import missing_keys
 from panel.secrets.visible import say, visible
+from rubrics import Usage
 
 if TYPE_CHECKING:
     from panel.judging.cost_estimate import CostEstimate
+    from panel.plan.panel_plan import PanelPlan
     from panel.runs.held import HeldRun
 
 
@@ -36,6 +38,46 @@ def tell(
     lines = [*_done(held, expected, what), *_caps(estimates, caps, spent, usd), *missing_keys()]
     for line in lines:
         say(visible(line), err=True)
+
+
+def tell_batches(estimates: Sequence[CostEstimate], plan: PanelPlan) -> None:
+    """Say what the run costs by calls and by batches, where a model has such at a known price."""
+    for line in _by_batches(estimates, plan):
+        say(visible(line), err=True)
+
+
+def _by_batches(estimates: Sequence[CostEstimate], plan: PanelPlan) -> list[str]:
+    """The costs in sentences; nothing where no price of a batch is known.
+
+    How much input comes from a provider's prompt cache is not known before. All of it is the most
+    that can; batches are reckoned without, as discounts do not combine everywhere.
+    """
+    from panel.models.batches import BatchClient
+
+    models = {model.id: model for model in plan.models}
+    live = least = batched = 0.0
+    cheaper = False
+    for one in estimates:
+        model = models[one.model]
+        price = model.price
+        if price is None:
+            return []
+        most_cached = Usage(one.input_tokens, one.input_tokens, one.output_tokens)
+        usage = Usage(one.input_tokens, output=one.output_tokens)
+        live += price.cost(usage)
+        least += price.cost(most_cached)
+        by_batch = price.batched if isinstance(model.client, BatchClient) else None
+        batched += (by_batch or price).cost(usage)
+        cheaper = cheaper or (by_batch is not None and one.calls > 0)
+    if not cheaper:
+        return []
+    told = f"By calls: about ${live:,.4f}"
+    if least < live:
+        told += f", or no less than ${least:,.4f} with all input read from prompt caches"
+    told += f". With --batch: about ${batched:,.4f}"
+    if batched <= least:
+        return [f"{told}, the cheapest in any case."]
+    return [f"{told}; which is cheaper depends on how much input is read from caches."]
 
 
 def _done(held: HeldRun | None, expected: int | None, what: str) -> list[str]:

@@ -22,6 +22,7 @@ _COMMANDS = {
         "panel.cli.score",
         "Score a batch of responses with a panel of judges, and rank them.",
     ),
+    "batch": ("panel.cli.batch", "Look at the batches of a run, wait for them or cancel them."),
     "report": ("panel.cli.report", "Write a page of a run, to look at in a browser."),
     "contested": ("panel.cli.contested", "List the responses on which personas disagree."),
     "keypoints": ("panel.cli.keypoints", "Sum up and count the reasons that judges give."),

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.dry_run import tell
+from panel.cli.batch import BatchOptions, batch_options
+from panel.cli.dry_run import tell, tell_batches
 from panel.cli.exit_status import status_of
 from panel.cli.failures import refusals
 from panel.cli.gate import Gate, gate_options
 from panel.cli.options import RunOptions, by_option, column_mapping, random_option, run_options
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
 from panel.cli.report import report_at_the_end, report_option
-from panel.secrets.visible import standard_output
+from panel.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
     from graphs.deliberation import Deliberation
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 @random_option("What differences between systems, and with them ranks, take as a sample")
 @report_option
 @run_options("responses")
+@batch_options
 @gate_options
 @refusals
 def score(
@@ -65,6 +68,7 @@ def score(
     random: Random,
     report: bool,
     options: RunOptions,
+    batches: BatchOptions,
     gate: Gate,
 ) -> None:
     """Score every response in RESPONSES with a panel of judges, and rank them.
@@ -103,9 +107,33 @@ def score(
         with standard_output() as to:
             options.renderer.render_cost_estimates(estimates, to)
         tell(estimates, options.caps, held, len(batch) * len(panel.judges))
+        tell_batches(estimates, panel.plan)
+    elif batches.to is not None:
+        _export(panel, batch, batches.to, batches.answers)
     else:
         options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
-        _score(panel, responses, batch, human, random, by, report, options, gate)
+        _score(panel, responses, batch, human, random, by, report, options, batches, gate)
+
+
+def _export(panel: Panel, batch: ResponseFile, to: Path, answers: Path | None) -> None:
+    """Requests written to files, in place of a run."""
+    from panel.cli.signals import run_to_end
+    from panel.conclusions.wording import counted
+    from panel.runs.executor import export_requests
+
+    done = run_to_end(export_requests(panel.plan, batch, to, answers))
+    if answers is not None:
+        say(f"{counted(done.taken, 'answer')} were read from {answers}.", err=True)
+    if not done.requests:
+        say("No request is left: without --batch-out, the same command makes the run.", err=True)
+        return
+    names = ", ".join(file.name for file in done.files)
+    say(f"{counted(done.requests, 'request')} are in {to} ({names}).", err=True)
+    say(
+        "Put files of answers into the same folder; then run the same command with --batch-in "
+        f"{to} in place of --batch-out.",
+        err=True,
+    )
 
 
 def _planned(panel: Panel, batch: ResponseFile) -> list[Figure]:
@@ -125,6 +153,7 @@ def _score(
     by: str | None,
     report: bool,
     options: RunOptions,
+    batches: BatchOptions,
     gate: Gate,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
@@ -158,6 +187,7 @@ def _score(
             random=random,
             on_judgment=progress.take,
             on_start=progress.begin,
+            batches=batches.of(panel, options.out.folder),
         ),
     )
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}

@@ -26,6 +26,7 @@ from panel.calls.rate_limiter import shared_rate_limiter
 from panel.calls.tracing import is_traced, traced
 from panel.io.descriptors import left_for_calls, shared_out
 from panel.judging.context import context_of
+from panel.models.catalogue import with_batches
 from panel.plan.bound_models import BoundModel, texts_at_once
 from panel.plan.panel_plan import PanelPlan
 from rubrics import ModelRequest, ModelResponse
@@ -46,12 +47,13 @@ async def open_caller(
     patience_s: float | None = None,
     *,
     off_loop: bool = False,
+    caller: Callable[..., Caller] = Caller,
 ) -> AsyncIterator[Caller]:
     """A caller of these models by these names, within the caps.
 
     `concurrency` and `patience_s` are of models that say nothing of it themselves. `off_loop`: the
     cache is opened, read and closed in a thread, as a server's loop must not wait for a disk; a
-    run's own loop is faster without.
+    run's own loop is faster without. `caller` makes it, with the arguments of `Caller`.
     """
     thread = ThreadPoolExecutor(1, thread_name_prefix="reply-store") if off_loop else None
 
@@ -64,10 +66,10 @@ async def open_caller(
     loop = asyncio.get_running_loop()
     clients = [(loop, id(model.client)) for model in models.values()]
     _users.update(clients)
-    budget = Budget(caps, {name: model.price for name, model in models.items()})
+    budget = Budget(caps, with_batches({name: model.price for name, model in models.items()}))
     most = _most_in_flight(models, concurrency)
     try:
-        yield Caller(
+        yield caller(
             {
                 name: _endpoint(model, concurrency, patience_s, most[name])
                 for name, model in models.items()

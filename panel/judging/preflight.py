@@ -29,6 +29,21 @@ def refuse_unpriced(models: Sequence[BoundModel], caps: Caps) -> None:
         )
 
 
+def refuse_unpriced_batches(models: Sequence[BoundModel], caps: Caps) -> None:
+    """A cap in dollars wants the batch price of every model that is asked by batches.
+
+    Raises:
+        ConfigurationError: one is not known.
+    """
+    unknown = [model.id for model in models if model.price is None or model.price.batched is None]
+    if caps.usd is not None and unknown:
+        raise ConfigurationError(
+            f"the price of batches of {', '.join(unknown)} is unknown, so that a cap in dollars "
+            "cannot be applied; set it in a panel file (batch: 0.5 in its price is half of it), or "
+            "cap calls or tokens"
+        )
+
+
 def longest_persona(personas: Iterable[Persona]) -> Persona:
     """The persona that takes the most tokens of a request."""
     return max(personas, key=lambda one: tokens_in(one.label) + tokens_in(one.description))

@@ -16,7 +16,8 @@ from rubrics import Usage
 
 class Price(BaseModel):
     """US dollars for a million tokens. Input that is read from a provider's prompt cache, or
-    written to it, costs as much as other input unless it is said."""
+    written to it, costs as much as other input unless it is said. `batch` is the share of the price
+    that the provider's batches cost, 0.5 for half of it; None where that is not known."""
 
     # An infinite price times no tokens would be no number, which no cap could be held against.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -25,6 +26,21 @@ class Price(BaseModel):
     cached_input: float | None = Field(default=None, ge=0)
     cache_write: float | None = Field(default=None, ge=0)
     output: float = Field(ge=0)
+    batch: float | None = Field(default=None, ge=0, le=1)
+
+    @property
+    def batched(self) -> Price | None:
+        """The price in batches; None where it is not known.
+
+        Input read from a prompt cache costs as much as other input there: not every provider
+        combines the discounts, and a cap must hold with each.
+        """
+        if self.batch is None:
+            return None
+        write = None if self.cache_write is None else self.cache_write * self.batch
+        return Price(
+            input=self.input * self.batch, output=self.output * self.batch, cache_write=write
+        )
 
     def cost(self, usage: Usage) -> float:
         """What this usage costs, in US dollars."""
@@ -38,6 +54,18 @@ class Price(BaseModel):
 def cost(price: Price | None, usage: Usage) -> float | None:
     """What a usage costs; None where the price is not known, which is not for nothing."""
     return None if price is None else price.cost(usage)
+
+
+def batched_name(model: str) -> str:
+    """Under which name it is counted what a model takes in batches, which have their own price."""
+    return f"{model} (batch)"
+
+
+def with_batches(prices: Mapping[str, Price | None]) -> dict[str, Price | None]:
+    """Prices by model, and those in batches where they are known."""
+    known = {name: price.batched for name, price in prices.items() if price is not None}
+    batched = {batched_name(name): price for name, price in known.items() if price is not None}
+    return dict(prices) | batched
 
 
 class ModelFacts(Price):

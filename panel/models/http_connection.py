@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import NamedTuple
 from urllib.request import getproxies, proxy_bypass
 
@@ -23,6 +25,7 @@ from multidict import CIMultiDict
 from pydantic import SecretStr
 from yarl import URL
 
+from panel.io.private_files import open_private
 from panel.models.error_responses import HttpResponse
 from panel.secrets import SECRETS
 
@@ -75,6 +78,45 @@ class HttpConnection:
             proxy_headers=pool.tunnel,
         ) as response:
             return await _answer_in(response)
+
+    async def exchange_at(
+        self, method: str, url: URL, data: bytes | None, kind: str, timeout_s: float | None = None
+    ) -> HttpResponse:
+        """As `exchange`, at another address of the same server: `data` are of the media type
+        `kind`. `timeout_s` is for the whole, where it may take longer than a call."""
+        async with self._opened(method, url, data, kind, timeout_s) as response:
+            return await _answer_in(response)
+
+    async def download(self, url: URL, to: Path, timeout_s: float) -> HttpResponse:
+        """Write what is at an address into a new file; the answer has a body only where it is no
+        success. Raises as `exchange`, and OSError where the file cannot be written."""
+        async with self._opened("GET", url, None, "application/json", timeout_s) as response:
+            if response.status >= 300:
+                return await _answer_in(response)
+            with open_private(to, "xb") as file:
+                async for part in response.content.iter_any():
+                    file.write(part)
+            return HttpResponse(response.status, response.headers, b"")
+
+    @asynccontextmanager
+    async def _opened(
+        self, method: str, url: URL, data: bytes | None, kind: str, timeout_s: float | None
+    ) -> AsyncIterator[ClientResponse]:
+        pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
+        headers = pool.headers.copy()
+        headers["Content-Type"] = kind
+        seconds = self._timeout.total
+        timeout = ClientTimeout(total=timeout_s or seconds, sock_read=seconds)
+        async with pool.session.request(
+            method,
+            url,
+            data=data,
+            headers=headers,
+            timeout=timeout,
+            allow_redirects=False,
+            proxy_headers=pool.tunnel,
+        ) as response:
+            yield response
 
     async def aclose(self) -> None:
         """Close the running loop's connections; a later call opens new ones.

@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -27,6 +28,7 @@ from pydantic import ConfigDict, Field, SecretStr, field_validator
 from yarl import URL
 
 from panel.io.descriptors import is_lack_of_descriptors
+from panel.models.batches import BatchApi
 from panel.models.client import NOTHING, CallError, Capabilities, not_too_long
 from panel.models.completions import as_message, body_of, read_completion
 from panel.models.error_responses import (
@@ -149,10 +151,50 @@ class OpenAICompatible(BaseChatModel):
             TimeoutError: none came within `timeout_s`.
         """
         started = time.perf_counter()
-        completion = await self._accepted(
-            self._settings() | body_of(request, top_logprobs_cap=_TOP_LOGPROBS_CAP)
-        )
+        completion = await self._accepted(self._payload(request))
         return self._read(completion, time.perf_counter() - started)
+
+    def batches(self) -> BatchApi:
+        """Its batches, where the server has such; see `panel.models.batches.BatchClient`."""
+        from panel.models.openai_batches import OpenAIBatches
+
+        return OpenAIBatches(self)
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The body of a live call, without what the server is known to decline."""
+        return without(self._payload(request), self._declined)
+
+    async def exchange_at(
+        self, method: str, path: str, data: bytes | None, kind: str, timeout_s: float | None
+    ) -> HttpResponse:
+        """An exchange below `base_url`; see `HttpConnection.exchange_at`.
+
+        Raises:
+            CallError, TimeoutError: there was no answer.
+        """
+        url = URL(self.base_url + path)
+        return await self._reached(self._wire.exchange_at(method, url, data, kind, timeout_s))
+
+    async def download(self, path: str, to: Path, timeout_s: float) -> HttpResponse:
+        """What is below `base_url`, into a file; see `HttpConnection.download`. Raises as
+        `exchange_at`."""
+        return await self._reached(self._wire.download(URL(self.base_url + path), to, timeout_s))
+
+    def fault_of(self, answer: HttpResponse) -> CallError:
+        """What an answer complains of that brought nothing."""
+        content = parsed(answer)
+        return self._fault(error_of(content, answer), answer, content)
+
+    def fault_in_row(self, complaint: Complaint, answer: HttpResponse, content: Any) -> CallError:
+        """What a row of a batch complains of. Where that is a parameter that the server declines,
+        the same request may go again, without it."""
+        asked = self.body(ModelRequest("", ("",), schema={}))
+        blamed = declined_parameter(complaint, asked)
+        fault = self._fault(complaint, answer, content)
+        if blamed is None:
+            return fault
+        self._remember(blamed)
+        return CallError(str(fault), kind="transient", status=fault.status, used=fault.used)
 
     async def aclose(self) -> None:
         """Close the running loop's connections; a later call opens new ones."""
@@ -197,6 +239,9 @@ class OpenAICompatible(BaseChatModel):
         message = as_message(reply, completion)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
+    def _payload(self, request: ModelRequest) -> dict[str, Any]:
+        return self._settings() | body_of(request, top_logprobs_cap=_TOP_LOGPROBS_CAP)
+
     def _settings(self) -> dict[str, Any]:
         settings: dict[str, Any] = {"model": self.model}
         if self.temperature is not None:
@@ -233,18 +278,22 @@ class OpenAICompatible(BaseChatModel):
             logger.warning(message, self.model, self.base_url, declined)
 
     async def _post(self, payload: dict[str, Any]) -> HttpResponse:
-        fault: CallError | TimeoutError
         try:
             data = orjson.dumps(payload, default=dict)
         except orjson.JSONEncodeError as error:
             fault = CallError(self._one_line(f"cannot be sent: {error}"), kind="rejected")
         else:
-            try:
-                return await self._wire.exchange(data)
-            except TimeoutError:
-                fault = TimeoutError(f"{self.base_url}: no answer within {self.timeout_s:g} s")
-            except (ClientError, OSError) as error:
-                fault = self._unreachable(error)
+            return await self._reached(self._wire.exchange(data))
+        raise fault
+
+    async def _reached(self, exchange: Awaitable[HttpResponse]) -> HttpResponse:
+        fault: CallError | TimeoutError
+        try:
+            return await exchange
+        except TimeoutError:
+            fault = TimeoutError(f"{self.base_url}: no answer within {self.timeout_s:g} s")
+        except (ClientError, OSError) as error:
+            fault = self._unreachable(error)
         # Raised out here, the fault has no context either: aiohttp's errors hold the
         # request and so the key.
         raise fault

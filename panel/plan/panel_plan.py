@@ -18,7 +18,7 @@ from graphs import Judge
 from graphs.deliberation import Deliberation
 from panel.errors import ConfigurationError
 from panel.io.definitions import load_definition
-from panel.models.catalogue import Price
+from panel.models.catalogue import Price, with_batches
 from panel.models.config import ModelConfig
 from panel.plan.bound_models import BoundModel, bind_models
 from panel.plan.checks import (
@@ -265,8 +265,8 @@ class PanelPlan:
 
     @property
     def prices(self) -> dict[str, Price | None]:
-        """Each model's price, None where it is not known."""
-        return {model.id: model.price for model in self.models}
+        """Each model's price, None where it is not known, and those of batches where they are."""
+        return with_batches({model.id: model.price for model in self.models})
 
 
 def judges_of(

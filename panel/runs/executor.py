@@ -18,6 +18,8 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
@@ -39,6 +41,13 @@ from panel.judging.preflight import refuse_unpriced, refuse_without_logprobs
 from panel.plan.bound_models import BoundModel
 from panel.plan.manifest import manifest_of
 from panel.plan.panel_plan import PanelPlan
+from panel.runs.answered_elsewhere import (
+    AnsweredElsewhere,
+    Exported,
+    collecting_caller,
+    export,
+    refuse_open_batches,
+)
 from panel.runs.folder import RunFolder, refuse_another
 from panel.runs.held import HeldRun, held_in
 from panel.runs.judge_units import judge_units
@@ -82,11 +91,12 @@ async def score(
     on_judgment: OnJudgment | None = None,
     on_start: OnStart | None = None,
     peers: ShowPeers | None = None,
+    batches: AnsweredElsewhere | None = None,
 ) -> Run:
     """Have every judge of a plan read every response; see `Panel.ascore`.
 
     `peers` changes what judges that deliberate are shown of each other; an audit puts attacks
-    there.
+    there. `batches`: models are not called, but answered in rounds before the run itself is made.
     """
     batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
     mode.check(batch)
@@ -97,11 +107,14 @@ async def score(
         _compare_with(humans, run, plan)
     output = None if out is None else _output(out, responses)
     manifest, texts = manifest_of(plan) | {"random": random}, KeptTexts.of_batch(batch)
-    async with prepared(plan, caps, output, manifest, texts) as caller:
+    refuse_open_batches(output, batches)
+    kind = Caller if batches is None else batches.caller_of(plan, caps)
+    probed = batches is None or batches.probes
+    async with prepared(plan, caps, output, manifest, texts, kind=kind, probed=probed) as caller:
         folder = None
         if output is not None:
             folder = RunFolder(output, manifest, texts, start_of(output, plan.models))
-        if on_start is not None:
+        if on_start is not None and batches is None:
             on_start(caller.state)
         told = on_judgment or notebook_progress(len(batch) * len(plan.judges))
 
@@ -121,6 +134,10 @@ async def score(
                 run.folder = folder.path
 
         with written_at_the_end(caller, folder, finish):
+            if batches is not None:
+                await batches.answer(caller, partial(_collect, plan, mode, batch, caller, peers))
+                if on_start is not None:
+                    on_start(caller.state)
             verdicts = _verdicts(plan, mode, mode.units(batch), caller, take, peers)
             async with aclosing(verdicts):
                 async for verdict in verdicts:
@@ -146,6 +163,19 @@ async def stream(
         async with aclosing(_verdicts(plan, mode, units, caller, take)) as verdicts:
             async for verdict in verdicts:
                 yield verdict
+
+
+async def export_requests(
+    plan: PanelPlan, responses: Responses, to: Path, answers: Path | None = None
+) -> Exported:
+    """Write the requests that scoring would make and the cache does not answer, to be answered
+    elsewhere; calls no model that could be asked so. Raises as `score` and `export`."""
+    batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
+    mode.check(batch)
+    kind = collecting_caller(plan)
+    async with prepared(plan, NO_CAPS, kind=kind, probed=False) as caller:
+        collect = partial(_collect, plan, mode, batch, caller, None)
+        return await export(caller, collect, to, answers)
 
 
 def estimate(plan: PanelPlan, responses: Responses) -> list[CostEstimate]:
@@ -181,9 +211,12 @@ async def prepared(
     more: Mapping[str, BoundModel] | None = None,
     *,
     off_loop: bool = False,
+    kind: Callable[..., Caller] = Caller,
+    probed: bool = True,
 ) -> AsyncIterator[Caller]:
     """The way to a plan's models, and to `more` under other names, once nothing speaks against
-    the run that `manifest` and `texts` describe. `off_loop`: see `open_caller`.
+    the run that `manifest` and `texts` describe. `off_loop`, and `kind` as `caller`: see
+    `open_caller`. `probed`: models may be called to find out what they can do.
 
     Raises:
         ConfigurationError: a model cannot be asked in the way it is to be, or has no known price
@@ -195,12 +228,15 @@ async def prepared(
     refuse_unpriced(list(models.values()), caps)
     if output is not None and manifest is not None and texts is not None:
         refuse_another(output, manifest, texts)
-    opened = open_caller(models, caps, plan.concurrency, plan.patience, off_loop=off_loop)
+    opened = open_caller(
+        models, caps, plan.concurrency, plan.patience, off_loop=off_loop, caller=kind
+    )
     async with opened as caller:
         if output is not None:
             # The probe counts, too; what is said here is read again behind the folder's lock.
             caller.budget.go_on_from(earlier_spending(output))
-        await refuse_without_logprobs(plan.models, caller)
+        if probed:
+            await refuse_without_logprobs(plan.models, caller)
         yield caller
 
 
@@ -264,10 +300,24 @@ def _verdicts(
     caller: Caller,
     on_judgment: OnJudgment,
     peers: ShowPeers | None = None,
+    *,
+    collecting: bool = False,
 ) -> AsyncGenerator[Verdict, None]:
     texts: dict[str, Response] = {}
     context = graph_context(plan, texts, caller, on_judgment, peers)
+    context = replace(context, collecting=collecting)
     return judge_units(units, mode, context, texts, responses_in_flight(plan))
+
+
+async def _collect(
+    plan: PanelPlan, mode: Mode, batch: Batch, caller: Caller, peers: ShowPeers | None
+) -> None:
+    """Have all judges asked, for what the caller gathers of it: nothing comes of their answers."""
+    units = mode.units(batch)
+    verdicts = _verdicts(plan, mode, units, caller, lambda _: None, peers, collecting=True)
+    async with aclosing(verdicts):
+        async for _ in verdicts:
+            pass
 
 
 def _warn_of_missing_prompts(plan: PanelPlan, batch: Batch) -> None:

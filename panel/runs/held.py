@@ -10,7 +10,7 @@ from typing import Any
 
 from panel.calls.budget import Budget, Caps, Spending
 from panel.judging.preflight import refuse_unpriced
-from panel.models.catalogue import cost
+from panel.models.catalogue import cost, with_batches
 from panel.plan.bound_models import BoundModel
 from panel.runs.folder import count_results, refuse_another
 from panel.runs.kept_texts import KeptTexts
@@ -54,7 +54,7 @@ def held_in(
     """
     refuse_unpriced(list(models.values()), caps)
     refuse_another(output, manifest, texts)
-    prices = {name: model.price for name, model in models.items()}
+    prices = with_batches({name: model.price for name, model in models.items()})
     spent = earlier_spending(output)
     Budget(caps, prices).go_on_from(spent)
     costs = [cost(prices.get(name), usage) for name, usage in spent.usage.items()]

@@ -1,4 +1,4 @@
-"""A scripted HTTP server that speaks OpenAI's chat completions: `serving(script)`."""
+"""A scripted HTTP server that speaks OpenAI's chat completions and batches: `serving(script)`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from typing import Any, Literal
 
 import orjson
 from aiohttp import web
+
+from panel.testing.batches import ScriptedBatches
 
 MODEL = "stub"
 
@@ -266,7 +268,8 @@ def stable_hash(value: Any) -> int:
 
 
 class ScriptedServer:
-    """The server at work. `base_url` ends in /v1; `in_flight_max` counts calls at once."""
+    """The server at work. `base_url` ends in /v1; `in_flight_max` counts calls at once; `batches`
+    has the batches that were made, and says what becomes of them."""
 
     def __init__(self, script: Script, latency_s: float = 0.0, *, keep_calls: bool = True) -> None:
         self.base_url = ""
@@ -279,6 +282,7 @@ class ScriptedServer:
         self._in_flight = 0
         self._count = 0
         self.kinds: Counter[str] = Counter()
+        self.batches = ScriptedBatches()
 
     async def start(self, port: int = 0) -> web.ServerRunner:
         """Listen on 127.0.0.1; the runner's `cleanup` ends it. Port 0 is any free one."""
@@ -299,6 +303,8 @@ class ScriptedServer:
             return web.json_response(
                 {"received": self._count, "in_flight": self._in_flight} | {"kinds": kinds}
             )
+        if request.path.startswith(("/v1/files", "/v1/batches")):
+            return await self.batches.handle(request, self._answer_row)
         if request.path not in ("/v1/chat/completions", "/v1/messages"):
             return web.json_response({"error": {"message": "no such path"}}, status=404)
         self._in_flight += 1
@@ -307,6 +313,12 @@ class ScriptedServer:
             return await self._answer(request)
         finally:
             self._in_flight -= 1
+
+    def _answer_row(self, payload: Mapping[str, Any]) -> tuple[int, bytes]:
+        """The script's answer to a row of a batch."""
+        answer = self._script(self._count, payload)
+        self._count += 1
+        return answer.status, answer.body(Call({}, payload, time.monotonic()))
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         payload = orjson.loads(await request.content.read())

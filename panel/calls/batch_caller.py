@@ -1,0 +1,234 @@
+"""The way from a request to a reply where the replies come hours later, in batches.
+
+A run goes in rounds. In each, all judges are asked while the caller is `collecting`: the cache
+answers what it can, and what it lacks is gathered, not called for. The gathered requests are
+answered elsewhere, their replies go into the cache, and the next round begins, in which what
+follows from them is asked. Once nothing is lacking the run itself is made from the cache alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, Literal
+
+from graphs.context import Unanswered
+from panel.calls.answer_limit import is_spent_on_thinking
+from panel.calls.batch_records import RowKey
+from panel.calls.cache import CannotBeKept, key_of
+from panel.calls.caller import Caller
+from panel.calls.key_masking import without_keys
+from panel.calls.token_counts import estimated_tokens, most_usage
+from panel.models.batches import BatchApi
+from panel.models.client import NOTHING, CallError
+from rubrics import ModelRequest, ModelResponse, Usage
+
+TRIES = 3
+"""How often a request is sent in batches of one run where it comes back without an answer."""
+_WAITS = "its answer has not come yet"
+_NOT_ASKED = "no batch had an answer"
+
+
+@dataclass(slots=True)
+class WantedRows:
+    """Requests of one model that the cache does not answer, as rows of batches.
+
+    The rows are in a file: a hundred thousand would fill the memory. `lines` reads some.
+    """
+
+    file: IO[bytes]
+    rows: list[RowKey] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    most: list[Usage] = field(default_factory=list)
+    _starts: list[int] = field(default_factory=list)
+    _names: set[str] = field(default_factory=set)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def add(self, row: RowKey, line: bytes, most: Usage) -> None:
+        """One more; `most` is what it may take."""
+        self._names.add(row.custom_id)
+        self._starts.append(self.file.tell())
+        self.file.write(line)
+        self.rows.append(row)
+        self.sizes.append(len(line) + 1)
+        self.most.append(most)
+
+    def lines(self, places: range) -> Iterator[bytes]:
+        """The rows at these places."""
+        for place in places:
+            self.file.seek(self._starts[place])
+            yield self.file.read(self.sizes[place] - 1)
+
+
+class BatchCaller(Caller):
+    """Calls models until it is told to collect; then it calls only those that have no batches.
+
+    Args:
+        apis: the batches of models, by name.
+        others_too: whether models without batches are called while it collects; else they are
+            once all others are answered.
+        arguments, more: see `Caller`.
+    """
+
+    def __init__(
+        self, apis: Mapping[str, BatchApi], *arguments: Any, others_too: bool, **more: Any
+    ) -> None:
+        super().__init__(*arguments, **more)
+        self.apis = dict(apis)
+        self._others_too = others_too
+        self._stage: Literal["calling", "collecting", "reading"] = "calling"
+        self._wanted: dict[str, WantedRows] = {}
+        # By custom id: how often a request went in a batch, and why it came back without an answer.
+        self._sent: Counter[str] = Counter()
+        self._faults: dict[str, CallError] = {}
+        self._fresh: set[str] = set()
+        self._raised: set[str] = set()
+        self.cap: str | None = None
+        """The cap that forbids a further batch, None if none does."""
+
+    async def complete(
+        self,
+        model: str,
+        request: ModelRequest,
+        page: str,
+        replicate: int = 1,
+        *,
+        cut_is_usable: bool = False,
+    ) -> ModelResponse:
+        """As `Caller.complete`; `skipped` while the answer is still to come."""
+        if self._stage == "calling":
+            return await super().complete(
+                model, request, page, replicate, cut_is_usable=cut_is_usable
+            )
+        row = RowKey(page, key_of(request, replicate))
+        name = row.custom_id
+        if model not in self.apis:
+            if self._stage == "collecting" and not self._others_too:
+                raise Unanswered("skipped", _WAITS)
+            reply = await super().complete(
+                model, request, page, replicate, cut_is_usable=cut_is_usable
+            )
+            if not reply.cached:
+                self._fresh.add(name)
+            return self._as_it_came(reply, name)
+        asked = self._endpoints[model].answer_limit.applied_to(request)
+        if (kept := self._cache.get(page, row.key)) is not None:
+            self.counts.cached += 1
+            is_cut = kept.finish_reason == "length" and (
+                not cut_is_usable or is_spent_on_thinking(kept)
+            )
+            higher = self._raised_limit(model, request, asked, name) if is_cut else None
+            if higher is None:
+                return self._as_it_came(kept, name)
+            asked = higher
+        if self._stage == "collecting" and self._may_go(name):
+            self._want(model, row, asked)
+            raise Unanswered("skipped", _WAITS)
+        if (fault := self._faults.get(name)) is not None:
+            often = f" (in {self._sent[name]} batches)" if self._sent[name] > 1 else ""
+            raise Unanswered("failed", f"{fault}{often}")
+        raise Unanswered("skipped", self.cap or _NOT_ASKED)
+
+    def forget(self, requests: Any, page: str, replicate: int = 1) -> None:
+        """As `Caller.forget`, once the run itself is made: rounds leave the cache as it is."""
+        if self._stage != "collecting":
+            super().forget(requests, page, replicate)
+
+    @contextmanager
+    def collecting(self, folder: Path | None = None) -> Iterator[Mapping[str, WantedRows]]:
+        """Gather what the cache lacks, by model, for as long as the block lasts.
+
+        Args:
+            folder: where there is room for the requests; None, the system's.
+        """
+        with ExitStack() as files:
+            self._stage, self._wanted = "collecting", {}
+            for model in self.apis:
+                file = files.enter_context(TemporaryFile(dir=folder))
+                self._wanted[model] = WantedRows(file)
+            yield self._wanted
+        self._wanted = {}
+
+    def read_only(self) -> None:
+        """From now on batched models are answered from the cache alone; counts of what it answered
+        begin anew, as rounds have read it before."""
+        self._stage = "reading"
+        self.counts.cached = 0
+
+    def sent(self, rows: list[RowKey]) -> None:
+        """These go in a batch."""
+        self._sent.update(row.custom_id for row in rows)
+
+    def take(self, model: str, row: RowKey, answer: ModelResponse | CallError) -> None:
+        """Keep the answer to a request, or why there is none.
+
+        Raises:
+            Abort: the cache cannot be written.
+        """
+        name = row.custom_id
+        if isinstance(answer, CallError):
+            self._faults[name] = answer
+            return
+        reply = without_keys(answer)
+        try:
+            self._cache.put(row.page, row.key, reply)
+        except CannotBeKept as odd:
+            fault = f"the reply cannot be stored: {odd}"
+            self._faults[name] = CallError(fault, kind="rejected", used=reply.usage)
+        except Exception as error:
+            raise self._unwritable(error) from None
+        else:
+            self._faults.pop(name, None)
+            self._endpoints[model].answer_limit.learn(reply)
+
+    def made(
+        self, name: str, rows: list[RowKey], used: Usage, n_estimated: int, each: Usage
+    ) -> None:
+        """Count the calls of a batch, whose answers to these rows are this run's own.
+
+        Args:
+            name: under which they are counted, see `batched_name`.
+            n_estimated: how many did not say what they took, and are in `used` with `each`.
+        """
+        self.counts.made += len(rows)
+        if used:
+            self._note(name, used, is_estimate=False)
+        if n_estimated:
+            estimated = self.counts.estimated
+            estimated.calls += n_estimated
+            total = sum([each] * n_estimated, estimated.usage.get(name, NOTHING))
+            estimated.usage[name] = total
+        self._fresh.update(row.custom_id for row in rows)
+
+    def _may_go(self, name: str) -> bool:
+        fault = self._faults.get(name)
+        return fault is None or (fault.kind == "transient" and self._sent[name] < TRIES)
+
+    def _raised_limit(
+        self, model: str, request: ModelRequest, asked: ModelRequest, name: str
+    ) -> ModelRequest | None:
+        """The request with a higher limit, where its answer was cut off in this run and it has not
+        been sent with one."""
+        if self._stage != "collecting" or name not in self._fresh or name in self._raised:
+            return None
+        self._raised.add(name)
+        return self._endpoints[model].answer_limit.raised(request, asked)
+
+    def _want(self, model: str, row: RowKey, asked: ModelRequest) -> None:
+        wanted = self._wanted[model]
+        if (name := row.custom_id) not in wanted:
+            line = self.apis[model].line(name, asked)
+            wanted.add(row, line, most_usage(asked, estimated_tokens(asked)))
+
+    def _as_it_came(self, reply: ModelResponse, name: str) -> ModelResponse:
+        """A reply that this run itself has brought does not count as one from the cache."""
+        if reply.cached and name in self._fresh:
+            self.counts.cached -= 1
+            return replace(reply, cached=False)
+        return reply

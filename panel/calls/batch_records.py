@@ -1,0 +1,224 @@
+"""What a batch goes through, and which answer belongs to which request: pure rules, no I/O.
+
+A provider's batch is submitted once. It is `prepared` before it is sent, under a token that the
+provider stores with it; `submitted` once its id is known; `settled` once its answers are in the
+cache and what they took is counted; `dropped` where it never reached the provider. Each change is a
+record of a journal (`panel.calls.batch_journal`); a process that is killed leaves one that says
+what is still to be done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from panel.models.client import NOTHING
+from rubrics import Usage
+
+BatchState = Literal["prepared", "submitted", "settled", "dropped"]
+_NEXT: Mapping[str, tuple[BatchState, ...]] = {
+    "submitted": ("prepared",),
+    "dropped": ("prepared", "submitted"),
+    "settled": ("submitted",),
+}
+"""From a change to the states in which it can happen."""
+
+
+class DamagedJournal(ValueError):
+    """A record is none that can follow those before it; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowKey:
+    """Where a request's reply is kept in the cache: see `panel.calls.cache.ReplyStore`."""
+
+    page: str
+    key: bytes
+
+    @property
+    def custom_id(self) -> str:
+        """The request's name in a batch, 64 characters from 0 to 9 and a to f."""
+        return hashlib.sha256(self.page.encode() + self.key).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """A batch as the journal knows it.
+
+    Attributes:
+        token: its name, which the provider stores with it.
+        model: the id of the model in its panel.
+        spec: `provider:name` of the model.
+        address: of the provider's server.
+        key_env: the environment variable that holds the key; None, the provider's usual one.
+        rows: what it asks; empty once it is settled or dropped.
+        most: what it may take at most, for caps.
+        prepared_at: seconds since 1970.
+        id: the provider's; None as long as it is not known.
+        calls, used: what it took, once settled.
+        outcome: the provider's word for how it ended, or why it was dropped.
+    """
+
+    token: str
+    model: str
+    spec: str
+    address: str
+    key_env: str | None
+    rows: tuple[RowKey, ...]
+    most: Usage
+    prepared_at: float
+    state: BatchState = "prepared"
+    id: str | None = None
+    calls: int = 0
+    used: Usage = NOTHING
+    outcome: str = ""
+
+    @property
+    def open(self) -> bool:
+        """Whether it may still bring answers."""
+        return self.state in ("prepared", "submitted")
+
+
+# Records
+
+
+def prepared(batch: BatchRecord) -> dict[str, Any]:
+    """The record of a batch that is about to be sent."""
+    return {
+        "change": "prepared",
+        "token": batch.token,
+        "model": batch.model,
+        "spec": batch.spec,
+        "address": batch.address,
+        "key_env": batch.key_env,
+        "rows": [[row.page, row.key.hex()] for row in batch.rows],
+        "most": [batch.most.input, batch.most.output],
+        "at": batch.prepared_at,
+    }
+
+
+def submitted(token: str, id_: str) -> dict[str, Any]:
+    """The record of a batch that is at the provider under this id."""
+    return {"change": "submitted", "token": token, "id": id_}
+
+
+def dropped(token: str, why: str) -> dict[str, Any]:
+    """The record of a batch that never came to be."""
+    return {"change": "dropped", "token": token, "why": why}
+
+
+def settled(token: str, calls: int, used: Usage, outcome: str) -> dict[str, Any]:
+    """The record of a batch whose answers are in the cache."""
+    usage = [used.input, used.cached, used.output, used.written, used.reasoning]
+    return {"change": "settled", "token": token, "calls": calls, "used": usage, "outcome": outcome}
+
+
+def batches_in(records: Iterable[Mapping[str, Any]]) -> dict[str, BatchRecord]:
+    """The batches that records tell of, by token, in the order in which they were prepared.
+
+    Raises:
+        DamagedJournal: a record cannot be read, or cannot follow those before it.
+    """
+    batches: dict[str, BatchRecord] = {}
+    for number, record in enumerate(records, start=1):
+        try:
+            batch = after(record, batches.get(str(record["token"])))
+        except DamagedJournal as error:
+            raise DamagedJournal(f"record {number}: {error}") from None
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise DamagedJournal(f"record {number} is not the record of a batch") from None
+        batches[batch.token] = batch
+    return batches
+
+
+def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
+    """A batch after one more change; None, there was none of its token before.
+
+    Raises:
+        DamagedJournal: the change cannot follow.
+        LookupError, TypeError, ValueError, AttributeError: it is no change.
+    """
+    change = record["change"]
+    if change == "prepared":
+        if batch is not None:
+            raise DamagedJournal(f"the batch {batch.token} is prepared twice")
+        read, answered = map(int, record["most"])
+        return BatchRecord(
+            token=str(record["token"]),
+            model=str(record["model"]),
+            spec=str(record["spec"]),
+            address=str(record["address"]),
+            key_env=record["key_env"],
+            rows=tuple(RowKey(str(page), bytes.fromhex(key)) for page, key in record["rows"]),
+            most=Usage(input=read, output=answered, written=read),
+            prepared_at=float(record["at"]),
+        )
+    if change not in _NEXT:
+        raise DamagedJournal(f"{change!r} is not a change of a batch")
+    if batch is None or batch.state not in _NEXT[change]:
+        state = "unknown" if batch is None else batch.state
+        raise DamagedJournal(f"a batch that is {state} cannot be {change}")
+    if change == "submitted":
+        return replace(batch, state="submitted", id=str(record["id"]))
+    if change == "dropped":
+        return replace(batch, state="dropped", rows=(), outcome=str(record["why"]))
+    read, cached, answered, written, reasoning = map(int, record["used"])
+    return replace(
+        batch,
+        state="settled",
+        rows=(),
+        calls=int(record["calls"]),
+        used=Usage(read, cached, answered, written, reasoning=reasoning),
+        outcome=str(record["outcome"]),
+    )
+
+
+# Rows
+
+
+def parts_of(sizes: Sequence[int], most_rows: int, most_bytes: int) -> Iterator[range]:
+    """Rows of these sizes in bytes, in their order, in as few parts as keep both limits.
+
+    A row that is larger than a part may be is a part of its own: the provider says what it thinks
+    of it.
+    """
+    first = total = 0
+    for place, size in enumerate(sizes):
+        if place > first and (place - first == most_rows or total + size > most_bytes):
+            yield range(first, place)
+            first, total = place, 0
+        total += size
+    if first < len(sizes):
+        yield range(first, len(sizes))
+
+
+Place = Literal["first", "again", "unknown"]
+
+
+@dataclass(slots=True)
+class RowMatch:
+    """Which answers of a batch belong to which of its rows, in whatever order they come."""
+
+    rows: Mapping[str, RowKey]
+    """By custom id."""
+    answered: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, rows: Iterable[RowKey]) -> RowMatch:
+        return cls({row.custom_id: row for row in rows})
+
+    def take(self, custom_id: object) -> Place:
+        """Whether an answer of this name is a row's `first`, comes `again` or is of no row."""
+        if not isinstance(custom_id, str) or custom_id not in self.rows:
+            return "unknown"
+        if custom_id in self.answered:
+            return "again"
+        self.answered.add(custom_id)
+        return "first"
+
+    @property
+    def missing(self) -> list[RowKey]:
+        """Rows without an answer, in their order: of a batch that expired, or broke off."""
+        return [row for name, row in self.rows.items() if name not in self.answered]

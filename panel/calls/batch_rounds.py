@@ -1,0 +1,325 @@
+"""Batches of a run, from the requests that a round has gathered to answers in the cache.
+
+Each batch is in the journal before it is sent, under a token that the provider stores with it. So a
+process that is killed at any moment leaves one of three things, and the next one goes on from it: a
+batch that was never sent, or was sent and not noted (the provider is asked for the token), a batch
+at the provider (its answers are fetched), or answers that are partly in the cache (they are fetched
+again, at no cost, and counted once).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+from uuid import uuid4
+
+from panel.calls.batch_caller import BatchCaller, WantedRows
+from panel.calls.batch_journal import BatchJournal
+from panel.calls.batch_records import (
+    BatchRecord,
+    RowKey,
+    RowMatch,
+    dropped,
+    parts_of,
+    prepared,
+    settled,
+    submitted,
+)
+from panel.errors import RunStopped
+from panel.models.batches import BatchApi, BatchStatus
+from panel.models.catalogue import batched_name
+from panel.models.client import NOTHING, CallError
+from panel.models.usage import sound
+from rubrics import ModelResponse, Usage
+
+T = TypeVar("T")
+
+
+class BatchAddress(NamedTuple):
+    """Where a model's batches are, for whoever looks at them later."""
+
+    spec: str
+    address: str
+    key_env: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPace:
+    """How long is waited, in seconds.
+
+    Attributes:
+        first_look: before a batch is looked at again, at first.
+        longest_look: likewise, in the end.
+        listed: how long after it was sent a batch may be missing from its provider's list.
+        patience: how long a provider is tried that brings nothing but faults.
+    """
+
+    first_look: float = 2.0
+    longest_look: float = 60.0
+    listed: float = 60.0
+    patience: float = 600.0
+
+
+PACE = BatchPace()
+
+
+class BatchRounds:
+    """The batches of one run.
+
+    Args:
+        caller: whose cache takes the answers.
+        addresses: of the models that it asks by batches.
+        journal: of the run's folder.
+        tell: shows a user a line.
+    """
+
+    def __init__(
+        self,
+        caller: BatchCaller,
+        addresses: Mapping[str, BatchAddress],
+        journal: BatchJournal,
+        tell: Callable[[str], None],
+        pace: BatchPace,
+    ) -> None:
+        self._caller, self._addresses, self._journal = caller, addresses, journal
+        self._tell, self._pace = tell, pace
+        self.cancelled: list[str] = []
+        """The ids of batches that somebody cancelled."""
+
+    def go_on(self) -> None:
+        """Count what an earlier process has left: batches that are open, and one whose answers are
+        in the cache but not in what was spent, as a kill came between."""
+        budget, last = self._caller.budget, dict[str, BatchRecord]()
+        totals: dict[str, Usage] = {}
+        for batch in self._journal.batches.values():
+            if batch.open:
+                budget.hold_anyway(batched_name(batch.model), len(batch.rows), batch.most)
+            elif batch.state == "settled":
+                last[batch.model] = batch
+                totals[batch.model] = totals.get(batch.model, NOTHING) + batch.used
+        for model, batch in last.items():
+            name = batched_name(model)
+            counted, all_ = budget.spending.usage.get(name, NOTHING), totals[model]
+            if (counted.input, counted.output) != (all_.input, all_.output):
+                budget.count_batch(name, batch.calls, NOTHING, batch.used, held=0)
+
+    async def submit(self, wanted: Mapping[str, WantedRows]) -> int:
+        """Send what a round has gathered, as far as the caps allow; how many requests that is.
+
+        Raises:
+            RunStopped: a provider does not take a batch.
+            RunFolderError: the journal cannot be written.
+        """
+        n_sent = 0
+        for model, rows in wanted.items():
+            api = self._caller.apis[model]
+            for part in parts_of(rows.sizes, api.most_rows, api.most_bytes):
+                fitting = self._within_caps(model, rows, part)
+                if fitting:
+                    await self._submit(model, api, rows, fitting)
+                n_sent += len(fitting)
+                if len(fitting) < len(part):
+                    break
+        return n_sent
+
+    async def settle(self) -> None:
+        """Wait for all batches that are open, and put their answers into the cache.
+
+        Raises:
+            RunStopped: a provider refused one, or cannot be reached.
+            RunFolderError: the journal cannot be written.
+            Abort: the cache or the count of what was spent cannot be.
+        """
+        # Together: each takes up to a day.
+        waiting = [
+            asyncio.create_task(self._settled(batch)) for batch in self._journal.open_batches
+        ]
+        try:
+            await asyncio.gather(*waiting)
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    def _within_caps(self, model: str, rows: WantedRows, part: range) -> range:
+        """The first rows of a part that the caps leave room for, which is set aside."""
+        name, budget = batched_name(model), self._caller.budget
+        for place in part:
+            if (cap := budget.hold(name, 1, rows.most[place])) is not None:
+                self._caller.cap = cap
+                return range(part.start, place)
+        return part
+
+    async def _submit(self, model: str, api: BatchApi, rows: WantedRows, part: range) -> None:
+        keys = [rows.rows[place] for place in part]
+        most = sum((rows.most[place] for place in part), NOTHING)
+        token, now = uuid4().hex, time.time()
+        batch = BatchRecord(token, model, *self._addresses[model], tuple(keys), most, now)
+        self._journal.add(prepared(batch))
+        status = await self._sent(batch, api, list(rows.lines(part)))
+        self._journal.add(submitted(token, status.id))
+        self._caller.sent(keys)
+        self._tell(f"{model}: batch {status.id} with {len(keys):,} requests was submitted")
+
+    async def _sent(self, batch: BatchRecord, api: BatchApi, lines: list[bytes]) -> BatchStatus:
+        began, wait = time.monotonic(), self._pace.first_look
+        while True:
+            try:
+                return await api.submit(batch.token, lines)
+            except CallError as error:
+                if error.kind != "transient":
+                    self._drop(batch, str(error))
+                    raise self._stopped(batch, f"did not take the batch: {error}") from None
+                fault: CallError | TimeoutError = error
+            except TimeoutError as late:
+                fault = late
+            if time.monotonic() - began > self._pace.patience:
+                raise self._stopped(batch, f"did not take the batch: {fault}") from None
+            self._tell(f"{batch.model}: {fault}; trying again")
+            if _may_have_arrived(fault):
+                found = await self._found(batch, time.time())
+                if found is not None:
+                    return found
+            else:
+                await asyncio.sleep(_retry_after(fault, wait))
+            wait = min(2 * wait, self._pace.longest_look)
+
+    async def _found(self, batch: BatchRecord, sent_at: float) -> BatchStatus | None:
+        """A batch that may be at the provider; None where it is not, for sure."""
+        api, wait = self._caller.apis[batch.model], self._pace.first_look
+        while True:
+            looked_at = time.time()
+            status = await self._patiently(batch, lambda: api.find(batch.token, batch.prepared_at))
+            left = sent_at + self._pace.listed - looked_at
+            if status is not None or left <= 0:
+                return status
+            await asyncio.sleep(min(wait, left))
+            wait = min(2 * wait, self._pace.longest_look)
+
+    async def _settled(self, batch: BatchRecord) -> None:
+        if batch.id is None:
+            found = await self._found(batch, batch.prepared_at)
+            if found is None:
+                self._drop(batch, "it never reached the provider")
+                return
+            batch = self._journal.add(submitted(batch.token, found.id))
+        status = await self._ended(batch, batch.id or "")
+        if status.phase == "failed":
+            self._drop(batch, status.errors or status.word)
+            why = f"refused the batch {status.id}: {(status.errors or status.word).rstrip('.')}"
+            raise self._stopped(batch, why)
+        await self._patiently(batch, lambda: self._fill(batch, status))
+
+    async def _ended(self, batch: BatchRecord, id_: str) -> BatchStatus:
+        api, wait, told = self._caller.apis[batch.model], self._pace.first_look, None
+        while True:
+            status = await self._patiently(batch, lambda: api.status(id_))
+            done = status.done + status.failed
+            if told != (status.word, done):
+                told = (status.word, done)
+                of = f"{status.done:,} of {status.total or len(batch.rows):,} requests answered"
+                failed = f", {status.failed:,} failed" if status.failed else ""
+                self._tell(f"{batch.model}: batch {id_}: {status.word}, {of}{failed}")
+            if status.phase != "working":
+                return status
+            await asyncio.sleep(max(wait, status.retry_after or 0.0))
+            wait = min(1.5 * wait, self._pace.longest_look)
+
+    async def _fill(self, batch: BatchRecord, status: BatchStatus) -> None:
+        """The answers of an ended batch into the cache. Done twice it is as done once."""
+        caller, match, odd = self._caller, RowMatch.of(batch.rows), Counter[str]()
+        made, used, n_estimated, faults = list[RowKey](), NOTHING, 0, Counter[str]()
+        share = _share(batch.most, len(batch.rows))
+        async for name, answer in caller.apis[batch.model].results(
+            status, self._journal.path.parent
+        ):
+            if (place := match.take(name)) != "first":
+                odd[place] += 1
+                continue
+            row = match.rows[name]
+            caller.take(batch.model, row, answer)
+            if isinstance(answer, CallError):
+                faults[f"HTTP {answer.status}" if answer.status else "no answer in a batch"] += 1
+            if took := _took(answer, share):
+                made.append(row)
+                used += took
+                n_estimated += took is share
+        for row in match.missing:
+            lost = CallError(
+                f"the batch {status.id} is {status.word} without an answer to it", kind="transient"
+            )
+            caller.take(batch.model, row, lost)
+            faults["no answer in a batch"] += 1
+        # Written down first: what the journal has and spent.json does not is counted by `go_on`.
+        self._journal.add(settled(batch.token, len(made), used, status.word))
+        name = batched_name(batch.model)
+        caller.budget.count_batch(name, len(made), batch.most, used, held=len(batch.rows))
+        caller.made(name, made, used, n_estimated, share)
+        caller.counts.faults.update(faults)
+        if status.word == "cancelled":
+            self.cancelled.append(status.id)
+        answered = len(batch.rows) - faults.total()
+        told = f"{answered:,} of {len(batch.rows):,} requests have an answer"
+        if odd:
+            told += (
+                f"; {sum(odd.values()):,} rows came twice or belong to no request, and were ignored"
+            )
+        self._tell(f"{batch.model}: batch {status.id} has ended ({status.word}): {told}")
+
+    def _drop(self, batch: BatchRecord, why: str) -> None:
+        self._journal.add(dropped(batch.token, why))
+        held, name = len(batch.rows), batched_name(batch.model)
+        self._caller.budget.count_batch(name, 0, batch.most, NOTHING, held=held)
+
+    async def _patiently(self, batch: BatchRecord, call: Callable[[], Awaitable[T]]) -> T:
+        """What a call brings that costs nothing, tried again as long as the patience lasts.
+
+        Raises:
+            RunStopped: it brings nothing.
+        """
+        began, wait = time.monotonic(), self._pace.first_look
+        while True:
+            try:
+                return await call()
+            except CallError as error:
+                fault: CallError | TimeoutError = error
+                hopeless = error.kind != "transient"
+            except TimeoutError as late:
+                fault, hopeless = late, False
+            if hopeless or time.monotonic() - began > self._pace.patience:
+                raise self._stopped(batch, f"does not say how its batch stands: {fault}") from None
+            await asyncio.sleep(_retry_after(fault, wait))
+            wait = min(2 * wait, self._pace.longest_look)
+
+    def _stopped(self, batch: BatchRecord, why: str) -> RunStopped:
+        return RunStopped(f"{batch.model} {why}. The same command goes on with the run")
+
+
+def _may_have_arrived(fault: CallError | TimeoutError) -> bool:
+    """Whether a batch may be at the provider all the same: not where it was told to wait, or no
+    connection was made."""
+    if isinstance(fault, TimeoutError):
+        return True
+    return fault.status != 429 and (fault.status is not None or fault.used is None)
+
+
+def _retry_after(fault: CallError | TimeoutError, otherwise: float) -> float:
+    said = fault.retry_after if isinstance(fault, CallError) else None
+    return otherwise if said is None else said
+
+
+def _took(answer: ModelResponse | CallError, share: Usage) -> Usage:
+    """What a row took; where it does not say so, its share of what the batch may take at most."""
+    said = answer.used if isinstance(answer, CallError) else answer.usage or None
+    if said is None:
+        return share
+    used = sound(said)
+    return used if used.input or not said else share
+
+
+def _share(most: Usage, n: int) -> Usage:
+    return Usage(-(-most.input // max(n, 1)), output=-(-most.output // max(n, 1)))

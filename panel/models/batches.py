@@ -1,0 +1,99 @@
+"""What is needed of a provider that answers requests by batches: hours later, at a lower price.
+
+A provider is a neighbouring module. When a batch is sent, written down and looked at again is
+decided above, in `panel.calls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+from panel.models.client import CallError
+from rubrics import ModelRequest, ModelResponse
+
+BatchPhase = Literal["working", "ended", "failed"]
+"""`ended`: there is all that there will be, be it of a batch that was completed, that expired or
+that was cancelled. `failed`: it was refused as a whole, and nothing of it was paid for."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStatus:
+    """How a batch stands.
+
+    Attributes:
+        id: the provider's.
+        word: the provider's own word for it.
+        done: rows with an answer so far.
+        failed: rows without one.
+        total: all rows; 0 as long as the provider does not say.
+        errors: why it was refused, in the provider's words.
+        retry_after: how long the provider asks to wait before the next look, in seconds.
+        files: where its answers are, in the provider's names.
+    """
+
+    id: str
+    phase: BatchPhase
+    word: str
+    done: int = 0
+    failed: int = 0
+    total: int = 0
+    errors: str = ""
+    retry_after: float | None = None
+    files: tuple[str, ...] = ()
+
+
+class BatchRow(NamedTuple):
+    """What came back for one request: an answer, or why there is none."""
+
+    custom_id: Any
+    answer: ModelResponse | CallError
+
+
+class BatchApi(Protocol):
+    """A provider's batches of one model.
+
+    All methods that call the provider raise CallError, or TimeoutError, where it does not answer
+    as it should; the kinds are those of a call.
+    """
+
+    most_rows: int
+    """Rows that a batch may have."""
+    most_bytes: int
+    """Bytes that the rows of a batch may have together."""
+
+    def line(self, custom_id: str, request: ModelRequest) -> bytes:
+        """A request as a row of a batch, without a line break; no key and no header is in it."""
+
+    def read(self, line: bytes) -> BatchRow | None:
+        """What a line of answers says; None where it is no answer."""
+
+    async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
+        """Send a batch, under a token by which `find` knows it."""
+
+    async def find(self, token: str, since: float) -> BatchStatus | None:
+        """The batch of a token, sent after `since` (seconds since 1970); None where there is
+        none."""
+
+    async def status(self, id_: str) -> BatchStatus:
+        """How a batch stands."""
+
+    def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchRow]:
+        """What an ended batch brought, row by row, in no order; files that it takes are in
+        `folder`, and go."""
+
+    async def cancel(self, id_: str) -> BatchStatus:
+        """Ask the provider to end a batch; what is answered already is paid for."""
+
+    async def aclose(self) -> None:
+        """Give back connections."""
+
+
+@runtime_checkable
+class BatchClient(Protocol):
+    """A `ModelClient` whose requests can go as batches."""
+
+    def batches(self) -> BatchApi:
+        """Its provider's batches."""

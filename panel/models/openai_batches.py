@@ -1,0 +1,255 @@
+"""Batches of OpenAI's shape: a file of requests, a batch of it, and files of answers.
+
+`POST {base_url}/files`, `POST {base_url}/batches`, `GET {base_url}/batches/ID`,
+`GET {base_url}/files/ID/content`: OpenAI, and servers that took over its protocol. A request's row
+is the body of a live call (https://platform.openai.com/docs/guides/batch); how an answer is read
+and what errors mean is that of live calls, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+import orjson
+
+from panel.models.batches import BatchPhase, BatchRow, BatchStatus
+from panel.models.client import NOTHING, CallError, not_too_long
+from panel.models.completions import read_completion
+from panel.models.error_responses import (
+    BROKEN,
+    Complaint,
+    HttpResponse,
+    completion_in,
+    error_of,
+    is_filtered,
+    parsed,
+    refused_by_filter,
+    retry_after,
+)
+from panel.models.usage import usage_in
+from rubrics import ModelRequest, ModelResponse
+
+PATH = "/v1/chat/completions"
+_MARK = "persona_panel"
+"""The name of a batch's token in its metadata."""
+_WINDOW = "24h"
+_PHASES: dict[str, BatchPhase] = {
+    "completed": "ended",
+    "expired": "ended",
+    "cancelled": "ended",
+    "failed": "failed",
+}
+_PAGE = 100
+_CLOCKS_S = 300.0
+"""By how much the provider's clock may be behind."""
+_TRANSFER_S = 3_600.0
+"""How long a file may take to be sent or fetched."""
+_LONGEST_ROW = 8_000_000
+
+
+class BatchServer(Protocol):
+    """A model behind a server, as far as batches need it: `OpenAICompatible`."""
+
+    def body(self, request: ModelRequest) -> dict[str, Any]: ...
+
+    async def exchange_at(
+        self, method: str, path: str, data: bytes | None, kind: str, timeout_s: float | None
+    ) -> HttpResponse: ...
+
+    async def download(self, path: str, to: Path, timeout_s: float) -> HttpResponse: ...
+
+    def fault_of(self, answer: HttpResponse) -> CallError: ...
+
+    def fault_in_row(
+        self, complaint: Complaint, answer: HttpResponse, content: Any
+    ) -> CallError: ...
+
+    async def aclose(self) -> None: ...
+
+
+class OpenAIBatches:
+    """The batches of one model; see `panel.models.batches.BatchApi`."""
+
+    # The protocol's limits are 50,000 rows and 200 MB; half of that is held in memory at a time.
+    most_rows = 50_000
+    most_bytes = 100_000_000
+
+    def __init__(self, model: BatchServer) -> None:
+        self._model = model
+
+    def line(self, custom_id: str, request: ModelRequest) -> bytes:
+        body = self._model.body(request)
+        row = {"custom_id": custom_id, "method": "POST", "url": PATH, "body": body}
+        return orjson.dumps(row, default=dict)
+
+    async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
+        boundary = uuid4().hex
+        name = f"persona-panel-{token}.jsonl"
+        head = (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
+            "Content-Type: application/jsonl\r\n\r\n"
+        )
+        # Joined once: a copy of it takes as much memory again.
+        parts = [head.encode(), *(part for line in lines for part in (line, b"\n"))]
+        form = b"".join([*parts, f"\r\n--{boundary}--\r\n".encode()])
+        kind = f"multipart/form-data; boundary={boundary}"
+        file = await self._called("POST", "/files", form, kind, _TRANSFER_S)
+        order = {
+            "input_file_id": _id_of(file, "file"),
+            "endpoint": PATH,
+            "completion_window": _WINDOW,
+            "metadata": {_MARK: token},
+        }
+        return _status(await self._called("POST", "/batches", orjson.dumps(order)))
+
+    async def find(self, token: str, since: float) -> BatchStatus | None:
+        after = ""
+        while True:
+            listed, _ = await self._called("GET", f"/batches?limit={_PAGE}{after}")
+            batches = listed.get("data")
+            if not isinstance(batches, list) or not batches:
+                return None
+            for batch in batches:
+                about = batch.get("metadata") if isinstance(batch, dict) else None
+                if isinstance(about, dict) and about.get(_MARK) == token:
+                    return _status((batch, None))
+            last = batches[-1]
+            # The newest come first; where a server has another order it says when there are more.
+            made = last.get("created_at") if isinstance(last, dict) else None
+            is_older = isinstance(made, int | float) and made < since - _CLOCKS_S
+            if is_older or not listed.get("has_more") or not isinstance(last, dict):
+                return None
+            after = f"&after={last.get('id')}"
+
+    async def status(self, id_: str) -> BatchStatus:
+        return _status(await self._called("GET", f"/batches/{id_}"))
+
+    async def cancel(self, id_: str) -> BatchStatus:
+        return _status(await self._called("POST", f"/batches/{id_}/cancel", b"{}"))
+
+    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchRow]:
+        for name in status.files:
+            file = folder / f".batch-{uuid4().hex}"
+            try:
+                answer = await self._model.download(f"/files/{name}/content", file, _TRANSFER_S)
+                if answer.status >= 300:
+                    raise self._model.fault_of(answer)
+                for row in self._rows(file):
+                    yield row
+            finally:
+                file.unlink(missing_ok=True)
+
+    def _rows(self, file: Path) -> Iterator[BatchRow]:
+        with file.open("rb") as lines:
+            for line in lines:
+                if (row := self.read(line)) is not None:
+                    yield row
+
+    def read(self, line: bytes) -> BatchRow | None:
+        try:
+            row = orjson.loads(line) if len(line) <= _LONGEST_ROW else None
+        except orjson.JSONDecodeError:
+            return None
+        if not isinstance(row, dict) or not ("response" in row or "error" in row):
+            return None
+        return BatchRow(row.get("custom_id"), self._answer(row))
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+    def _answer(self, row: dict[str, Any]) -> ModelResponse | CallError:
+        """The reply that a row holds, or the fault that it tells of."""
+        response = row.get("response")
+        if not isinstance(response, dict):
+            match row.get("error"):
+                case {"message": str(said), **others}:
+                    code = others.get("code")
+                case said:
+                    code = None
+            # Never begun: of a batch that expired or was cancelled.
+            told = f"the batch brought no answer: {said or code or 'no reason is given'}"
+            return CallError(told, kind="transient", used=NOTHING)
+        code, body = response.get("status_code"), response.get("body")
+        status = code if isinstance(code, int) else 200
+        answer = HttpResponse(status, {}, b"")
+        if completion := completion_in(body, status):
+            try:
+                return not_too_long(read_completion(completion, 0.0))
+            except CallError as error:
+                return error
+            except (AttributeError, LookupError, TypeError, ValueError):
+                told = "the answer in the batch is not a chat completion"
+                used = usage_in(completion)
+                return CallError(told, kind="transient", status=BROKEN, used=used)
+        complaint = error_of(body, answer)
+        if is_filtered(complaint):
+            return read_completion(refused_by_filter(complaint, body), 0.0)
+        return self._model.fault_in_row(complaint, answer, body)
+
+    async def _called(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None = None,
+        kind: str = "application/json",
+        timeout_s: float | None = None,
+    ) -> tuple[dict[str, Any], float | None]:
+        """What the server says, and how long it asks to wait.
+
+        Raises:
+            CallError, TimeoutError: it does not say it.
+        """
+        answer = await self._model.exchange_at(method, path, data, kind, timeout_s)
+        content = parsed(answer)
+        if answer.status >= 300 or not isinstance(content, dict):
+            raise self._model.fault_of(answer)
+        return content, retry_after(answer.headers)
+
+
+def _id_of(called: tuple[dict[str, Any], float | None], what: str) -> str:
+    """
+    Raises:
+        CallError: there is none.
+    """
+    id_ = called[0].get("id")
+    if not isinstance(id_, str) or not id_:
+        raise CallError(f"the server gives the {what} no id", kind="transient", status=BROKEN)
+    return id_
+
+
+def _status(called: tuple[dict[str, Any], float | None]) -> BatchStatus:
+    batch, wait = called
+    word = str(batch.get("status") or "unknown")
+    counts = batch.get("request_counts")
+    counts = counts if isinstance(counts, dict) else {}
+    files = [batch.get("output_file_id"), batch.get("error_file_id")]
+    return BatchStatus(
+        id=_id_of(called, "batch"),
+        phase=_PHASES.get(word, "working"),
+        word=word,
+        done=_count(counts.get("completed")),
+        failed=_count(counts.get("failed")),
+        total=_count(counts.get("total")),
+        errors=_errors(batch.get("errors")),
+        retry_after=wait,
+        files=tuple(file for file in files if isinstance(file, str) and file),
+    )
+
+
+def _count(said: Any) -> int:
+    return said if type(said) is int and said >= 0 else 0
+
+
+def _errors(said: Any) -> str:
+    """Why a batch was refused, in one line."""
+    listed = said.get("data") if isinstance(said, dict) else None
+    told = [
+        " ".join(str(error.get("message") or error.get("code") or "").split())
+        for error in (listed if isinstance(listed, list) else ())
+        if isinstance(error, dict)
+    ]
+    return "; ".join(dict.fromkeys(filter(None, told[:3])))

@@ -1,0 +1,177 @@
+"""OpenAI's files and batches, as the scripted server speaks them: its script answers each row."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+AnswerRow = Callable[[Mapping[str, Any]], tuple[int, bytes]]
+"""From a row's body to the status and the body of its answer."""
+
+
+@dataclass(slots=True)
+class BatchScript:
+    """What becomes of batches.
+
+    Attributes:
+        looks: how often a batch is still in progress when it is looked at.
+        answered: how many rows of a batch are answered before it expires; None, all.
+        refused: why each batch is refused as a whole; None, it is not.
+        twice: whether each answer comes twice.
+        backwards: whether the last row is answered first.
+        lost: how many batches, from the first on, are made without a reply to who made them.
+        unlisted: how often a list of batches lacks the newest.
+        told: told of each call, its method and its path, once it is carried out and before it is
+            answered.
+    """
+
+    looks: int = 0
+    answered: int | None = None
+    refused: str | None = None
+    twice: bool = False
+    backwards: bool = False
+    lost: int = 0
+    unlisted: int = 0
+    told: Callable[[str, str], None] = lambda method, path: None
+
+
+@dataclass(slots=True)
+class ScriptedBatches:
+    """The files and batches of a server; `made` has each batch's object, the oldest first, and
+    `asked` the custom ids of all rows that were answered."""
+
+    script: BatchScript = field(default_factory=BatchScript)
+    made: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+    _looks: dict[str, int] = field(default_factory=dict)
+
+    async def handle(self, request: web.BaseRequest, answer: AnswerRow) -> web.StreamResponse:
+        """The answer to a call below /v1/files or /v1/batches."""
+        done = await self._carried_out(request, answer)
+        self.script.told(request.method, request.path)
+        return done
+
+    async def _carried_out(self, request: web.BaseRequest, answer: AnswerRow) -> web.Response:
+        place = [part for part in request.path.removeprefix("/v1/").split("/") if part]
+        match (request.method, *place):
+            case "POST", "files":
+                return self._upload(await request.read())
+            case "GET", "files", str(name), "content" if name in self.files:
+                return web.Response(body=self.files[name])
+            case "POST", "batches":
+                return self._make(request, orjson.loads(await request.read()))
+            case "GET", "batches":
+                return self._listed(request.query)
+            case "GET", "batches", str(name) if batch := self._batch(name):
+                self._look(batch, answer)
+                return web.json_response(batch)
+            case "POST", "batches", str(name), "cancel" if batch := self._batch(name):
+                if batch["status"] == "in_progress":
+                    self._end(batch, answer, "cancelled", 0)
+                return web.json_response(batch)
+        return web.json_response({"error": {"message": "no such path"}}, status=404)
+
+    def _upload(self, form: bytes) -> web.Response:
+        found = re.search(rb'name="file"; filename="([^"]*)".*?\r\n\r\n(.*)\r\n--', form, re.S)
+        if found is None or b'name="purpose"\r\n\r\nbatch\r\n' not in form:
+            return web.json_response({"error": {"message": "no file for a batch"}}, status=400)
+        name = f"file-{len(self.files) + 1}"
+        self.files[name] = found[2]
+        about = {"id": name, "object": "file", "bytes": len(found[2]), "created_at": _now()}
+        about |= {"filename": found[1].decode(), "purpose": "batch", "status": "processed"}
+        return web.json_response(about)
+
+    def _make(self, request: web.BaseRequest, order: Mapping[str, Any]) -> web.Response:
+        if order.get("input_file_id") not in self.files:
+            return web.json_response({"error": {"message": "no such file"}}, status=400)
+        total = len(self.files[order["input_file_id"]].splitlines())
+        batch = {
+            "id": f"batch_{len(self.made) + 1}",
+            "object": "batch",
+            "endpoint": order["endpoint"],
+            "input_file_id": order["input_file_id"],
+            "completion_window": order["completion_window"],
+            "created_at": _now(),
+            "status": "in_progress",
+            "request_counts": {"total": total, "completed": 0, "failed": 0},
+            "metadata": order.get("metadata"),
+        }
+        self.made.append(batch)
+        if len(self.made) <= self.script.lost and request.transport is not None:
+            request.transport.abort()
+        return web.json_response(batch)
+
+    def _listed(self, query: Mapping[str, str]) -> web.Response:
+        newest_first = self.made[::-1]
+        if self.script.unlisted:
+            self.script.unlisted -= 1
+            newest_first = newest_first[1:]
+        names = [batch["id"] for batch in newest_first]
+        first = names.index(query["after"]) + 1 if query.get("after") in names else 0
+        end = first + int(query.get("limit", 20))
+        more = end < len(newest_first)
+        return web.json_response(
+            {"object": "list", "data": newest_first[first:end], "has_more": more}
+        )
+
+    def _batch(self, name: str) -> dict[str, Any] | None:
+        return next((batch for batch in self.made if batch["id"] == name), None)
+
+    def _look(self, batch: dict[str, Any], answer: AnswerRow) -> None:
+        looks = self._looks[batch["id"]] = self._looks.get(batch["id"], 0) + 1
+        if batch["status"] != "in_progress" or looks <= self.script.looks:
+            return
+        if self.script.refused is not None:
+            error = {"code": "invalid", "message": self.script.refused, "line": None}
+            batch |= {"status": "failed", "errors": {"object": "list", "data": [error]}}
+        elif self.script.answered is None:
+            self._end(batch, answer, "completed", None)
+        else:
+            self._end(batch, answer, "expired", self.script.answered)
+
+    def _end(
+        self, batch: dict[str, Any], answer: AnswerRow, status: str, answered: int | None
+    ) -> None:
+        """Answer rows, the others coming back with an error."""
+        rows = [orjson.loads(line) for line in self.files[batch["input_file_id"]].splitlines()]
+        good: list[dict[str, Any]] = []
+        bad: list[dict[str, Any]] = []
+        for number, row in enumerate(rows):
+            told = {"id": f"{batch['id']}_{number}", "custom_id": row["custom_id"]}
+            if answered is not None and number >= answered:
+                error = {"code": f"batch_{status}", "message": f"The batch is {status}."}
+                bad.append(told | {"response": None, "error": error})
+                continue
+            self.asked.append(row["custom_id"])
+            code, body = answer(row["body"])
+            response = {"status_code": code, "request_id": told["id"], "body": _content(body)}
+            (good if code < 300 else bad).append(told | {"response": response, "error": None})
+        counts = {"total": len(rows), "completed": len(good), "failed": len(bad)}
+        batch |= {"status": status, "request_counts": counts, f"{status}_at": _now()}
+        if self.script.twice:
+            good += good
+        if self.script.backwards:
+            good.reverse()
+        for kind, lines in (("output", good), ("error", bad)):
+            if lines:
+                name = f"file-{len(self.files) + 1}"
+                self.files[name] = b"".join(orjson.dumps(line) + b"\n" for line in lines)
+                batch[f"{kind}_file_id"] = name
+
+
+def _content(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body.decode(errors="replace")
+
+
+def _now() -> int:
+    return int(time.time())

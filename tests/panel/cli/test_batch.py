@@ -1,0 +1,171 @@
+"""`score --batch`, `--batch-out`, `--batch-in`, and `persona-panel batch`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from panel.testing import ScriptedServer, default_text, ok, serving
+from panel.testing.batches import BatchScript
+from panel.testing.server import Call
+from tests.helpers.invoked import invoked
+
+KEY = "sk-batch-0123456789abcdef"
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Four texts by two systems; the working folder is tmp_path."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"id": f"r{i}", "prompt": f"p{i // 2}", "response": f"Text {i}.", "system": f"s{i % 2}"}
+        for i in range(4)
+    ]
+    Path("texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "texts.jsonl"
+
+
+def scored(texts: str, server: ScriptedServer, *arguments: str) -> tuple[int, str, str]:
+    """The exit status, standard output and standard error of `score` with five judges."""
+    panel = ["--personas", "disciplinary", "--model", "openai:gpt-4o-mini", "--no-report"]
+    done = invoked(
+        "score", texts, *panel, *arguments, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=KEY
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_run_by_batches(texts: str, server: ScriptedServer) -> None:
+    """20 judgments go as one batch, at half the price of the table, and `batch status` has it; the
+    key is in no file."""
+    code, out, err = scored(texts, server, "--batch", "--out", "run")
+    assert code == 0
+    assert "batch_1 with 20 requests was submitted" in err
+    assert "20 of 20 judgments scored" in out and "20 calls made" in out
+    summary = json.loads(Path("run/summary.json").read_text())["calls"]
+    used = summary["usage"]["openai:gpt-4o-mini (batch)"]
+    assert summary["usd"] == pytest.approx(
+        (used["input"] * 0.075 + used["output"] * 0.3) / 1e6, abs=1e-6
+    )
+    address = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": KEY}
+    told = invoked("batch", "status", "run", "--json", **address)
+    assert json.loads(told.stdout) == [
+        {
+            "model": "openai:gpt-4o-mini",
+            "id": "batch_1",
+            "state": "settled: completed",
+            "open": False,
+            "done": 20,
+            "requests": 20,
+        }
+    ]
+    assert invoked("batch", "cancel", "run", **address).stderr == "No batch is open.\n"
+    files = [path for path in Path().rglob("*") if path.is_file()]
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+
+
+def answered(folder: Path) -> int:
+    """What another system does: answers each request of a folder, into a file of its own."""
+    n = 0
+    for path in folder.glob("requests-*.jsonl"):
+        lines = []
+        for line in path.read_bytes().splitlines():
+            row = orjson.loads(line)
+            text = default_text(row["body"])
+            body = orjson.loads(ok(text).body(Call({}, row["body"], 0.0)))
+            response = {"status_code": 200, "body": body}
+            lines.append(orjson.dumps({"custom_id": row["custom_id"], "response": response}))
+        (folder / f"answers-{path.name}").write_bytes(b"\n".join(lines))
+        n += len(lines)
+    return n
+
+
+def test_requests_answered_by_another_system(texts: str, server: ScriptedServer) -> None:
+    """20 requests go out as files, 20 answers come in: no call is made, 20 are answered from the
+    cache, and nothing is spent; no key is in the files."""
+    code, _, err = scored(texts, server, "--batch-out", "out")
+    assert (code, Path("runs").exists()) == (0, False)
+    assert "20 requests are in out (requests-openai-gpt-4o-mini-1.jsonl)" in err
+    assert KEY.encode() not in next(Path("out").iterdir()).read_bytes()
+    assert answered(Path("out")) == 20
+    code, out, _ = scored(texts, server, "--batch-in", "out", "--out", "run")
+    assert code == 0
+    assert "20 of 20 judgments scored" in out
+    assert "0 calls made, 20 answered from the cache" in " ".join(out.split())
+    assert not server.calls and not server.batches.made
+
+
+def test_what_follows_from_answers_is_written_out(texts: str, server: ScriptedServer) -> None:
+    """With --batch-in and --batch-out answers are read and what is left is written; in the end
+    nothing is. Without an answer judgments are missing, and no model is called."""
+    scored(texts, server, "--batch-out", "out", "--limit", "2")
+    answered(Path("out"))
+    again = ("--batch-in", "out", "--batch-out", "out")
+    code, _, err = scored(texts, server, *again)
+    assert (code, "10 answers were read" in err, "10 requests are in out" in err) == (0, True, True)
+    code, out, _ = scored(texts, server, "--batch-in", "out", "--out", "run")
+    assert code == 1
+    assert "10 of 20 judgments scored" in out
+    answered(Path("out"))
+    code, _, err = scored(texts, server, *again)
+    assert "No request is left" in err
+    assert not server.calls
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--batch"], "--batch needs --out RUN"),
+        (["--batch", "--batch-in", "x", "--out", "run"], "leave one of them out"),
+        (["--batch-in", "nowhere", "--out", "run"], "nowhere: found no file *.jsonl"),
+    ],
+)
+def test_bad_options(arguments: list[str], told: str, texts: str, server: ScriptedServer) -> None:
+    """Options that cannot be together, or lead nowhere, are refused in words, with status 2."""
+    code, _, err = scored(texts, server, *arguments)
+    assert (code, told in " ".join(err.split())) == (2, True)
+    assert not server.calls and not server.batches.made
+
+
+def test_models_without_batches(texts: str) -> None:
+    """Where no model can be asked by batches, the run is refused with what can."""
+    done = invoked("score", texts, "--model", "local:smollm2-135m", "--batch", "--out", "run")
+    assert done.returncode == 2
+    assert "openai:NAME" in done.stderr
+
+
+def test_a_folder_without_batches(texts: str, tmp_path: Path) -> None:
+    """`batch` says of a folder without batches what makes some."""
+    for name in ("status", "wait", "cancel"):
+        done = invoked("batch", name, tmp_path)
+        assert (done.returncode, "score --batch" in done.stderr) == (2, True)
+
+
+def test_a_dry_run_says_what_batches_would_cost(texts: str, server: ScriptedServer) -> None:
+    """It has the price by calls, the least with prompt caches (half of the input's price, for this
+    model), and that by batches (half of all), which is the lowest."""
+    code, out, err = scored(texts, server, "--dry-run", "--batch", "--json")
+    assert code == 0
+    (row,) = json.loads(out)
+    live = (row["input_tokens"] * 0.15 + row["output_tokens"] * 0.6) / 1e6
+    least = (row["input_tokens"] * 0.075 + row["output_tokens"] * 0.6) / 1e6
+    assert f"By calls: about ${live:,.4f}, or no less than ${least:,.4f}" in err
+    assert f"With --batch: about ${live / 2:,.4f}, the cheapest in any case." in err
+    assert not server.batches.made
+
+
+def test_a_refused_batch_is_told(texts: str, server: ScriptedServer) -> None:
+    """A batch that the provider refuses ends the command with status 1 and the provider's words."""
+    server.batches.script = BatchScript(refused="Enqueued token limit reached.")
+    code, _, err = scored(texts, server, "--batch", "--out", "run")
+    assert code == 1
+    assert "Enqueued token limit reached. The same command goes on" in err

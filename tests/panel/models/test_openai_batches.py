@@ -1,0 +1,171 @@
+"""Batches of OpenAI's shape: the scripted server as OpenAI's own package sees it, and as we do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import openai
+import orjson
+import pytest
+from pydantic import SecretStr
+
+from panel.models.client import CallError
+from panel.models.openai_batches import OpenAIBatches
+from panel.models.openai_compatible import OpenAICompatible
+from panel.testing import ScriptedServer, in_turn, ok, serving, status
+from panel.testing.batches import BatchScript
+from rubrics import ModelRequest, ModelResponse
+
+ASK = ModelRequest("You judge.", ("Read this. ", "Rate it."))
+KEY = "sk-batches-0123456789"
+
+
+def model_at(server: ScriptedServer) -> OpenAICompatible:
+    return OpenAICompatible(model="stub", base_url=server.base_url, api_key=SecretStr(KEY))
+
+
+def left_in(folder: Path) -> list[Path]:
+    return [*folder.iterdir()]
+
+
+async def answers(batches: OpenAIBatches, id_: str, folder: Path) -> dict[str, object]:
+    found = await batches.status(id_)
+    return {row.custom_id: row.answer async for row in batches.results(found, folder)}
+
+
+async def test_the_scripted_server_speaks_the_protocol() -> None:
+    """OpenAI's own package uploads, makes, lists, looks at and cancels batches there, finds every
+    field that its types require, and reads the answers of a batch that expired."""
+    with serving() as server:
+        server.batches.script = BatchScript(looks=1, answered=1)
+        model = model_at(server)
+        api = OpenAIBatches(model)
+        lines = b"\n".join(api.line(name, ASK) for name in ("one", "two"))
+        async with openai.AsyncOpenAI(
+            base_url=server.base_url, api_key="x", _strict_response_validation=True
+        ) as client:
+            file = await client.files.create(file=("rows.jsonl", lines), purpose="batch")
+            made = await client.batches.create(
+                input_file_id=file.id,
+                endpoint="/v1/chat/completions",
+                completion_window="24h",
+                metadata={"persona_panel": "token"},
+            )
+            assert (made.status, made.request_counts and made.request_counts.total) == (
+                "in_progress",
+                2,
+            )
+            listed = [batch.id async for batch in client.batches.list()]
+            assert listed == [made.id]
+            assert (await client.batches.retrieve(made.id)).status == "in_progress"
+            done = await client.batches.retrieve(made.id)
+            assert done.status == "expired"
+            text = (await client.files.content(done.output_file_id or "")).text
+            assert orjson.loads(text)["custom_id"] == "one"
+        # What the package has sent, our own client finds.
+        found = await api.find("token", 0.0)
+        assert found is not None and (found.id, found.phase) == (made.id, "ended")
+        await model.aclose()
+
+
+async def test_a_batch_from_its_requests_to_its_answers(tmp_path: Path) -> None:
+    """A row is the body of a live call; its answer reads as that of one; a row that had a 400 or
+    never began is a fault, and what expired may go again."""
+    with serving(in_turn(ok("4"), status(400), ok("5"))) as server:
+        server.batches.script = BatchScript(answered=2)
+        model = model_at(server)
+        live = await model.complete(ASK)
+        api = OpenAIBatches(model)
+        lines = [api.line(name, ASK) for name in ("a", "b", "c")]
+        assert orjson.loads(lines[0])["body"] == server.calls[0].payload
+        sent = await api.submit("t", lines)
+        assert server.batches.made[0]["metadata"] == {"persona_panel": "t"}
+        assert (sent.phase, sent.total) == ("working", 3)
+        got = await answers(api, sent.id, tmp_path)
+        await model.aclose()
+    assert isinstance(live, ModelResponse) and live.text == "4"
+    a, b, c = got["a"], got["b"], got["c"]
+    # The script's second and third answers.
+    assert isinstance(a, CallError) and (a.kind, a.status) == ("rejected", 400)
+    assert isinstance(b, ModelResponse) and b.text == "5" and b.usage == live.usage
+    assert isinstance(c, CallError) and c.kind == "transient" and "expired" in str(c)
+    assert not c.used
+    assert not left_in(tmp_path)
+
+
+async def test_no_key_is_in_a_file() -> None:
+    """The key goes in a header, and neither a row nor the batch has it."""
+    with serving() as server:
+        model = model_at(server)
+        api = OpenAIBatches(model)
+        await api.submit("t", [api.line("a", ASK)])
+        await model.aclose()
+        sent = b"".join(server.batches.files.values()) + orjson.dumps(server.batches.made)
+        assert b'"custom_id":"a"' in sent
+        assert KEY.encode() not in sent and b"Bearer" not in sent
+
+
+async def test_a_parameter_that_a_batch_declines_is_left_out_next_time(tmp_path: Path) -> None:
+    """A row that is refused for max_tokens may go again, with the parameter's other name."""
+    complaint = {
+        "error": {
+            "message": "Unsupported parameter: 'max_tokens' is not supported with this model.",
+            "param": "max_tokens",
+            "code": "unsupported_parameter",
+        }
+    }
+    with serving(in_turn(status(400, body=complaint), ok("7"))) as server:
+        model = model_at(server)
+        api = OpenAIBatches(model)
+        sent = await api.submit("t", [api.line("a", ASK)])
+        fault = (await answers(api, sent.id, tmp_path))["a"]
+        assert isinstance(fault, CallError) and fault.kind == "transient"
+        body = orjson.loads(api.line("a", ASK))["body"]
+        assert "max_tokens" not in body and body["max_completion_tokens"] == ASK.max_tokens
+        await model.aclose()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"no JSON",
+        b"[]",
+        b'{"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {}}',
+    ],
+)
+def test_what_is_no_answer(line: bytes) -> None:
+    """A line that is no row of answers, such as a request, is nothing."""
+    api = OpenAIBatches(OpenAICompatible(model="stub", base_url="http://127.0.0.1:1/v1"))
+    assert api.read(line) is None
+
+
+async def test_a_server_without_batches() -> None:
+    """A server that has no such paths says so for good, with its address."""
+    with serving() as server:
+        model = OpenAICompatible(model="stub", base_url=f"http://127.0.0.1:{server.port}/v2")
+        api = OpenAIBatches(model)
+        with pytest.raises(CallError, match="/v2 answered 404") as caught:
+            await api.submit("t", [b"{}"])
+        assert caught.value.kind == "permanent"
+        await model.aclose()
+
+
+async def test_a_batch_is_found_among_many() -> None:
+    """Of 150 batches the oldest is found on the second page of the list; one older than the time
+    that is asked for is not looked for."""
+    with serving() as server:
+        model = model_at(server)
+        api = OpenAIBatches(model)
+        await api.submit("first", [api.line("a", ASK)])
+        made = server.batches.made
+        now = made[0]["created_at"]
+        for number in range(149):
+            made.append(made[0] | {"id": f"other_{number}", "metadata": {"persona_panel": "x"}})
+        found = await api.find("first", now)
+        assert found is not None and found.id == "batch_1"
+        assert await api.find("never", now) is None
+        # The last batch of the first page is older than that: so is what follows it.
+        made[50]["created_at"] = now - 10_000
+        assert await api.find("first", now) is None
+        await model.aclose()

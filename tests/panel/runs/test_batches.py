@@ -1,0 +1,363 @@
+"""Runs that are answered by batches: the same results at another price, and nothing paid twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from graphs.deliberation import Deliberation
+from panel import Panel, RunFolderError, RunStopped
+from panel.calls.batch_journal import BATCHES, batches_of
+from panel.calls.budget import Caps
+from panel.runs import executor
+from panel.runs.answered_elsewhere import ByFiles
+from panel.runs.open_batches import cancel, look, take_answers
+from panel.runs.output import RunOutput
+from panel.testing import ScriptedServer, in_turn, ok, serving, status
+from panel.testing.batches import BatchScript
+from tests.helpers.batches import FAST, PRICE, RESPONSES, panel_at, scored
+
+NAME = "openai:stub (batch)"
+
+
+def results(folder: Path) -> list[dict[str, object]]:
+    """What a run's judgments say, apart from how long they took."""
+    lines = (folder / "judgments.jsonl").read_text().splitlines()
+    judgments = [json.loads(line) for line in lines]
+    for judgment in judgments:
+        judgment.pop("latency_s", None)
+    return sorted(judgments, key=lambda one: (one["id"], one["judge"], one.get("round", 1)))
+
+
+def spent(folder: Path) -> dict[str, object]:
+    document: dict[str, object] = orjson.loads((folder / "spent.json").read_bytes())
+    return document
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"deliberation": Deliberation(rounds=1)}, {"elicitation": "expected"}]
+)
+def test_a_run_by_batches_is_the_run_by_calls(
+    options: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same judgments, in deliberation and with follow-up questions, too; the same tokens, at
+    half the price; each request in one batch and none called, but for the one that asks whether the
+    model gives log-probabilities."""
+    with serving() as server:
+        panel = panel_at(server.base_url, **options)
+        live = scored(panel, tmp_path / "live", batches=False)
+        n_calls = len(server.calls)
+        monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path / "other"))
+        run = scored(panel, tmp_path / "batched")
+        probes = 1 if options.get("elicitation") == "expected" else 0
+        assert len(server.calls) == n_calls + probes
+        assert len(server.batches.asked) == len(set(server.batches.asked)) == n_calls - probes
+    assert results(tmp_path / "batched") == results(tmp_path / "live")
+    assert (run.calls.made, run.calls.cached) == (live.calls.made, live.calls.cached)
+    batched, called = run.calls.spent[NAME], live.calls.spent["openai:stub"]
+    if not probes:
+        assert batched == called
+        usd = run.summary()["calls"]["usd"]
+        assert usd == pytest.approx((batched.input * 1.0 + batched.output * 5.0) / 1e6, abs=1e-6)
+
+
+def test_the_same_command_asks_nothing_more(tmp_path: Path) -> None:
+    """Started again, the run makes no call and no batch: 8 replies are in the cache, and what was
+    spent is not counted again."""
+    with serving() as server:
+        panel = panel_at(server.base_url)
+        scored(panel, tmp_path / "run")
+        before = spent(tmp_path / "run")
+        run = scored(panel, tmp_path / "run")
+        assert (run.calls.made, run.calls.cached) == (0, 8)
+        assert len(server.batches.made) == 1
+    assert spent(tmp_path / "run") == before
+
+
+def test_answers_in_any_order_and_twice(tmp_path: Path) -> None:
+    """Rows that come backwards, and each twice, are taken once: 8 calls are counted."""
+    with serving() as server:
+        server.batches.script = BatchScript(looks=2, backwards=True, twice=True)
+        told: list[str] = []
+        run = scored(panel_at(server.base_url), tmp_path / "run", tell=told.append)
+        assert len(server.batches.made) == 1
+    assert (run.calls.made, run.coverage.scored) == (8, 8)
+    assert "8 rows came twice or belong to no request" in told[-1]
+
+
+def test_what_expired_goes_into_the_next_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a batch that expired after 6 of 16 rows, the others go into a second one. Judges confer
+    about a response once all four have read it, so that as many requests are answered as by calls,
+    each once, and only these are counted."""
+    rules = Deliberation(rounds=1)
+    with serving() as server:
+        script = server.batches.script = BatchScript(answered=6)
+
+        def tell(line: str) -> None:
+            if "has ended (expired)" in line:
+                script.answered = None
+
+        panel = panel_at(server.base_url, deliberation=rules, replicates=2, temperature=1.0)
+        run = scored(panel, tmp_path / "run", tell=tell)
+        assert server.batches.made[0]["request_counts"]["completed"] == 6
+        asked = server.batches.asked
+        monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path / "other"))
+        scored(panel, tmp_path / "live", batches=False)
+        assert len(asked) == len(set(asked)) == run.calls.made == len(server.calls)
+    assert run.coverage.complete
+
+
+def test_calls_that_do_not_say_what_they_took(tmp_path: Path) -> None:
+    """An answer without usage counts as its share of the most that the batch may take, and is told
+    as an estimate."""
+    with serving(lambda number, payload: ok(usage={})) as server:
+        run = scored(panel_at(server.base_url), tmp_path / "run")
+    assert run.calls.estimated.calls == 8
+    used = run.calls.spent[NAME]
+    assert used == run.calls.estimated.usage[NAME]
+    assert used.output == 8 * 1024 and used.input > 0
+
+
+def test_rows_that_always_fail(tmp_path: Path) -> None:
+    """A row that comes back with a 500 goes in three batches, one with a 400 in one; the judgments
+    have failed, with what the server said."""
+    with serving(lambda number, payload: status(500)) as server:
+        run = scored(panel_at(server.base_url), tmp_path / "transient")
+        assert len(server.batches.made) == 3
+        assert run.coverage.missing["failed"] == 8
+        errors = {str(one["error"]) for one in results(tmp_path / "transient")}
+        assert len(errors) == 1 and "500" in (said := errors.pop()) and "3 batches" in said
+    with serving(lambda number, payload: status(400)) as server:
+        scored(panel_at(server.base_url), tmp_path / "rejected")
+        assert len(server.batches.made) == 1
+
+
+def test_answers_that_cannot_be_read_are_asked_again(tmp_path: Path) -> None:
+    """A row without a rating leads to the question that a call would have been followed by, in the
+    next batch."""
+    with serving(in_turn(ok("I liked it."), ok())) as server:
+        run = scored(panel_at(server.base_url), tmp_path / "run")
+        totals = [batch["request_counts"]["total"] for batch in server.batches.made]
+    assert totals == [8, 1]
+    assert run.coverage.scored == 8
+
+
+def test_answers_that_were_cut_off_are_asked_again(tmp_path: Path) -> None:
+    """A row that ended at its limit goes once more, with a higher one."""
+    with serving(in_turn(ok('{"good', finish_reason="length"), ok())) as server:
+        run = scored(panel_at(server.base_url), tmp_path / "run")
+        files = [server.batches.files[batch["input_file_id"]] for batch in server.batches.made]
+    rows = [[orjson.loads(line) for line in file.splitlines()] for file in files]
+    assert [len(file) for file in rows] == [8, 1]
+    assert rows[1][0]["custom_id"] == rows[0][0]["custom_id"]
+    assert rows[1][0]["body"]["max_tokens"] > rows[0][0]["body"]["max_tokens"]
+    assert run.coverage.scored == 8
+
+
+def test_a_cap_holds_before_a_batch_is_sent(tmp_path: Path) -> None:
+    """With room for 5 calls a batch of 5 is sent, and 3 judgments are skipped with the cap's name;
+    with more room the same folder gets the other 3. In dollars, less than the cap is spent."""
+    with serving() as server:
+        panel = panel_at(server.base_url)
+        run = scored(panel, tmp_path / "run", Caps(calls=5))
+        assert (run.coverage.scored, run.coverage.missing["skipped"]) == (5, 3)
+        assert "cap of 5 calls" in str(results(tmp_path / "run"))
+        scored(panel, tmp_path / "run", Caps(calls=8))
+        totals = [batch["request_counts"]["total"] for batch in server.batches.made]
+        assert totals == [5, 3]
+    assert spent(tmp_path / "run")["calls"] == 8
+
+
+def test_a_cap_in_dollars(tmp_path: Path) -> None:
+    """Rows are counted at the most that they may cost at the batch's price: with room for two of
+    them two go, and what they really took leaves room for more until it does not."""
+    with serving() as server:
+        panel = panel_at(server.base_url)
+        rows = executor.estimate(panel.plan, RESPONSES)[0]
+        assert rows.calls == 8
+        run = scored(panel, tmp_path / "run", Caps(usd=0.013))
+        first = server.batches.made[0]["request_counts"]["total"]
+    # 1024 tokens of output at $5 a million are $0.0051, those of input next to nothing.
+    assert first == 2
+    usage = run.calls.spent[NAME]
+    assert PRICE.batched is not None and 0 < PRICE.batched.cost(usage) < 0.013
+
+
+@pytest.mark.parametrize("unlisted", [0, 2])
+def test_a_batch_whose_reply_was_lost_is_not_sent_twice(unlisted: int, tmp_path: Path) -> None:
+    """The connection breaks once a batch is made: it is found by its token, also where the list of
+    batches lacks it at first."""
+    with serving() as server:
+        server.batches.script = BatchScript(lost=1, unlisted=unlisted)
+        run = scored(panel_at(server.base_url), tmp_path / "run")
+        assert len(server.batches.made) == 1
+    assert run.coverage.complete
+
+
+def test_a_refused_batch(tmp_path: Path) -> None:
+    """A batch that the provider refuses as a whole stops the run with its words, and costs nothing;
+    the same command sends another one."""
+    with serving() as server:
+        server.batches.script = BatchScript(refused="Too many tokens are enqueued.")
+        panel = panel_at(server.base_url)
+        with pytest.raises(RunStopped, match="batch_1: Too many tokens are enqueued"):
+            scored(panel, tmp_path / "run")
+        server.batches.script = BatchScript()
+        run = scored(panel, tmp_path / "run", Caps(calls=8))
+    assert (run.calls.made, spent(tmp_path / "run")["calls"]) == (8, 8)
+
+
+def stopped_at_the_provider(
+    server: ScriptedServer, folder: Path, rules: Deliberation | None = None
+) -> Panel:
+    """A run that was stopped while its batch was in progress."""
+    server.batches.script = BatchScript(looks=10_000)
+
+    def tell(line: str) -> None:
+        if "in_progress" in line:
+            raise KeyboardInterrupt
+
+    panel = panel_at(server.base_url, deliberation=rules)
+    with pytest.raises(KeyboardInterrupt):
+        scored(panel, folder, tell=tell)
+    return panel
+
+
+def test_open_batches_are_not_paid_for_again(tmp_path: Path) -> None:
+    """While a batch is open its folder is neither scored by calls nor by files, nor overwritten."""
+    folder = tmp_path / "run"
+    with serving() as server:
+        panel = stopped_at_the_provider(server, folder)
+        with pytest.raises(RunFolderError, match="batch cancel"):
+            scored(panel, folder, batches=False)
+        with pytest.raises(RunFolderError, match="open batches"):
+            asyncio.run(
+                executor.score(panel.plan, RESPONSES, out=folder, batches=ByFiles(tmp_path))
+            )
+        with pytest.raises(RunFolderError, match="--overwrite"):
+            panel.score(RESPONSES, out=RunOutput(folder, overwrite=True))
+        assert not server.calls
+
+
+def test_a_cap_counts_what_an_earlier_process_has_sent(tmp_path: Path) -> None:
+    """Of 10 calls a batch that was open when the run was stopped takes 8: two revisions of the
+    deliberation have room."""
+    with serving() as server:
+        panel = stopped_at_the_provider(server, tmp_path / "run", Deliberation(rounds=1))
+        server.batches.script = BatchScript()
+        scored(panel, tmp_path / "run", Caps(calls=10))
+        totals = [batch["request_counts"]["total"] for batch in server.batches.made]
+    assert totals == [8, 2]
+    assert spent(tmp_path / "run")["calls"] == 10
+
+
+def test_batches_are_looked_at_and_their_answers_taken(tmp_path: Path) -> None:
+    """Without the panel, a batch in progress is seen, and once it has ended its answers are in the
+    cache and counted; the run that is started again makes no call."""
+    folder = tmp_path / "run"
+    with serving() as server:
+        panel = stopped_at_the_provider(server, folder)
+        seen = asyncio.run(look(folder))
+        assert [one.status and one.status.word for one in seen] == ["in_progress"]
+        server.batches.script = BatchScript()
+        asyncio.run(take_answers(folder, lambda line: None, FAST))
+        assert [batch.state for batch in batches_of(folder)] == ["settled"]
+        assert spent(folder)["calls"] == 8
+        run = scored(panel, folder)
+        assert (run.calls.made, run.calls.cached, len(server.batches.made)) == (0, 8, 1)
+
+
+def test_a_batch_that_is_cancelled(tmp_path: Path) -> None:
+    """A cancelled batch costs what it answered, here nothing; a run that waited for it stops, and
+    the folder can be scored by calls."""
+    folder = tmp_path / "run"
+    with serving() as server:
+        panel = stopped_at_the_provider(server, folder)
+        ended = asyncio.run(cancel(folder))
+        assert [one.status and one.status.word for one in ended] == ["cancelled"]
+        with pytest.raises(RunStopped, match="batch_1 was cancelled"):
+            scored(panel, folder)
+        run = scored(panel, folder, batches=False)
+    assert (run.calls.made, run.coverage.scored, len(server.batches.made)) == (8, 8, 1)
+
+
+def test_what_a_kill_left_uncounted_is_counted_once(tmp_path: Path) -> None:
+    """A batch that is settled in the journal and not in what was spent, as a kill came between, is
+    counted when the run goes on, and no more after that."""
+    folder = tmp_path / "run"
+    with serving() as server:
+        panel = panel_at(server.base_url)
+        scored(panel, folder)
+        before = spent(folder)
+        (folder / "spent.json").unlink()
+        for _ in range(2):
+            scored(panel, folder)
+            assert spent(folder) == before
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[subprocess.Popen[str]]:
+    """Makes runs in processes of their own; see `tests.helpers.batches`."""
+    made = [sys.executable, "-m", "tests.helpers.batches"]
+    with subprocess.Popen(made, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as forks:
+        yield forks
+        assert forks.stdin is not None
+        forks.stdin.close()
+
+
+@pytest.mark.parametrize(
+    ("at", "rows"),
+    [
+        # The requests are uploaded, and no batch is made of them.
+        (("POST", "/v1/files"), 99),
+        # The batch is made, and its id not known.
+        (("POST", "/v1/batches"), 99),
+        # It has ended, and nothing is fetched.
+        (("GET", "/v1/batches/batch_1"), 99),
+        (("GET", "/v1/files/file-2/content"), 99),
+        # Three of eight answers are in the cache.
+        (None, 3),
+    ],
+)
+def test_a_kill_pays_nothing_twice(
+    at: tuple[str, str] | None,
+    rows: int,
+    forks: subprocess.Popen[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Killed with -9 at each step, the same run goes on: one batch is made, each request answered
+    once, and each call counted once."""
+    pids: list[int] = []
+
+    def told(method: str, path: str) -> None:
+        if pids and (method, path) == at:
+            os.kill(pids.pop(), signal.SIGKILL)
+
+    assert forks.stdin is not None and forks.stdout is not None
+    with serving() as server:
+        server.batches.script.told = told
+        cache, folder = tmp_path / "cache", tmp_path / "run"
+        forks.stdin.write(f"{folder} {server.base_url} {rows} {cache}\n")
+        forks.stdin.flush()
+        pids.append(int(forks.stdout.readline()))
+        assert forks.stdout.readline() == f"{-signal.SIGKILL}\n"
+        assert (folder / BATCHES).is_file()
+        time.sleep(FAST.listed)
+        run = scored(panel_at(server.base_url), folder, Caps(calls=8))
+        assert len(server.batches.made) == 1
+        assert len(server.batches.asked) == len(set(server.batches.asked)) == 8
+    assert run.coverage.complete
+    assert spent(folder)["calls"] == 8
