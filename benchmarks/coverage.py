@@ -5,14 +5,15 @@
     python -m benchmarks.coverage agree --prompts 5 12 --judges fixed --data plain
     python -m benchmarks.coverage agree --figures icc2 mean_tau_b   these two alone, faster
 
-For each number of prompts, with judges fixed or drawn anew in each simulation, and with plain
-ratings or with few values and gaps, every interval that is printed is computed on simulated ratings
-by the functions that print it. `covered` is the share of the printed ones that hold the true value
-(the mean of many large simulations), with its Monte Carlo standard error; what was refused is
-counted beside it. A figure outside of 93 to 97 % by more than two of its standard errors is
-marked. `within` draws from prompts whose own figures are known. `null`: the share of boards of
-equal systems with a winner, with two systems that differ or with two ranges of ranks that do not
-overlap, and of sweeps without an effect that show one; above 5 % by two errors is marked.
+For each number of prompts, with judges fixed or drawn anew in each simulation (`crossed`: personas
+through models, both drawn), and with plain ratings or with few values and gaps, every interval that
+is printed is computed on simulated ratings by the functions that print it. `covered` is the share
+of the printed ones that hold the true value (the mean of many large simulations), with its Monte
+Carlo standard error; what was refused is counted beside it. A figure outside of 93 to 97 % by more
+than two of its standard errors is marked. `within` draws from prompts whose own figures are known.
+`null`: the share of boards of equal systems with a winner, with two systems that differ or with two
+ranges of ranks that do not overlap, and of sweeps without an effect that show one; above 5 % by two
+errors is marked.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import math
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple
 from functools import cache
@@ -33,8 +34,8 @@ import numpy as np
 
 from benchmarks.coverage_data import Cell, Found, Judges, of_rows, rated, split_sides
 from benchmarks.coverage_families import FAMILIES, RATERS
-from panel.statistics import AnalysisOptions, agree, correlate
-from panel.statistics.agreement.agree import agreement_statistics
+from panel.statistics import AnalysisOptions, correlate
+from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from panel.statistics.core.arrays import row_means
 from panel.statistics.core.prompts import OverPrompts, over_prompts
 from panel.statistics.core.ranking import rank_systems
@@ -89,7 +90,12 @@ def _leaderboard(rng: np.random.Generator, cell: Cell, judges: Judges, intervals
 def _agree(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool) -> Found:
     ratings = rated(rng, cell.prompts, judges, cell.data)
     options = AnalysisOptions(random=cell.random, intervals=intervals, n_permutations=0)
-    return of_rows(agree(ratings, options))
+    prompts: list[Hashable] = list(ratings.prompts or ())
+    block = AgreementBlock(
+        ratings.scores[:, :, 0], 1, prompts, prompts, options.level, options,
+        np.empty((len(prompts), 0)), ratings.raters, judge_factors=judges.factors,
+    )  # fmt: skip
+    return of_rows(agreement_statistics.rows(block, "all", "quality"))
 
 
 def _correlate(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool) -> Found:
@@ -127,6 +133,8 @@ _PARTS: dict[str, Callable[[np.random.Generator, Cell, Judges, bool], Found]] = 
 def _judges(cell: Cell, rng: np.random.Generator | None = None) -> Judges:
     """The same judges each time, or others drawn."""
     rng = np.random.default_rng(1) if rng is None else rng
+    if cell.judges == "crossed":
+        return Judges.crossed(rng, cell.systems)
     return Judges.drawn(rng, JUDGES[cell.part], cell.systems)
 
 
@@ -148,8 +156,7 @@ def covered(cell: Cell) -> list[dict[str, object]]:
 @cache
 def _truth(part: str, judges: str, data: str, systems: int) -> dict[str, float]:
     """The mean of each figure over many simulations with many prompts."""
-    # Judges as they are: of a figure only its value is of use.
-    large = Cell(part, LARGE_PROMPTS, "fixed", data, 0, systems)
+    large = Cell(part, LARGE_PROMPTS, judges, data, 0, systems)
     sampled = judges != "fixed"
     rng = np.random.default_rng(2)
     values: dict[str, list[float]] = defaultdict(list)
@@ -261,7 +268,9 @@ def main() -> int:
     parts = (*_PARTS, "within", "null")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}")
     parser.add_argument("--prompts", nargs="+", type=int, default=None)
-    parser.add_argument("--judges", nargs="+", choices=["fixed", "sampled"], default=None)
+    parser.add_argument(
+        "--judges", nargs="+", choices=["fixed", "sampled", "crossed"], default=None
+    )
     parser.add_argument("--data", nargs="+", choices=["plain", "gaps"], default=["plain", "gaps"])
     parser.add_argument("--figures", nargs="+", metavar="NAME", help="statistics; all by default")
     parser.add_argument("--responses", type=int, metavar="N", help="to a prompt")
@@ -278,6 +287,7 @@ def main() -> int:
     cells = []
     for part in options.parts or parts:
         both = ["fixed", "sampled"] if part in ("leaderboard", "agree", "labels") else ["fixed"]
+        both += ["crossed"] if part == "agree" else []
         kinds = [kind for kind in options.judges or both if kind in both]
         data = ["plain"] if part in ("sweep", "null") else options.data
         sizes = options.prompts or (NULL_PROMPTS if part == "null" else PROMPTS)

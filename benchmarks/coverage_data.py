@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from panel.statistics.core.options import Random
 
 Found = dict[str, tuple[float, float, float]]
 """Of each figure its value and the ends of its interval, NaN where there is none."""
+
+
+CROSSED = 5, 3
+"""Personas and models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +38,13 @@ class Cell:
 @dataclass(frozen=True, slots=True)
 class Judges:
     """Judges' severity, steepness and noise `(judges,)`, and what each system gets more of them
-    `(systems, judges)`: severity sd 0.5, system × judge sd 0.3."""
+    `(systems, judges)`: severity sd 0.5, system × judge sd 0.3. `factors` have a label a judge."""
 
     severity: np.ndarray
     steepness: np.ndarray
     noise: np.ndarray
     favour: np.ndarray
+    factors: Mapping[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def drawn(cls, rng: np.random.Generator, n: int, systems: int) -> Judges:
@@ -48,6 +53,31 @@ class Judges:
             rng.normal(1, 0.15, n),
             np.exp(rng.normal(0, 0.2, n)),
             rng.normal(0, 0.3, (systems, n)),
+            {"rater": [f"j{j}" for j in range(n)]},
+        )
+
+    @classmethod
+    def crossed(cls, rng: np.random.Generator, systems: int) -> Judges:
+        """Personas through models: of each effect's variance the persona has two fifths, the model
+        one fifth, and the two together the rest."""
+        n_personas, n_models = CROSSED
+
+        def effect(sd: float, rows: int = 1) -> np.ndarray:
+            parts = (
+                (0.4, rng.normal(size=(rows, n_personas, 1))),
+                (0.2, rng.normal(size=(rows, 1, n_models))),
+                (0.4, rng.normal(size=(rows, n_personas, n_models))),
+            )
+            return sd * sum(np.sqrt(share) * part for share, part in parts).reshape(rows, -1)
+
+        judges = [(f"p{p}", f"m{m}") for p in range(n_personas) for m in range(n_models)]
+        personas, models = map(list, zip(*judges, strict=True))
+        return cls(
+            effect(0.5)[0],
+            1 + effect(0.15)[0],
+            np.exp(effect(0.2)[0]),
+            effect(0.3, systems),
+            {"persona": personas, "model": models},
         )
 
 

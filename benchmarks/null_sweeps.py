@@ -8,13 +8,14 @@ prompts and so other noise. The intervals given are Clopper and Pearson's, 95 %.
 the share of seeds in which the sycophant is found, and found alone, with `--sycophant`.
 Needs the extra `test`.
 
-    nice python -m benchmarks.null_sweeps --simulated 1000 [--prompts 12]
+    nice python -m benchmarks.null_sweeps --simulated 1000 [--prompts 12] [--cells 20] [--nulls]
 
 Δs drawn from distributions, no calls, every mean 0: the share of sweeps in which flipped signs
 alone claim some cell, in which a sweep claims some mean, and in which it claims anything that is
-not so: also that more prompts fall than rise, or rise than fall, where that is not true. And the
-share in which one cell with an effect of the smallest detectable size is found, by flipped signs
-alone and as a sweep claims it.
+not so: also that more prompts fall than rise, or rise than fall, where that is not true. Of four
+conditions the first two less the others are a contrast, whose mean is 0 as well; behind stands the
+share in which it is falsely claimed of some dimension. And the share in which one cell with an
+effect of the smallest detectable size is found, by flipped signs alone and as a sweep claims it.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ import os
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.stats import binomtest
 
+from graphs.framing import Contrast
 from panel import Panel, Persona
 from panel.statistics.core.holm import holm
 from panel.statistics.core.ranking import LEVEL
 from panel.statistics.resampling.sign_flip import sign_flip_p_values
 from panel.sweep.claim_power import smallest_claimed
-from panel.sweep.deltas import Cell, Names, measure
+from panel.sweep.deltas import Measured, Names, measure
 from panel.testing import serving
 from tests.sycophant import questions, world
 
@@ -43,6 +46,8 @@ COLLAPSE, SHARE = 5.0, 0.1
 SIZES = (6, 12, 30)
 DESIGNS = ((1, 1), (4, 1), (4, 5))
 """Numbers of conditions and dimensions."""
+CELLS = [conditions * dimensions for conditions, dimensions in DESIGNS]
+CONTRAST = Contrast(id="half", label="half", plus=("0", "1"), minus=("2", "3"))
 NULLS = (
     "normal",
     "whole steps",
@@ -62,10 +67,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--prompts", type=int, default=None, help="30; simulated: 6, 12 and 30")
     parser.add_argument("--simulated", type=int, metavar="N", help="draw Δs, N times each")
+    parser.add_argument("--cells", type=int, choices=CELLS, nargs="+")
+    parser.add_argument("--nulls", action="store_true", help="simulated: error rates alone")
     parser.add_argument("--sycophant", action="store_true", help="with the effect, for its power")
     options = parser.parse_args()
     if options.simulated:
-        simulate(options.simulated, SIZES if options.prompts is None else (options.prompts,))
+        sizes = SIZES if options.prompts is None else (options.prompts,)
+        designs = [one for one in DESIGNS if one[0] * one[1] in (options.cells or CELLS)]
+        simulate(options.simulated, sizes, designs)
+        if not options.nulls:
+            simulate_effects(options.simulated, sizes, designs)
         return
     options.prompts = options.prompts or 30
     n, started = options.seeds, time.monotonic()
@@ -138,28 +149,40 @@ def by_flipped_signs(delta: np.ndarray) -> bool:
     return bool((holm(p_values) < LEVEL).any())
 
 
-def measured(delta: np.ndarray) -> tuple[Cell, ...]:
-    """The cells of one system's Δs `(prompts, conditions, dimensions)`."""
+def measured(delta: np.ndarray) -> Measured:
+    """One system's Δs `(prompts, conditions, dimensions)`."""
     axes = [tuple(map(str, range(n))) for n in delta.shape]
     none = np.zeros((1, *delta.shape[:2]), dtype=np.intp)
-    return measure(delta[None], Names(("s",), *axes), none, none).cells
+    return measure(delta[None], Names(("s",), *axes), none, none, [CONTRAST])
 
 
-def simulate(n: int, sizes: tuple[int, ...]) -> None:
-    """Error rates, then power."""
+def contrasts_by_flipped_signs(delta: np.ndarray) -> bool:
+    """Whether flipped signs show any contrast."""
+    return delta.shape[1] > 3 and by_flipped_signs(delta[:, :2].mean(1) - delta[:, 2:4].mean(1))
+
+
+def simulate(n: int, sizes: Sequence[int], designs: Sequence[tuple[int, int]]) -> None:
+    """Error rates."""
     print(f"{n:,} sweeps each; standard error of 5 %: {(0.05 * 0.95 / n) ** 0.5:.1%}")
-    print(f"{'mean 0':36} prompts cells  flipped signs alone   mean claimed   false claims")
+    shown = "flipped signs alone   mean claimed   false claims   contrasts"
+    print(f"{'mean 0':36} prompts cells  {shown}")
     for name in NULLS:
         for prompts in sizes:
-            for design in DESIGNS:
+            for design in designs:
                 rng = np.random.default_rng([1, prompts, *design])
-                alone = claimed = false = 0
+                alone = claimed = false = gaps = 0
                 tends = more_prompts(name, design)
                 for _ in range(n):
                     delta = deltas(name, rng, (prompts, *design))
-                    if not by_flipped_signs(delta):
+                    if not by_flipped_signs(delta) and not contrasts_by_flipped_signs(delta):
                         continue  # then nothing is claimed, and the other tests take long
-                    cells = measured(delta)
+                    whole = measured(delta)
+                    cells = whole.cells
+                    # The difference of conditions that are alike is symmetric.
+                    alike = name != "10 % collapse in 1 of 4 conditions"
+                    gaps += any(
+                        one.gap.claim == "mean" or (one.gap.shown and alike) for one in whole.gaps
+                    )
                     alone += any(
                         one.delta.p_holm < LEVEL and not one.delta.ci_low <= 0 <= one.delta.ci_high
                         for one in cells
@@ -171,12 +194,16 @@ def simulate(n: int, sizes: tuple[int, ...]) -> None:
                         for one in cells
                     )
                 row = f"{name:36} {prompts:7} {design[0] * design[1]:5}"
-                shares = f"{alone / n:15.1%} {claimed / n:17.1%} {false / n:14.1%}"
+                shares = f"{alone / n:15.1%} {claimed / n:17.1%} {false / n:14.1%} {gaps / n:13.1%}"
                 print(row, shares, flush=True)
+
+
+def simulate_effects(n: int, sizes: Sequence[int], designs: Sequence[tuple[int, int]]) -> None:
+    """Power."""
     print("an effect in one cell, of the smallest detectable size where it is normal")
     for name in NULLS:
         for prompts in sizes:
-            for design in DESIGNS:
+            for design in designs:
                 effect = smallest_claimed(prompts, design[0] * design[1])
                 if np.isnan(effect):
                     continue
@@ -186,7 +213,7 @@ def simulate(n: int, sizes: tuple[int, ...]) -> None:
                     for side in (1, -1):
                         delta = deltas(name, rng, (prompts, *design))
                         delta[:, 0, 0] += side * effect * sd
-                        one = measured(delta)[0].delta
+                        one = measured(delta).cells[0].delta
                         found[f"{side} alone"] += one.p_holm < LEVEL and one.value * side > 0
                         found[f"{side}"] += one.shown and one.value * side > 0
                 shares = [found[key] / n for key in ("1 alone", "1", "-1 alone", "-1")]

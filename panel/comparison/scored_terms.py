@@ -12,11 +12,12 @@ from panel.comparison.matching import Matched
 from panel.comparison.opened_run import OpenedRun
 from panel.conclusions.compare import COMPOSITE
 from panel.errors import Fault, InputError
-from panel.runs.judge_sample import composite_terms
+from panel.runs.judge_sample import composite_terms, judge_facets
 from panel.runs.run import share_name
 from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.statistics.core.arrays import Array, Labels, divide
 from panel.statistics.core.ranking import Limits
+from panel.statistics.core.table import with_several_levels
 from panel.statistics.paired.differences import PairedTerms, by_other_judges, by_same_judges
 from rubrics import CategoryScale, Composite, Dimension
 
@@ -126,18 +127,17 @@ def _of_pairs(terms: Array, rows: Sequence[tuple[int, ...]]) -> Array:
 def _factors(a: OpenedRun, b: OpenedRun, matched: Matched) -> dict[str, Labels]:
     """Personas and models, each where there are several and both sides have the same ones: what
     panels do not share is what is compared, and no sample."""
-    judges = [
-        [one.run.judges[column] for column in columns]
+    facets = [
+        judge_facets(one.run.judges[column] for column in columns)
         for one, columns in zip((a, b), matched.columns, strict=True)
     ]
     if matched.compared == "texts":
-        judges = [judges[0]]
-    factors: dict[str, Labels] = {}
-    for name in ("persona", "model"):
-        labels = [[getattr(judge, name) for judge in side] for side in judges]
-        if len({frozenset(side) for side in labels}) == 1 and len(set(labels[0])) > 1:
-            factors[name] = [label for side in labels for label in side]
-    return factors
+        facets = facets[:1]
+    return {
+        name: [label for side in facets for label in side[name]]
+        for name, labels in with_several_levels(facets[0]).items()
+        if all(set(side[name]) == set(labels) for side in facets)
+    }
 
 
 def _repeats(rules: Sequence[Composite | None]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from panel.conclusions.rows import (
     reasons_of,
     spread_of,
 )
-from panel.conclusions.strata import strata_differ, value_in
+from panel.conclusions.strata import range_over, strata_differ
 from panel.conclusions.wording import as_many, counted, listed, power
 from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import values_needed
@@ -81,8 +81,7 @@ def _broken_down(rows: Sequence[Row], group: str, by: str) -> str:
     ]
     told = f"{_ALPHA} is undefined for each of them"
     if values:
-        low, high = (pick(values, key=lambda row: row.value) for pick in (min, max))
-        told = f"{_ALPHA} is from {value_in(low)} to {value_in(high)}"
+        told = f"{_ALPHA} {range_over(values)}"
     return f"Agreement by {by}: {told}."
 
 

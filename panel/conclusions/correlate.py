@@ -17,7 +17,7 @@ from panel.conclusions.rows import (
     sign_of,
     spread_of,
 )
-from panel.conclusions.strata import strata_differ, value_in
+from panel.conclusions.strata import range_over, strata_differ
 from panel.conclusions.wording import as_many, counted, listed, power
 from panel.statistics.breakdown.stratum_rows import broken_down_by
 from panel.statistics.core.ranking import LEVEL
@@ -83,8 +83,7 @@ def _by_strata(rows: Sequence[Row], by: str) -> list[str]:
         ]
         differ = strata_differ(rows, statistic, name, by)
         if values:
-            low, high = (pick(values, key=lambda row: row.value) for pick in (min, max))
-            said.append(f"By {by}, {name} is from {value_in(low)} to {value_in(high)}.")
+            said.append(f"By {by}, {name} {range_over(values)}.")
         if values or differ:
             # Over all items easy and hard prompts count, too; within them it is asked alone.
             return [*said, *differ]

@@ -92,8 +92,15 @@ def strata_differ(rows: Sequence[Row], statistic: str, name: str, by: str) -> li
     return [f"{_first_upper(name)} differs by {by}: {told}{more}."]
 
 
-def value_in(row: Row) -> str:
-    """A value, with the stratum and the dimension that it is of."""
+def range_over(values: Sequence[Row]) -> str:
+    """From the lowest to the highest of some values, with the stratum and the dimension of each."""
+    low, high = (pick(values, key=lambda row: row.value) for pick in (min, max))
+    if len(values) == 1:
+        return f"is defined in one of them alone: {_value_in(low)}"
+    return f"is from {_value_in(low)} to {_value_in(high)}"
+
+
+def _value_in(row: Row) -> str:
     of = row.by_value if row.dimension == ALL else f"{row.by_value}, {row.dimension}"
     return f"{row.value:.2f} ({of})"
 

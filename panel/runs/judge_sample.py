@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from graphs import Judge
 from graphs.aggregate import composite_rule
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.sampled_mean import JudgeSample, influence_of
+from panel.statistics.core.table import with_several_levels
 from rubrics import Composite, Rubric
 
 
@@ -30,12 +31,16 @@ def judge_sample(
     terms = composite_terms(ratings, rubric, dimensions, categories)
     if terms is None:
         return None
-    labels = {
-        "persona": [judge.persona for judge in judges],
-        "model": [judge.model for judge in judges],
+    return JudgeSample(influence_of(terms), with_several_levels(judge_facets(judges)))
+
+
+def judge_facets(judges: Iterable[Judge]) -> dict[str, list[str]]:
+    """What judges consist of, a label a judge; as `Ratings.judge_facets`."""
+    known = list(judges)
+    return {
+        "persona": [judge.persona for judge in known],
+        "model": [judge.model for judge in known],
     }
-    factors = {name: those for name, those in labels.items() if len(set(those)) > 1}
-    return JudgeSample(influence_of(terms), factors)
 
 
 def composite_terms(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from panel.conclusions.agree import agree_conclusion
+from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
 from panel.statistics import (
@@ -29,6 +30,8 @@ def show_agreement(rows: Sequence[Row], ratings: Ratings, by: str, console: Cons
     show_conclusion(agree_conclusion(rows, ratings, by), console)
     if main_only:
         rows = [row for row in rows if row.group in (all_raters, ALL)]
+    names = names_on(console, ratings)
+    rows = in_short(rows, names)
     show_statistics(rows, agreement_statistics, console, all_raters=all_raters, main_only=main_only)
     show_stratum_differences(rows, agreement_statistics, by, console)
     show_statistics(rows, panel_quality_statistics, console, all_raters=all_raters)
@@ -38,6 +41,8 @@ def show_agreement(rows: Sequence[Row], ratings: Ratings, by: str, console: Cons
         if all(row.ci_over != "prompts-and-judges" for row in rows)
         else f"over {sampled} and raters, as a sample of such raters"
     )
+    if names and not main_only:
+        remark(console, what_is_left_out(ratings))
     counts = f"{len(ratings.items):,} items, {len(ratings.raters):,} raters."
     if not main_only and all_raters != ratings.groups[0]:
         counts += " The first table has each group of raters, the others all raters together."

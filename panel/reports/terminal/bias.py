@@ -10,6 +10,7 @@ from rich.console import Console
 
 from panel.audit.bias import REAL_BINS, unknown_families
 from panel.conclusions.bias import bias_conclusion
+from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import cells_of, remark, show, show_conclusion
 from panel.reports.terminal.tables import legible
 from panel.statistics.core.table import ALL, Ratings, Row
@@ -27,6 +28,8 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
     """What may be concluded; biases of the panel by dimension, of judges, models and families on
     all dimensions."""
     show_conclusion(bias_conclusion(rows), console)
+    names = names_on(console, ratings)
+    rows = in_short(rows, names)
     # A run on one dimension has no rows on all of them.
     main = ALL if len({row.dimension for row in rows} - {ALL}) > 1 else rows[-1].dimension
     ours = [replace(row, dimension=ALL) for row in rows if row.dimension == main]
@@ -42,7 +45,7 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
         {**_OF_SCORES, "self_preference": _SELF_PREFERENCE},
         ("", "dimension"),
     )
-    judges = _by_leniency(ours, ratings)[:_JUDGES_SHOWN]
+    judges = _by_leniency(ours, [names.get(one, one) for one in ratings.raters])[:_JUDGES_SHOWN]
     table(
         "Judges",
         [row for judge in judges for row in ours if row.group == judge],
@@ -74,8 +77,10 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
         ("judge", "dimension"),
     )
     if unknown := unknown_families(ratings):
-        names = ", ".join(map(legible, unknown))
-        remark(console, f"Left out of self-preference, as their family is not known: {names}.")
+        told = ", ".join(map(legible, unknown))
+        remark(console, f"Left out of self-preference, as their family is not known: {told}.")
+    if names:
+        remark(console, what_is_left_out(ratings))
     remark(
         console,
         f"{len(ratings.items):,} responses, {len(ratings.raters):,} judges. In brackets: 95 % "
@@ -92,11 +97,11 @@ def _panel_first_then_furthest(row: Row) -> tuple[bool, float]:
     return row.group != ALL, 0.0 if isnan(row.value) else -abs(row.value)
 
 
-def _by_leniency(rows: Sequence[Row], ratings: Ratings) -> list[str]:
+def _by_leniency(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
     """The judges, those furthest from the panel first."""
     far = {
         row.group: 0.0 if isnan(row.value) else abs(row.value)
         for row in rows
         if row.statistic == "leniency"
     }
-    return sorted(ratings.raters, key=lambda judge: -far.get(judge, 0.0))
+    return sorted(judges, key=lambda judge: -far.get(judge, 0.0))

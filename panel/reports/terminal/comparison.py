@@ -10,6 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from panel.conclusions.correlate import correlate_conclusion
+from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import remark, show, show_conclusion
 from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
 from panel.statistics import Ratings, Reason, Row, comparison_statistics, score_distributions
@@ -34,6 +35,8 @@ def show_comparison(rows: Sequence[Row], ours: Ratings, theirs: Ratings, console
     main_only = by not in (None, "dimension")
     if main_only:
         rows = [row for row in rows if row.group in (all_judges, _ALL, HUMANS)]
+    names = names_on(console, ours, taken=theirs.raters)
+    rows = in_short(rows, names)
     show_statistics(
         rows, comparison_statistics, console, all_raters=all_judges, main_only=main_only
     )
@@ -41,6 +44,8 @@ def show_comparison(rows: Sequence[Row], ours: Ratings, theirs: Ratings, console
         show_stratum_differences(rows, comparison_statistics, by, console)
     if not main_only:
         _show_scores(ours, theirs, console)
+    if any(row.by_value in names.values() for row in rows):
+        remark(console, what_is_left_out(ours))
     resampled = "prompts" if theirs.prompts or ours.prompts else "items"
     n_shared = len(set(ours.items) & set(theirs.items))
     remark(

@@ -71,8 +71,9 @@ class AgreementBlock:
     over_dimensions: bool = False
 
     def without_judges(self) -> list[list[AgreementBlock]]:
-        """For each factor that raters are sampled by, the block without each of its levels."""
-        if self.options.random == "prompts":
+        """For each factor that raters are sampled by, the block without each of its levels; none
+        where no interval needs them."""
+        if self.options.random == "prompts" or not self.options.intervals:
             return []
         # Their values alone are of use.
         options = replace(self.options, random="prompts", intervals=False, n_permutations=0)

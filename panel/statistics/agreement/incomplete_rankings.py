@@ -21,7 +21,15 @@ import scipy
 from numpy.typing import ArrayLike
 
 from panel.statistics.agreement.concordance import CELLS_AT_ONCE
-from panel.statistics.core.arrays import ROUNDING, Array, Labels, Mask, as_ratings, items_by_label
+from panel.statistics.core.arrays import (
+    ROUNDING,
+    Array,
+    Labels,
+    Mask,
+    as_ratings,
+    encode_labels,
+    items_by_label,
+)
 from panel.statistics.core.prompts import OverPrompts, over_prompts
 from panel.statistics.core.ranks import ranks_within
 from panel.statistics.core.statistic import Reason, Statistic
@@ -128,12 +136,11 @@ def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool
     (True, False)
     """
     rated = ~np.isnan(as_ratings(ratings))
-    for _, items in items_by_label(prompts, len(rated)):
-        block = rated[items]
-        counts = block.sum(axis=0)
-        if np.isin(counts, (0, int(block.any(axis=1).sum())), invert=True).any():
-            return True
-    return False
+    names, codes = encode_labels(prompts, len(rated))
+    counts = np.zeros((len(names), rated.shape[1]), dtype=np.intp)
+    np.add.at(counts, codes, rated)
+    items = np.bincount(codes[rated.any(axis=1)], minlength=len(names))
+    return bool(((counts > 0) & (counts < items[:, None])).any())
 
 
 def _overlapping(rated: Mask) -> tuple[Mask, Mask]:

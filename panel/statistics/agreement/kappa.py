@@ -123,7 +123,8 @@ def fleiss_kappa(ratings: ArrayLike) -> Statistic:
         ratings: `(items, raters)`, NaN where missing.
 
     Returns:
-        κ, at most 1. Undefined when no item has two ratings or all have one value.
+        κ, at most 1. Undefined when fewer than two items have two ratings (of one item κ would be
+        −1 / (raters − 1) whatever they are), or when all have one value.
 
     Raises:
         ValueError: a wrong shape or an infinite value.
@@ -142,6 +143,8 @@ def fleiss_kappa(ratings: ArrayLike) -> Statistic:
         reason = Reason.FEW_RATERS
     elif n_items == 0:
         reason = Reason.NO_SHARED_ITEMS
+    elif n_items == 1:
+        reason = Reason.FEW_ITEMS
     else:
         reason = Reason.ONE_VALUE
     return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
@@ -159,7 +162,7 @@ def resampled_fleiss_kappa(ratings: ArrayLike) -> Resampled:
     def statistic(weights: Array) -> Array:
         observed = divide(weights @ agreement, weights @ pairable)
         common = divide(weights @ shares, (weights @ (sizes > 0))[:, None])
-        several = (common > 0).sum(axis=1) > 1
+        several = ((common > 0).sum(axis=1) > 1) & (weights @ pairable > 1)
         expected = (common**2).sum(axis=1)
         return np.where(several, divide(observed - expected, 1 - expected), np.nan)
 

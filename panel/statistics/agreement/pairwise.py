@@ -164,4 +164,6 @@ def why_no_pair(rated: Array, n_pairs: int) -> Reason:
         return Reason.FEW_RATERS
     if n_pairs:
         return Reason.CONSTANT_RATER
+    if rated.any(axis=1).sum() < 2:
+        return Reason.FEW_ITEMS
     return Reason.NO_PAIRS if (rated.sum(axis=1) >= 2).any() else Reason.NO_SHARED_ITEMS

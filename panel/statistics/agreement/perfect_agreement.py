@@ -110,6 +110,8 @@ def _share(agreed: Array, block: Array) -> Statistic:
         return Statistic(float(np.mean(agreed)), n_items, n_raters)
     if n_raters < 2:
         reason = Reason.FEW_RATERS
+    elif rated.any(axis=1).sum() < 2:
+        reason = Reason.FEW_ITEMS
     else:
         reason = Reason.NO_PAIRS if n_items else Reason.NO_SHARED_ITEMS
     return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)

@@ -34,7 +34,8 @@ CELLS_AT_ONCE = 2_000_000
 def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Statistic:
     """Krippendorff's α of the raters.
 
-    Items with fewer than two ratings cannot be paired and do not enter.
+    Items with fewer than two ratings cannot be paired and do not enter. Of a single item that can,
+    α would be 0 whatever the ratings: what is expected by chance is then what was observed.
 
     How to read it: 1 is perfect agreement, 0 what raters would reach who drew their ratings at
     random from all that were given, below 0 systematic disagreement. Content analysts commonly
@@ -50,8 +51,8 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
             rank), `interval` (by difference), `ratio` (by difference over sum).
 
     Returns:
-        α in (−∞, 1]: 1 is perfect agreement, 0 what chance gives. Undefined when no item
-        has two ratings or all pairable ratings have one value.
+        α in (−∞, 1]: 1 is perfect agreement, 0 what chance gives. Undefined when fewer than
+        two items have two ratings or all pairable ratings have one value.
 
     Raises:
         ValueError: a wrong shape, an infinite value, an unknown level, or a negative
@@ -72,6 +73,8 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
         reason = Reason.FEW_RATERS
     elif n_items == 0:
         reason = Reason.NO_SHARED_ITEMS
+    elif n_items == 1:
+        reason = Reason.FEW_ITEMS
     else:
         reason = Reason.ONE_VALUE
     return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
@@ -141,7 +144,7 @@ def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel
         expected = _squared_differences(
             totals, (marginals * ranks).sum(axis=1), (marginals * ranks**2).sum(axis=1)
         )
-    several = (marginals > 0).sum(axis=1) > 1
+    several = ((marginals > 0).sum(axis=1) > 1) & (weights.sum(axis=1) > 1)
     return np.where(several, 1 - divide(observed * (totals - 1), expected), np.nan)
 
 

@@ -43,6 +43,9 @@ def over_prompts(within: Sequence[tuple[object, Statistic]]) -> OverPrompts:
         reasons = {estimate.reason for _, estimate in within}
         # One reason shared by all prompts says more than that no prompt has a value.
         reason = next(iter(reasons)) if len(reasons) == 1 else None
+        if reason is Reason.FEW_ITEMS and len(within) > 1:
+            # There may be many items, one to a prompt.
+            reason = Reason.ONE_ITEM_A_PROMPT
         mean = Statistic.undefined(reason or Reason.FEW_PROMPTS)
     return OverPrompts(
         mean,

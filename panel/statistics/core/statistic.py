@@ -37,6 +37,7 @@ class Reason(StrEnum):
     UNDEFINED_WITHOUT_ONE = "the statistic is undefined without one of the prompts or judges"
     DECLINES = "more than half of its judgments are abstentions"
     FEW_SOURCES = "fewer than two sources"
+    TWO_SOURCES = "two sources only, whose correlation is always 1 or -1"
     NO_RATINGS = "no ratings"
     NO_SHARED_ITEMS = "no shared items"
     COMPARED = "responses were compared, not rated"

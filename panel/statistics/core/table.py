@@ -159,19 +159,21 @@ class Ratings:
             sources=sources,
         )
 
+    def judge_facets(self, raters: Sequence[int]) -> dict[str, list[str]]:
+        """What these raters consist of, a label a rater: of a run `persona` and `model`; else
+        `rater`."""
+        whole = (
+            {"rater": self.raters}
+            if self.personas is None
+            else {"persona": self.personas, "model": self.groups}
+        )
+        return {name: [labels[rater] for rater in raters] for name, labels in whole.items()}
+
     def judge_factors(self, raters: Sequence[int]) -> dict[str, list[str]]:
-        """What these raters are sampled by, a label a rater: of a run `persona` and `model`,
-        where there are several of them; else `rater`."""
-        if self.personas is not None:
-            crossed = {"persona": self.personas, "model": self.groups}
-            several = {
-                name: labels
-                for name, every in crossed.items()
-                if len(set(labels := [every[rater] for rater in raters])) > 1
-            }
-            if several:
-                return several
-        return {"rater": [self.raters[rater] for rater in raters]}
+        """What these raters are sampled by, a label a rater: those of `judge_facets` of which there
+        are several; else `rater`."""
+        several = with_several_levels(self.judge_facets(raters))
+        return several or {"rater": [self.raters[rater] for rater in raters]}
 
     def raters_by_group(self) -> dict[str, list[int]]:
         """The columns of each group in order of appearance, and of all where there are several.
@@ -208,6 +210,15 @@ class Ratings:
             for column, (rater, own) in enumerate(zip(self.raters, self.groups, strict=True))
             if rater in self.controls and group in (own, ALL)
         ]
+
+
+def with_several_levels(factors: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The factors of judges, a label a judge, that have several levels: these can be a sample.
+
+    >>> with_several_levels({"persona": ["p", "q"], "model": ["m", "m"]})
+    {'persona': ['p', 'q']}
+    """
+    return {name: labels for name, labels in factors.items() if len(set(labels)) > 1}
 
 
 def kept_without(factors: Mapping[str, Labels]) -> list[list[Mask]]:

@@ -74,7 +74,7 @@ def added_raters(
         models: `(items, n)` in the order in which they are added.
         level: see `krippendorff_alpha`.
         clusters: a label an item, its prompt; each item is its own if None. Intervals and
-            p-values take three.
+            p-values take five, and 8 items.
         same_items: whether all α are over the items that two humans rated, so that a
             change is due to the raters added; if not, items that only models make
             pairable enter too.

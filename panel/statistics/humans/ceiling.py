@@ -68,6 +68,8 @@ def human_ceiling(
         mean = Statistic.undefined(Reason.FEW_RATERS)
     elif values:
         mean = Statistic.undefined(Reason.CONSTANT_RATER)
+    elif np.sum(~np.isnan(array).all(axis=1)) < 2:
+        mean = Statistic.undefined(Reason.FEW_ITEMS)
     else:
         mean = Statistic.undefined(Reason.NO_SHARED_ITEMS)
     return HumanCeiling(mean, tuple(raters), values, len(values) - len(defined))

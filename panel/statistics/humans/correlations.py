@@ -32,7 +32,7 @@ def correlations(x: Array, y: Array, kind: CorrelationKind) -> Array:
         if len(x) > MOST_ITEMS:
             pairs = zip(x.T, y.T, strict=True)
             return np.array([correlation(a, b, kind).value for a, b in pairs])
-        return _tau(x, y, kind)
+        return taus(x, y, kind)
     several = np.minimum(_n_values(x), _n_values(y)) > 1
     if kind == "spearman":
         x, y = ranks_within(x).ranks, ranks_within(y).ranks
@@ -53,11 +53,17 @@ def _pearson(x: Array, y: Array) -> Array:
     return np.clip(divide((x * y).sum(axis=0), scale), -1, 1)
 
 
-def _tau(x: Array, y: Array, kind: CorrelationKind) -> Array:
-    """Over pairs of items; the definitions are those of `correlation`."""
+def taus(x: Array, y: Array, kind: CorrelationKind) -> Array:
+    """τ_b or τ_c of each column of `x` with that of `y` `(columns,)`, by all pairs of items; the
+    definitions are those of `correlation`.
+
+    Args:
+        x, y: `(items, columns)`, NaN where one of the two is missing; a single column of `x` is
+            that of all.
+    """
     i, j = np.triu_indices(len(x), 1)
     signs_x, signs_y = (np.nan_to_num(np.sign(side[i] - side[j])) for side in (x, y))
-    agreement = (signs_x * signs_y).sum(axis=0)
+    agreement = np.einsum("pc,pc->c", np.broadcast_to(signs_x, signs_y.shape), signs_y)
     untied = [np.abs(signs).sum(axis=0) for signs in (signs_x, signs_y)]
     if kind == "tau_b":
         return divide(agreement, np.sqrt(untied[0]) * np.sqrt(untied[1]))

@@ -44,7 +44,7 @@ def source_means(panel: ArrayLike, humans: ArrayLike, sources: Labels) -> Source
 
     How to read it: the two means of a source say by how much the panel is harsher or milder than
     the humans; `pearson` whether it puts sources in the same places, with as few points as there
-    are sources.
+    are sources. It takes three: two points are on a line whatever they are.
 
     Args:
         panel: `(items,)`, NaN where missing.
@@ -67,8 +67,9 @@ def source_means(panel: ArrayLike, humans: ArrayLike, sources: Labels) -> Source
         np.bincount(codes, weights=side[both], minlength=len(names)) / counts
         for side in (ours, theirs)
     )
-    if len(names) < 2:
-        pearson = Statistic.undefined(Reason.FEW_SOURCES, n_items=len(names), n_raters=2)
+    if len(names) <= 2:
+        few = Reason.TWO_SOURCES if len(names) == 2 else Reason.FEW_SOURCES
+        pearson = Statistic.undefined(few, n_items=len(names), n_raters=2)
     else:
         pearson = correlation(of_panel, of_humans, "pearson")
     return SourceMeans(names, of_panel, of_humans, counts, pearson)

@@ -202,7 +202,7 @@ def nearer_to_people(
         names, taus = _within(np.column_stack([first, second]), target, prompts)
         gains = taus[:, 1] - taus[:, 0]
         inside = over_prompts(_statistics(names, gains, ~missing, prompts, n_raters=3))
-        result = mean_over_prompts(inside, prompts, kind="difference", limits=_GAIN_LIMITS)
+        result = mean_over_prompts(inside, prompts, kind="mean_difference", limits=_GAIN_LIMITS)
         # Over the prompts that enter their difference, so that it is theirs.
         of_each = [_mean(np.where(np.isnan(gains), np.nan, own)) for own in taus.T]
     else:

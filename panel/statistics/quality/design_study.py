@@ -188,15 +188,7 @@ def design_studies(
     raters = [column for column, name in enumerate(ratings.raters) if name not in ratings.controls]
     grouped = rater_groups(ratings)
     each = len(raters) / len(grouped) if grouped else 1.0
-    if grouped:
-        judges: dict[str, Labels] = {GROUP: list(grouped)}
-    elif ratings.personas is None:
-        judges = {"rater": [ratings.raters[rater] for rater in raters]}
-    else:
-        judges = {
-            "persona": [ratings.personas[rater] for rater in raters],
-            "model": [ratings.groups[rater] for rater in raters],
-        }
+    judges = {GROUP: list(grouped)} if grouped else ratings.judge_facets(raters)
     numeric = ratings.numeric()
     scored = {name: numeric.scores[:, raters, d] for d, name in enumerate(numeric.dimensions)}
     spans = {name: high - low for name, (low, high) in numeric.scales.items()}

@@ -111,15 +111,12 @@ def panel_quality(
     ratings = ratings.numeric()
     blocks: list[tuple[PanelBlock, str, str]] = []
     for group, raters in ratings.raters_by_group().items():
-        factors = {"rater": ratings.raters}
-        if ratings.personas is not None:
-            factors = {"persona": ratings.personas, "model": ratings.groups}
         for place, dimension in enumerate(ratings.dimensions):
             block = PanelBlock(
                 ratings.scores[:, raters, place],
                 ratings.sign,
                 tuple(ratings.raters[rater] for rater in raters),
-                {name: [labels[rater] for rater in raters] for name, labels in factors.items()},
+                ratings.judge_facets(raters),
                 list(ratings.prompts) if ratings.prompts else None,
                 list(ratings.prompts or ratings.items),
                 options,

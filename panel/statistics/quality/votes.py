@@ -283,10 +283,12 @@ def _difference(a: Votes, b: Votes, moved_a: Array, moved_b: Array) -> VotesDiff
     both = both[~np.isnan(both).any(axis=1)]
     # Of what never moves there is no interval either.
     moves = len(both) > 1 and bool((both.std(axis=0) > 0).all())
-    # An interval cut at k judges no longer says how both move together.
-    moves &= a.ci_high < a.n_judges and b.ci_high < b.n_judges
     matrix: Array = np.atleast_2d(np.corrcoef(both.T)) if moves else np.eye(2)
     shared = float(matrix[0, 1])
+    if a.ci_high >= a.n_judges or b.ci_high >= b.n_judges:
+        # An interval cut at k judges no longer says how both move together: that may widen the
+        # interval of the difference, as at a level at which nothing is cut, but not narrow it.
+        shared = min(shared, 0.0)
     difference = a.votes - b.votes
 
     def reach(x: float, y: float) -> float:

@@ -51,6 +51,7 @@ EstimateKind = Literal[
     "mean_pearson",
     "correlation",
     "difference",
+    "mean_difference",
     "kappa",
     "entropy",
     "number",
@@ -58,8 +59,9 @@ EstimateKind = Literal[
 """What a statistic is, by which its interval is formed: the `mean` of what clusters have, a
 `share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside clusters
 (`mean_pearson`, of Pearson's r of two sets of scores), a `correlation` in [−1, 1] over all of them,
-the `difference` of two figures over the same items, agreement beyond chance on values without
-an order (`kappa`), an `entropy`, or any other `number`."""
+the `difference` of two figures over the same items, the `mean_difference` of two correlations
+inside each cluster, agreement beyond chance on values without an order (`kappa`), an `entropy`, or
+any other `number`."""
 
 MOST_GROUPS = 200
 """More clusters than these are left out by groups of nearly equal size, drawn at random."""
@@ -86,6 +88,7 @@ _NEEDS: dict[EstimateKind, _Needs] = {
     "mean_pearson": _Needs(5, 40, Reason.FEW_FOR_A_MEAN_PEARSON, 8),
     "correlation": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
     "difference": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
+    "mean_difference": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
     "kappa": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
     "entropy": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
     "number": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
@@ -93,7 +96,9 @@ _NEEDS: dict[EstimateKind, _Needs] = {
 """From how many on there is an interval. Of three or four clusters it would cover in most of these
 kinds, but by intervals of very unequal width: one in fifteen is less than a third as wide as usual,
 and every other of those misses."""
-_MEANS: tuple[EstimateKind, ...] = ("mean", "share", "mean_correlation", "mean_pearson")
+_MEANS: tuple[EstimateKind, ...] = (
+    "mean", "share", "mean_correlation", "mean_pearson", "mean_difference"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

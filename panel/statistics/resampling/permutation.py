@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 
 from panel.statistics.core.arrays import ROUNDING, Array, Labels, items_by_label, paired_scores
 from panel.statistics.core.prompts import over_prompts
-from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.core.statistic import Statistic
 from panel.statistics.humans.correlation import CorrelationKind, correlation, within_prompts
+from panel.statistics.humans.correlations import taus
 
 Alternative = Literal["greater", "less", "two-sided"]
 
@@ -87,8 +88,6 @@ def correlation_test(
         found = correlation(first, second, kind)
     else:
         found = over_prompts(within_prompts(first, second, labels, kind)).mean
-        if found.reason is Reason.FEW_ITEMS:
-            found = replace(found, reason=Reason.ONE_ITEM_A_PROMPT)
     if found.reason or not n_permutations:
         return replace(found, p_value=nan)
     rng = np.random.default_rng(seed)
@@ -105,7 +104,7 @@ def correlation_test(
 
 def _correlations(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
     if kind in ("tau_b", "tau_c"):
-        return _taus(x, shuffled, kind[-1])
+        return _taus(x, shuffled, kind)
     if kind == "spearman":
         x, shuffled = scipy.stats.rankdata(x), scipy.stats.rankdata(shuffled, axis=1)
     x = (x - x.mean()) / x.std()
@@ -113,21 +112,14 @@ def _correlations(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
     return values
 
 
-def _taus(x: Array, shuffled: Array, variant: str) -> Array:
+def _taus(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
     """τ of x with each shuffle of the same scores."""
 
     def tau(y: Array) -> float:
-        found = scipy.stats.kendalltau(x, y, method="asymptotic", variant=variant)
+        found = scipy.stats.kendalltau(x, y, method="asymptotic", variant=kind[-1])
         return float(found.statistic)
 
     if len(x) > _FEW:
         return np.array([tau(y) for y in shuffled])
     # Of few items all pairs of all shuffles are faster than scipy, one shuffle after the other.
-    one, other = np.triu_indices(len(x), 1)
-    ours, theirs = np.sign(x[one] - x[other]), np.sign(shuffled[:, one] - shuffled[:, other])
-    concordance = theirs @ ours
-    if variant == "b":
-        values: Array = concordance / np.sqrt(np.sum(ours != 0) * np.sum(theirs[0] != 0))
-        return values
-    fewer = min(len(np.unique(x)), len(np.unique(shuffled[0])))
-    return 2 * concordance * fewer / (len(x) ** 2 * (fewer - 1))
+    return taus(x[:, None], shuffled.T, kind)

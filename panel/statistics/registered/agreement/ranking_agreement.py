@@ -20,6 +20,7 @@ def same_first_place(block: AgreementBlock) -> Iterator[Result]:
     yield block.over_prompts(_ranking_agreement(block).top, "share")
 
 
-@lru_cache(maxsize=1)  # both statistics come from one comparison of all pairs of raters
+# Both statistics come from one comparison of all pairs of raters, those of judges left out, too.
+@lru_cache(maxsize=64)
 def _ranking_agreement(block: AgreementBlock) -> RankingAgreement:
     return ranking_agreement(block.sign * block.ratings, block.prompts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -63,8 +64,8 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         prompts = block.prompts or []
         found = human_difference_by_prompt(_judges(block), block.compared, prompts, kind)
         for name, one in list(zip(NAMES, found, strict=True))[: _n_rows(block)]:
-            result = mean_over_prompts(one, prompts, limits=_LIMITS)
-            yield Result(result.statistic, result.resampled, result.note, "mean", _LIMITS, BY, name)
+            result = mean_over_prompts(one, prompts, kind="mean_difference", limits=_LIMITS)
+            yield replace(result, by=BY, by_value=name)
 
 
 def _judges(block: ComparisonBlock) -> Array:

@@ -68,7 +68,9 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         prompts = block.prompts or []
         sides = block.panel_mean, row_means(block.controls), block.target
         found = over_prompts(gain_within_prompts(*sides, prompts, kind))
-        yield _of_all(block, mean_over_prompts(found, prompts, kind="mean", limits=_LIMITS))
+        yield _of_all(
+            block, mean_over_prompts(found, prompts, kind="mean_difference", limits=_LIMITS)
+        )
 
 
 @comparison_statistics.register(

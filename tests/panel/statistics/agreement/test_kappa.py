@@ -153,7 +153,7 @@ def test_fleiss_published_examples() -> None:
 )
 def test_fleiss_equals_statsmodels(ratings: np.ndarray) -> None:
     """Where everyone rated everything Fleiss' κ is statsmodels'."""
-    assume(np.ptp(ratings) > 0)
+    assume(np.ptp(ratings) > 0 and len(ratings) > 1)
     table, _ = aggregate_raters(ratings.astype(int))
     assert fleiss_kappa(ratings).value == pytest.approx(statsmodels_fleiss(table), abs=1e-12)
 
@@ -179,6 +179,7 @@ def test_fleiss_properties(ratings: np.ndarray, seed: int) -> None:
         ([[1.0], [2.0]], Reason.FEW_RATERS),
         ([[1.0, nan], [nan, 2.0]], Reason.NO_SHARED_ITEMS),
         ([[2.0, 2.0], [2.0, 2.0]], Reason.ONE_VALUE),
+        ([[1.0, 2.0], [1.0, nan]], Reason.FEW_ITEMS),
         (np.empty((0, 2)), Reason.FEW_RATERS),
     ],
 )

@@ -135,7 +135,8 @@ def test_min_shared_leaves_out_pairs() -> None:
     [
         ([[1.0], [2.0]], Reason.FEW_RATERS),
         ([[1.0, nan], [nan, 2.0]], Reason.NO_SHARED_ITEMS),
-        ([[1.0, 2.0]], Reason.NO_PAIRS),
+        ([[1.0, 2.0]], Reason.FEW_ITEMS),
+        ([[1.0, 2.0, nan], [nan, 1.0, 2.0]], Reason.NO_PAIRS),
         ([[1.0, 2.0], [1.0, 3.0]], Reason.CONSTANT_RATER),
         (np.empty((0, 2)), Reason.FEW_RATERS),
     ],

@@ -52,7 +52,8 @@ def test_ranking_agreement_properties(ratings: np.ndarray, seed: int) -> None:
     [
         ([[1.0], [2.0]], Reason.FEW_RATERS),
         ([[1.0, nan], [nan, 2.0]], Reason.NO_SHARED_ITEMS),
-        ([[1.0, 2.0]], Reason.NO_PAIRS),
+        ([[1.0, 2.0]], Reason.FEW_ITEMS),
+        ([[1.0, 2.0, nan], [nan, 1.0, 2.0]], Reason.NO_PAIRS),
     ],
 )
 def test_ranking_agreement_undefined(ratings: list[list[float]], reason: Reason) -> None:

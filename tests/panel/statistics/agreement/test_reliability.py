@@ -36,7 +36,10 @@ PUBLISHED = np.array(
 
 
 def reference(ratings: np.ndarray, level: str) -> float:
-    """α by the krippendorff package, NaN where it refuses or warns of 0/0."""
+    """α by the krippendorff package, NaN where it refuses or warns of 0/0; of a single item with
+    two ratings, too, for which the package's is 0 whatever these are."""
+    if np.sum(np.sum(~np.isnan(ratings), axis=1) >= 2) == 1:
+        return nan
     try:
         return float(krippendorff.alpha(ratings.T, level_of_measurement=level))
     except (ValueError, RuntimeWarning):
@@ -147,6 +150,7 @@ def test_at_most_one_and_one_for_agreement(ratings: np.ndarray, level: Measureme
         ([[1.0, nan], [2.0, nan]], Reason.FEW_RATERS),
         ([[1.0, nan], [nan, 2.0]], Reason.NO_SHARED_ITEMS),
         ([[3.0, 3.0], [3.0, 3.0], [1.0, nan]], Reason.ONE_VALUE),
+        ([[1.0, 3.0], [2.0, nan]], Reason.FEW_ITEMS),
         (np.empty((0, 3)), Reason.FEW_RATERS),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import nan
+from math import isnan, nan
 
 import numpy as np
 import pytest
@@ -58,6 +58,22 @@ def test_panel_less_human_has_three_rows() -> None:
         *names,
         *names,
     ]
+
+
+def test_a_difference_has_no_interval_where_the_figure_has_none() -> None:
+    """Over three prompts neither a correlation has an interval, nor what it is less another; over
+    five both have."""
+    panel = replace(PANEL, groups=("m",) * 3, controls=frozenset(PANEL.raters[2:]))
+    differences = ("human_difference_", "persona_gain_", "alpha_added")
+    for n_prompts, there in ((3, False), (5, True)):
+        items = range(4 * n_prompts)
+        rows = correlate(panel.of_items(items), HUMANS.of_items(items), QUICK)
+        assert isnan(only(rows, "tau_b_within_prompts", "m").ci_low) is not there
+        found = [row for row in rows if row.statistic.startswith(differences) and not row.reason]
+        assert len({row.statistic for row in found}) == 13
+        for row in found:
+            assert isnan(row.ci_low) is not there, row
+            assert (row.ci_reason is Reason.FEW_FOR_A_CORRELATION) is not there
 
 
 def test_ranks_of_people_meet_ranks_of_judges() -> None:

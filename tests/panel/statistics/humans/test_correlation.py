@@ -16,12 +16,18 @@ from panel.statistics import (
     Reason,
     Statistic,
     correlation,
+    kendall_w,
     over_prompts,
+    pairwise_by_prompt,
+    ranking_agreement,
     resampled_correlation,
     resampled_over_prompts,
     within_prompts,
 )
+from panel.statistics.agreement.incomplete_rankings import incomplete_concordance
+from panel.statistics.humans.ceiling import human_ceiling_by_prompt
 from panel.statistics.humans.correlation import CorrelationKind
+from panel.statistics.humans.difference import human_difference_by_prompt
 
 KINDS = get_args(CorrelationKind)
 SCORE = st.sampled_from([1.0, 2.0, 2.5, 4.0, nan])
@@ -164,6 +170,22 @@ def test_over_prompts_keeps_a_shared_reason() -> None:
     assert over_prompts([("a", constant), ("b", constant)]).mean.reason is Reason.CONSTANT_RATER
     assert over_prompts([("a", constant), ("b", short)]).mean.reason is Reason.FEW_PROMPTS
     assert over_prompts([]).mean.reason is Reason.FEW_PROMPTS
+
+
+def test_prompts_of_one_item_each_are_not_few_items() -> None:
+    """Of any number of prompts with one item each, that is the reason why nothing within prompts
+    has a value; of a single prompt it is the number of items."""
+    ratings, prompts = np.array([[1.0, 2], [2, 4], [3, 3]]), list("abc")
+    for result in (
+        kendall_w(ratings, prompts),
+        incomplete_concordance(ratings, prompts).over_prompts,
+        pairwise_by_prompt(ratings, prompts, "tau_b"),
+        ranking_agreement(ratings, prompts).top,
+        human_ceiling_by_prompt(ratings, prompts, "tau_b"),
+        human_difference_by_prompt(ratings[:, :1], ratings, prompts, "tau_b").panel,
+    ):
+        assert result.mean.reason is Reason.ONE_ITEM_A_PROMPT
+    assert kendall_w(ratings[:1], ["a"]).mean.reason is Reason.FEW_ITEMS
 
 
 def test_an_estimate_has_a_value_or_a_reason() -> None:

@@ -106,6 +106,8 @@ def test_source_means_by_hand() -> None:
     assert ours.pearson.n_items == 3
     alone = source_means(panel, humans, ["a"] * 5).pearson
     assert alone.reason is Reason.FEW_SOURCES
+    # Two points are on a line, so that r would be 1 or -1 whatever the means.
+    assert source_means(panel, humans, list("aabbb")).pearson.reason is Reason.TWO_SOURCES
 
 
 def test_distributions_by_hand() -> None:

@@ -44,7 +44,7 @@ def test_order_is_scipys_tau() -> None:
 def test_order_within_prompts_takes_two_responses() -> None:
     """One response to each prompt has no order in it: undefined within, defined over all."""
     within, over_all = order_alike(A, B, range(32))
-    assert within.reason is Reason.FEW_ITEMS
+    assert within.reason is Reason.ONE_ITEM_A_PROMPT
     assert over_all.reason is None
 
 

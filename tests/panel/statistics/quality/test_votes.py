@@ -57,6 +57,21 @@ def test_intervals_of_several_differences_hold_together() -> None:
     assert three[0].ci_high - three[0].ci_low > 1.05 * (two.ci_high - two.ci_low)
 
 
+def test_a_higher_level_never_narrows_a_difference() -> None:
+    """Two sources move against each other, and the interval of one reaches the number of judges at
+    the level for three sources alone: their difference then is not held more narrowly than where
+    they are the only two."""
+    scores = np.array([
+        [-0.3, -0.8, 4.0, 4.4, 0], [-1.1, -1.1, -2.7, -0.7, 1], [0.0, 0.8, 3.4, 1.4, 0],
+        [-1.2, -0.4, -1.8, -3.5, 2], [0.8, 3.2, 1.7, 0.2, 0], [-1.2, -2.6, 0.9, 7.6, 1],
+        [-0.7, -4.7, -2.6, -7.5, 3], [1.3, 0.6, 7.4, 6.7, 0],
+    ])  # fmt: skip
+    two = effective_votes(scores, {"a": [(0, 1)], "b": [(2, 3)]})
+    three = effective_votes(scores, {"a": [(0, 1)], "b": [(2, 3)], "c": [(0, 4)]})
+    assert max(one.ci_high for one in two[0]) < 2
+    assert three[1][0].ci_low < two[1][0].ci_low < two[1][0].ci_high < three[1][0].ci_high
+
+
 def test_a_reference_leaves_errors_alone() -> None:
     """Judges who agree because they are right are independent beside what is true."""
     own = effective_votes(SCORES, {"near": [(0, 1, 2)]})[0][0]

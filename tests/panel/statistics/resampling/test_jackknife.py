@@ -202,7 +202,8 @@ def test_no_interval_has_a_reason(values: list[float], kind: str, reason: Reason
 
 
 @pytest.mark.parametrize(
-    "kind", ["correlation", "difference", "number", "mean_correlation", "mean_pearson"]
+    "kind",
+    ["correlation", "difference", "mean_difference", "number", "mean_correlation", "mean_pearson"],
 )
 def test_four_prompts_have_no_interval_but_of_a_mean(kind: str) -> None:
     """However many items four prompts have, their jackknife's error is known too badly."""
@@ -242,6 +243,15 @@ def test_a_mean_of_tau_covers_better_than_by_students_interval() -> None:
             covered[kind] += found.low <= values.mean() <= found.high
     assert covered["mean"] <= 930
     assert covered["mean_correlation"] >= 950
+
+
+def test_a_mean_of_differences_counts_every_prompt() -> None:
+    """Its interval is Student's over all prompts that have a difference, also over those whose
+    difference is the mean, without which the mean is what it was."""
+    values = np.array([0.5, -0.5, *[0.0] * 8])
+    found = jackknife(resampled_mean(values), 10, kind="mean_difference")
+    assert found.high == pytest.approx(stats.t.ppf(0.975, 9) * stats.sem(values))
+    assert found.n_clusters == 10
 
 
 def test_a_mean_of_pearsons_r_takes_eight_items_a_prompt() -> None:

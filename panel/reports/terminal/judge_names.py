@@ -1,0 +1,70 @@
+"""Judges of a run by what they differ in, on a terminal: their ids are too long for a column beside
+figures. Where there is no width, in a pipe or a file, the ids stay, which can be searched for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from rich.console import Console
+
+from panel.reports.terminal.tables import is_narrow
+from panel.statistics.core.table import Ratings, Row
+
+_PARTS = ("persona", "model", "elicitation", "replicate")
+_BETWEEN = "|"
+
+
+def names_on(console: Console, ratings: Ratings, taken: Collection[str] = ()) -> dict[str, str]:
+    """The `short_names` of judges where the console is narrow, else none."""
+    return short_names(ratings, taken) if is_narrow(console) else {}
+
+
+def short_names(ratings: Ratings, taken: Collection[str] = ()) -> dict[str, str]:
+    """Each judge of a run without the parts of its id that all judges have alike; nothing of
+    ratings that are of no run or whose ids have other parts, and where one of these names is
+    `taken`.
+
+    >>> import numpy as np
+    >>> judges = ("historian|m|dimensions|1", "lawyer|m|dimensions|1")
+    >>> ratings = Ratings(np.ones((1, 2, 1)), ("a",), judges, ("d",), ("m", "m"),
+    ...                   personas=("historian", "lawyer"))
+    >>> list(short_names(ratings).values())
+    ['historian', 'lawyer']
+    """
+    parts = _parts(ratings)
+    kept = [part for part in parts if len(set(part)) > 1]
+    names = [_BETWEEN.join(one) for one in zip(*kept, strict=True)]
+    return {} if set(names) & set(taken) else dict(zip(ratings.raters, names, strict=False))
+
+
+def in_short(rows: Sequence[Row], names: Mapping[str, str]) -> list[Row]:
+    """The rows, with judges by these names."""
+    return [
+        replace(
+            row,
+            group=names.get(row.group, row.group),
+            by=names.get(row.by or "", row.by),
+            by_value=names.get(row.by_value or "", row.by_value),
+        )
+        for row in rows
+    ]
+
+
+def what_is_left_out(ratings: Ratings) -> str:
+    """What short names leave out, in a sentence; nothing where they leave out nothing."""
+    parts = _parts(ratings)
+    alike = [
+        f"{name} {part[0]}" for name, part in zip(_PARTS, parts, strict=False) if len(set(part)) < 2
+    ]
+    if not alike or len(alike) == len(parts):
+        return ""
+    return f"Judges are named by what they differ in; all have {', '.join(alike)}."
+
+
+def _parts(ratings: Ratings) -> list[tuple[str, ...]]:
+    """The parts of the judges' ids, part by part."""
+    split = [name.split(_BETWEEN) for name in ratings.raters]
+    if ratings.personas is None or any(len(one) != len(_PARTS) for one in split):
+        return []
+    return list(zip(*split, strict=True))
