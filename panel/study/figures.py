@@ -8,6 +8,7 @@ from typing import Any
 
 from panel.study.answers import ReadAnswers
 from panel.study.collection import CollectedStudy
+from panel.study.key import StudyKey
 from panel.study.kit import Study
 from panel.study.reliability import CalibrationAgreement, RepeatReliability
 
@@ -61,6 +62,7 @@ def progress_figures(read: ReadAnswers, found: CollectedStudy) -> dict[str, Any]
 
 
 def collection_figures(
+    key: StudyKey,
     read: ReadAnswers,
     found: CollectedStudy,
     repeats: Sequence[RepeatReliability],
@@ -68,30 +70,44 @@ def collection_figures(
 ) -> dict[str, Any]:
     """What was collected, how far raters agree with themselves, and on calibration texts."""
     answered = [one.minutes for one in found.progress if one.file is not None]
-    return progress_figures(read, found) | {
-        "median_minutes": round(median(answered), 1) if answered else None,
-        "repeat_reliability": [
-            {
-                "of": one.of,
-                "pairs": one.n,
-                "exact": one.exact,
-                "within_one": one.within_one,
-                "tau_b": None if one.correlation is None else _value(one.correlation.value),
-                "undefined": None if one.correlation is None else _reason(one.correlation.reason),
-            }
-            for one in repeats
-        ],
-        "calibration": [
-            {
-                "of": one.of,
-                "texts": one.n_texts,
-                "raters": one.n_raters,
-                "alpha": _value(one.alpha.value),
-                "undefined": _reason(one.alpha.reason),
-            }
-            for one in calibration
-        ],
-    }
+    return (
+        progress_figures(read, found)
+        | {
+            "median_minutes": round(median(answered), 1) if answered else None,
+            "repeat_reliability": [
+                {
+                    "of": one.of,
+                    "pairs": one.n,
+                    "exact": one.exact,
+                    "within_one": one.within_one,
+                    "tau_b": None if one.correlation is None else _value(one.correlation.value),
+                    "undefined": None
+                    if one.correlation is None
+                    else _reason(one.correlation.reason),
+                }
+                for one in repeats
+            ],
+            "calibration": [
+                {
+                    "of": one.of,
+                    "texts": one.n_texts,
+                    "raters": one.n_raters,
+                    "alpha": _value(one.alpha.value),
+                    "undefined": _reason(one.alpha.reason),
+                }
+                for one in calibration
+            ],
+        }
+        | selected_figures(key, found)
+    )
+
+
+def selected_figures(key: StudyKey, found: CollectedStudy) -> dict[str, int]:
+    """How many texts `select` drew, and how many of them have no rating; nothing without a draw."""
+    if key.inclusion is None:
+        return {}
+    rated = {f"{one.prompt_id}/{one.response}" for one in found.ratings if one.scores}
+    return {"selected": len(key.inclusion), "selected_unrated": len(key.inclusion.keys() - rated)}
 
 
 def _ends(values: Sequence[int]) -> list[int]:

@@ -87,8 +87,9 @@ def label_studio_config(packet: Packet, task: Task) -> str:
     SubElement(view, "Header", value=packet.instructions)
     SubElement(view, "Header", value=packet.question)
     SubElement(view, "Text", name="prompt", value="$prompt")
-    if task == "rank":
-        SubElement(view, "List", name="texts", value="$texts", title="Texts, the best on top")
+    if task == "rank" and packet.ranking is not None:
+        title = f"On top {packet.ranking.top}"
+        SubElement(view, "List", name="texts", value="$texts", title=title)
         SubElement(view, "Ranker", name="rank", toName="texts")
         _reasons(view, "prompt", "Why did you rank them so?")
     else:
