@@ -123,28 +123,39 @@ def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
     what = _lacks(design)
     if not what:
         return design
-    most = _most_per_rater(sizes, settings)
-    more_texts = _enough(
-        lambda n: _designed(sizes, replace(settings, per_rater=n)),
-        settings.per_rater + 1,
-        lambda n: n <= most and _could_do(sizes, replace(settings, per_rater=n)),
-        most,
-    )
-    more_raters = _enough(
-        lambda n: _designed(sizes, replace(settings, raters=n)),
-        settings.raters + 1,
-        lambda n: _could_do(sizes, replace(settings, raters=n)),
-        _MOST_RATERS,
-    )
-    found = [
-        f"{option} {n}"
-        for option, n in (("--per-rater", more_texts), ("--raters", more_raters))
-        if n is not None
-    ]
+    offers = [f"{option} {n}" for option, n, _ in _would_do(sizes, settings)]
+    once = replace(settings, repeats=0)
+    if not _lacks(_designed(sizes, once)):
+        offers.append(f"--repeats {_fewest_sets(design)}")
+    elif not offers:
+        # More of one thing alone would not do.
+        offers = [
+            f"{option} {n} with --repeats {min(settings.repeats, _fewest_sets(found))}"
+            for option, n, found in _would_do(sizes, once)
+        ]
     raise ConfigurationError(
-        f"with {settings.raters} raters of {settings.per_rater} texts each, {what}; "
-        f"{' or '.join(found)} would do"
+        f"with {counted(settings.raters, 'rater')} of {counted(settings.per_rater, 'text')} each, "
+        f"{what}; "
+        + (
+            f"{' or '.join(offers)} would do"
+            if offers
+            else "give fewer texts to a prompt, as no number of raters or of texts for each was "
+            "found that would do"
+        )
     )
+
+
+def _would_do(
+    sizes: Sequence[int], settings: StudySettings
+) -> Iterator[tuple[str, int, StudyDesign]]:
+    """Larger numbers with which nothing is lacking: the option, the number, and the design."""
+    most = _most_per_rater(sizes, settings)
+    found = _enough(sizes, lambda n: replace(settings, per_rater=n), settings.per_rater + 1, most)
+    if found is not None:
+        yield "--per-rater", found.settings.per_rater, found
+    found = _enough(sizes, lambda n: replace(settings, raters=n), settings.raters + 1, _MOST_RATERS)
+    if found is not None:
+        yield "--raters", found.settings.raters, found
 
 
 def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
@@ -193,16 +204,17 @@ def _drawn(sizes: Sequence[int], settings: StudySettings) -> tuple[list[int], li
 
 
 def _enough(
-    made: Callable[[int], StudyDesign], first: int, could: Callable[[int], bool], most: int
-) -> int | None:
-    """A number from `first` to `most` whose design lacks nothing, a small one; None where a few
-    tries find none."""
-    n = next((n for n in range(first, most + 1) if could(n)), most + 1)
+    sizes: Sequence[int], changed: Callable[[int], StudySettings], first: int, most: int
+) -> StudyDesign | None:
+    """A design by a number from `first` to `most` that lacks nothing, by a small one; None where a
+    few tries find none."""
+    n = next((n for n in range(first, most + 1) if _could_do(sizes, changed(n))), most + 1)
     for tried in range(_MOST_TRIES):
         if n > most:
             return None
-        if not _lacks(made(n)):
-            return n
+        design = _designed(sizes, changed(n))
+        if not _lacks(design):
+            return design
         n += 1 if tried < _MOST_TRIES // 2 else ceil(n / 10)
     return None
 
@@ -231,13 +243,18 @@ def _lacks(design: StudyDesign) -> str:
             f"{len(unseen)} of {len(pairs)} pairs of texts to the same prompt would be compared "
             "by nobody"
         )
-    mains = [sum(one.role == "main" for one in session) for session in design.sessions]
-    if min(mains) < design.settings.repeats:
+    fewest = _fewest_sets(design)
+    if fewest < design.settings.repeats:
         return (
-            f"a rater sees {counted(min(mains), 'prompt')} besides those for calibration, fewer "
+            f"a rater sees {counted(fewest, 'prompt')} besides those for calibration, fewer "
             f"than --repeats {design.settings.repeats} would show again"
         )
     return ""
+
+
+def _fewest_sets(design: StudyDesign) -> int:
+    """How many sets that rotate a rater sees at least."""
+    return min(sum(one.role == "main" for one in session) for session in design.sessions)
 
 
 def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:

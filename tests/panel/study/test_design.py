@@ -100,6 +100,10 @@ def test_the_same_seed_gives_the_same_design() -> None:
         ([4] * 8, StudySettings(9, 40), "more than the texts that there are"),
         ([9] * 2, StudySettings(9, 18), "at most 6 of a prompt"),
         ([4] * 6, StudySettings(6, 4, repeats=2), "fewer than --repeats 2 would"),
+        # No number of texts or raters gives a rater 99 prompts.
+        ([4] * 8, StudySettings(6, 12, repeats=99), "fewer than --repeats 99 would"),
+        # Nor does one for two lacks.
+        ([4] * 8, StudySettings(2, 10, repeats=99), "12 of 32 texts would be seen by nobody"),
     ],
 )
 def test_impossible_designs_are_refused_with_a_number_that_does(
@@ -109,10 +113,13 @@ def test_impossible_designs_are_refused_with_a_number_that_does(
     with pytest.raises(ConfigurationError, match=found) as raised:
         design_study(sizes, settings)
     offered = str(raised.value).rpartition(";")[2]
-    numbers = re.findall(r"(?:--(per-rater|raters)|at most) (\d+)", offered)
-    assert numbers
-    for name, n in numbers:
-        changed = {(name or "per-rater").replace("-", "_"): int(n)}
+    offers = [
+        re.findall(r"(?:--(per-rater|raters|repeats)|at most) (\d+)", offer)
+        for offer in offered.split(" or ")
+    ]
+    assert all(offers)
+    for numbers in offers:
+        changed = {(name or "per-rater").replace("-", "_"): int(n) for name, n in numbers}
         design_study(sizes, replace(settings, **changed))
 
 
