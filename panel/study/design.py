@@ -21,8 +21,7 @@ from typing import Literal
 
 from panel.conclusions.wording import counted
 from panel.errors import ConfigurationError
-from panel.study.latin_square import williams_square
-from panel.study.rotation import Rotation, TextOrders
+from panel.study.rotation import BalancedOrders, Rotation
 from panel.study.settings import MOST_TOGETHER, StudySettings
 
 SetRole = Literal["calibration", "main", "repeat", "attention"]
@@ -70,6 +69,13 @@ class StudyDesign:
         """How many texts each rotated set has."""
         return tuple(
             len(one.texts) for session in self.sessions for one in session if one.role == "main"
+        )
+
+    def rotated_per_rater(self) -> tuple[int, ...]:
+        """How many texts each rater sees in rotated sets, which `per_rater` asks for."""
+        return tuple(
+            sum(len(one.texts) for one in session if one.role == "main")
+            for session in self.sessions
         )
 
     def incomplete_sets(self) -> int:
@@ -259,23 +265,23 @@ def _fewest_sets(design: StudyDesign) -> int:
 
 def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
     calibrating, rotating = _drawn(sizes, settings)
-    orders = TextOrders(sizes, settings.seed)
+    texts = [
+        BalancedOrders(size, Random(f"{settings.seed} order {p}")) for p, size in enumerate(sizes)
+    ]
+    prompts = BalancedOrders(len(sizes), Random(f"{settings.seed} prompt order"))
     draw = Random(f"{settings.seed} rotation")
     rotation = Rotation(sizes, rotating, settings, draw)
     shared = {p: sorted(draw.sample(range(sizes[p]), min(sizes[p], MOST_TOGETHER)))
               for p in calibrating}  # fmt: skip
-    first, later = _rows_of(calibrating), _rows_of(rotating)
     sessions = []
-    for rater in range(settings.raters):
+    for _ in range(settings.raters):
         own = rotation.take()
         session = [
-            TextSet("calibration", p, orders.next_of(p, shared[p]))
-            for p in first[rater % len(first)]
+            TextSet("calibration", p, texts[p].next_of(shared[p]))
+            for p in prompts.next_of(calibrating)
         ]
         session += [
-            TextSet("main", p, orders.next_of(p, own[p]))
-            for p in later[rater % len(later)]
-            if p in own
+            TextSet("main", p, texts[p].next_of(own[p])) for p in prompts.next_of(list(own))
         ]
         mains = [place for place, one in enumerate(session) if one.role == "main"]
         again = [
@@ -284,12 +290,6 @@ def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
         ]
         sessions.append(_with_attention(session + again, settings.attention))
     return StudyDesign(settings, tuple(sizes), tuple(sessions))
-
-
-def _rows_of(prompts: Sequence[int]) -> list[list[int]]:
-    if not prompts:
-        return [[]]
-    return [[prompts[place] for place in row] for row in williams_square(len(prompts))]
 
 
 def _with_attention(session: list[TextSet], n: int) -> tuple[TextSet, ...]:

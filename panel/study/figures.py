@@ -26,6 +26,8 @@ def design_figures(study: Study) -> dict[str, Any]:
         "sets_per_rater": _ends([len(session) for session in design.sessions]),
         "texts_per_set": _ends(design.texts_per_set()),
         "incomplete_sets": design.incomplete_sets(),
+        "per_rater": design.settings.per_rater,
+        "rotated_texts_per_rater": _ends(design.rotated_per_rater()),
         "texts_per_rater": _ends(design.texts_per_rater()),
         "ratings_per_text": _ends(list(design.ratings_per_text().values())),
         "pairs": len(pairs),

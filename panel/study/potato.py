@@ -17,7 +17,7 @@ import yaml
 from panel.errors import RunFolderError
 from panel.io.private_files import make_private_folder, replace_file
 from panel.study.kit import PACKETS, Study
-from panel.study.label_studio import choices_of
+from panel.study.label_studio import REASON, choices_of
 from panel.study.packet import NOT_ASSESSABLE, Packet, RankingWords, ShownDimension, ShownText
 
 _CONFIG, _DATA = "config.yaml", "items.jsonl"
@@ -122,7 +122,7 @@ def _end(value: int | str | None) -> float:
 def _reason(question: str) -> dict[str, Any]:
     return {
         "annotation_type": "text",
-        "name": "reason",
+        "name": REASON,
         "description": question,
         "multiline": True,
         "rows": 5,

@@ -228,8 +228,8 @@ def test_a_file_that_is_read_is_not_written(tmp_path: Path) -> None:
 
 
 def test_responses_that_are_replaced_stay_until_there_is_a_new_one(tmp_path: Path) -> None:
-    """With --overwrite and a target that answers nothing, the old responses, their manifest and what
-    they cost stay, and the command says so; once a target answers they are replaced."""
+    """With --overwrite and a target that answers nothing, the old responses, their manifest and
+    what they cost stay, and the command says so; once a target answers they are replaced."""
     dead = False
 
     def script(number: int, payload: Mapping[str, Any]) -> Answer:

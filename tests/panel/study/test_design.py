@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -73,6 +73,30 @@ def test_places_are_balanced_where_raters_see_whole_prompts() -> None:
         (place, one.prompt) for session in design.sessions for place, one in enumerate(session)
     )
     assert set(order.values()) == {1}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_orders_are_balanced_with_few_raters(seed: int) -> None:
+    """Three raters of five texts, where the square has ten rows: no text stands first twice, and
+    none before another for all three; nor twice first where each rater sees some of seven texts."""
+    for sizes, raters, per_rater in (([5], 3, 5), ([7] * 4, 9, 12)):
+        design = design_study(sizes, StudySettings(raters, per_rater, seed=seed))
+        shown = [one for session in design.sessions for one in session]
+        first = Counter((one.prompt, one.texts[0]) for one in shown)
+        assert set(first.values()) == {1}
+        if len(sizes) == 1:
+            before = Counter(pair for one in shown for pair in combinations(one.texts, 2))
+            assert max(before.values()) <= 2
+
+
+def test_texts_that_are_only_rated_are_seen_alike_often() -> None:
+    """Without a ranking no pair needs to be seen: each text has two raters, within one."""
+    settings = StudySettings(4, 10, tasks=("rate",), seed=2)
+    seen = Counter(
+        design_study([1, 2, 1, 3, 2, 1, 1, 2, 3, 1, 2, 1], settings).ratings_per_text().values()
+    )
+    assert set(seen) <= {1, 2, 3}
+    assert seen[2] >= 18
 
 
 def test_many_texts_to_a_prompt_rotate() -> None:
