@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from panel.study.key import StudyKey
 
 _FORMATS = ("html", "label-studio", "potato")
+_NAMING_SHOWN = 5
 
 
 @click.group()
@@ -311,18 +312,25 @@ def _selection_lines(figures: Mapping[str, Any]) -> list[str]:
 
 
 def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
-    """Warnings of texts that name a system."""
+    """Warnings of texts that name a system, those that name their own first."""
     from panel.conclusions.wording import counted
 
-    if not naming:
-        return []
-    shown = ", ".join(f"{one.prompt_id}/{one.id} ({one.part}: {one.name!r})" for one in naming[:3])
-    more = f" and {len(naming) - 3} more" if len(naming) > 3 else ""
-    return [
-        f"Warning: the name of a system stands in {counted(len(naming), 'text')}, from which a "
-        f"rater may guess the author: {shown}{more}. Change the texts, or check that the word "
-        "means something else."
-    ]
+    said = []
+    for own, which in ((True, "the name of its own system"), (False, "the name of another system")):
+        found = [one for one in naming if one.own is own]
+        if not found:
+            continue
+        shown = ", ".join(
+            f"{one.prompt_id}/{one.id} ({one.part}: {one.name!r})" for one in found[:_NAMING_SHOWN]
+        )
+        more = len(found) - _NAMING_SHOWN
+        said.append(
+            f"Warning: {which} stands in {counted(len(found), 'text')}, from which a rater may "
+            f"guess the author: {shown}"
+            f"{f' and {more:,} more (--json has all)' if more > 0 else ''}. "
+            "Change the texts, or check that the word means something else."
+        )
+    return said
 
 
 def _tasks(given: str) -> Any:

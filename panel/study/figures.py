@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from statistics import median
 from typing import Any
 
@@ -34,7 +35,7 @@ def design_figures(study: Study) -> dict[str, Any]:
         "pairs_compared": sum(n > 0 for n in pairs.values()),
         "raters_per_pair": _ends(list(pairs.values())),
         "minutes_per_rater": _ends([one.minutes for one in study.packets]),
-        "texts_that_name_a_system": len(study.naming),
+        "texts_that_name_a_system": [asdict(one) for one in study.naming],
     }
 
 

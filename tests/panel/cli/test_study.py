@@ -55,7 +55,9 @@ def test_make_status_and_collect(responses: Path, tmp_path: Path) -> None:
     assert (figures["pairs_compared"], figures["pairs"]) == (9, 9)
     assert figures["texts_per_rater"] == [9, 9]
     assert figures["ratings_per_text"] == [2, 2]
-    assert "Warning: the name of a system stands in 1 text," in done.stderr
+    assert "Warning: the name of another system stands in 1 text," in done.stderr
+    [named] = figures["texts_that_name_a_system"]
+    assert (named["name"], named["system"]) == ("Birch", "yarrow")
     assert "Keep " in done.stderr
     answers = [
         answer(study / "packets" / f"rater-0{n}.html", tmp_path / f"{n}.json", by_number)
