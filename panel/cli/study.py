@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from panel.study.answers import ReadAnswers
     from panel.study.key import StudyKey
 
-_FORMATS = ("html", "label-studio", "potato")
+# A format is a module of panel.study with a function that writes a study's packets into a folder.
+_FORMATS = {
+    "html": ("html_kit", "write_pages"),
+    "label-studio": ("label_studio", "write_label_studio"),
+    "potato": ("potato", "write_potato"),
+}
 _NAMING_SHOWN = 5
 
 
@@ -94,7 +99,7 @@ def _as_json(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(_FORMATS),
+    type=click.Choice(list(_FORMATS)),
     default="html",
     show_default=True,
     help="Pages to send, or an import for Label Studio or Potato.",
@@ -360,11 +365,11 @@ def _text(name: str, path: str) -> str:
 
 
 def _writer(form: str) -> Callable[..., list[Path]]:
-    from panel.study.html_kit import write_pages
-    from panel.study.label_studio import write_label_studio
-    from panel.study.potato import write_potato
+    from importlib import import_module
 
-    return {"html": write_pages, "label-studio": write_label_studio, "potato": write_potato}[form]
+    module, name = _FORMATS[form]
+    found: Callable[..., list[Path]] = getattr(import_module(f"panel.study.{module}"), name)
+    return found
 
 
 def _dumped(figures: Mapping[str, Any]) -> str:
