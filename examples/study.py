@@ -15,10 +15,11 @@ import os
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 from panel import load_responses
 from panel.cli.main import command as persona_panel
-from panel.study.answers import sealed
+from panel.study.answers import answers_by
 from panel.study.packet import Packet
 from panel.study.page import packet_in
 
@@ -76,42 +77,19 @@ def texts(words: int) -> list[dict[str, str]]:
     ]
 
 
-def answers(packet: Packet, draw: random.Random) -> dict[str, object]:
+def answers(packet: Packet, draw: random.Random) -> dict[str, Any]:
     """What a simulated rater answers: more different words are better, give or take chance."""
+    texts = [text for one in packet.sets for text in one.texts]
     quality = {
-        text.id: len(set(text.text.lower().split())) / 5 + draw.gauss(0, 0.7)
-        for one in packet.sets
-        for text in one.texts
+        text.id: len(set(text.text.lower().split())) / 5 + draw.gauss(0, 0.7) for text in texts
     }
     scores = {name: max(1, min(5, round(value))) for name, value in quality.items()}
-    rankings, ratings = [], []
-    for one in packet.sets:
-        ranks = {
-            text.id: 1 + sum(scores[other.id] > scores[text.id] for other in one.texts)
-            for text in one.texts
-        }
-        best = min(one.texts, key=lambda text: ranks[text.id])
-        reason = f"Text {best.label} is richer."
-        rankings.append({"set": one.id, "ranks": ranks, "reason": reason, "milliseconds": 40_000})
-        for text in one.texts:
-            said = ("It hardly argues.", "It argues a little.", "It argues well and at length.")
-            reason = said[(scores[text.id] - 1) // 2]
-            given = {dimension.id: scores[text.id] for dimension in packet.dimensions}
-            ratings.append(
-                {"text": text.id, "scores": given, "reason": reason, "milliseconds": 60_000}
-            )
-    return sealed(
-        {
-            "schema": "persona-panel/study-answers/1",
-            "study": packet.study,
-            "packet": packet.packet,
-            "packet_sha256": packet.digest,
-            "consented": True,
-            "started": "2026-01-05T09:00:00Z",
-            "exported": "2026-01-05T09:30:00Z",
-            "rankings": rankings,
-            "ratings": ratings,
-        }
+    said = ("It hardly argues.", "It argues a little.", "It argues well and at length.")
+    return answers_by(
+        packet,
+        score=lambda text, dimension: scores[text.id],
+        merit=lambda text: scores[text.id],
+        reason=lambda text: said[(scores[text.id] - 1) // 2],
     )
 
 

@@ -84,7 +84,11 @@ _MISSING_SHOWN = 5
 @model_options_of("--target")
 @patience
 @click.option("--out", metavar="FILE", required=True, help="File for the responses (.jsonl).")
-@click.option("--overwrite", is_flag=True, help="Replace other responses in the file.")
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace other responses in the file, as soon as there is a new one.",
+)
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="Use the first N prompts only."
 )
@@ -158,7 +162,11 @@ def generate(
     with standard_output() as to:
         renderer.render_generated_texts(done, to)
     _tell_missing(done)
-    say(f"The responses are in {output.path}; where they come from, in {output.manifest}", err=True)
+    if done.has_rows:
+        where = f"The responses are in {output.path}; where they come from, in {output.manifest}"
+    else:
+        where = f"No response came, so {output.path} is as it was. The same command tries again"
+    say(visible(where), err=True)
     if not done.complete:
         sys.exit(INCOMPLETE)
 

@@ -42,7 +42,9 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
     ratings narrow the corrected intervals most. The CSV has the columns item, prompt, source (the
     system), inclusion_probability and spread (the standard deviation of the judges' scores).
 
-    Give the file to `calibrate` as --selected, so that its estimates stay unbiased.
+    `study make --items` makes packets of these items for raters, and `study collect` writes their
+    ratings with the probabilities. Of ratings that you collect otherwise, give the file to
+    `calibrate` as --selected, so that its estimates stay unbiased.
 
     Exit status: 0, or 2 for bad input.
     """
@@ -66,4 +68,7 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
     for sentence in select_conclusion(found, ratings, n):
         say(sentence, err=out is None)
     if out is not None:
-        say(f"They are in {out}; give it to `calibrate` as --selected.")
+        say(
+            f"They are in {out}. `study make RESPONSES --items {out}` has people rate them, blind; "
+            "`calibrate --selected` takes the probabilities."
+        )

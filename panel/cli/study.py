@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from panel.study.answers import ReadAnswers
     from panel.study.key import StudyKey
 
-_FORMATS = ("html", "label-studio", "potato")
+# A format is a module of panel.study with a function that writes a study's packets into a folder.
+_FORMATS = {
+    "html": ("html_kit", "write_pages"),
+    "label-studio": ("label_studio", "write_label_studio"),
+    "potato": ("potato", "write_potato"),
+}
+_NAMING_SHOWN = 5
 
 
 @click.group()
@@ -93,10 +99,16 @@ def _as_json(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(_FORMATS),
+    type=click.Choice(list(_FORMATS)),
     default="html",
     show_default=True,
     help="Pages to send, or an import for Label Studio or Potato.",
+)
+@click.option(
+    "--items",
+    metavar="FILE",
+    help="Rate these items of RESPONSES only, as `select` wrote them. `collect` then writes their "
+    "inclusion probabilities for `calibrate`.",
 )
 @click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of all draws.")
 @click.option("--out", metavar="FOLDER", required=True, help="The study's folder, a new one.")
@@ -115,11 +127,13 @@ def make(
     consent: str | None,
     instructions: str | None,
     form: str,
+    items: str | None,
     seed: int,
     out: str,
     as_json: bool,
 ) -> None:
-    """Make packets for raters of RESPONSES, a file that `score` reads.
+    """Make packets for raters of RESPONSES, a file that `score` reads, as responses.jsonl in the
+    folder of a run is.
 
     A rater sees sets: a prompt with up to six of its texts, called A, B, C. Texts rotate over
     raters so that every text is rated and, where texts are ranked, every two texts to a prompt
@@ -133,6 +147,7 @@ def make(
     Exit status: 0; 2, bad input or an impossible design.
     """
     from panel.io.responses import load_responses
+    from panel.io.selections import read_inclusion
     from panel.plan.definitions import resolve_rubric
     from panel.reports.terminal.study import show_study_design
     from panel.reports.terminal.tables import output
@@ -145,6 +160,7 @@ def make(
         refuse_a_study_there,
         write_key,
     )
+    from panel.study.selection import selected_responses
     from panel.study.settings import StudySettings
 
     folder = Path(out)
@@ -152,14 +168,19 @@ def make(
     settings = StudySettings(
         raters, per_rater, _tasks(tasks), calibration, repeats, attention, seed
     )
+    texts, inclusion = load_responses(responses, mapping=mapping), None
+    if items is not None:
+        drawn = read_inclusion(items, needed=True) or {}
+        texts, inclusion = selected_responses(texts, drawn, items)
     made = make_study(
-        load_responses(responses, mapping=mapping),
+        texts,
         resolve_rubric(rubric),
         settings,
         consent=CONSENT if consent is None else _text("--consent", consent),
         instructions=INSTRUCTIONS
         if instructions is None
         else _text("--instructions", instructions),
+        inclusion=inclusion,
     )
     key = write_key(made, folder)
     written = _writer(form)(made, folder)
@@ -212,7 +233,7 @@ def collect(folder: str, answers: tuple[str, ...], out: str, as_json: bool) -> N
     written = write_tables(key, found.ratings, Path(out))
     repeats = repeat_reliability(found.ratings, key.rubric)
     calibration = calibration_agreement(found.ratings, key.rubric)
-    figures = collection_figures(read, found, [*repeats[0], *repeats[1]], calibration)
+    figures = collection_figures(key, read, found, [*repeats[0], *repeats[1]], calibration)
     if as_json:
         say_json(_dumped(figures))
     else:
@@ -220,6 +241,8 @@ def collect(folder: str, answers: tuple[str, ...], out: str, as_json: bool) -> N
             show_collected_study(found, repeats, calibration, output(to))
     for path in written:
         say(f"Written: {visible(str(path))}", err=True)
+    for line in _selection_lines(figures) if "rate" in key.tasks else ():
+        say(visible(line), err=True)
     if figures["missing"] or read.faults:
         sys.exit(INCOMPLETE)
 
@@ -274,19 +297,45 @@ def _say_faults(read: ReadAnswers) -> None:
         say(visible(f"Left aside: {name}, as a later file answers the same packet"), err=True)
 
 
-def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
-    """Warnings of texts that name a system."""
+def _selection_lines(figures: Mapping[str, Any]) -> list[str]:
+    """What `calibrate` can make of ratings of items that `select` drew."""
     from panel.conclusions.wording import counted
 
-    if not naming:
+    if "selected" not in figures:
         return []
-    shown = ", ".join(f"{one.prompt_id}/{one.id} ({one.part}: {one.name!r})" for one in naming[:3])
-    more = f" and {len(naming) - 3} more" if len(naming) > 3 else ""
-    return [
-        f"Warning: the name of a system stands in {counted(len(naming), 'text')}, from which a "
-        f"rater may guess the author: {shown}{more}. Change the texts, or check that the word "
-        "means something else."
+    said = [
+        "Ratings have the inclusion probabilities of `select`, by which `persona-panel calibrate "
+        "RUN --human FILE` weighs them."
     ]
+    if n := figures["selected_unrated"]:
+        said.append(
+            f"{n:,} of {counted(figures['selected'], 'selected item')} "
+            f"{'has' if n == 1 else 'have'} no rating: corrected means are then unbiased only if "
+            "it is chance which these are."
+        )
+    return said
+
+
+def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
+    """Warnings of texts that name a system, those that name their own first."""
+    from panel.conclusions.wording import counted
+
+    said = []
+    for own, which in ((True, "the name of its own system"), (False, "the name of another system")):
+        found = [one for one in naming if one.own is own]
+        if not found:
+            continue
+        shown = ", ".join(
+            f"{one.prompt_id}/{one.id} ({one.part}: {one.name!r})" for one in found[:_NAMING_SHOWN]
+        )
+        more = len(found) - _NAMING_SHOWN
+        said.append(
+            f"Warning: {which} stands in {counted(len(found), 'text')}, from which a rater may "
+            f"guess the author: {shown}"
+            f"{f' and {more:,} more (--json has all)' if more > 0 else ''}. "
+            "Change the texts, or check that the word means something else."
+        )
+    return said
 
 
 def _tasks(given: str) -> Any:
@@ -316,11 +365,11 @@ def _text(name: str, path: str) -> str:
 
 
 def _writer(form: str) -> Callable[..., list[Path]]:
-    from panel.study.html_kit import write_pages
-    from panel.study.label_studio import write_label_studio
-    from panel.study.potato import write_potato
+    from importlib import import_module
 
-    return {"html": write_pages, "label-studio": write_label_studio, "potato": write_potato}[form]
+    module, name = _FORMATS[form]
+    found: Callable[..., list[Path]] = getattr(import_module(f"panel.study.{module}"), name)
+    return found
 
 
 def _dumped(figures: Mapping[str, Any]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
 import numpy as np
 
+from panel.conclusions.wording import counted
 from panel.errors import Fault, InputError
 from panel.fidelity.attributes import (
     AttributeTable,
@@ -301,6 +302,10 @@ class _Sides:
                 f"{len(unknown):,} of {len(theirs.raters):,} raters {verb} in {table.file}, and "
                 "belong to no group."
             )
+        notes += _of_the_same_people(groups, people)
+        if ours.personas is None:
+            stand = {ours.raters[at] for own in personas.values() for at in own}
+            notes += _themselves(stand & set(theirs.raters), names)
         return cls(ours, theirs, groups, people, personas, notes)
 
     def contrast(
@@ -357,6 +362,32 @@ class _Sides:
 
     def _of_model(self, columns: Sequence[int], name: str) -> Iterator[int]:
         return (at for at in columns if self.ours.groups[at] == name)
+
+
+def _of_the_same_people(groups: GroupFile, people: Mapping[str, list[int]]) -> list[str]:
+    """Says of contrasts whose groups have raters in common that these are on both sides."""
+    notes = []
+    for a, b in dict.fromkeys(groups.sides(one) for one in _all(groups)):
+        if both := len(set(people[a]) & set(people[b])):
+            notes.append(
+                f"{counted(both, 'rater')} {'is' if both == 1 else 'are'} in both {a} and {b} "
+                f"({len(people[a]):,} and {len(people[b]):,} raters): they make people's "
+                "difference smaller, and its interval takes the groups for different people."
+            )
+    return notes
+
+
+def _themselves(raters: Collection[str], names: tuple[str, str]) -> list[str]:
+    """Says that raters of the panel are called as people are, who are then compared with
+    themselves."""
+    if not raters:
+        return []
+    n = len(raters)
+    return [
+        f"{counted(n, 'rater')} of {names[0]} {'has' if n == 1 else 'have'} the name of a rater "
+        f"of {names[1]}: {_few(sorted(raters))}. If they are the same people, people are compared "
+        "with themselves, and the ratio says nothing of personas."
+    ]
 
 
 def _few(names: Sequence[str]) -> str:

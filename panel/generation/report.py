@@ -65,6 +65,11 @@ class GeneratedTexts:
         return [wanted for wanted, answer in self._texts() if not self.plan.rows_of(wanted, answer)]
 
     @property
+    def has_rows(self) -> bool:
+        """Whether there is any line to write; without one a file that was to be replaced stays."""
+        return any(self.plan.rows_of(wanted, answer) for wanted, answer in self._texts())
+
+    @property
     def complete(self) -> bool:
         """Whether every text is there."""
         return not self.missing and not self.without_questions

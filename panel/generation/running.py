@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -52,23 +53,34 @@ async def generate_texts(
     """
     refuse_unpriced(list(plan.targets), caps)
     held_texts(plan, output, caps)
+    with output.writing():
+        spent = output.spent.read_bytes() if output.spent.exists() else None
     output.prepare()
     done: dict[str, TargetAnswer] = {}
     with output.writing():
-        file = AppendedFile(output.path, _result, fresh=output.overwrite, shown=output.path)
+        file = AppendedFile(
+            output.path, _result, fresh=output.overwrite, until_first=True, shown=output.path
+        )
     starts = output.starts(plan.targets)
     lacking = 0
     try:
         try:
-            output.write_manifest(plan.document(), starts)
+            # That of texts that are to be replaced is true until there is a new one.
+            begin = partial(output.write_manifest, plan.document(), starts)
+            if not output.overwrite:
+                begin()
             async with open_caller(plan.endpoints, caps, patience_s=patience_s) as caller:
                 with spending_kept(caller, output.spent):
                     if on_start is not None:
                         on_start(caller.state)
-                    await _all_texts(plan, caller, file, done, on_answer)
+                    await _all_texts(plan, caller, file, begin, done, on_answer)
         finally:
             lacking = file.close()
-            if not lacking:
+            if output.overwrite and not GeneratedTexts(plan, done).has_rows:
+                # The old texts are still there, and what was spent for them.
+                if spent is not None:
+                    replace_file(output.spent, spent)
+            elif not lacking:
                 _write_in_order(plan, output, done, starts)
     except (Abort, OSError) as error:
         raise RunStopped(str(error)) from error
@@ -86,6 +98,7 @@ async def _all_texts(
     plan: GenerationPlan,
     caller: Caller,
     file: AppendedFile,
+    begin: Callable[[], None],
     done: dict[str, TargetAnswer],
     on_answer: OnAnswer | None,
 ) -> None:
@@ -94,6 +107,8 @@ async def _all_texts(
         done[wanted.digest] = answer
         if answer.text is not None:
             for row in plan.rows_of(wanted, answer):
+                if file.is_empty:
+                    begin()
                 file.add(row)
             # Safe from a kill, and there for whoever looks into the file.
             file.flush()

@@ -99,6 +99,9 @@ def document_of(built: BuiltPrompts) -> dict[str, Any]:
         ],
         "diversity": _document(overall_diversity(built)),
         "cross_writer_diversity": _document(cross_diversity(built)),
+        "passed_by_a_model": sum(one.passed > 0 for one in built.prompts)
+        if built.plan.spec.quality is not None
+        else None,
         "mean_disagreement": _mean_disagreement(built),
         "pending_calls": dict(built.pending),
     }

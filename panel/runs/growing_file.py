@@ -34,10 +34,14 @@ KeyOf = Callable[[Mapping[str, Any]], Hashable | None]
 class AppendedFile:
     """A file, open for adding lines; locked against other runs until it is closed.
 
+    Attributes:
+        is_empty: whether no line was added yet.
+
     Args:
         path: of the file, which may be there.
         key_of: what a line holds the result of; None where it is none that must be kept.
         fresh: whether what the file holds is to go.
+        until_first: whether what is to go stays until there is a line to take its place.
         shown: what is written, for the error of a run that comes second; the file's folder where
             nothing is given.
 
@@ -47,7 +51,13 @@ class AppendedFile:
     """
 
     def __init__(
-        self, path: Path, key_of: KeyOf, *, fresh: bool, shown: Path | None = None
+        self,
+        path: Path,
+        key_of: KeyOf,
+        *,
+        fresh: bool,
+        until_first: bool = False,
+        shown: Path | None = None,
     ) -> None:
         self._path, self._key_of = path, key_of
         shown = shown or path.parent
@@ -56,7 +66,8 @@ class AppendedFile:
         _lock(self._held, shown)
         self._missing = set() if fresh else results_in(path, key_of)
         self._new: Path | None = None
-        if self._missing:
+        self.is_empty = True
+        if self._missing or (fresh and until_first and path.stat().st_size):
             self._new = path.with_name(f".{path.name}.new")
             self._file = open_private(self._new, "wb", buffered=False)
             # It is locked too by the time that it takes the other's name.
@@ -70,9 +81,10 @@ class AppendedFile:
     def add(self, line: Mapping[str, Any]) -> None:
         """Append a line; it is in the file after the next flush at the latest."""
         self._lines += SECRETS.scrub_bytes(as_json(line)) + b"\n"
+        self.is_empty = False
         if len(self._lines) >= _GATHERED_BYTES:
             self.flush()
-        if self._missing:
+        if self._new is not None:
             key = self._key_of(line)
             if key is not None:
                 self._missing.discard(hash(key))
@@ -98,7 +110,8 @@ class AppendedFile:
 
     def close(self) -> int:
         """Close the file; gives how many results it held that were not added again. If there are
-        any, it is what it was before.
+        any, or nothing has come to take the place of what was to stay until then, it is what it
+        was before.
 
         Raises:
             OSError: the last lines cannot be written.
@@ -109,7 +122,7 @@ class AppendedFile:
             self._file.close()
             self._held.close()
         if self._new is not None:
-            if self._missing:
+            if self._missing or self.is_empty:
                 self._new.unlink()
             else:
                 self._new.replace(self._path)

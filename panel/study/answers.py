@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from panel.errors import Fault
 from panel.io.wording import explain, printable, shown, unreadable
 from panel.study.key import KeyedPacket, StudyKey
-from panel.study.packet import NOT_ASSESSABLE, digest_of_json
+from panel.study.packet import (
+    NOT_ASSESSABLE,
+    Packet,
+    ShownDimension,
+    ShownText,
+    digest_of_json,
+)
 from rubrics import Rubric, Scale
 from rubrics.scale import CategoryScale
 
@@ -29,7 +36,7 @@ class _Answered(BaseModel):
 
 
 class GivenRanking(_Answered):
-    """The ranks of a set's texts, 1 the best; texts may share a rank or have none."""
+    """The ranks of a set's texts, 1 the first; texts may share a rank or have none."""
 
     set: str
     ranks: dict[str, int]
@@ -75,8 +82,59 @@ class ReadAnswers:
     replaced: tuple[str, ...]
 
 
+def answers_by(
+    packet: Packet,
+    score: Callable[[ShownText, ShownDimension], int | str],
+    merit: Callable[[ShownText], float],
+    *,
+    reason: Callable[[ShownText], str] = lambda text: "",
+) -> dict[str, Any]:
+    """A file of answers to a packet by a program in place of a person: to try a study out before
+    anybody is asked.
+
+    Args:
+        score: of a text on a dimension, in whole numbers, as a text on a scale of real numbers, or
+            as a category's name.
+        merit: of a text; the larger, the nearer to the first rank, equal ones share one.
+        reason: for the scores of a text; of a ranking that of the text that is first.
+    """
+    rankings, ratings = [], []
+    for one in packet.sets:
+        merits = {text.id: merit(text) for text in one.texts}
+        ranks = {
+            name: 1 + sum(other > own for other in merits.values()) for name, own in merits.items()
+        }
+        first = min(one.texts, key=lambda text: ranks[text.id])
+        rankings.append(
+            {"set": one.id, "ranks": ranks, "reason": reason(first), "milliseconds": 60_000}
+        )
+        ratings += [
+            {
+                "text": text.id,
+                "scores": {each.id: score(text, each) for each in packet.dimensions},
+                "reason": reason(text),
+                "milliseconds": 60_000,
+            }
+            for text in one.texts
+        ]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return sealed(
+        {
+            "schema": ANSWERS_SCHEMA,
+            "study": packet.study,
+            "packet": packet.packet,
+            "packet_sha256": packet.digest,
+            "consented": True,
+            "started": now,
+            "exported": now,
+            "rankings": rankings if "rank" in packet.tasks else [],
+            "ratings": ratings if "rate" in packet.tasks else [],
+        }
+    )
+
+
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers with their digest, as the page writes them: for raters that are programs.
+    """Answers with their digest, as the page writes them.
 
     Args:
         document: all fields of the file but `sha256`.

@@ -21,7 +21,7 @@ class TextRating:
         prompt_id, response, system: which text it is.
         scores: by dimension, a number or the name of a category; what was not answered, or not
             assessable, is left out.
-        rank: among the set's texts, 1 the best; None where it was not ranked.
+        rank: among the set's texts, 1 the first; None where it was not ranked.
         reason: of the scores; of a study without ratings, that of the ranking.
         label: what the text was called in the packet.
     """

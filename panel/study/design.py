@@ -21,8 +21,7 @@ from typing import Literal
 
 from panel.conclusions.wording import counted
 from panel.errors import ConfigurationError
-from panel.study.latin_square import williams_square
-from panel.study.rotation import Rotation, TextOrders
+from panel.study.rotation import BalancedOrders, Rotation
 from panel.study.settings import MOST_TOGETHER, StudySettings
 
 SetRole = Literal["calibration", "main", "repeat", "attention"]
@@ -70,6 +69,13 @@ class StudyDesign:
         """How many texts each rotated set has."""
         return tuple(
             len(one.texts) for session in self.sessions for one in session if one.role == "main"
+        )
+
+    def rotated_per_rater(self) -> tuple[int, ...]:
+        """How many texts each rater sees in rotated sets, which `per_rater` asks for."""
+        return tuple(
+            sum(len(one.texts) for one in session if one.role == "main")
+            for session in self.sessions
         )
 
     def incomplete_sets(self) -> int:
@@ -123,28 +129,39 @@ def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
     what = _lacks(design)
     if not what:
         return design
-    most = _most_per_rater(sizes, settings)
-    more_texts = _enough(
-        lambda n: _designed(sizes, replace(settings, per_rater=n)),
-        settings.per_rater + 1,
-        lambda n: n <= most and _could_do(sizes, replace(settings, per_rater=n)),
-        most,
-    )
-    more_raters = _enough(
-        lambda n: _designed(sizes, replace(settings, raters=n)),
-        settings.raters + 1,
-        lambda n: _could_do(sizes, replace(settings, raters=n)),
-        _MOST_RATERS,
-    )
-    found = [
-        f"{option} {n}"
-        for option, n in (("--per-rater", more_texts), ("--raters", more_raters))
-        if n is not None
-    ]
+    offers = [f"{option} {n}" for option, n, _ in _would_do(sizes, settings)]
+    once = replace(settings, repeats=0)
+    if not _lacks(_designed(sizes, once)):
+        offers.append(f"--repeats {_fewest_sets(design)}")
+    elif not offers:
+        # More of one thing alone would not do.
+        offers = [
+            f"{option} {n} with --repeats {min(settings.repeats, _fewest_sets(found))}"
+            for option, n, found in _would_do(sizes, once)
+        ]
     raise ConfigurationError(
-        f"with {settings.raters} raters of {settings.per_rater} texts each, {what}; "
-        f"{' or '.join(found)} would do"
+        f"with {counted(settings.raters, 'rater')} of {counted(settings.per_rater, 'text')} each, "
+        f"{what}; "
+        + (
+            f"{' or '.join(offers)} would do"
+            if offers
+            else "give fewer texts to a prompt, as no number of raters or of texts for each was "
+            "found that would do"
+        )
     )
+
+
+def _would_do(
+    sizes: Sequence[int], settings: StudySettings
+) -> Iterator[tuple[str, int, StudyDesign]]:
+    """Larger numbers with which nothing is lacking: the option, the number, and the design."""
+    most = _most_per_rater(sizes, settings)
+    found = _enough(sizes, lambda n: replace(settings, per_rater=n), settings.per_rater + 1, most)
+    if found is not None:
+        yield "--per-rater", found.settings.per_rater, found
+    found = _enough(sizes, lambda n: replace(settings, raters=n), settings.raters + 1, _MOST_RATERS)
+    if found is not None:
+        yield "--raters", found.settings.raters, found
 
 
 def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
@@ -193,16 +210,17 @@ def _drawn(sizes: Sequence[int], settings: StudySettings) -> tuple[list[int], li
 
 
 def _enough(
-    made: Callable[[int], StudyDesign], first: int, could: Callable[[int], bool], most: int
-) -> int | None:
-    """A number from `first` to `most` whose design lacks nothing, a small one; None where a few
-    tries find none."""
-    n = next((n for n in range(first, most + 1) if could(n)), most + 1)
+    sizes: Sequence[int], changed: Callable[[int], StudySettings], first: int, most: int
+) -> StudyDesign | None:
+    """A design by a number from `first` to `most` that lacks nothing, by a small one; None where a
+    few tries find none."""
+    n = next((n for n in range(first, most + 1) if _could_do(sizes, changed(n))), most + 1)
     for tried in range(_MOST_TRIES):
         if n > most:
             return None
-        if not _lacks(made(n)):
-            return n
+        design = _designed(sizes, changed(n))
+        if not _lacks(design):
+            return design
         n += 1 if tried < _MOST_TRIES // 2 else ceil(n / 10)
     return None
 
@@ -231,34 +249,39 @@ def _lacks(design: StudyDesign) -> str:
             f"{len(unseen)} of {len(pairs)} pairs of texts to the same prompt would be compared "
             "by nobody"
         )
-    mains = [sum(one.role == "main" for one in session) for session in design.sessions]
-    if min(mains) < design.settings.repeats:
+    fewest = _fewest_sets(design)
+    if fewest < design.settings.repeats:
         return (
-            f"a rater sees {counted(min(mains), 'prompt')} besides those for calibration, fewer "
+            f"a rater sees {counted(fewest, 'prompt')} besides those for calibration, fewer "
             f"than --repeats {design.settings.repeats} would show again"
         )
     return ""
 
 
+def _fewest_sets(design: StudyDesign) -> int:
+    """How many sets that rotate a rater sees at least."""
+    return min(sum(one.role == "main" for one in session) for session in design.sessions)
+
+
 def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
     calibrating, rotating = _drawn(sizes, settings)
-    orders = TextOrders(sizes, settings.seed)
+    texts = [
+        BalancedOrders(size, Random(f"{settings.seed} order {p}")) for p, size in enumerate(sizes)
+    ]
+    prompts = BalancedOrders(len(sizes), Random(f"{settings.seed} prompt order"))
     draw = Random(f"{settings.seed} rotation")
     rotation = Rotation(sizes, rotating, settings, draw)
     shared = {p: sorted(draw.sample(range(sizes[p]), min(sizes[p], MOST_TOGETHER)))
               for p in calibrating}  # fmt: skip
-    first, later = _rows_of(calibrating), _rows_of(rotating)
     sessions = []
-    for rater in range(settings.raters):
+    for _ in range(settings.raters):
         own = rotation.take()
         session = [
-            TextSet("calibration", p, orders.next_of(p, shared[p]))
-            for p in first[rater % len(first)]
+            TextSet("calibration", p, texts[p].next_of(shared[p]))
+            for p in prompts.next_of(calibrating)
         ]
         session += [
-            TextSet("main", p, orders.next_of(p, own[p]))
-            for p in later[rater % len(later)]
-            if p in own
+            TextSet("main", p, texts[p].next_of(own[p])) for p in prompts.next_of(list(own))
         ]
         mains = [place for place, one in enumerate(session) if one.role == "main"]
         again = [
@@ -267,12 +290,6 @@ def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
         ]
         sessions.append(_with_attention(session + again, settings.attention))
     return StudyDesign(settings, tuple(sizes), tuple(sessions))
-
-
-def _rows_of(prompts: Sequence[int]) -> list[list[int]]:
-    if not prompts:
-        return [[]]
-    return [[prompts[place] for place in row] for row in williams_square(len(prompts))]
 
 
 def _with_attention(session: list[TextSet], n: int) -> tuple[TextSet, ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from statistics import median
 from typing import Any
 
 from panel.study.answers import ReadAnswers
 from panel.study.collection import CollectedStudy
+from panel.study.key import StudyKey
 from panel.study.kit import Study
 from panel.study.reliability import CalibrationAgreement, RepeatReliability
 
@@ -25,13 +27,15 @@ def design_figures(study: Study) -> dict[str, Any]:
         "sets_per_rater": _ends([len(session) for session in design.sessions]),
         "texts_per_set": _ends(design.texts_per_set()),
         "incomplete_sets": design.incomplete_sets(),
+        "per_rater": design.settings.per_rater,
+        "rotated_texts_per_rater": _ends(design.rotated_per_rater()),
         "texts_per_rater": _ends(design.texts_per_rater()),
         "ratings_per_text": _ends(list(design.ratings_per_text().values())),
         "pairs": len(pairs),
         "pairs_compared": sum(n > 0 for n in pairs.values()),
         "raters_per_pair": _ends(list(pairs.values())),
         "minutes_per_rater": _ends([one.minutes for one in study.packets]),
-        "texts_that_name_a_system": len(study.naming),
+        "texts_that_name_a_system": [asdict(one) for one in study.naming],
     }
 
 
@@ -61,6 +65,7 @@ def progress_figures(read: ReadAnswers, found: CollectedStudy) -> dict[str, Any]
 
 
 def collection_figures(
+    key: StudyKey,
     read: ReadAnswers,
     found: CollectedStudy,
     repeats: Sequence[RepeatReliability],
@@ -68,30 +73,44 @@ def collection_figures(
 ) -> dict[str, Any]:
     """What was collected, how far raters agree with themselves, and on calibration texts."""
     answered = [one.minutes for one in found.progress if one.file is not None]
-    return progress_figures(read, found) | {
-        "median_minutes": round(median(answered), 1) if answered else None,
-        "repeat_reliability": [
-            {
-                "of": one.of,
-                "pairs": one.n,
-                "exact": one.exact,
-                "within_one": one.within_one,
-                "tau_b": None if one.correlation is None else _value(one.correlation.value),
-                "undefined": None if one.correlation is None else _reason(one.correlation.reason),
-            }
-            for one in repeats
-        ],
-        "calibration": [
-            {
-                "of": one.of,
-                "texts": one.n_texts,
-                "raters": one.n_raters,
-                "alpha": _value(one.alpha.value),
-                "undefined": _reason(one.alpha.reason),
-            }
-            for one in calibration
-        ],
-    }
+    return (
+        progress_figures(read, found)
+        | {
+            "median_minutes": round(median(answered), 1) if answered else None,
+            "repeat_reliability": [
+                {
+                    "of": one.of,
+                    "pairs": one.n,
+                    "exact": one.exact,
+                    "within_one": one.within_one,
+                    "tau_b": None if one.correlation is None else _value(one.correlation.value),
+                    "undefined": None
+                    if one.correlation is None
+                    else _reason(one.correlation.reason),
+                }
+                for one in repeats
+            ],
+            "calibration": [
+                {
+                    "of": one.of,
+                    "texts": one.n_texts,
+                    "raters": one.n_raters,
+                    "alpha": _value(one.alpha.value),
+                    "undefined": _reason(one.alpha.reason),
+                }
+                for one in calibration
+            ],
+        }
+        | selected_figures(key, found)
+    )
+
+
+def selected_figures(key: StudyKey, found: CollectedStudy) -> dict[str, int]:
+    """How many texts `select` drew, and how many of them have no rating; nothing without a draw."""
+    if key.inclusion is None:
+        return {}
+    rated = {f"{one.prompt_id}/{one.response}" for one in found.ratings if one.scores}
+    return {"selected": len(key.inclusion), "selected_unrated": len(key.inclusion.keys() - rated)}
 
 
 def _ends(values: Sequence[int]) -> list[int]:

@@ -76,7 +76,11 @@ class KeyedPrompt(_Kept):
 
 
 class StudyKey(_Kept):
-    """All that unblinds a study."""
+    """All that unblinds a study.
+
+    `inclusion` has the probability with which each text was drawn, by `prompt_id/id`, in (0, 1];
+    None where the texts were not drawn by `select`.
+    """
 
     schema_: Literal["persona-panel/study-key/1"] = KEY_SCHEMA
     study: str
@@ -86,6 +90,7 @@ class StudyKey(_Kept):
     rubric: Rubric
     prompts: tuple[KeyedPrompt, ...]
     packets: tuple[KeyedPacket, ...]
+    inclusion: dict[str, float] | None = None
 
     def packet(self, name: str) -> KeyedPacket | None:
         """The packet of this id."""

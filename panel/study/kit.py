@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -28,6 +28,7 @@ from panel.study.packet import (
     estimated_minutes,
     shown_dimensions,
 )
+from panel.study.ranking import ranking_words
 from panel.study.settings import StudySettings
 from rubrics import Rubric
 
@@ -71,6 +72,7 @@ def make_study(
     *,
     consent: str = CONSENT,
     instructions: str = INSTRUCTIONS,
+    inclusion: Mapping[str, float] | None = None,
 ) -> Study:
     """Packets for raters, blind to who wrote the texts.
 
@@ -83,9 +85,12 @@ def make_study(
         settings: how many raters, texts and sets, and the tasks.
         consent: what a rater agrees to.
         instructions: what a rater reads first.
+        inclusion: with which probability each text was drawn, by `prompt_id/id`; None where they
+            were not drawn.
 
     Raises:
-        ConfigurationError: no design can be what is asked for; names a number that would do.
+        ConfigurationError: no design can be what is asked for, which names a number that would do;
+            or the rubric does not say by what texts are ranked.
         InputError: a response is there twice, or a prompt id stands for two prompts.
     """
     batch = Batch(responses, one_prompt_each=True)
@@ -107,6 +112,7 @@ def make_study(
             for name, group in by_prompt.items()
         ),
         packets=tuple(keyed for _, keyed in made),
+        inclusion=None if inclusion is None else dict(inclusion),
     )
     naming = naming_texts(batch, {one.system for one in batch})
     return Study(design, key, tuple(packet for packet, _ in made), tuple(batch), tuple(naming))
@@ -127,6 +133,7 @@ class _Maker:
         self.secret, self._settings, self._rubric, self._texts = secret, settings, rubric, texts
         self.study = opaque_id(secret, "study")
         self._dimensions: tuple[ShownDimension, ...] = shown_dimensions(rubric)
+        self._ranking = ranking_words(rubric) if "rank" in settings.tasks else None
         self._consent, self._instructions = consent, instructions
 
     def packet(self, rater: int, session: Sequence[TextSet]) -> tuple[Packet, KeyedPacket]:
@@ -145,6 +152,7 @@ class _Maker:
             part=self._rubric.item.prompt,
             not_assessable=self._rubric.not_assessable,
             dimensions=rated,
+            ranking=self._ranking,
             consent=self._consent,
             instructions=self._instructions,
             minutes=minutes,

@@ -20,6 +20,9 @@ from panel.study.packet import NOT_ASSESSABLE, Packet, ShownDimension
 from panel.study.settings import Task
 
 _MOST_CHOICES = 21
+# With a hyphen, which no dimension's id has: a project must not have two fields of one name.
+REASON = "written-reason"
+_PROMPT, _TEXT, _TEXTS = "shown-prompt", "shown-text", "shown-texts"
 
 
 def write_label_studio(study: Study, folder: Path) -> list[Path]:
@@ -86,35 +89,36 @@ def label_studio_config(packet: Packet, task: Task) -> str:
     view = Element("View")
     SubElement(view, "Header", value=packet.instructions)
     SubElement(view, "Header", value=packet.question)
-    SubElement(view, "Text", name="prompt", value="$prompt")
-    if task == "rank":
-        SubElement(view, "List", name="texts", value="$texts", title="Texts, the best on top")
-        SubElement(view, "Ranker", name="rank", toName="texts")
-        _reasons(view, "prompt", "Why did you rank them so?")
+    SubElement(view, "Text", name=_PROMPT, value="$prompt")
+    if task == "rank" and packet.ranking is not None:
+        title = f"On top {packet.ranking.top}"
+        SubElement(view, "List", name=_TEXTS, value="$texts", title=title)
+        SubElement(view, "Ranker", name="rank", toName=_TEXTS)
+        _reasons(view, _PROMPT, "Why did you rank them so?")
     else:
         SubElement(view, "Header", value="$label")
-        SubElement(view, "Text", name="text", value="$text")
+        SubElement(view, "Text", name=_TEXT, value="$text")
         for one in packet.dimensions:
             _dimension(view, one, packet.not_assessable)
-        _reasons(view, "text", "Why did you rate it so?")
+        _reasons(view, _TEXT, "Why did you rate it so?")
     indent(view)
     return tostring(view, encoding="unicode") + "\n"
 
 
 def _reasons(view: Element, of: str, question: str) -> None:
     SubElement(view, "Header", value=question)
-    SubElement(view, "TextArea", name="reason", toName=of, rows="5", maxSubmissions="1")
+    SubElement(view, "TextArea", name=REASON, toName=of, rows="5", maxSubmissions="1")
 
 
 def _dimension(view: Element, one: ShownDimension, not_assessable: bool) -> None:
     SubElement(view, "Header", value=f"{one.label}: {one.definition} {one.question}")
     if (values := choices_of(one)) is None:
         step = "1" if one.kind == "integer" else "any"
-        number = SubElement(view, "Number", name=one.id, toName="text", step=step)
+        number = SubElement(view, "Number", name=one.id, toName=_TEXT, step=step)
         number.attrib.update({"min": str(one.min), "max": str(one.max)})
         return
     choices = SubElement(
-        view, "Choices", name=one.id, toName="text", choice="single-radio", required="true"
+        view, "Choices", name=one.id, toName=_TEXT, choice="single-radio", required="true"
     )
     for value, means in values:
         choice = SubElement(choices, "Choice", value=value)

@@ -69,8 +69,24 @@ class ShownDimension(_Shown):
     values: tuple[tuple[str, str], ...] = ()
 
 
+class RankingWords(_Shown):
+    """What the first and the last rank mean, and the labels of the dimensions they are given by."""
+
+    first: str
+    last: str
+    by: tuple[str, ...]
+
+    @property
+    def top(self) -> str:
+        """The text of the first rank, for a heading."""
+        return f"the text that is {self.first}, by {', '.join(self.by)}"
+
+
 class Packet(_Shown):
-    """All that a rater sees and does. No name of a system, and no id of a response or prompt."""
+    """All that a rater sees and does. No name of a system, and no id of a response or prompt.
+
+    `ranking` is None where nothing is ranked.
+    """
 
     schema_: Literal["persona-panel/study-packet/1"] = PACKET_SCHEMA
     study: str
@@ -80,6 +96,7 @@ class Packet(_Shown):
     part: str
     not_assessable: bool
     dimensions: tuple[ShownDimension, ...]
+    ranking: RankingWords | None
     consent: str
     instructions: str
     minutes: int

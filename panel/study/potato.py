@@ -17,8 +17,8 @@ import yaml
 from panel.errors import RunFolderError
 from panel.io.private_files import make_private_folder, replace_file
 from panel.study.kit import PACKETS, Study
-from panel.study.label_studio import choices_of
-from panel.study.packet import NOT_ASSESSABLE, Packet, ShownDimension, ShownText
+from panel.study.label_studio import REASON, choices_of
+from panel.study.packet import NOT_ASSESSABLE, Packet, RankingWords, ShownDimension, ShownText
 
 _CONFIG, _DATA = "config.yaml", "items.jsonl"
 
@@ -50,7 +50,7 @@ def potato_projects(
     packet: Packet,
 ) -> Iterator[tuple[str, dict[str, Any], list[dict[str, str]]]]:
     """The projects of a packet: a name, the configuration and the items."""
-    if "rank" in packet.tasks:
+    if packet.ranking is not None:
         for size in sorted({len(one.texts) for one in packet.sets}):
             items = [
                 {"id": one.id, "text": _shown(one.prompt, one.texts)}
@@ -60,7 +60,7 @@ def potato_projects(
             labels = [text.label for one in packet.sets for text in one.texts]
             letters = list(dict.fromkeys(labels))[:size]
             name = f"rank-{size}"
-            yield name, _config(packet, name, _ranks(letters)), items
+            yield name, _config(packet, name, _ranks(letters, packet.ranking)), items
     if "rate" in packet.tasks:
         items = [
             {"id": text.id, "text": _shown(one.prompt, [text])}
@@ -84,13 +84,13 @@ def _marked(text: str) -> str:
     return escape(text).replace("\n", "<br>")
 
 
-def _ranks(letters: Sequence[str]) -> list[dict[str, Any]]:
+def _ranks(letters: Sequence[str], words: RankingWords) -> list[dict[str, Any]]:
     ranks = [str(rank + 1) for rank in range(len(letters))]
     return [
         {
             "annotation_type": "radio",
             "name": f"rank_{letter}",
-            "description": f"Rank of text {letter}; 1 is the best, equal texts may share a rank",
+            "description": f"Rank of text {letter}. 1: {words.top}; equal texts may share a rank",
             "labels": ranks,
             "horizontal": True,
             "label_requirement": {"required": True},
@@ -122,7 +122,7 @@ def _end(value: int | str | None) -> float:
 def _reason(question: str) -> dict[str, Any]:
     return {
         "annotation_type": "text",
-        "name": "reason",
+        "name": REASON,
         "description": question,
         "multiline": True,
         "rows": 5,

@@ -12,26 +12,49 @@ from panel.study.latin_square import williams_square
 from panel.study.settings import MOST_TOGETHER, StudySettings
 
 _MOST_STARTS = 2
+_MOST_ROWS = 24
 
 
-class TextOrders:
-    """Rows of a Williams square of each prompt's texts, the next one at each showing."""
+class BalancedOrders:
+    """Orders in which some of n things are shown, one for each next rater.
 
-    def __init__(self, sizes: Sequence[int], seed: int) -> None:
-        self._rows = []
-        for p, size in enumerate(sizes):
-            draw = Random(f"{seed} order {p}")
-            names = draw.sample(range(size), size)
-            rows = [[names[place] for place in row] for row in williams_square(size)]
-            draw.shuffle(rows)
-            self._rows.append(rows)
-        self._shown: Counter[int] = Counter()
+    Each is a row of a Williams square of all things, without those that are not shown: of the rows
+    that one in which things stand in places, and before others, where they have stood least, the
+    first place above all. Where all things are shown, as many raters as the square has rows use
+    each row once; where some are, or raters are fewer, no row by itself is balanced.
+    """
 
-    def next_of(self, prompt: int, texts: Sequence[int]) -> tuple[int, ...]:
-        rows = self._rows[prompt]
-        row = rows[self._shown[prompt] % len(rows)]
-        self._shown[prompt] += 1
-        return tuple(text for text in row if text in texts)
+    def __init__(self, n: int, draw: Random) -> None:
+        names = draw.sample(range(n), n)
+        rows = [[names[place] for place in row] for row in williams_square(n)]
+        draw.shuffle(rows)
+        self._places = [_places_of(row) for row in rows]
+        self._draw = draw
+        self._shown: Counter[tuple[int, int]] = Counter()
+        self._before: Counter[tuple[int, int]] = Counter()
+
+    def next_of(self, things: Sequence[int]) -> tuple[int, ...]:
+        """The order for the next rater, who is shown these things."""
+        rows = self._places
+        if len(rows) > _MOST_ROWS:
+            rows = self._draw.sample(rows, _MOST_ROWS)
+        orders = [tuple(sorted(things, key=places.__getitem__)) for places in rows]
+        best = min(orders, key=self._cost)
+        self._shown.update(enumerate(best))
+        self._before.update(combinations(best, 2))
+        return best
+
+    def _cost(self, order: Sequence[int]) -> tuple[int, int]:
+        first = self._shown[0, order[0]] if order else 0
+        before = sum(self._before[a, b] - self._before[b, a] for a, b in combinations(order, 2))
+        return first, before + sum(self._shown[at] for at in enumerate(order))
+
+
+def _places_of(row: Sequence[int]) -> list[int]:
+    places = [0] * len(row)
+    for place, name in enumerate(row):
+        places[name] = place
+    return places
 
 
 class Rotation:
@@ -46,7 +69,8 @@ class Rotation:
         self._most = max(min(sizes[p], MOST_TOGETHER) for p in prompts)
         self._texts: Counter[tuple[int, int]] = Counter()
         self._pairs: Counter[tuple[int, int, int]] = Counter()
-        self._open = {p: comb(sizes[p], 2) + sizes[p] for p in prompts}
+        self._compares = "rank" in settings.tasks
+        self._open = {p: self._compares * comb(sizes[p], 2) + sizes[p] for p in prompts}
 
     def take(self) -> dict[int, tuple[int, ...]]:
         """The texts of the next rater, by prompt."""
@@ -80,7 +104,7 @@ class Rotation:
         for text in chosen:
             self._open[prompt] -= self._texts[prompt, text] == 0
             self._texts[prompt, text] += 1
-        for a, b in combinations(chosen, 2):
+        for a, b in combinations(chosen, 2) if self._compares else ():
             self._open[prompt] -= self._pairs[prompt, a, b] == 0
             self._pairs[prompt, a, b] += 1
         return chosen
@@ -98,12 +122,16 @@ class Rotation:
         return tuple(sorted(chosen))
 
     def _cost_of(self, prompt: int, text: int, others: Sequence[int]) -> tuple[int, int, int]:
-        pairs = [self._pairs[prompt, min(text, one), max(text, one)] for one in others]
+        pairs = [
+            self._pairs[prompt, min(text, one), max(text, one)]
+            for one in (others if self._compares else ())
+        ]
         seen = self._texts[prompt, text]
         return -sum(n == 0 for n in pairs) - (seen == 0), seen, sum(n * n for n in pairs)
 
     def _cost(self, prompt: int, texts: tuple[int, ...]) -> tuple[int, int, int]:
-        pairs = [self._pairs[prompt, a, b] for a, b in combinations(texts, 2)]
+        compared = combinations(texts, 2) if self._compares else ()
+        pairs = [self._pairs[prompt, a, b] for a, b in compared]
         shown = [self._texts[prompt, text] for text in texts]
         fresh = sum(n == 0 for n in pairs) + sum(n == 0 for n in shown)
         return -fresh, sum(shown), sum(n * n for n in pairs)

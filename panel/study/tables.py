@@ -13,6 +13,7 @@ import yaml
 from panel.errors import RunFolderError
 from panel.io.csv_cells import cell_of, csv_of
 from panel.io.private_files import make_private_folder, replace_file
+from panel.io.selections import PROBABILITY
 from panel.study.collection import TextRating
 from panel.study.key import StudyKey
 from rubrics import ItemForm, Rubric
@@ -27,7 +28,8 @@ def write_tables(key: StudyKey, ratings: Sequence[TextRating], out: Path) -> lis
     `out` has the scores, and where nothing was to be scored the ranks; next to it are, named after
     it, `-rankings.csv`, `-labels.csv` of dimensions that are categories, and the folder
     `-justifications` with responses.jsonl, rubric.yaml and ratings.csv. Of a text that a rater saw
-    twice, the first answers are written. Items are called `prompt_id/id`, as those of a run.
+    twice, the first answers are written. Items are called `prompt_id/id`, as those of a run. Scores
+    and labels of texts that `select` drew have its column `inclusion_probability`, for `calibrate`.
 
     Raises:
         RunFolderError: a file cannot be written.
@@ -44,11 +46,12 @@ def write_tables(key: StudyKey, ratings: Sequence[TextRating], out: Path) -> lis
     ranks_at = _next_to(out, "-rankings.csv") if "rate" in key.tasks else out
     files: dict[Path, bytes] = {}
     if scores:
-        files[out] = _csv(_COLUMNS, scores)
+        files[out] = _csv(*_with_inclusion(key, _COLUMNS, scores))
     if ranks:
         files[ranks_at] = _csv(rank_columns, ranks)
     if labels and (given := list(_rows(kept, labels))):
-        files[_next_to(out, "-labels.csv")] = _csv(_LABEL_COLUMNS, given)
+        labels_at = _next_to(out, "-labels.csv")
+        files[labels_at] = _csv(*_with_inclusion(key, _LABEL_COLUMNS, given))
     if any(one.reason for one in kept):
         files |= _justifications(key, kept, _next_to(out, "-justifications"))
     # What an earlier collection has written must not stand for this one.
@@ -72,6 +75,17 @@ def _next_to(out: Path, ending: str) -> Path:
 def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     lines = [[cell_of(value) if isinstance(value, str) else value for value in row] for row in rows]
     return csv_of([columns, *lines])
+
+
+def _with_inclusion(
+    key: StudyKey, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> tuple[Sequence[str], list[Sequence[Any]]]:
+    """A table with the probability of each row's item, where items were drawn; the item stands
+    first."""
+    if key.inclusion is None:
+        return columns, list(rows)
+    known = key.inclusion
+    return (*columns, PROBABILITY), [(*row, repr(known[row[0]])) for row in rows]
 
 
 def _item(one: TextRating) -> str:

@@ -48,7 +48,7 @@ def show_prompt_set(built: BuiltPrompts, console: Console) -> None:
             ["items\nanswered", "prompts", "kept", "in the\nset", "functional\ndiversity (SE)"],
             [TableRow(one.writer, _cells(one)) for one in writers],
         )
-    for sentence in _diversity(built):
+    for sentence in (*_passed(built), *_diversity(built)):
         console.print(Text(sentence))
 
 
@@ -74,6 +74,20 @@ def _mean(found: MeanDiversity) -> str:
     if isnan(found.mean):
         return "-"
     return f"{found.mean:.2f}" + ("" if isnan(found.se) else f" ({found.se:.2f})")
+
+
+def _passed(built: BuiltPrompts) -> list[str]:
+    """How many prompts of the set a model passes, where those that none passes are kept, too."""
+    wanted = built.plan.spec.quality
+    if wanted is None or wanted.needed or not built.prompts:
+        return []
+    n, passed = len(built.prompts), sum(one.passed > 0 for one in built.prompts)
+    prompts = counted(n, "prompt")
+    if not passed:
+        return [f"No model passes any of the {prompts}: needed: 0 drops none for that."]
+    if passed == n:
+        return []
+    return [f"{passed:,} of the {prompts} are passed by a model: needed: 0 drops none for that."]
 
 
 def _diversity(built: BuiltPrompts) -> list[str]:

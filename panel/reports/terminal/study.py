@@ -36,6 +36,12 @@ def show_study_design(figures: dict[str, Any], console: Console) -> None:
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
         console.print(f"  {name:<{width}}  {value}")
+    if figures["rotated_texts_per_rater"][0] < figures["per_rater"]:
+        console.print(
+            f"Of the {figures['per_rater']:,} texts for each rater some see "
+            f"{figures['rotated_texts_per_rater'][0]:,}: a prompt comes once, and with as many of "
+            "its texts as make a set."
+        )
     if "rank" in figures["tasks"] and figures["incomplete_sets"]:
         console.print(
             f"{counted(figures['incomplete_sets'], 'set')} of raters lack texts of their prompt: "

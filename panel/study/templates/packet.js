@@ -194,7 +194,18 @@ const article = text => el("article", {},
   text.context ? el("details", {open: true}, el("summary", {}, "What it is about"), foreign("div", "text", text.context)) : null,
   foreign("div", "text", text.text));
 const choice = (name, value, label, checked, oninput) => el("label", {},
-  el("input", {type: "radio", name, value, checked, oninput}), label);
+  el("input", {type: "radio", name, value, checked, oninput}), ...[label].flat());
+// What the ends of a scale mean stands next to its first and last field; a screen reader says it with these.
+const ended = (low, high, ...fields) => el("div", {class: "ends"},
+  el("span", {class: "end", "aria-hidden": "true"}, low), el("div", {class: "scale"}, ...fields),
+  el("span", {class: "end", "aria-hidden": "true"}, high));
+const numbered = (name, values, low, high, current, give) => ended(
+  values[0] + ": " + low, values.at(-1) + ": " + high,
+  ...values.map((value, place) => {
+    const means = place === 0 ? low : place === values.length - 1 ? high : null;
+    return choice(name, value, [String(value), means === null ? null : el("span", {class: "unseen"}, ": " + means)],
+      current === value, give(value));
+  }));
 const reasonOf = (given, label) => [
   el("label", {class: "block", for: "reason"}, label),
   el("textarea", {id: "reason", oninput: event => { given().reason = event.target.value; save(); }}, ),
@@ -206,15 +217,17 @@ const ranking = step => {
     const shownText = article(text);
     shownText.append(el("fieldset", {id: "field-" + text.id},
       el("legend", {}, "Rank of text " + text.label),
-      el("div", {class: "scale"}, ...places.map(rank => choice("rank-" + text.id, rank,
-        rank === 1 ? "1, the best" : String(rank), (state.rank[step.set.id] || {ranks: {}}).ranks[text.id] === rank,
-        () => { given().ranks[text.id] = rank; save(); })))));
+      numbered("rank-" + text.id, places, packet.ranking.first, packet.ranking.last,
+        (state.rank[step.set.id] || {ranks: {}}).ranks[text.id],
+        rank => () => { given().ranks[text.id] = rank; save(); })));
     return shownText;
   });
   return [
     el("h1", {tabindex: -1}, "Rank " + step.set.texts.length + " texts"),
     paragraphs(packet.question), promptOf(step.set),
-    el("p", {}, "Read all texts, then give each a rank from 1, the best. Texts that are equally good may share a rank."),
+    el("p", {}, "Read all texts, then give each a rank: 1 to the text that is " + packet.ranking.first + ", " + places.length
+      + " to the text that is " + packet.ranking.last + ", going by " + packet.ranking.by.join(", ")
+      + (packet.ranking.by.length > 1 ? ", taken together" : "") + ". Texts that are equal in this may share a rank."),
     ...form, ...reasonOf(given, "Why did you rank them so?"),
   ];
 };
@@ -224,19 +237,19 @@ const scaleOf = (step, one, given) => {
   const give = value => () => { given().scores[one.id] = value; save(); };
   const cannot = packet.not_assessable
     ? choice(name, NOT_ASSESSABLE, "Cannot be assessed", current === NOT_ASSESSABLE, give(NOT_ASSESSABLE)) : null;
+  const apart = cannot && el("div", {class: "scale"}, cannot);
   if (one.kind === "category") {
     return [el("div", {class: "scale list"}, ...one.values.map(([value, means]) =>
       choice(name, value, value + ": " + means, current === value, give(value))), cannot)];
   }
-  const ends = el("div", {class: "ends note"}, el("span", {}, one.min + ": " + one.low), el("span", {}, one.max + ": " + one.high));
   if (one.kind === "integer" && one.max - one.min <= 20) {
     const values = Array.from({length: one.max - one.min + 1}, (_, place) => one.min + place);
-    return [el("div", {class: "scale"}, ...values.map(value =>
-      choice(name, value, String(value), current === value, give(value))), cannot), ends];
+    return [numbered(name, values, one.low, one.high, current, give), apart];
   }
   const field = el("input", {
     type: "number", id: name, min: one.min, max: one.max, step: one.kind === "integer" ? 1 : "any",
-    value: current === NOT_ASSESSABLE ? null : current, "aria-label": one.label + ", from " + one.min + " to " + one.max,
+    value: current === NOT_ASSESSABLE ? null : current,
+    "aria-label": one.label + ", from " + one.min + ", " + one.low + ", to " + one.max + ", " + one.high,
     oninput: event => {
       const value = Number(event.target.value);
       const fits = event.target.value !== "" && value >= Number(one.min) && value <= Number(one.max)
@@ -246,7 +259,7 @@ const scaleOf = (step, one, given) => {
       save();
     },
   });
-  return [el("div", {class: "scale"}, field, cannot), ends];
+  return [ended(one.min + ": " + one.low, one.max + ": " + one.high, field), apart];
 };
 const rating = step => {
   const given = () => state.rate[step.text.id] ||= {scores: {}, reason: ""};

@@ -357,6 +357,28 @@ def test_raters_without_a_line_are_left_out_and_counted(files: Path, tmp_path: P
     assert rows[0]["n_raters"] == 37
 
 
+def test_people_who_are_on_both_sides_are_named(files: Path, tmp_path: Path) -> None:
+    """Groups with raters in common, and a panel whose raters are the people themselves, are said to
+    be so; of other groups and panels nothing is said."""
+    groups = """
+groups:
+  women: {condition: gender = woman, personas: [r1, r5]}
+  low: {condition: ideology < 0, personas: [r2]}
+contrasts: [women - low]
+"""
+    (tmp_path / "groups.yaml").write_text(groups)
+    done = run(files, panel="people.csv", groups=str(tmp_path / "groups.yaml"))
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    # Of 40 raters every other one is of the left, and of each two the first half women.
+    assert "10 raters are in both women and low (20 and 20 raters)" in said
+    assert re.search(r"3 raters of \S+people.csv have the name of a rater of", said)
+    assert "'r1', 'r2', 'r5'" in said
+    plain = " ".join(run(files).output.split())
+    assert "in both" not in plain
+    assert "the name of a rater" not in plain
+
+
 def test_a_rater_is_known_by_its_whole_name_alone(files: Path, tmp_path: Path) -> None:
     """`siteB/r3` is not `r3`: of people with other names nothing is known, and they are refused."""
     lines = (files / "people.csv").read_text().splitlines()

@@ -227,6 +227,32 @@ def test_a_file_that_is_read_is_not_written(tmp_path: Path) -> None:
     assert (tmp_path / "prompts.jsonl").read_bytes() == before
 
 
+def test_responses_that_are_replaced_stay_until_there_is_a_new_one(tmp_path: Path) -> None:
+    """With --overwrite and a target that answers nothing, the old responses, their manifest and
+    what they cost stay, and the command says so; once a target answers they are replaced."""
+    dead = False
+
+    def script(number: int, payload: Mapping[str, Any]) -> Answer:
+        return status(400) if dead else essay(number, payload)
+
+    with serving(script) as server:
+        assert generate(server).returncode == 0
+        kept = {path.name: path.read_bytes() for path in tmp_path.glob("out.*")}
+        assert len(kept) == 3
+        dead = True
+        failed = generate(server, "--words", "9", "--overwrite")
+        assert failed.returncode == 1
+        assert "No response came, so out.jsonl is as it was." in failed.stderr
+        assert {path.name: path.read_bytes() for path in tmp_path.glob("out.*")} == kept
+        dead = False
+        assert generate(server, "--words", "9", "--overwrite").returncode == 0
+    assert (tmp_path / "out.jsonl").read_bytes() != kept["out.jsonl"]
+    assert len(rows_in(tmp_path / "out.jsonl")) == 2
+    manifest = json.loads((tmp_path / "out.manifest.json").read_text())
+    assert (manifest["words"], len(manifest["starts"])) == (9, 1)
+    assert not list(tmp_path.glob(".out*"))
+
+
 def test_caps_and_a_dry_run_count_what_was_spent_before(tmp_path: Path) -> None:
     """A cap of one call leaves one response; the next start has none left; nothing is called by a
     dry run, which says so."""

@@ -224,6 +224,33 @@ def test_nobody_judges_its_own_prompts_where_others_can(tmp_path: Path) -> None:
     assert sum(asked["pairs: 2"]) == 3 + 6 + 2
 
 
+@pytest.mark.parametrize(
+    ("passing", "told"),
+    [
+        ((), "No model passes any of the 4 prompts: needed: 0 drops none for that."),
+        (("a court",), "2 of the 4 prompts are passed by a model: needed: 0 drops none for that."),
+        (("a court", "a school"), None),
+    ],
+)
+def test_it_says_how_many_pass_where_none_needs_to(
+    tmp_path: Path, passing: tuple[str, ...], told: str | None
+) -> None:
+    """With needed: 0 all prompts are kept, those that no model passes, too, which is said."""
+    (tmp_path / "spec.yaml").write_text(SPEC[: SPEC.index("sources")] + "quality: {needed: 0}\n")
+
+    def script(_: int, payload: Mapping[str, Any]) -> Answer:
+        met = any(place in said(payload) for place in passing)
+        return ok(json.dumps(NEUTRAL | {"open": "met" if met else "not met"}))
+
+    with serving(script) as server:
+        done = build(server)
+    assert done.returncode == 0, done.stderr
+    assert len(rows_in(tmp_path / "set.jsonl")) == 4
+    printed = " ".join(done.stdout.split())
+    assert ("needed: 0" in printed) is (told is not None)
+    assert told is None or told in printed
+
+
 def test_a_killed_build_continues(tmp_path: Path) -> None:
     """What came before kill -9 is not asked for again."""
     (tmp_path / "spec.yaml").write_text(SPEC[: SPEC.index("quality")])

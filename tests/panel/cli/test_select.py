@@ -11,6 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from panel.cli.main import command
+from panel.study.answers import answers_by, sealed
+from panel.study.key import read_key
+from panel.study.page import packet_in
 
 N = 30
 
@@ -68,6 +71,86 @@ def test_the_file_is_taken_by_calibrate(panel: Path, tmp_path: Path) -> None:
     expected = np.average([ratings[item] for item in names], weights=1 / np.array(chances))
     assert row["human_only"] == pytest.approx(expected)
     assert row["human_only"] != pytest.approx(np.mean([ratings[item] for item in names]))
+
+
+def texts(path: Path) -> Path:
+    """The texts of the panel's items, their prompts called as there and their ids otherwise."""
+    with path.open("w") as file:
+        for prompt in range(N):
+            for system in "xy":
+                text = {"prompt_id": f"p{prompt}", "id": f"{prompt}{system}", "system": system}
+                file.write(json.dumps(text | {"prompt": f"{prompt}?", "response": "Well."}) + "\n")
+    return path
+
+
+def test_a_study_of_the_items_reaches_calibrate(panel: Path, tmp_path: Path) -> None:
+    """Packets have the items that were drawn and no others, and the ratings that are collected have
+    their probabilities: `calibrate` weighs by them as it does by --selected; an item that nobody
+    rated is counted."""
+    out, study, ratings = tmp_path / "items.csv", tmp_path / "study", tmp_path / "ratings.csv"
+    assert run("select", panel, "--n", "24", "--out", out).exit_code == 0
+    chosen = selected(out)
+    done = run(
+        "study", "make", texts(tmp_path / "texts.jsonl"), "--items", out, "--raters", "2",
+        "--per-rater", "24", "--tasks", "rate", "--rubric", "debate-speech", "--out", study,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    drawn = read_key(study)
+    assert {text.response for _, _, text in drawn.texts()} == set(chosen)
+    ids = {text.id: str(text.response) for _, _, text in drawn.texts()}
+    for number, page in enumerate(sorted((study / "packets").iterdir())):
+        answers = answers_by(
+            packet_in(page), lambda text, dimension: 1 + hash_of(ids[text.id]) % 5,
+            lambda text: 0.0,
+        )  # fmt: skip
+        # Nobody rates the first item.
+        answers.pop("sha256")
+        kept = [one for one in answers["ratings"] if ids[one["text"]] != next(iter(chosen))]
+        (tmp_path / f"{number}.json").write_text(json.dumps(sealed(answers | {"ratings": kept})))
+    files = [tmp_path / "0.json", tmp_path / "1.json"]
+    collected = run("study", "collect", study, *files, "--out", ratings)
+    assert collected.exit_code == 1
+    assert "1 of 24 selected items has no rating" in collected.stderr
+    with ratings.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["item"].split("/")[1] for row in rows} == set(list(chosen)[1:])
+    for row in rows:
+        own = chosen[row["item"].split("/")[1]]["inclusion_probability"]
+        assert row["inclusion_probability"] == own
+    column = run("calibrate", panel, "--human", ratings, "--json")
+    given = run("calibrate", panel, "--human", ratings, "--selected", out, "--json")
+    assert column.exit_code == 0, column.output
+    assert column.stdout == given.stdout
+    plain = tmp_path / "plain.csv"
+    plain.write_text(ratings.read_text().replace("inclusion_probability", "note"))
+    assert run("calibrate", panel, "--human", plain, "--json").stdout != column.stdout
+
+
+def hash_of(name: str) -> int:
+    return sum(map(ord, name))
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        (["p0/0x", "absent"], "1 item that no response, or more than one, has the name of: 'abs"),
+        (["p0/0x", "0x"], "a response twice: '0x'; expected each once"),
+        ([], "no items; expected one item or more"),
+    ],
+)
+def test_items_that_are_no_responses_are_refused(
+    tmp_path: Path, items: list[str], expected: str
+) -> None:
+    """An item that no response is called, one that is there under two names, and none at all."""
+    out = tmp_path / "items.csv"
+    out.write_text("item,inclusion_probability\n" + "".join(f"{name},0.5\n" for name in items))
+    done = run(
+        "study", "make", texts(tmp_path / "texts.jsonl"), "--items", out, "--raters", "2",
+        "--per-rater", "1", "--tasks", "rate", "--out", tmp_path / "study",
+    )  # fmt: skip
+    assert done.exit_code == 2
+    assert expected in done.stderr
+    assert not (tmp_path / "study").exists()
 
 
 def test_without_a_file_it_is_printed(panel: Path) -> None:

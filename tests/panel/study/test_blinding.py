@@ -111,18 +111,39 @@ def test_a_page_gives_its_packet_back(study: Study, folder: Path) -> None:
     assert packet.digest == study.key.packets[1].sha256
 
 
-def test_texts_that_name_a_system_are_found() -> None:
-    """Whole words, whatever their case, also without the provider, in the text and the prompt; a
-    name within a word, or of two letters, is none."""
-    systems = ("openai:gpt-9", "ash", "no")
+SYSTEMS_NAMED = ("openai:gpt-9o-mini-2031", "anthropic:claude-sonnet-9-5", "ash", "no", "Team-7")
 
-    def said(text: str, prompt: str = "Why?") -> list[tuple[str, str]]:
-        response = Response(id="1", prompt_id="p", prompt=prompt, text=text, system="ash")
-        return [(one.part, one.name) for one in naming_texts([response], systems)]
 
-    assert said("As GPT-9, I say so.") == [("response", "GPT-9")]
-    assert said("Well.", "What does Ash think?") == [("prompt", "Ash")]
-    assert said("A rash, washed no more.") == []
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("As GPT-9o, I say so.", "GPT-9o"),
+        ("As GPT 9o, I say so.", "GPT 9o"),
+        ("gpt_9o says so.", "gpt_9o"),
+        ("So says GPT9o.", "GPT9o"),
+        ("By gpt-9o-mini-2031.", "gpt-9o-mini-2031"),
+        ("I am Claude.", "Claude"),
+        ("I am Claude Sonnet 9.5!", "Claude Sonnet 9.5"),
+        ("TEAM 7 wrote it, and the ashes.", "TEAM 7"),
+        # Within a word, of two letters, or a word of a name that is no model's.
+        ("A rash, washed no more by a team of claudettes; Egypt-9o.", None),
+    ],
+)
+def test_texts_that_name_a_system_are_found(text: str, found: str | None) -> None:
+    """Whole words, whatever their case and what parts them, also without the provider and what
+    follows a number."""
+    response = Response(id="1", prompt_id="p", prompt="Why?", text=text, system="ash")
+    named_in = [(one.part, one.name, one.own) for one in naming_texts([response], SYSTEMS_NAMED)]
+    assert named_in == ([] if found is None else [("response", found, False)])
+
+
+def test_a_text_that_names_its_own_system_is_told_apart() -> None:
+    """Also in the prompt, and before the name of another."""
+    response = Response(
+        id="1", prompt_id="p", prompt="What, Ash?", text="Team 7 won.", system="ash"
+    )
+    [one] = naming_texts([response], SYSTEMS_NAMED)
+    assert (one.part, one.name, one.own) == ("prompt", "Ash", True)
 
 
 def test_a_rubric_of_categories_and_real_numbers_can_be_shown(tmp_path: Path) -> None:

@@ -106,6 +106,18 @@ def test_a_whole_session_with_a_reload_is_collected(
     session.begin()
     assert session.heading() == "Rank 2 texts"
     assert page.evaluate("document.activeElement.tagName") == "H1"
+    assert (
+        "1 to the text that is nearest to “I agree strongly”" in page.locator("form").inner_text()
+    )
+    low, button, high = (
+        page.locator(".ends").first.locator(part).bounding_box()
+        for part in (".end:first-child", "label:last-child", ".end:last-child")
+    )
+    # The ends of the scale stand in the row of its buttons, next to the first and the last.
+    assert low["x"] < button["x"] < high["x"] < button["x"] + button["width"] + 30
+    assert abs(high["y"] + high["height"] / 2 - button["y"] - button["height"] / 2) < 20
+    first = page.locator(".ends label").first
+    assert first.evaluate("one => one.textContent") == "1: nearest to “I agree strongly”"
     session.next()
     assert page.locator("#said").inner_text().startswith("Not answered yet: 3")
     session.answer()

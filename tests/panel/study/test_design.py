@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -75,6 +75,30 @@ def test_places_are_balanced_where_raters_see_whole_prompts() -> None:
     assert set(order.values()) == {1}
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_orders_are_balanced_with_few_raters(seed: int) -> None:
+    """Three raters of five texts, where the square has ten rows: no text stands first twice, and
+    none before another for all three; nor twice first where each rater sees some of seven texts."""
+    for sizes, raters, per_rater in (([5], 3, 5), ([7] * 4, 9, 12)):
+        design = design_study(sizes, StudySettings(raters, per_rater, seed=seed))
+        shown = [one for session in design.sessions for one in session]
+        first = Counter((one.prompt, one.texts[0]) for one in shown)
+        assert set(first.values()) == {1}
+        if len(sizes) == 1:
+            before = Counter(pair for one in shown for pair in combinations(one.texts, 2))
+            assert max(before.values()) <= 2
+
+
+def test_texts_that_are_only_rated_are_seen_alike_often() -> None:
+    """Without a ranking no pair needs to be seen: each text has two raters, within one."""
+    settings = StudySettings(4, 10, tasks=("rate",), seed=2)
+    seen = Counter(
+        design_study([1, 2, 1, 3, 2, 1, 1, 2, 3, 1, 2, 1], settings).ratings_per_text().values()
+    )
+    assert set(seen) <= {1, 2, 3}
+    assert seen[2] >= 18
+
+
 def test_many_texts_to_a_prompt_rotate() -> None:
     """Of ten texts to a prompt a rater compares six at most, as in SCRuB's study, and all pairs are
     compared by somebody."""
@@ -100,6 +124,10 @@ def test_the_same_seed_gives_the_same_design() -> None:
         ([4] * 8, StudySettings(9, 40), "more than the texts that there are"),
         ([9] * 2, StudySettings(9, 18), "at most 6 of a prompt"),
         ([4] * 6, StudySettings(6, 4, repeats=2), "fewer than --repeats 2 would"),
+        # No number of texts or raters gives a rater 99 prompts.
+        ([4] * 8, StudySettings(6, 12, repeats=99), "fewer than --repeats 99 would"),
+        # Nor does one for two lacks.
+        ([4] * 8, StudySettings(2, 10, repeats=99), "12 of 32 texts would be seen by nobody"),
     ],
 )
 def test_impossible_designs_are_refused_with_a_number_that_does(
@@ -109,10 +137,13 @@ def test_impossible_designs_are_refused_with_a_number_that_does(
     with pytest.raises(ConfigurationError, match=found) as raised:
         design_study(sizes, settings)
     offered = str(raised.value).rpartition(";")[2]
-    numbers = re.findall(r"(?:--(per-rater|raters)|at most) (\d+)", offered)
-    assert numbers
-    for name, n in numbers:
-        changed = {(name or "per-rater").replace("-", "_"): int(n)}
+    offers = [
+        re.findall(r"(?:--(per-rater|raters|repeats)|at most) (\d+)", offer)
+        for offer in offered.split(" or ")
+    ]
+    assert all(offers)
+    for numbers in offers:
+        changed = {(name or "per-rater").replace("-", "_"): int(n) for name, n in numbers}
         design_study(sizes, replace(settings, **changed))
 
 
