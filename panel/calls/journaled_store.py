@@ -230,12 +230,16 @@ class JournaledStore(ABC):
 
 
 def encoded(reply: ModelResponse) -> bytes:
-    """A reply as it is stored: JSON, compressed where it is long, and when that was (Unix time).
+    """A reply as it is stored, and when that was (Unix time).
 
     Raises:
         TypeError: JSON in UTF-8 cannot hold it.
     """
-    document = orjson.dumps(reply)[:-1] + b',"at":%d}' % time.time()
+    return as_stored(orjson.dumps(reply)[:-1] + b',"at":%d}' % time.time())
+
+
+def as_stored(document: bytes) -> bytes:
+    """The JSON of a reply, compressed where it is long."""
     # Log-probabilities shrink to a fifth; a reply of a few numbers is not worth the time.
     return document if len(document) < _WORTH_COMPRESSING else zlib.compress(document, level=1)
 
