@@ -83,7 +83,7 @@ def test_it_keeps_what_a_store_keeps(server: RedisServer) -> None:
 
 async def test_two_workers_pay_once_for_the_same_words(server: RedisServer) -> None:
     """Of forty requests that two workers make at the same moment, each is answered by the model
-    once, and both workers have all answers."""
+    once, both workers have all answers, and no lease is left."""
     model = ScriptedModel("4")
     with closing(opened(server)) as one, closing(opened(server)) as two:
         callers = [caller_of(store, model) for store in (one, two)]
@@ -94,6 +94,8 @@ async def test_two_workers_pay_once_for_the_same_words(server: RedisServer) -> N
     assert [reply.text for reply in replies] == ["4"] * 80
     assert len(model.requests) == 40
     assert sum(caller.counts.cached for caller in callers) == 40
+    with server.client() as client:
+        assert client.keys("*lease*") == []
 
 
 async def test_a_lease_is_renewed_while_its_worker_lives(server: RedisServer) -> None:
