@@ -129,7 +129,8 @@ class ModelResponse:
     """What came back from a model.
 
     `refusal` is the provider's own word that the model declined: a refusal text, or
-    the name of the content filter that stopped it.
+    the name of the content filter that stopped it. `model` is the model's id in the panel, which
+    the cache notes; "" where it is not known.
     """
 
     text: str
@@ -139,6 +140,7 @@ class ModelResponse:
     usage: Usage = Usage()
     latency_s: float = 0.0
     cached: bool = False
+    model: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

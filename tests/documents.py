@@ -11,9 +11,9 @@ A page is walked from top to bottom in a folder of its own that holds `examples/
   line for its rest.
 
 A comment on the line before a block says what else holds of it: `needs a key` or `needs public
-data` (its commands are parsed and not run), `needs MODULE` (it is left out where that module is
-not there) or `exit status N`. `python -m tests.documents` writes the output that is printed now
-into the pages.
+data` (its commands are parsed and not run), `needs MODULE` or `needs program NAME` (it is left out
+where that module or program is not there) or `exit status N`. `python -m tests.documents` writes
+the output that is printed now into the pages.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ class Block:
 
     @property
     def is_left_out(self) -> bool:
-        """Whether it needs a module that is not there."""
+        """Whether it needs a module or a program that is not there."""
+        programs = [mark[14:] for mark in self.marks if mark.startswith("needs program ")]
+        if any(shutil.which(program) is None for program in programs):
+            return True
         modules = [
             mark[6:] for mark in self.marks if mark.startswith("needs ") and " " not in mark[6:]
         ]

@@ -11,7 +11,7 @@ entry point, a module or any object with a function `open_store(location) -> Rep
 
 `$PERSONA_PANEL_CACHE` says which is used: `acme://anything` is opened by the store `acme`, and
 whatever is no such address is a folder. `panel.testing.check_reply_store` tells a store's author
-whether it is one.
+whether it is one. A store of ours that needs a package is called as the extra that installs it.
 """
 
 from __future__ import annotations
@@ -19,21 +19,30 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, runtime_checkable
 
 import orjson
 import platformdirs
 
-from panel.errors import ConfigurationError
+from graphs.context import Abort
+from panel.errors import ConfigurationError, RunStopped
 from rubrics import ModelRequest, ModelResponse
 from rubrics.extensions import ExtensionError, extension_names, load_extension
 
 ENVIRONMENT_VARIABLE = "PERSONA_PANEL_CACHE"
 _PACKAGE, _GROUP = "panel.calls.stores", "persona_panel.reply_stores"
+_ALSO_OPENED_BY = {"rediss": "redis", "unix": "redis"}
+"""Addresses that begin otherwise than their store is called: by TLS, by a local socket."""
 
 
 class CannotBeKept(ValueError):
     """A reply that cannot be written; the message says why."""
+
+
+class CacheUnreachable(Abort, RunStopped):
+    """A store elsewhere no longer answers; the message is a sentence with the remedy. It ends a
+    run wherever it is raised."""
 
 
 class ReplyStore(Protocol):
@@ -73,6 +82,23 @@ class ReplyStore(Protocol):
         """Give back files and connections; nothing is called afterwards."""
 
 
+@runtime_checkable
+class SharedReplyStore(ReplyStore, Protocol):
+    """A store that is far away, so that a run's loop must not wait for it, and shared by processes
+    that may ask for the same reply at once. A store without these methods is none.
+
+    The methods raise `CacheUnreachable`.
+    """
+
+    async def read_ahead(self, page: str, key: bytes) -> None:
+        """Have what is looked up at hand: the next `get` of this page does not block."""
+
+    def claimed(self, page: str, key: bytes) -> AbstractAsyncContextManager[ModelResponse | None]:
+        """Entered with the reply, once another process that asks for it has put it; or with None,
+        once no other asks for it: others then wait until the block has ended and what was put in
+        it can be seen by them, or until this process has died."""
+
+
 def open_reply_store() -> ReplyStore:
     """The store of this process, by $PERSONA_PANEL_CACHE or in the user's cache folder.
 
@@ -81,7 +107,7 @@ def open_reply_store() -> ReplyStore:
     """
     location = cache_location()
     name, is_address, _ = location.partition("://")
-    name = name if is_address else "disk"
+    name = _ALSO_OPENED_BY.get(name, name) if is_address else "disk"
     known = extension_names(_PACKAGE, _GROUP)
     if name not in known:
         raise ConfigurationError(
@@ -94,6 +120,11 @@ def open_reply_store() -> ReplyStore:
         raise ConfigurationError(
             f"{error}; or set {ENVIRONMENT_VARIABLE} to a folder instead"
         ) from error
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"{ENVIRONMENT_VARIABLE} begins with {name}, and the package {error.name} is not "
+            f"installed; get it with: pip install 'persona-panel[{name}]'"
+        ) from None
     store: ReplyStore = module.open_store(location)
     return store
 

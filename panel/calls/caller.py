@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from graphs import Judge, Response
-from graphs.context import Abort, Unanswered
+from graphs.context import Unanswered
+from panel.calls.abort_reasons import unrecorded, unwritable
 from panel.calls.answer_limit import is_spent_on_thinking
 from panel.calls.budget import Budget, CapReached
-from panel.calls.cache import CannotBeKept, ReplyStore, key_of, page_of
+from panel.calls.cache import CannotBeKept, ReplyStore, SharedReplyStore, key_of, page_of
 from panel.calls.call_counts import CallCounts
 from panel.calls.endpoint import Endpoint
 from panel.calls.in_flight import call_under_way, waiting_for_a_server
@@ -79,6 +80,7 @@ class Caller:
         self._endpoints = endpoints
         self._cache = cache
         self._read_ahead = read_ahead
+        self._claimed = cache.claimed if isinstance(cache, SharedReplyStore) else _not_shared
         self.budget = budget
         # Jitter needs no secrecy, and a seed keeps a run's schedule repeatable.
         self._random = random.Random(seed)
@@ -110,7 +112,6 @@ class Caller:
                 try, or `skipped` where the model has been given up or a cap is reached.
             Abort: this reply or another could not be kept.
         """
-        endpoint = self._endpoints[model]
         entry = _Entry(page, key_of(request, replicate))
         if self._read_ahead is not None:
             await self._read_ahead(*entry)
@@ -125,17 +126,27 @@ class Caller:
         self._under_way[entry] = done = asyncio.Event()
         try:
             with call_under_way():
-                asked = endpoint.answer_limit.applied_to(request)
-                reply = await self._answered(_Call(model, endpoint, asked, entry), request)
-                if reply.finish_reason == "length" and (
-                    not cut_is_usable or is_spent_on_thinking(reply)
-                ):
-                    cut_off = _Call(model, endpoint, asked, entry, reply)
-                    reply = await self._asked_with_more(cut_off, request)
+                async with self._claimed(*entry) as kept:
+                    if kept is not None:
+                        self.counts.cached += 1
+                        return kept
+                    reply = await self._asked(model, request, entry, cut_is_usable)
         finally:
             del self._under_way[entry]
             done.set()
-        endpoint.lost_in_a_row = 0
+        self._endpoints[model].lost_in_a_row = 0
+        return reply
+
+    async def _asked(
+        self, model: str, request: ModelRequest, entry: _Entry, cut_is_usable: bool
+    ) -> ModelResponse:
+        """The model's own reply, of two where one was cut off; see `complete`."""
+        endpoint = self._endpoints[model]
+        asked = endpoint.answer_limit.applied_to(request)
+        reply = await self._answered(_Call(model, endpoint, asked, entry), request)
+        if reply.finish_reason == "length" and (not cut_is_usable or is_spent_on_thinking(reply)):
+            cut_off = _Call(model, endpoint, asked, entry, reply)
+            return await self._asked_with_more(cut_off, request)
         return reply
 
     async def _answered(self, call: _Call, plain: ModelRequest) -> ModelResponse:
@@ -216,7 +227,7 @@ class Caller:
         try:
             self._cache.forget(page, [key_of(request, replicate) for request in requests])
         except Exception as error:
-            raise self._unwritable(error) from None
+            raise unwritable(self._cache, error) from None
 
     async def _attempt(self, call: _Call) -> ModelResponse:
         """One attempt; while the server is down, once it is this call's turn to try it."""
@@ -253,7 +264,7 @@ class Caller:
                 return None
             # The run takes a moment to end: nothing is paid for that cannot be kept.
             if self._could_not_keep is not None:
-                raise self._unwritable(self._could_not_keep)
+                raise unwritable(self._cache, self._could_not_keep)
             reserved = await self._reserved(model, most_usage(request, tokens)) if limited else None
             reply = await self._send(model, endpoint, request, tokens, reserved)
             if call.before is not None:
@@ -290,13 +301,13 @@ class Caller:
             else:
                 return
         self._could_not_keep = error
-        raise self._unwritable(error) from None
+        raise unwritable(self._cache, error) from None
 
     async def _reserved(self, model: str, most: Usage) -> Usage:
         try:
             return await self.budget.reserve(model, most)
         except OSError as error:
-            raise _unrecorded(error) from None
+            raise unrecorded(error) from None
 
     async def _send(
         self,
@@ -312,7 +323,7 @@ class Caller:
         # What the call took, as far as is said; None where nothing is: it may have been all.
         said: Usage | None = None
         try:
-            reply = without_keys(await endpoint.client.complete(request))
+            reply = replace(without_keys(await endpoint.client.complete(request)), model=model)
             said = reply.usage or None
         except TimeoutError as late:
             endpoint.limiter.pushed_back(began)
@@ -337,7 +348,7 @@ class Caller:
             try:
                 await self.budget.settle(model, reserved, used)
             except OSError as error:
-                raise _unrecorded(error) from None
+                raise unrecorded(error) from None
         if not is_estimate:
             endpoint.limiter.settle(tokens, used.input + used.output)
         endpoint.answered = True
@@ -366,20 +377,10 @@ class Caller:
         else:
             endpoint.limiter.pause_for(error.retry_after)
 
-    def _unwritable(self, error: Exception) -> Abort:
-        """Going on without the cache would mean to pay for what a rerun must pay for again."""
-        return Abort(
-            f"the cache {self._cache.location} cannot be written ({error}); check free space "
-            "and permissions, then run the same command again"
-        )
 
-
-def _unrecorded(error: OSError) -> Abort:
-    """Going on would mean that a cap cannot count what was spent."""
-    return Abort(
-        f"calls and tokens used cannot be recorded ({error}); check free space and "
-        "permissions, then run the same command again"
-    )
+def _not_shared(page: str, key: bytes) -> AbstractAsyncContextManager[None]:
+    """Nobody else asks the same."""
+    return _NO_TURN
 
 
 def _require_alive(model: str, endpoint: Endpoint) -> None:

@@ -55,6 +55,7 @@ _COMMANDS = {
     "personas": ("panel.cli.library", "List the persona sets, or show one."),
     "rubrics": ("panel.cli.library", "List the rubrics, or show one."),
     "framings": ("panel.cli.library", "List the framing sets of sweeps, or show one."),
+    "cache": ("panel.cli.cache", "Count, move or remove the answers in the cache."),
     "models": ("panel.cli.models", "Show which models can be used here."),
 }
 

@@ -19,7 +19,7 @@ from graphs import Judge, Judgment, Response
 from graphs.context import GraphContext, ShowPeers
 from panel.calls.adaptive_concurrency import MAX_CONCURRENCY
 from panel.calls.budget import Budget, Caps
-from panel.calls.cache import open_reply_store
+from panel.calls.cache import SharedReplyStore, open_reply_store
 from panel.calls.caller import Caller
 from panel.calls.endpoint import PATIENCE_S, Endpoint
 from panel.calls.rate_limiter import shared_rate_limiter
@@ -63,6 +63,11 @@ async def open_caller(
         return await asyncio.get_running_loop().run_in_executor(thread, work, *arguments)
 
     cache = await beside(open_reply_store)
+    read_ahead: Callable[[str, bytes], Coroutine[Any, Any, object]] | None = None
+    if thread is not None:
+        read_ahead = partial(beside, cache.get)
+    if isinstance(cache, SharedReplyStore):
+        read_ahead = cache.read_ahead
     loop = asyncio.get_running_loop()
     clients = [(loop, id(model.client)) for model in models.values()]
     _users.update(clients)
@@ -76,7 +81,7 @@ async def open_caller(
             },
             cache,
             budget,
-            read_ahead=None if thread is None else partial(beside, cache.get),
+            read_ahead=read_ahead,
         )
     finally:
         for client, model in zip(clients, models.values(), strict=True):

@@ -6,46 +6,26 @@ reply in it is JSON, compressed where it is long.
 
 from __future__ import annotations
 
-import logging
-import os
 import sqlite3
 import struct
-import threading
-import time
-import zlib
-from collections import OrderedDict
 from collections.abc import Container, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import diskcache
-import orjson
 from diskcache.core import MODE_BINARY, MODE_RAW
 
-from panel.calls.cache import ENVIRONMENT_VARIABLE, CannotBeKept
-from panel.calls.journal import Journal, JournalEntry, journals_in, taken_over
+from panel.calls.cache import ENVIRONMENT_VARIABLE
+from panel.calls.journal import JournalEntry
+from panel.calls.journaled_store import JournaledStore, Pages
 from panel.errors import ConfigurationError
-from panel.io.descriptors import is_lack_of_descriptors, spare_descriptor
 from panel.io.private_files import make_private_folder, open_private
-from rubrics import ModelResponse, Position, Usage
-
-logger = logging.getLogger(__name__)
 
 _DATABASE = "cache.db"  # diskcache's name for it
 _HEADER = struct.Struct(">32sI")  # a reply's key, and how many bytes follow
 _ROW_BYTES = 1 << 16  # a row that is longer gets a successor, not more bytes
-_PAGES_IN_MEMORY = 128
-_BATCH_S = 1.0
-"""How long replies gather in a journal before they are moved into the database together."""
-_TRIES_WITHOUT_DESCRIPTORS = 240
-"""How often the move is tried while no file can be opened, four times a second."""
-_WORTH_COMPRESSING = 2_000
-
-_Pages = dict[str, dict[bytes, bytes]]
-"""Stored replies by page and key; empty where one was dropped."""
 
 
 def open_store(location: str) -> DiskReplyStore:
@@ -73,19 +53,14 @@ class _BytesDisk(diskcache.Disk):  # type: ignore[misc]
         return super().fetch(mode, filename, value, read)
 
 
-class DiskReplyStore:
-    """The replies kept in one folder. Several processes may share it.
-
-    What is put is in a journal at once, so that a kill loses nothing; a thread moves it into the
-    database soon after, many replies to a transaction. What a process left in its journal, the
-    next store in the folder takes over.
+class DiskReplyStore(JournaledStore):
+    """The replies kept in one folder, the journals among them. Several processes may share it.
 
     Raises:
         ConfigurationError: the folder cannot be used.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
         try:
             make_private_folder(folder)
             # SQLite gives the files that it makes beside the database the same permissions. What is
@@ -107,150 +82,38 @@ class DiskReplyStore:
                 sqlite_mmap_size=0,
                 sqlite_cache_size=1 << 10,
             )
-            for journal in journals_in(folder):
-                self._take_over(journal)
+            super().__init__(folder)
+            self.take_over()
         except (OSError, sqlite3.Error, diskcache.Timeout) as error:
             raise ConfigurationError(
                 f"the cache {folder} cannot be used ({error}); check free space and permissions, "
                 f"or choose another folder with {ENVIRONMENT_VARIABLE}"
             ) from None
-        self._pages: OrderedDict[str, dict[bytes, bytes]] = OrderedDict()
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="reply-cache")
-        self._closing = threading.Event()
-        # What follows is the writer's too, and changes under the lock only.
-        self._lock = threading.Lock()
-        self._journal: Journal | None = None
-        self._waiting: _Pages = {}
-        self._being_written: _Pages = {}
-        self._fault: Exception | None = None
-        # Given up for a journal where this process can open no further file: what must be
-        # dropped cannot wait until it can.
-        self._spare = spare_descriptor()
 
     @property
     def location(self) -> str:
         return str(self._folder)
 
-    def get(self, page: str, key: bytes) -> ModelResponse | None:
-        """The reply kept under `key`, marked as cached; None where there is none."""
-        stored = self._page(page).get(key)
-        return _decode(stored) if stored else None
+    def entries(self) -> Iterator[JournalEntry]:
+        for name in self._store.iterkeys():
+            page, _, number = name.rpartition("-")
+            # Of two under one key, in two rows perhaps, the later one counts.
+            if number == "0":
+                for key, stored in self._read_page(page).items():
+                    yield JournalEntry(page, key, stored)
 
-    def put(self, page: str, key: bytes, reply: ModelResponse) -> None:
-        """Keep a reply; returns when it is on disk.
-
-        Raises:
-            CannotBeKept: it holds what JSON in UTF-8 cannot; nothing is wrong with the cache.
-            OSError, sqlite3.Error, diskcache.Timeout: it could not be written, or an earlier
-                one could not be moved into the database.
-        """
-        try:
-            stored = _encode(reply)
-        except TypeError as error:
-            raise CannotBeKept(str(error)) from None
-        self._change(JournalEntry(page, key, stored))
-
-    def forget(self, page: str, keys: Iterable[bytes]) -> None:
-        """Drop replies that turned out to be no result. Raises as `put` does."""
-        for key in keys:
-            self._change(JournalEntry(page, key, b""))
-
-    def close(self) -> None:
-        """Move all into the database and close the files. What `put` has returned from is safe
-        without it."""
-        self._closing.set()
-        self._writer.shutdown(wait=True)
+    def _close_database(self) -> None:
         self._store.close()
-        if self._spare is not None:
-            os.close(self._spare)
-            self._spare = None
-        if self._fault is not None:
-            logger.warning(
-                "The last replies could not be written to the cache's database in %s (%s). They "
-                "are stored in a journal in the same folder; the next run moves them to the "
-                "database.",
-                self._folder,
-                self._fault,
-            )
 
-    def _change(self, change: JournalEntry) -> None:
-        with self._lock:
-            if self._fault is not None:
-                raise self._fault
-            if self._journal is None:
-                self._journal = self._new_journal()
-                self._writer.submit(self._move, self._journal)
-            self._journal.add(change)
-            self._waiting.setdefault(change.page, {})[change.key] = change.stored
-        if (known := self._pages.get(change.page)) is not None:
-            known[change.key] = change.stored
+    def _unmoved(self, error: Exception) -> str:
+        return (
+            f"The last replies could not be written to the cache's database in {self._folder} "
+            f"({error}). They are stored in a journal in the same folder; the next run moves them "
+            "to the database."
+        )
 
-    def _move(self, journal: Journal) -> None:
-        """In the writer's thread: what the journal holds goes into the database."""
-        self._closing.wait(_BATCH_S)
-        with self._lock:
-            self._journal = None
-            self._waiting, self._being_written = {}, self._waiting
-        try:
-            self._write_patiently(self._being_written)
-        except Exception as error:
-            # The journal stays, and with it what was paid for.
-            journal.close()
-            self._fault = error
-        else:
-            with self._lock:
-                self._being_written = {}
-            journal.remove()
-            # At once, before a connection takes the descriptor that has become free.
-            if self._spare is None:
-                self._spare = spare_descriptor()
-
-    def _new_journal(self) -> Journal:
-        try:
-            return Journal(self._folder)
-        except OSError as error:
-            if self._spare is None or not is_lack_of_descriptors(error):
-                raise
-            os.close(self._spare)
-            self._spare = None
-            return Journal(self._folder)
-
-    def _write_patiently(self, changes: _Pages) -> None:
-        """Write, and while this process can open no further file, again."""
-        for _ in range(_TRIES_WITHOUT_DESCRIPTORS):
-            try:
-                return self._write(changes)
-            except (OSError, sqlite3.Error) as error:
-                if not is_lack_of_descriptors(error):
-                    raise
-            time.sleep(_BATCH_S / 4)
-        return self._write(changes)
-
-    def _take_over(self, journal: Path) -> None:
-        """Move what a process that was killed has left in its journal."""
-        with taken_over(journal) as left:
-            changes: _Pages = {}
-            for change in left:
-                changes.setdefault(change.page, {})[change.key] = change.stored
-            if changes:
-                self._write(changes, again=True)
-
-    def _page(self, page: str) -> dict[bytes, bytes]:
-        """What a page holds, nothing under a key that was dropped; the pages used last stay
-        in memory."""
-        if page in self._pages:
-            self._pages.move_to_end(page)
-        else:
-            # Before the rows: what the writer finishes in between is in the one or the other.
-            with self._lock:
-                newer = self._being_written.get(page, {}) | self._waiting.get(page, {})
-            stored = dict(record for _, row in self._rows(page) for record in _records(row))
-            # And what was put meanwhile, where another thread than the loop's reads.
-            with self._lock:
-                self._pages[page] = stored | newer | self._waiting.get(page, {})
-            if len(self._pages) > _PAGES_IN_MEMORY:
-                self._pages.popitem(last=False)
-        return self._pages[page]
+    def _read_page(self, page: str) -> dict[bytes, bytes]:
+        return dict(record for _, row in self._rows(page) for record in _records(row))
 
     def _rows(self, page: str) -> Iterator[tuple[str, bytes]]:
         """The rows of a page, with their names."""
@@ -261,7 +124,7 @@ class DiskReplyStore:
                 return
             yield name, row
 
-    def _write(self, changes: _Pages, *, again: bool = False) -> None:
+    def _write(self, changes: Pages, *, again: bool = False) -> None:
         """In one transaction; `again` if some of it may be there already: a kill may come between
         a transaction's end and the journal's."""
         with self._store.transact(retry=True):
@@ -301,25 +164,3 @@ def _records(row: bytes) -> Iterator[tuple[bytes, bytes]]:
         at += _HEADER.size
         yield key, row[at : at + length]
         at += length
-
-
-def _encode(reply: ModelResponse) -> bytes:
-    document = orjson.dumps(reply)
-    # Log-probabilities shrink to a fifth; a reply of a few numbers is not worth the time.
-    return document if len(document) < _WORTH_COMPRESSING else zlib.compress(document, level=1)
-
-
-def _decode(stored: bytes) -> ModelResponse | None:
-    """The reply, or None where something else stands: it is asked for again."""
-    try:
-        plain = stored.startswith(b"{")
-        fields = orjson.loads(stored if plain else zlib.decompress(stored))
-        fields["usage"] = Usage(**fields["usage"])
-        fields["logprobs"] = tuple(
-            Position(position["token"], tuple((token, p) for token, p in position["top"]))
-            for position in fields["logprobs"]
-        )
-        fields["cached"] = True
-        return ModelResponse(**fields)
-    except (zlib.error, LookupError, TypeError, ValueError):
-        return None

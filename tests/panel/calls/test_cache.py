@@ -220,7 +220,7 @@ def test_a_reply_is_served_at_every_stage(
 ) -> None:
     """A reply is found while it waits, while it is being written and after, also once its page
     is no longer in mind; and so is that another was dropped."""
-    monkeypatch.setattr("panel.calls.stores.disk._BATCH_S", 60 if stage == "waiting" else 0.01)
+    monkeypatch.setattr(DiskReplyStore, "batch_s", 60 if stage == "waiting" else 0.01)
     with closing(DiskReplyStore(tmp_path)) as cache:
         begun, go_on, write = threading.Event(), threading.Event(), cache._write
 
@@ -280,7 +280,7 @@ def test_a_put_that_does_not_fit_on_the_disk_says_so(tmp_path: Path) -> None:
 def test_one_writer_keeps_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another process holds the database, replies under one key wait for one thread, which
     moves them as they came: the last is the one that is kept."""
-    monkeypatch.setattr("panel.calls.stores.disk._BATCH_S", 0.01)
+    monkeypatch.setattr(DiskReplyStore, "batch_s", 0.01)
     with (
         closing(DiskReplyStore(tmp_path)) as cache,
         closing(sqlite3.connect(tmp_path / "cache.db", isolation_level=None)) as other,
@@ -318,7 +318,7 @@ def test_a_reply_is_kept_each_time_no_file_can_be_opened(
 ) -> None:
     """A descriptor is held back for the journal, and again once that journal is gone: a second
     lack of them loses nothing either."""
-    monkeypatch.setattr("panel.calls.stores.disk._BATCH_S", 0.01)
+    monkeypatch.setattr(DiskReplyStore, "batch_s", 0.01)
     with closing(DiskReplyStore(tmp_path)) as cache:
         for key in (GOOD, KEY):
             with no_file_can_be_opened():
@@ -336,7 +336,7 @@ def test_a_database_that_cannot_be_written_is_told_to_who_comes_next(
 ) -> None:
     """When the database cannot be written the next put raises, closing says where the replies
     are, and they are there once it can be."""
-    monkeypatch.setattr("panel.calls.stores.disk._BATCH_S", 0.01)
+    monkeypatch.setattr(DiskReplyStore, "batch_s", 0.01)
     with closing(DiskReplyStore(tmp_path)) as cache:
         rename(tmp_path, "Cache", "elsewhere")
         cache.put("page", GOOD, REPLY)
@@ -487,8 +487,7 @@ def test_the_key_is_the_same_in_another_process() -> None:
 def test_two_processes_writing_at_once_lose_nothing(tmp_path: Path) -> None:
     """Two processes put 300 replies each into one folder, and all 600 are there."""
     source = (
-        "import panel.calls.stores.disk\n"
-        "panel.calls.stores.disk._BATCH_S = 0.001\n"
+        "DiskReplyStore.batch_s = 0.001\n"
         "cache = DiskReplyStore(Path(sys.argv[1]))\n"
         "name = sys.argv[2]\n"
         "for n in range(300):\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from panel.calls.endpoint import Endpoint
 from panel.calls.rate_limiter import RateLimiter
 from panel.testing import MemoryReplyStore, ScriptedModel, serving
 from rubrics import ModelRequest
+from rubrics.extensions import load_extension
 from tests.helpers.command import COMMAND
 from tests.helpers.distributions import installed
 
@@ -75,6 +77,22 @@ def test_an_unknown_store_is_refused_with_those_there_are(monkeypatch: pytest.Mo
     with pytest.raises(ConfigurationError, match=r"no store of replies is called 'nowhere'.*disk"):
         Panel("disciplinary", model).score([essay])
     assert model.requests == []
+
+
+@pytest.mark.parametrize("scheme", ["redis", "rediss", "unix"])
+def test_a_store_without_its_package_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    """Where the package of a store of ours is not installed the way to get it is told, and
+    nothing of the address, which may hold a password."""
+    monkeypatch.delitem(sys.modules, "panel.calls.stores.redis", raising=False)
+    monkeypatch.setitem(sys.modules, "redis", None)
+    load_extension.cache_clear()
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, f"{scheme}://:canary@here")
+    told = r"package redis is not installed; get it with: pip install 'persona-panel\[redis\]'"
+    with pytest.raises(ConfigurationError, match=told) as refused:
+        open_reply_store()
+    assert "canary" not in str(refused.value)
 
 
 def test_a_folder_may_be_an_address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

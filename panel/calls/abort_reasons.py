@@ -1,0 +1,24 @@
+"""What ends a run because going on would cost money for nothing, in sentences."""
+
+from __future__ import annotations
+
+from graphs.context import Abort
+from panel.calls.cache import CacheUnreachable, ReplyStore
+
+
+def unwritable(cache: ReplyStore, error: Exception) -> Abort:
+    """Going on without the cache would mean to pay for what a rerun must pay for again."""
+    if isinstance(error, CacheUnreachable):
+        return error
+    return Abort(
+        f"the cache {cache.location} cannot be written ({error}); check free space and "
+        "permissions, then run the same command again"
+    )
+
+
+def unrecorded(error: OSError) -> Abort:
+    """Going on would mean that a cap cannot count what was spent."""
+    return Abort(
+        f"calls and tokens used cannot be recorded ({error}); check free space and "
+        "permissions, then run the same command again"
+    )

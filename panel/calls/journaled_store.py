@@ -1,0 +1,276 @@
+"""What stores of replies have in common that keep them in a database: the way there by a journal.
+
+A reply that is put is in a journal on this machine at once, so that a kill loses nothing and no
+call waits for a transaction; a thread moves it into the database soon after, many together. What
+a process left in its journal, the next store in the same folder takes over. Where the database
+is, and how it keeps pages, is a store's own business.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import zlib
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+
+from panel.calls.cache import CannotBeKept
+from panel.calls.journal import Journal, JournalEntry, journals_in, taken_over
+from panel.io.descriptors import is_lack_of_descriptors, spare_descriptor
+from rubrics import ModelResponse, Position, Usage
+
+logger = logging.getLogger(__name__)
+
+_PAGES_IN_MEMORY = 128
+_AGAIN_S = 0.25
+_TRIES_WITHOUT_DESCRIPTORS = 240
+"""How often the move is tried while no file can be opened, four times a second."""
+_WORTH_COMPRESSING = 2_000
+
+Pages = dict[str, dict[bytes, bytes]]
+"""Stored replies by page and key; empty where one was dropped."""
+
+
+class JournaledStore(ABC):
+    """A `ReplyStore` over a database, its journals in a `folder` of this machine.
+
+    A subclass opens its database, then calls `take_over`; its methods below are called from the
+    thread that moves replies, `_read_page` also from any that looks a page up.
+    """
+
+    batch_s: ClassVar[float] = 1.0
+    """How long replies gather in a journal before they are moved together."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._pages: OrderedDict[str, dict[bytes, bytes]] = OrderedDict()
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="reply-cache")
+        self._closing = threading.Event()
+        # What follows is the writer's too, and changes under the lock only.
+        self._lock = threading.Lock()
+        self._journal: Journal | None = None
+        self._waiting: Pages = {}
+        self._being_written: Pages = {}
+        self._fault: Exception | None = None
+        # Given up for a journal where this process can open no further file: what must be
+        # dropped cannot wait until it can.
+        self._spare = spare_descriptor()
+
+    @abstractmethod
+    def _write(self, changes: Pages, *, again: bool = False) -> None:
+        """Make changes, all or none; `again` if some of it may be there already: a kill may come
+        between a transaction's end and the journal's."""
+
+    @abstractmethod
+    def _read_page(self, page: str) -> dict[bytes, bytes]:
+        """The stored replies of a page."""
+
+    @abstractmethod
+    def _close_database(self) -> None:
+        """Give back files and connections."""
+
+    @abstractmethod
+    def _unmoved(self, error: Exception) -> str:
+        """That the last replies are in the journal still, and what to do, in words."""
+
+    @abstractmethod
+    def entries(self) -> Iterator[JournalEntry]:
+        """All replies in the database, page by page; not those that a journal still holds."""
+
+    @property
+    @abstractmethod
+    def location(self) -> str:
+        """Where replies are kept, for messages: no password, no key."""
+
+    def take_over(self) -> None:
+        """Move what processes that were killed have left in their journals."""
+        for journal in journals_in(self._folder):
+            with taken_over(journal) as left:
+                changes: Pages = {}
+                for change in left:
+                    changes.setdefault(change.page, {})[change.key] = change.stored
+                if changes:
+                    self._write(changes, again=True)
+
+    def get(self, page: str, key: bytes) -> ModelResponse | None:
+        """The reply kept under `key`, marked as cached; None where there is none."""
+        stored = self._page(page).get(key)
+        return decoded(stored) if stored else None
+
+    def put(self, page: str, key: bytes, reply: ModelResponse) -> None:
+        """Keep a reply; returns when it is on this machine's disk.
+
+        Raises:
+            CannotBeKept: it holds what JSON in UTF-8 cannot; nothing is wrong with the cache.
+            Exception: it could not be written, or an earlier one could not be moved into the
+                database.
+        """
+        try:
+            stored = encoded(reply)
+        except TypeError as error:
+            raise CannotBeKept(str(error)) from None
+        self.put_stored(page, key, stored)
+
+    def put_stored(self, page: str, key: bytes, stored: bytes) -> None:
+        """Keep a reply that another store has encoded. Raises as `put` does."""
+        self._change(JournalEntry(page, key, stored))
+
+    def forget(self, page: str, keys: Iterable[bytes]) -> None:
+        """Drop replies that turned out to be no result. Raises as `put` does."""
+        for key in keys:
+            self._change(JournalEntry(page, key, b""))
+
+    def close(self) -> None:
+        """Move all into the database and close the files. What `put` has returned from is safe
+        without it."""
+        self._closing.set()
+        self._writer.shutdown(wait=True)
+        self._close_database()
+        if self._spare is not None:
+            os.close(self._spare)
+            self._spare = None
+        if self._journal is not None:
+            self._journal.close()
+        if self._fault is not None:
+            logger.warning("%s", self._unmoved(self._fault))
+
+    def _change(self, change: JournalEntry) -> None:
+        with self._lock:
+            if self._fault is not None:
+                # The run ends; what was paid for meanwhile goes to whoever comes next.
+                with suppress(OSError):
+                    self._note(change)
+                raise self._fault
+            self._note(change)
+            self._waiting.setdefault(change.page, {})[change.key] = change.stored
+        if (known := self._pages.get(change.page)) is not None:
+            known[change.key] = change.stored
+
+    def _note(self, change: JournalEntry) -> None:
+        """Write a change into the journal, a new one if need be, which is moved soon."""
+        if self._journal is None:
+            self._journal = self._new_journal()
+            if self._fault is None:
+                self._writer.submit(self._move, self._journal)
+        self._journal.add(change)
+
+    def _move(self, journal: Journal) -> None:
+        """In the writer's thread: what the journal holds goes into the database."""
+        self._closing.wait(self.batch_s)
+        with self._lock:
+            self._journal = None
+            self._waiting, self._being_written = {}, self._waiting
+        try:
+            self._write_patiently(self._being_written)
+        except Exception as error:
+            # The journal stays, and with it what was paid for.
+            journal.close()
+            self._fault = error
+        else:
+            with self._lock:
+                self._being_written = {}
+            journal.remove()
+            # At once, before a connection takes the descriptor that has become free.
+            if self._spare is None:
+                self._spare = spare_descriptor()
+
+    def _new_journal(self) -> Journal:
+        try:
+            return Journal(self._folder)
+        except OSError as error:
+            if self._spare is None or not is_lack_of_descriptors(error):
+                raise
+            os.close(self._spare)
+            self._spare = None
+            return Journal(self._folder)
+
+    def _write_patiently(self, changes: Pages) -> None:
+        """Write, and while this process can open no further file, again."""
+        for _ in range(_TRIES_WITHOUT_DESCRIPTORS):
+            try:
+                return self._write(changes)
+            except Exception as error:
+                if not is_lack_of_descriptors(error):
+                    raise
+            time.sleep(_AGAIN_S)
+        return self._write(changes)
+
+    def _page(self, page: str) -> dict[bytes, bytes]:
+        """What a page holds, nothing under a key that was dropped; the pages used last stay
+        in memory."""
+        if page in self._pages:
+            self._pages.move_to_end(page)
+            return self._pages[page]
+        # Before the database: what the writer finishes in between is in the one or the other.
+        newer = self._unwritten(page)
+        return self._remember(page, self._read_page(page) | newer)
+
+    def _unwritten(self, page: str) -> dict[bytes, bytes]:
+        """What of a page is on its way into the database."""
+        with self._lock:
+            return self._being_written.get(page, {}) | self._waiting.get(page, {})
+
+    def _remember(self, page: str, stored: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        """Hold a page in memory, with what was put meanwhile, where another thread has read it
+        than the loop's."""
+        with self._lock:
+            self._pages[page] = {**stored, **self._waiting.get(page, {})}
+        if len(self._pages) > _PAGES_IN_MEMORY:
+            self._pages.popitem(last=False)
+        return self._pages[page]
+
+
+def encoded(reply: ModelResponse) -> bytes:
+    """A reply as it is stored, and when that was (Unix time).
+
+    Raises:
+        TypeError: JSON in UTF-8 cannot hold it.
+    """
+    return as_stored(orjson.dumps(reply)[:-1] + b',"at":%d}' % time.time())
+
+
+def as_stored(document: bytes) -> bytes:
+    """The JSON of a reply, compressed where it is long."""
+    # Log-probabilities shrink to a fifth; a reply of a few numbers is not worth the time.
+    return document if len(document) < _WORTH_COMPRESSING else zlib.compress(document, level=1)
+
+
+def document_of(stored: bytes) -> dict[str, Any]:
+    """What a stored reply says: the fields of a `ModelResponse`, and `at`; replies that were kept
+    before `model` and `at` were noted lack them.
+
+    Raises:
+        ValueError: something else is stored.
+    """
+    try:
+        document = orjson.loads(stored if stored.startswith(b"{") else zlib.decompress(stored))
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(document, dict):
+        raise ValueError("it is not a JSON object")
+    return document
+
+
+def decoded(stored: bytes) -> ModelResponse | None:
+    """The reply, or None where something else stands: it is asked for again."""
+    try:
+        fields = document_of(stored)
+        fields.pop("at", None)
+        fields["usage"] = Usage(**fields["usage"])
+        fields["logprobs"] = tuple(
+            Position(position["token"], tuple((token, p) for token, p in position["top"]))
+            for position in fields["logprobs"]
+        )
+        fields["cached"] = True
+        return ModelResponse(**fields)
+    except (LookupError, TypeError, ValueError):
+        return None

@@ -1,0 +1,243 @@
+"""What a cache holds, all at once: counted, written to a file, read from one, dropped.
+
+A file has a line of JSON for each answer: its `page` and `key`, in hexadecimal digits, and the
+`reply` as stores keep it. It fits any store.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+from pydantic import TypeAdapter
+
+from panel.calls.cache import open_reply_store
+from panel.calls.journaled_store import JournaledStore, as_stored, decoded, document_of
+from panel.errors import ConfigurationError, Fault, InputError, RunStopped
+from panel.io.file_formats import FileRow, file_rows
+from panel.io.private_files import replacing
+from panel.io.wording import shown
+from rubrics import ModelResponse
+
+_SUFFIXES = (".jsonl", ".jsonl.gz")
+_DIGITS = 64
+_REPLY = TypeAdapter(ModelResponse)
+
+
+@dataclass(slots=True)
+class KeptReplies:
+    """How many replies are kept, as how many bytes, from when to when (Unix time; None where no
+    time is known, as of replies that were kept before it was noted)."""
+
+    n: int = 0
+    n_bytes: int = 0
+    oldest: int | None = None
+    newest: int | None = None
+
+    def add(self, n_bytes: int, at: int | None) -> None:
+        """Count one more."""
+        self.n += 1
+        self.n_bytes += n_bytes
+        if at is not None:
+            self.oldest = at if self.oldest is None else min(self.oldest, at)
+            self.newest = at if self.newest is None else max(self.newest, at)
+
+
+@dataclass(slots=True)
+class CacheCounts:
+    """What a cache holds, and by the model that answered: "" where that was not noted yet.
+
+    `unreadable` are entries that no version of this program wrote, or that are damaged; they are
+    in no other count.
+    """
+
+    all: KeptReplies = field(default_factory=KeptReplies)
+    by_model: dict[str, KeptReplies] = field(default_factory=dict)
+    undated: int = 0
+    unreadable: int = 0
+
+    def add(self, stored: bytes) -> None:
+        """Count one more."""
+        if decoded(stored) is None:
+            self.unreadable += 1
+            return
+        model, at = _origin(document_of(stored))
+        self.undated += at is None
+        for count in (self.all, self.by_model.setdefault(model, KeptReplies())):
+            count.add(len(stored), at)
+
+
+@dataclass(frozen=True, slots=True)
+class Prunable:
+    """Which replies are to be dropped: those of `models`, unless that is empty, that are from
+    before `before` (Unix time), unless that is None. What is not known of a reply keeps it."""
+
+    models: Collection[str] = ()
+    before: float | None = None
+
+    def matches(self, stored: bytes) -> bool:
+        """Whether a stored reply is one of them."""
+        try:
+            model, at = _origin(document_of(stored))
+        except ValueError:
+            return False
+        if self.models and model not in self.models:
+            return False
+        return self.before is None or (at is not None and at < self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of the lines of a file: `new` are kept now, `known` were there, `faults` says
+    what is wrong with those that were left out."""
+
+    new: int
+    known: int
+    faults: tuple[Fault, ...]
+
+
+@contextmanager
+def listed_store() -> Iterator[JournaledStore]:
+    """The store of this process, if it can list what it holds.
+
+    Raises:
+        ConfigurationError: it cannot, or cannot be opened.
+        RunStopped: it cannot be written.
+    """
+    with closing(open_reply_store()) as store:
+        if not isinstance(store, JournaledStore):
+            raise ConfigurationError(
+                f"the cache {store.location} belongs to another package's store, which cannot "
+                "list its answers"
+            )
+        try:
+            yield store
+        except OSError as error:
+            raise RunStopped(f"{error}; check free space and permissions") from error
+
+
+def counts_of(store: JournaledStore, which: Prunable | None = None) -> CacheCounts:
+    """What a store holds, all of it or what is to be dropped."""
+    counts = CacheCounts()
+    for _, _, stored in store.entries():
+        if which is None or which.matches(stored):
+            counts.add(stored)
+    return counts
+
+
+def write_replies(store: JournaledStore, path: Path) -> int:
+    """Write what can be read of a store into a file, by gzip if it ends in `.gz`; how many replies
+    that were.
+
+    Raises:
+        InputError: the name does not end as such a file's does.
+        OSError: it cannot be written.
+    """
+    _require_suffix(path)
+    with replacing(path) as file:
+        if path.suffix == ".gz":
+            with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
+                return _write_lines(store, packed)
+        return _write_lines(store, file)
+
+
+def _write_lines(store: JournaledStore, file: IO[bytes] | gzip.GzipFile) -> int:
+    n = 0
+    for page, key, stored in store.entries():
+        if decoded(stored) is not None:
+            line = {"page": page, "key": key.hex(), "reply": document_of(stored)}
+            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            n += 1
+    return n
+
+
+def read_replies(store: JournaledStore, path: Path) -> Imported:
+    """Keep the replies of a file that a store does not have yet.
+
+    Raises:
+        InputError: the file cannot be read at all.
+        CacheUnreachable, OSError: the store cannot be written.
+    """
+    _require_suffix(path)
+    faults: list[Fault] = []
+
+    def add(
+        found: str, expected: str, *, line: int | None = None, field: str | None = None
+    ) -> None:
+        faults.append(Fault(str(path), found, expected, line, field))
+
+    new = known = 0
+    for part in file_rows(path, (), add):
+        if not isinstance(part, FileRow):
+            continue
+        try:
+            page, key, stored = _entry(part.cells)
+        except _Odd as odd:
+            add(odd.found, odd.expected, line=part.line, field=odd.field)
+            continue
+        if store.get(page, key) is not None:
+            known += 1
+        else:
+            store.put_stored(page, key, stored)
+            new += 1
+    if faults and not new and not known:
+        raise InputError(faults)
+    return Imported(new, known, tuple(faults))
+
+
+def drop_replies(store: JournaledStore, which: Prunable) -> int:
+    """Drop replies; how many that were."""
+    n = 0
+    for page, key, stored in store.entries():
+        if which.matches(stored):
+            store.forget(page, [key])
+            n += 1
+    return n
+
+
+class _Odd(ValueError):
+    """Something in a line of a file; see `Fault`."""
+
+    def __init__(self, field: str, found: object, expected: str) -> None:
+        super().__init__(field)
+        self.field, self.found, self.expected = field, shown(found), expected
+
+
+def _entry(cells: Any) -> tuple[str, bytes, bytes]:
+    """The page, the key and the stored reply of a line."""
+    for name in ("page", "key"):
+        if not _is_digest(cells.get(name)):
+            raise _Odd(name, cells.get(name), f"{_DIGITS} hexadecimal digits")
+    try:
+        document = orjson.dumps(cells.get("reply"))
+        # Types, too: a number for a text would end a later run.
+        _REPLY.validate_json(document, strict=True)
+        stored = as_stored(document)
+        if decoded(stored) is None:
+            raise ValueError("it has a field too many")
+    except (TypeError, ValueError):
+        expected = "an answer as `cache export` writes it"
+        raise _Odd("reply", cells.get("reply"), expected) from None
+    return cells["page"], bytes.fromhex(cells["key"]), stored
+
+
+def _is_digest(found: object) -> bool:
+    digits = frozenset("0123456789abcdef")
+    return isinstance(found, str) and len(found) == _DIGITS and digits.issuperset(found)
+
+
+def _origin(document: dict[str, Any]) -> tuple[str, int | None]:
+    """The model that answered and when, as far as they were noted."""
+    model, at = document.get("model"), document.get("at")
+    return model if isinstance(model, str) else "", at if isinstance(at, int) else None
+
+
+def _require_suffix(path: Path) -> None:
+    if not path.name.endswith(_SUFFIXES):
+        named = f"a name that ends in {path.suffix!r}"
+        raise InputError([Fault(str(path), named, f"one that ends in {' or '.join(_SUFFIXES)}")])

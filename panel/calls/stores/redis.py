@@ -1,0 +1,379 @@
+"""A store of replies that processes on several machines share: a Redis or Valkey server.
+
+`redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]`, `rediss://…` by TLS, `unix://[…@]/PATH[?db=DB]`.
+
+A page is a hash, `persona-panel:page:PAGE`, of stored replies by key. Who asks for a reply holds
+`persona-panel:lease:PAGE:KEY` meanwhile, with a token of its own, and renews it; it is given up in
+the transaction that stores the reply, and ends by itself where its process has died.
+
+What is put is in a journal on this machine until the server has it; one that can be asked whether
+a write is on its disk (WAITAOF: Redis 7.2, Valkey) is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import random
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, TypeVar
+from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
+
+import platformdirs
+import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import AuthorizationError
+from redis.retry import Retry
+from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
+
+from panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
+from panel.calls.coalescing import Coalesced
+from panel.calls.in_flight import waiting_for_a_server
+from panel.calls.journal import JournalEntry, journals_in
+from panel.calls.journaled_store import JournaledStore, Pages, decoded
+from panel.errors import ConfigurationError
+from panel.io.private_files import make_private_folder
+from panel.secrets import SECRETS, credentials_in
+from rubrics import ModelResponse
+
+logger = logging.getLogger(__name__)
+
+_PAGE, _LEASE = "persona-panel:page:", "persona-panel:lease:"
+_TIMEOUT_S = 10.0
+_FLUSHED_MS = 3_000
+"""How long a write may take to be on the server's disk; it flushes once a second, or at once."""
+_CLOSING_S = 5.0
+_FIRST_POLL_S, _LONGEST_POLL_S = 0.05, 1.0
+_WITHOUT_ANSWER = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError)
+"""A server that is down, starts, or has just become the replica of another."""
+_REFUSED = (redis.AuthenticationError, AuthorizationError)
+
+# The reply; else 1 where this process has the lease now, and 0 where another has it.
+_CLAIM = """
+local kept = redis.call('HGET', KEYS[1], ARGV[1])
+if kept then return kept end
+local holder = redis.call('GET', KEYS[2])
+if holder and holder ~= ARGV[2] then return 0 end
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+return 1
+"""
+# A lease that ended while the server was away is taken again, unless another has it.
+_RENEW = """
+local holder = redis.call('GET', KEYS[1])
+if not holder or holder == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
+"""
+_RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
+
+_warned: set[tuple[str, str]] = set()
+
+T = TypeVar("T")
+
+
+class _Question(NamedTuple):
+    """What a page holds; or where there is a key, whether a reply is there or may be asked for."""
+
+    page: str
+    key: bytes | None = None
+
+
+def open_store(location: str) -> RedisReplyStore:
+    """The store at an address."""
+    return RedisReplyStore(location)
+
+
+class RedisReplyStore(JournaledStore):
+    """The replies kept by a Redis or Valkey server.
+
+    Raises:
+        ConfigurationError: the server cannot be reached or used.
+    """
+
+    batch_s: ClassVar[float] = 0.05
+    lease_s: ClassVar[float] = 30.0
+    """How long others wait for a process that has died."""
+    patience_s: ClassVar[float] = 60.0
+    """How long a server that does not answer is tried."""
+
+    def __init__(self, address: str) -> None:
+        SECRETS.learn(*credentials_in(address))
+        self._location = _without_password(address)
+        digest = hashlib.sha256(self._location.encode()).hexdigest()[:16]
+        folder = Path(platformdirs.user_cache_dir("persona-panel"), "unsent", digest)
+        try:
+            make_private_folder(folder)
+            super().__init__(folder)
+        except OSError as error:
+            raise ConfigurationError(
+                f"answers on their way to {self._location} are kept in {folder}, which cannot be "
+                f"used ({error}); set XDG_CACHE_HOME to a folder that can be written"
+            ) from None
+        self._token = uuid4().hex
+        # By page and key; whether the reply has been put, so that the writer gives the lease up.
+        self._held: dict[tuple[str, bytes], bool] = {}
+        self._questions = Coalesced(self._ask, "shared-cache")
+        self._client = _client(address)
+        # All of one connection: what WAITAOF waits for are the writes of its own.
+        self._writing = _client(address, max_connections=1)
+        self._flushes = self._opened()
+        self.take_over()
+        threading.Thread(target=self._keep_leases, name="cache-leases", daemon=True).start()
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    def entries(self) -> Iterator[JournalEntry]:
+        for name in self._client.scan_iter(match=f"{_PAGE}*", count=1_000):
+            page = name.decode(errors="replace").removeprefix(_PAGE)
+            for key, stored in self._read_page(page).items():
+                yield JournalEntry(page, key, stored)
+
+    def put_stored(self, page: str, key: bytes, stored: bytes) -> None:
+        """Keep a reply; others who wait for it have it once it is with the server."""
+        if (page, key) in self._held:
+            self._held[page, key] = True
+        super().put_stored(page, key, stored)
+
+    # Waiting without standing in the loop's way
+
+    async def read_ahead(self, page: str, key: bytes) -> None:
+        """Have a page at hand; see `SharedReplyStore`."""
+        if page not in self._pages:
+            newer = self._unwritten(page)
+            stored: dict[bytes, bytes] = await self._questions.answer(_Question(page))
+            self._remember(page, stored | newer)
+
+    @asynccontextmanager
+    async def claimed(self, page: str, key: bytes) -> AsyncIterator[ModelResponse | None]:
+        """The reply, or the right to ask for it; see `SharedReplyStore`."""
+        if (reply := await self._claim(page, key)) is not None:
+            yield reply
+            return
+        self._held[page, key] = False
+        try:
+            yield None
+        finally:
+            # One that was put is given up by the writer, once others can see the reply.
+            if not self._held.get((page, key), True):
+                del self._held[page, key]
+                self._questions.thread.submit(self._release, [(page, key)])
+
+    async def _claim(self, page: str, key: bytes) -> ModelResponse | None:
+        wait_s = _FIRST_POLL_S
+        while (found := await self._questions.answer(_Question(page, key))) == 0:
+            with waiting_for_a_server():
+                await asyncio.sleep(random.uniform(wait_s / 2, wait_s))
+            wait_s = min(2 * wait_s, _LONGEST_POLL_S)
+        return decoded(found) if isinstance(found, bytes) else None
+
+    def _ask(self, questions: Sequence[_Question]) -> list[Any]:
+        def ask() -> list[Any]:
+            with self._client.pipeline(transaction=False) as pipe:
+                for page, key in questions:
+                    if key is None:
+                        pipe.hgetall(_PAGE + page)
+                    else:
+                        names, lease_ms = (_PAGE + page, _lease(page, key)), self._lease_ms
+                        pipe.eval(_CLAIM, 2, *names, key, self._token, lease_ms)
+                return pipe.execute()
+
+        return self._patiently(ask)
+
+    # Leases
+
+    @property
+    def _lease_ms(self) -> int:
+        return round(1_000 * self.lease_s)
+
+    def _keep_leases(self) -> None:
+        """In a thread of its own: a loop that is busy loses none."""
+        while not self._closing.wait(self.lease_s / 3):
+            self._on_leases(_RENEW, list(self._held), self._lease_ms)
+
+    def _release(self, entries: Iterable[tuple[str, bytes]]) -> None:
+        self._on_leases(_RELEASE, entries)
+
+    def _on_leases(self, script: str, entries: Iterable[tuple[str, bytes]], *more: int) -> None:
+        # Not tried again: a lease ends by itself.
+        with suppress(redis.RedisError), self._client.pipeline(transaction=False) as pipe:
+            for page, key in entries:
+                pipe.eval(script, 1, _lease(page, key), self._token, *more)
+            pipe.execute()
+
+    # The database of `JournaledStore`
+
+    def _write(self, changes: Pages, *, again: bool = False) -> None:
+        # Written twice, a change is the same.
+        def write() -> None:
+            with self._writing.pipeline(transaction=True) as pipe:
+                for page, changed in changes.items():
+                    for key, stored in changed.items():
+                        if stored:
+                            pipe.hset(_PAGE + page, key, stored)
+                        else:
+                            pipe.hdel(_PAGE + page, key)
+                        if self._held.get((page, key)):
+                            pipe.eval(_RELEASE, 1, _lease(page, key), self._token)
+                pipe.execute()
+            if self._flushes:
+                flushed, _ = self._writing.waitaof(1, 0, _FLUSHED_MS)
+                if not flushed:
+                    self._warn(
+                        "writes to its disk too late (appendfsync no, or a slow disk): answers "
+                        "that were paid for may be lost when its machine stops"
+                    )
+
+        self._patiently(write)
+        for page, changed in changes.items():
+            for key in changed:
+                if self._held.get((page, key)):
+                    del self._held[page, key]
+
+    def _read_page(self, page: str) -> dict[bytes, bytes]:
+        found: Any = self._patiently(lambda: self._client.hgetall(_PAGE + page))
+        return dict(found)
+
+    def _close_database(self) -> None:
+        self._questions.thread.shutdown(wait=True, cancel_futures=True)
+        self._release(list(self._held))
+        self._client.close()
+        self._writing.close()
+
+    def _unmoved(self, error: Exception) -> str:
+        n = len(journals_in(self._folder))
+        return (
+            f"The last answers are not in the cache {self._location} yet. They are in {n} "
+            f"journal{'s' if n != 1 else ''} in {self._folder}, and the next run on this machine "
+            "that uses this cache sends them."
+        )
+
+    # The server
+
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """Try until the server answers, or the patience ends.
+
+        Raises:
+            CacheUnreachable: it has not answered, or refuses.
+        """
+
+        def is_lost(state: RetryCallState) -> bool:
+            longest = self.patience_s
+            if self._closing.is_set():
+                longest = min(longest, _CLOSING_S)
+            return (state.seconds_since_start or 0.0) + state.upcoming_sleep > longest
+
+        retrying = Retrying(
+            retry=retry_if_exception(_is_worth_another),
+            wait=wait_random_exponential(multiplier=0.1, max=2),
+            stop=is_lost,
+            reraise=True,
+        )
+        try:
+            return retrying(work)
+        except _WITHOUT_ANSWER as error:
+            if not _is_worth_another(error):
+                raise self._refused(error) from None
+            raise CacheUnreachable(
+                f"the cache {self._location} does not answer ({_said(error)}); see that its "
+                "server runs and can be reached, then run the same command again"
+            ) from None
+        except redis.RedisError as error:
+            raise self._refused(error) from None
+
+    def _refused(self, error: redis.RedisError) -> CacheUnreachable:
+        return CacheUnreachable(
+            f"the cache {self._location} refuses to work ({_said(error)}); put that right on its "
+            "server, then run the same command again"
+        )
+
+    def _opened(self) -> bool:
+        """Whether the server can be asked if a write is on its disk. Warns of what would lose
+        replies.
+
+        Raises:
+            ConfigurationError: it cannot be reached, or used.
+        """
+        try:
+            info = self._client.info()
+        except redis.RedisError as error:
+            raise ConfigurationError(
+                f"the cache {self._location} cannot be used ({_said(error)}); see that its server "
+                f"runs, and that {ENVIRONMENT_VARIABLE} says its address and password"
+            ) from None
+        if info.get("role") == "slave":
+            raise ConfigurationError(
+                f"the cache {self._location} is a replica and takes no answers; set "
+                f"{ENVIRONMENT_VARIABLE} to its primary"
+            )
+        keeps = bool(info.get("aof_enabled"))
+        if not keeps:
+            self._warn(
+                "does not write changes to its disk (appendonly no): answers that were paid for "
+                "are lost when it stops. Set `appendonly yes` in its configuration"
+            )
+        policy = str(info.get("maxmemory_policy"))
+        if info.get("maxmemory") and policy.startswith("allkeys"):
+            self._warn(
+                f"drops answers that were paid for when its memory is full (maxmemory-policy "
+                f"{policy}). Set `maxmemory-policy noeviction` in its configuration"
+            )
+        major, minor = str(info.get("redis_version", "0.0")).split(".")[:2]
+        return keeps and (int(major), int(minor)) >= (7, 2)
+
+    def _warn(self, what: str) -> None:
+        """Once a process."""
+        if (self._location, what) not in _warned:
+            _warned.add((self._location, what))
+            logger.warning("The cache %s %s.", self._location, what)
+
+
+def _client(address: str, **options: int) -> redis.Redis:
+    try:
+        return redis.Redis.from_url(
+            address,
+            socket_timeout=_TIMEOUT_S,
+            socket_connect_timeout=_TIMEOUT_S,
+            # Retried here, where the reason is told and closing shortens it.
+            retry=Retry(NoBackoff(), 0),
+            **options,
+        )
+    # Not what it says: that may quote a part of the password.
+    except ValueError:
+        raise ConfigurationError(_odd_address()) from None
+
+
+def _without_password(address: str) -> str:
+    try:
+        url = urlsplit(address)
+        place = url.hostname or ""
+        if url.port is not None:
+            place += f":{url.port}"
+    except ValueError:
+        raise ConfigurationError(_odd_address()) from None
+    [number] = parse_qs(url.query).get("db", [""])
+    return f"{url.scheme}://{place}{url.path}" + (f"?db={number}" if number else "")
+
+
+def _odd_address() -> str:
+    return (
+        f"the address in {ENVIRONMENT_VARIABLE} cannot be read; expected "
+        "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], with special characters of the password as "
+        "in a web address (%2F for /)"
+    )
+
+
+def _lease(page: str, key: bytes) -> str:
+    return f"{_LEASE}{page}:{key.hex()}"
+
+
+def _is_worth_another(error: BaseException) -> bool:
+    return isinstance(error, _WITHOUT_ANSWER) and not isinstance(error, _REFUSED)
+
+
+def _said(error: Exception) -> str:
+    return str(error).rstrip(".") or type(error).__name__

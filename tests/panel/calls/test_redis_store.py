@@ -1,0 +1,296 @@
+"""Replies on a server that workers share: `panel.calls.stores.redis`, with a real one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from panel import ConfigurationError, Panel, Response, RunStopped
+from panel.calls.budget import NO_CAPS, Budget
+from panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable, open_reply_store
+from panel.calls.caller import Caller
+from panel.calls.endpoint import Endpoint
+from panel.calls.journal import journals_in
+from panel.calls.rate_limiter import RateLimiter
+from panel.testing import ScriptedModel, check_reply_store, serving
+from rubrics import ModelRequest, ModelResponse
+from tests.helpers.command import COMMAND
+from tests.helpers.redis_server import PASSWORD, RedisServer, redis_server
+
+if TYPE_CHECKING or find_spec("redis") is not None or "PERSONA_PANEL_ALL_EXTRAS" in os.environ:
+    from panel.calls.stores.redis import RedisReplyStore
+else:
+    pytest.skip("pip install 'persona-panel[redis]'", allow_module_level=True)
+
+PAGE, KEY, OTHER = "a" * 64, b"k" * 32, b"o" * 32
+REPLY = ModelResponse("7")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with redis_server(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def server(
+    running: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RedisServer]:
+    """A server that holds nothing, and is the cache of this process; it may be killed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, running.address)
+    with running.client() as client:
+        client.flushall()
+    yield running
+    running.kill()
+    running.start()
+
+
+def opened(server: RedisServer, *, lease_s: float = 30, patience_s: float = 20) -> RedisReplyStore:
+    class Hasty(RedisReplyStore):
+        pass
+
+    Hasty.lease_s, Hasty.patience_s = lease_s, patience_s
+    return Hasty(server.address)
+
+
+def caller_of(store: RedisReplyStore, model: ScriptedModel) -> Caller:
+    return Caller({"m": Endpoint(model, RateLimiter(8))}, store, Budget(NO_CAPS, {"m": None}))
+
+
+# A store
+
+
+def test_it_keeps_what_a_store_keeps(server: RedisServer) -> None:
+    """The check for authors of stores is content, and no lease is left."""
+    check_reply_store(lambda: opened(server))
+    with server.client() as client:
+        assert client.keys("*lease*") == []
+
+
+# Two workers
+
+
+async def test_two_workers_pay_once_for_the_same_words(server: RedisServer) -> None:
+    """Of forty requests that two workers make at the same moment, each is answered by the model
+    once, both workers have all answers, and no lease is left."""
+    model = ScriptedModel("4")
+    with closing(opened(server)) as one, closing(opened(server)) as two:
+        callers = [caller_of(store, model) for store in (one, two)]
+        asks = [ModelRequest("", (f"Rate {n}.",)) for n in range(40)]
+        replies = await asyncio.gather(
+            *(caller.complete("m", ask, PAGE) for ask in asks for caller in callers)
+        )
+    assert [reply.text for reply in replies] == ["4"] * 80
+    assert len(model.requests) == 40
+    assert sum(caller.counts.cached for caller in callers) == 40
+    with server.client() as client:
+        assert client.keys("*lease*") == []
+
+
+async def test_a_lease_is_renewed_while_its_worker_lives(server: RedisServer) -> None:
+    """Who waits for a call of 1 s under leases of 0.3 s gets its reply, and not the lease."""
+    with closing(opened(server, lease_s=0.3)) as one, closing(opened(server)) as two:
+        async with one.claimed(PAGE, KEY) as kept:
+            assert kept is None
+            waiting = asyncio.create_task(two.claimed(PAGE, KEY).__aenter__())
+            await asyncio.sleep(1)
+            assert not waiting.done()
+            one.put(PAGE, KEY, REPLY)
+        assert (await asyncio.wait_for(waiting, 10)) == ModelResponse("7", cached=True)
+
+
+async def test_the_lease_of_a_worker_that_died_ends(server: RedisServer) -> None:
+    """A process is killed in the middle of a call: another may ask once its lease of half a
+    second has ended, and not before."""
+    source = (
+        "import asyncio, sys\n"
+        "from panel.calls.stores.redis import RedisReplyStore\n"
+        "async def main():\n"
+        "    RedisReplyStore.lease_s = 0.5\n"
+        "    async with RedisReplyStore(sys.argv[1]).claimed('a' * 64, b'k' * 32):\n"
+        "        print('asking', flush=True)\n"
+        "        await asyncio.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", source, server.address, stdout=asyncio.subprocess.PIPE
+    )
+    assert worker.stdout is not None
+    assert await worker.stdout.readline() == b"asking\n"
+    with closing(opened(server)) as store:
+        waiting = asyncio.create_task(store.claimed(PAGE, KEY).__aenter__())
+        await asyncio.sleep(1)
+        assert not waiting.done()
+        worker.kill()
+        await worker.wait()
+        assert await asyncio.wait_for(waiting, 10) is None
+
+
+async def test_a_call_that_failed_leaves_the_next_to_another(server: RedisServer) -> None:
+    """No reply was put: who waits asks at once, not when the lease of 30 s ends."""
+    with closing(opened(server)) as one, closing(opened(server)) as two:
+        with pytest.raises(ValueError, match="no answer"):
+            async with one.claimed(PAGE, KEY):
+                raise ValueError("no answer")
+        async with asyncio.timeout(5), two.claimed(PAGE, KEY) as kept:
+            assert kept is None
+
+
+# A server that is killed
+
+
+async def test_a_server_killed_under_load_loses_nothing(server: RedisServer) -> None:
+    """300 requests while the server is killed and started again twice: each is paid for once, and
+    its reply is with the server."""
+    model = ScriptedModel("4")
+    asks = [ModelRequest("", (f"Rate {n}.",)) for n in range(300)]
+
+    async def outages() -> None:
+        for _ in range(2):
+            await asyncio.sleep(0.15)
+            await asyncio.to_thread(server.kill)
+            await asyncio.sleep(0.15)
+            await asyncio.to_thread(server.start)
+
+    with closing(opened(server)) as store:
+        caller, limit = caller_of(store, model), asyncio.Semaphore(20)
+
+        async def ask(request: ModelRequest) -> ModelResponse:
+            async with limit:
+                await asyncio.sleep(0.03)
+                return await caller.complete("m", request, PAGE)
+
+        await asyncio.gather(outages(), *map(ask, asks))
+    assert len(model.requests) == 300
+    with server.client() as client:
+        assert client.hlen(f"persona-panel:page:{PAGE}") == 300
+
+
+def test_what_the_server_did_not_get_is_sent_by_the_next_run(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Replies that were paid for while the server was away are in a journal, those that came after
+    its end was noticed too; closing says so, and the next store sends them."""
+    store = opened(server, patience_s=0.3)
+    server.kill()
+    store.put(PAGE, KEY, REPLY)
+    limit = time.monotonic() + 10
+    with pytest.raises(CacheUnreachable, match=r"does not answer \(.*run the same command again"):
+        while time.monotonic() < limit:
+            store.put(PAGE, OTHER, REPLY)
+            time.sleep(0.05)
+    store.close()
+    assert "The last answers are not in the cache redis://127.0.0.1" in caplog.text
+    assert PASSWORD not in caplog.text
+    server.start()
+    with closing(opened(server)) as again:
+        assert [again.get(PAGE, key) is not None for key in (KEY, OTHER)] == [True, True]
+        assert journals_in(again._folder) == []
+
+
+def test_a_run_ends_with_one_sentence_where_the_server_is_gone(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says where the cache is, what is wrong and what to do; no password is in it."""
+    monkeypatch.setattr("panel.calls.stores.redis.RedisReplyStore.patience_s", 0.3)
+    essay = Response(id="a", prompt="Why?", text="Because.", system="s")
+
+    class Deadly(ScriptedModel):
+        async def complete(self, request: ModelRequest) -> ModelResponse:
+            server.kill()
+            return await super().complete(request)
+
+    with pytest.raises(RunStopped) as stopped:
+        Panel("disciplinary", Deadly()).score([essay])
+    said = str(stopped.value)
+    assert said.startswith(f"the cache redis://127.0.0.1:{server.port}/0 does not answer (")
+    assert said.endswith("then run the same command again")
+    assert PASSWORD not in said
+
+
+def test_two_commands_and_a_server_that_is_killed(server: RedisServer, tmp_path: Path) -> None:
+    """Two processes score the same texts while the server is killed and started again: the model
+    is asked once for each judgment, and no file of theirs and no output holds the password."""
+    rows = "".join(f"r{n},Why {n}?,Because of {n}.,s\n" for n in range(8))
+    (tmp_path / "essays.csv").write_text("id,prompt,text,system\n" + rows)
+    with serving(latency_s=0.05) as model:
+        environment = os.environ | {"OPENAI_BASE_URL": model.base_url}
+        workers = [
+            subprocess.Popen(
+                [COMMAND, "score", "essays.csv", "--model", "openai:stub", "--personas",
+                 "disciplinary", "--concurrency", "2", "--out", name],
+                cwd=tmp_path, env=environment, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )
+            for name in "ab"
+        ]  # fmt: skip
+        limit = time.monotonic() + 60
+        while len(model.calls) < 10:
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        server.kill()
+        time.sleep(0.3)
+        server.start()
+        said = [worker.communicate(timeout=120) for worker in workers]
+        assert [worker.returncode for worker in workers] == [0, 0], said
+        assert len(model.calls) == 40
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) > 10
+    for secret in (PASSWORD, "canary%2F4f9e"):
+        assert secret not in str(said)
+        assert not any(secret.encode() in content for content in written)
+
+
+# A server that may lose what it has
+
+
+def test_a_server_that_may_lose_replies_is_warned_of(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without appendonly, and with a policy that evicts, each is said once, with its remedy."""
+    monkeypatch.setattr("panel.calls.stores.redis._warned", set())
+    opened(server).close()
+    assert caplog.text == ""
+    with server.client() as client:
+        client.config_set("appendonly", "no")
+        client.config_set("maxmemory", "100mb")
+        client.config_set("maxmemory-policy", "allkeys-lru")
+    for _ in range(2):
+        opened(server).close()
+    assert caplog.text.count("Set `appendonly yes` in its configuration") == 1
+    assert caplog.text.count("Set `maxmemory-policy noeviction` in its configuration") == 1
+    assert len(caplog.messages) == 2
+
+
+# An address that does not do
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("redis://:wrong-4f9e-0123456789@127.0.0.1:{port}", "password"),
+        ("redis://:wrong-4f9e-0123456789@127.0.0.1:1", "cannot be used"),
+        ("redis://:wrong-4f9e/0123456789@127.0.0.1:{port}", "cannot be read; expected redis://"),
+        ("unix://:wrong-4f9e-0123456789@/no/such.sock?db=2", r"unix:///no/such.sock\?db=2"),
+    ],
+)
+def test_an_address_that_does_not_do_is_refused(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch, address: str, said: str
+) -> None:
+    """With what is wrong and no part of its password."""
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, address.format(port=server.port))
+    with pytest.raises(ConfigurationError, match=said) as refused:
+        open_reply_store()
+    assert "wrong-4f9e" not in str(refused.value)
+    assert "0123456789" not in str(refused.value)
