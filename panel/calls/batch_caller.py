@@ -17,6 +17,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Literal
 
 from graphs.context import Unanswered
+from panel.calls.abort_reasons import unwritable
 from panel.calls.answer_limit import is_spent_on_thinking
 from panel.calls.batch_records import RowKey
 from panel.calls.cache import CannotBeKept, key_of
@@ -175,14 +176,14 @@ class BatchCaller(Caller):
         if isinstance(answer, CallError):
             self._faults[name] = answer
             return
-        reply = without_keys(answer)
+        reply = replace(without_keys(answer), model=model)
         try:
             self._cache.put(row.page, row.key, reply)
         except CannotBeKept as odd:
             fault = f"the reply cannot be stored: {odd}"
             self._faults[name] = CallError(fault, kind="rejected", used=reply.usage)
         except Exception as error:
-            raise self._unwritable(error) from None
+            raise unwritable(self._cache, error) from None
         else:
             self._faults.pop(name, None)
             self._endpoints[model].answer_limit.learn(reply)
