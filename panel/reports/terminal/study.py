@@ -39,8 +39,8 @@ def show_study_design(figures: dict[str, Any], console: Console) -> None:
     if figures["rotated_texts_per_rater"][0] < figures["per_rater"]:
         console.print(
             f"Some raters see {figures['rotated_texts_per_rater'][0]:,} texts besides those for "
-            f"calibration, not {figures['per_rater']:,}: no prompt comes to a rater twice, and a set "
-            "to be ranked has two texts or more."
+            f"calibration, not {figures['per_rater']:,}: no prompt comes to a rater twice, and "
+            "a set to be ranked has two texts or more."
         )
     if "rank" in figures["tasks"] and figures["incomplete_sets"]:
         console.print(
