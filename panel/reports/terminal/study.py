@@ -38,9 +38,9 @@ def show_study_design(figures: dict[str, Any], console: Console) -> None:
         console.print(f"  {name:<{width}}  {value}")
     if figures["rotated_texts_per_rater"][0] < figures["per_rater"]:
         console.print(
-            f"Of the {figures['per_rater']:,} texts for each rater some see "
-            f"{figures['rotated_texts_per_rater'][0]:,}: a prompt comes once, and with as many of "
-            "its texts as make a set."
+            f"Some raters see {figures['rotated_texts_per_rater'][0]:,} texts besides those for "
+            f"calibration, not {figures['per_rater']:,}: no prompt comes to a rater twice, and "
+            "a set to be ranked has two texts or more."
         )
     if "rank" in figures["tasks"] and figures["incomplete_sets"]:
         console.print(
