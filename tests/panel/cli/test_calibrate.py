@@ -197,6 +197,8 @@ def test_requirements_are_decided_by_the_corrected_interval(files: tuple[str, st
     assert unmet.exit_code == 3
     told = " ".join(unmet.stderr.split())
     assert f"is not met: {alder['corrected']:.2f} (95 % interval over prompts {low:.2f} to" in told
+    turned = required("corrected_difference[birch, alder] > 0")
+    assert f"is not met: {-pair['corrected']:.2f} (" in " ".join(turned.stderr.split())
     # People's own interval is wider: what it leaves open is not decided by the corrected one.
     assert required(f"human_only[alder] >= {low - 0.01:.6f}").exit_code == 3
     wrong = required("corrected[oak] >= 6")

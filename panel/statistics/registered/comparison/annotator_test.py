@@ -31,7 +31,8 @@ ANNOTATOR_TEST = Table(
         "human? Winning rate ω: the share of humans over whom the judge wins, with an allowance of "
         "epsilon; at 0.5 or more it may take the place of a human, by this test. Advantage ρ: how "
         "often it is at least as near as a human. Items needed: how many items each human would "
-        "have to rate for ω of 0.5, with 80 % power, if differences are as observed."
+        "have to rate for ω of 0.5, with 80 % power, if differences are as observed. Where "
+        "people's ratings are noisy, one score for everything can pass: look at correlations."
     ),
 )
 
