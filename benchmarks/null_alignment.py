@@ -39,7 +39,6 @@ Kind = Literal[
     "shuffled within", "shuffled", "unrelated", "single", "best as is", "distorted", "unequal",
     "gaps",
 ]  # fmt: skip
-NULL: tuple[Kind, ...] = ("shuffled within", "shuffled", "unrelated", "single")
 JUDGES, PEOPLE, TEXTS = 6, 4, 3
 MANY = 3000
 
