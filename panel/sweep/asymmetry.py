@@ -78,9 +78,9 @@ def bounded_p_values(
     NaN elsewhere.
 
     These are cells whose mean lies opposite to the longer tail, where all Δs or those of the cell
-    by themselves are plainly asymmetric: p-values then allow that any prompt changes as far,
-    against the cell's mean, as any prompt of the sweep did from the mean of its cell in the same
-    dimension, or as far as one of this cell in either direction. And these are all cells of fewer
+    by themselves are plainly asymmetric: p-values then allow that any prompt changes as far on its
+    scale, against the cell's mean, as any prompt of the sweep did from the mean of its cell, or as
+    far as one of this cell in either direction. And these are all cells of fewer
     than `SHOWS_RARE` prompts: those that change far against the mean may be in none of them, and
     p-values allow for changes across the whole scale.
 
@@ -100,12 +100,11 @@ def bounded_p_values(
     if not (plain | few).any():
         return np.full(columns.shape[1], np.nan)
     bounds = np.where(there, np.abs(columns), 0.0).max(axis=0, initial=0.0)
-    for dimension in np.unique(dimensions):
-        alike = dimensions == dimension
-        for sign in (-1, 1):
-            farthest = np.where(there, (columns - means) * sign, -np.inf)[:, alike].max(initial=0.0)
-            turned = alike & (side == sign)
-            bounds[turned] = np.maximum(bounds[turned], farthest)
+    for sign in (-1, 1):
+        # As a share of the scale: what no prompt does on this dimension one may do on others.
+        farthest = np.where(there, (columns - means) * sign / spans, -np.inf).max(initial=0.0)
+        turned = side == sign
+        bounds[turned] = np.maximum(bounds, farthest * spans)[turned]
     bounds[few] = np.maximum(bounds, spans)[few]
     adjusted = holm(bounded_mean_p_values(columns, bounds))
     return np.where(plain | few, adjusted, np.nan)

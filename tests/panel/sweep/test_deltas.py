@@ -15,7 +15,10 @@ NAN = math.nan
 
 
 def measured(
-    delta: np.ndarray, contrasts: tuple[Contrast, ...] = (), threshold: float = 1.2
+    delta: np.ndarray,
+    contrasts: tuple[Contrast, ...] = (),
+    threshold: float = 1.2,
+    lengths: tuple[float, ...] = (),
 ) -> Measured:
     systems, prompts, conditions, dimensions = delta.shape
     names = Names(
@@ -25,7 +28,7 @@ def measured(
         tuple(f"d{i}" for i in range(dimensions)),
     )
     none = np.zeros(delta.shape[:3], dtype=np.intp)
-    return measure(delta, names, none, none, contrasts, threshold=threshold)
+    return measure(delta, names, none, none, contrasts, threshold=threshold, lengths=lengths)
 
 
 def test_a_cell_by_hand() -> None:
@@ -161,6 +164,27 @@ def test_rare_collapses_elsewhere_keep_an_improvement_from_being_claimed() -> No
     assert alone >= 6
     assert claims == 0
     assert weaker > 0
+
+
+def test_collapses_on_another_dimension_count() -> None:
+    """A cell in which no prompt collapsed is no improvement on average where prompts do collapse
+    under its condition on another dimension, as far in shares of that one's scale, however long
+    that is."""
+    rng = np.random.default_rng(0)
+    delta = 0.5 * rng.normal(size=(1, 30, 2, 2))
+    delta[0, :, 0] -= 0.5
+    delta[0, ::10, 0, 1] += 5
+    p_values = []
+    for times in (1, 10):
+        longer = delta * np.array([1, times])
+        found = measured(longer, lengths=(9, 9 * times))
+        assert found.asymmetry.plain
+        cell = found.cells[0]
+        assert (cell.condition, cell.dimension) == ("c0", "d0")
+        assert cell.delta.p_holm < 0.001
+        assert cell.delta.claim == "more prompts"
+        p_values.append(cell.delta.p_bounded)
+    assert p_values[0] == pytest.approx(p_values[1])
 
 
 def test_what_lies_toward_the_longer_tail_needs_no_second_test() -> None:
