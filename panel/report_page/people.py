@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from panel.conclusions.correlate import correlate_conclusion
 from panel.io.aligned_ratings import align_ratings
 from panel.io.ratings import load_ratings
 from panel.report_page.axis import Axis
-from panel.runs.run import Run
 from panel.statistics.core.options import AnalysisOptions
 from panel.statistics.core.table import Ratings, Row
 from panel.statistics.humans.correlate import correlate
 
-SHOWN = {
+_SHOWN = {
     "tau_b_within_prompts": "τ_b with the mean of people, within prompts",
     "tau_b": "τ_b with the mean of people, over all items",
     "human_ceiling_tau_b_within_prompts": "the same of one person, within prompts",
@@ -24,7 +24,7 @@ SHOWN = {
     "human_label_kappa": "κ of one person and the majority of the others",
 }
 """What the figures that the page has are called; the other comparisons are those of `correlate`."""
-_NEEDED = {*SHOWN, "persona_gain_tau_b"}
+_NEEDED = {*_SHOWN, "persona_gain_tau_b"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +36,25 @@ class PeopleSection:
     """
 
     conclusion: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[tuple[str, Row]]
     axis: Axis
     n_people: int
     n_items: int
 
 
-def people_section(run: Run, humans: Ratings | None) -> PeopleSection | None:
-    """People beside the panel; None where no ratings of people are given.
+def people_section(folder: Path, humans: Ratings) -> PeopleSection:
+    """People beside the panel of the run in a folder.
 
     Raises:
         InputError: they share no response or no dimension with the run.
     """
-    if humans is None or run.folder is None:
-        return None
-    panel, people = align_ratings(
-        load_ratings(str(run.folder)), humans, str(run.folder), "human ratings"
-    )
+    panel, people = align_ratings(load_ratings(str(folder)), humans, str(folder), "human ratings")
     rows = correlate(panel, people, AnalysisOptions(), only=_NEEDED)
-    kept = [row for row in rows if row.statistic in SHOWN and row.by is None]
+    kept = [row for row in rows if row.statistic in _SHOWN and row.by is None]
     values = [value for row in kept for value in (row.value, row.ci_low, row.ci_high)]
     return PeopleSection(
         correlate_conclusion(rows, panel, people),
-        kept,
+        [(_SHOWN[row.statistic], row) for row in kept],
         Axis.of((-1.0, 1.0), values),
         len(people.raters),
         len(people.items),

@@ -12,17 +12,12 @@ from markupsafe import Markup
 
 from panel.errors import InputError, RunFolderError
 from panel.io.private_files import replace_file
-from panel.report_page.audited import audit_section
 from panel.report_page.contested import contested_section
-from panel.report_page.deliberated import deliberated_section
 from panel.report_page.differences import differences_section
 from panel.report_page.embedded import embedded
 from panel.report_page.environment import csp, environment, part
 from panel.report_page.established import established, made_from
-from panel.report_page.key_points import key_points_section
-from panel.report_page.people import SHOWN, people_section
-from panel.report_page.strata import strata_section
-from panel.report_page.swept import swept_section
+from panel.report_page.further import further_sections
 from panel.report_page.systems import systems_section
 from panel.runs.run import Run
 from panel.secrets import SECRETS
@@ -30,9 +25,10 @@ from panel.statistics.core.table import Ratings
 
 NAME = "report.html"
 AUTOMATIC = 10_000
-"""The most judgments of a run at whose end the page is written unasked: below, it takes a second or
-two of a run that takes at least as many."""
+"""The most judgments of a run at whose end the page is written unasked: up to there it takes at most
+5 % of the run's CPU (`benchmarks/overhead.py`)."""
 _HEIGHT = 720
+_DATA = '<script type="application/json" id="data">'
 
 
 class RunReport:
@@ -91,9 +87,7 @@ def report_of(run: Run, humans: Ratings | None = None, by: str | None = None) ->
         run.humans = humans
     board, contest = run.leaderboard(), contested_section(run, _titles(run))
     personas = _personas(run, manifest)
-    swept = swept_section(run, manifest, summary)
-    conclusion = summary["conclusion"] if swept is not None and summary else run.conclusion()
-    audit = audit_section(run.folder)
+    further = further_sections(run, manifest, summary, humans, by)
     data = embedded(run, personas, contest.order)
     html = (
         environment()
@@ -102,29 +96,28 @@ def report_of(run: Run, humans: Ratings | None = None, by: str | None = None) ->
             csp=Markup(csp()),  # noqa: S704
             style=Markup(part("page.css")),  # noqa: S704
             script=Markup(part("page.js")),  # noqa: S704
-            # Escaped in `embedded`, so that it can neither end its element nor begin one.
-            data=Markup(data.json),  # noqa: S704
             embedded=data,
             run=run,
             personas=personas,
             axes=list(dict.fromkeys(axis for _, axis in personas.values())),
-            established=established(run, audit.conclusion if audit else conclusion),
+            established=established(run, further.conclusion or run.conclusion()),
             systems=systems_section(run, board),
-            strata=strata_section(run, by),
             differences=differences_section(
                 run, personas, [one.system for one in board.systems], contest.order
             ),
             contested=contest,
-            deliberated=deliberated_section(run),
-            swept=swept,
-            audit=audit,
-            key_points=key_points_section(run),
-            people=people_section(run, humans),
-            people_figures=SHOWN,
+            strata=further.strata,
+            deliberated=further.deliberated,
+            swept=further.swept,
+            audit=further.audit,
+            key_points=further.key_points,
+            people=further.people,
             made=made_from(run, manifest),
         )
     )
-    return RunReport(SECRETS.scrub(html))
+    before, element, after = SECRETS.scrub(html).partition(_DATA)
+    # Escaped in `embedded`, so that they can neither end their element nor begin one.
+    return RunReport(f"{before}{element}{data.json}{after}")
 
 
 def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:
