@@ -25,8 +25,8 @@ from panel.statistics.core.table import Ratings
 
 NAME = "report.html"
 AUTOMATIC = 10_000
-"""The most judgments of a run at whose end the page is written unasked: up to there it takes at most
-5 % of the run's CPU (`benchmarks/overhead.py`)."""
+"""The most judgments of a run at whose end the page is written unasked: up to there it takes at
+most 5 % of the run's CPU (`benchmarks/overhead.py`)."""
 _HEIGHT = 720
 _DATA = '<script type="application/json" id="data">'
 
