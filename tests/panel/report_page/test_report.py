@@ -375,6 +375,6 @@ def test_axes_have_round_ticks_within_their_ends() -> None:
 
 def test_tints_repeat_the_sign_and_the_size() -> None:
     """From a third of the largest on a deeper tint, green above and purple below; none for what is
-    shown as 0.0 or not there."""
+    shown as 0.00 or not there."""
     assert [tint(value, 3.0) for value in (0.5, 1.5, 3.0, -3.0)] == ["p1", "p2", "p3", "n3"]
-    assert [tint(value, 3.0) for value in (0.04, float("nan"), 0.0)] == ["", "", ""]
+    assert [tint(value, 3.0) for value in (0.004, float("nan"), 0.0)] == ["", "", ""]
