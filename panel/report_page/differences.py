@@ -25,7 +25,7 @@ from panel.runs.scale_limits import composite_limits
 from panel.statistics.core.display import signed
 from panel.statistics.core.statistic import Reason
 
-_COLUMNS = 24
+_COLUMNS = 20
 """The most responses in a heatmap; of more, these are the most contested."""
 _LARGEST = 5
 _ROWS, _MOST_ROWS = 8, 200

@@ -11,15 +11,15 @@ from panel.io.aligned_ratings import align_ratings
 from panel.io.ratings import load_ratings
 from panel.report_page.axis import Axis
 from panel.statistics.core.options import AnalysisOptions
-from panel.statistics.core.table import Ratings, Row
+from panel.statistics.core.table import ALL, Ratings, Row
 from panel.statistics.humans.correlate import correlate
 
 _SHOWN = {
     "tau_b_within_prompts": "τ_b with the mean of people, within prompts",
     "tau_b": "τ_b with the mean of people, over all items",
-    "human_ceiling_tau_b_within_prompts": "the same of one person, within prompts",
-    "human_ceiling_tau_b": "the same of one person, over all items",
-    "human_difference_tau_b": "panel less one person, with the same others",
+    "human_ceiling_tau_b_within_prompts": "τ_b with the mean of the others, within prompts",
+    "human_ceiling_tau_b": "τ_b with the mean of the others, over all items",
+    "human_difference_tau_b": "τ_b of the panel less that of one person, with the same others",
     "label_kappa": "κ of the majorities of labels",
     "human_label_kappa": "κ of one person and the majority of the others",
 }
@@ -54,8 +54,28 @@ def people_section(folder: Path, humans: Ratings) -> PeopleSection:
     values = [value for row in kept for value in (row.value, row.ci_low, row.ci_high)]
     return PeopleSection(
         correlate_conclusion(rows, panel, people),
-        [(_SHOWN[row.statistic], row) for row in kept],
+        [(_name(row), row) for row in sorted(kept, key=_place)],
         Axis.of((-1.0, 1.0), values),
         len(people.raters),
         len(people.items),
     )
+
+
+def _place(row: Row) -> tuple[bool, int]:
+    """The whole panel and people first, then parts of the panel, in the order of the figures."""
+    return not _whole(row), [*_SHOWN].index(row.statistic)
+
+
+def _whole(row: Row) -> bool:
+    return row.group == ALL or row.statistic.startswith("human_")
+
+
+def _name(row: Row) -> str:
+    """Whose figure it is, which, and on which dimension, where that is not all."""
+    who = row.group
+    if row.statistic.startswith("human_ceiling"):
+        who = "One person"
+    elif row.group == ALL:
+        who = "Panel"
+    on = "" if row.dimension == ALL else f", on {row.dimension.replace('_', ' ')}"
+    return f"{who}: {_SHOWN[row.statistic]}{on}"
