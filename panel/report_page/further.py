@@ -15,6 +15,7 @@ from panel.statistics.core.table import Ratings
 
 if TYPE_CHECKING:
     from panel.report_page.audited import AuditSection
+    from panel.report_page.biased import BiasSection
     from panel.report_page.deliberated import DeliberatedSection
     from panel.report_page.key_points import KeyPointsSection
     from panel.report_page.people import PeopleSection
@@ -34,6 +35,7 @@ class FurtherSections:
     deliberated: DeliberatedSection | None = None
     swept: SweptSection | None = None
     audit: AuditSection | None = None
+    bias: BiasSection | None = None
     key_points: KeyPointsSection | None = None
     people: PeopleSection | None = None
     conclusion: Sequence[str] = ()
@@ -68,6 +70,10 @@ def further_sections(
             found["audit"] = audit = audit_section(run.folder)
             if audit is not None:
                 found["conclusion"] = audit.conclusion
+        if (run.folder / "bias.json").is_file():
+            from panel.report_page.biased import bias_section
+
+            found["bias"] = bias_section(run.folder)
         if (run.folder / "keypoints.json").is_file():
             from panel.report_page.key_points import key_points_section
 

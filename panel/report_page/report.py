@@ -110,6 +110,7 @@ def report_of(run: Run, humans: Ratings | None = None, by: str | None = None) ->
             deliberated=further.deliberated,
             swept=further.swept,
             audit=further.audit,
+            bias=further.bias,
             key_points=further.key_points,
             people=further.people,
             made=made_from(run, manifest),

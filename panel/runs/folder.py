@@ -43,7 +43,7 @@ _JUDGMENTS = "judgments.jsonl"
 _RESULTS = ("scored", "abstained")
 _WRITTEN = (
     "verdicts.csv", "summary.json", "report.html", RESPONSES, PROMPTS, "injection.json",
-    "keypoints.json", "framings.jsonl", "deltas.csv", "spent.json",
+    "keypoints.json", "bias.json", "framings.jsonl", "deltas.csv", "spent.json",
     *(f"{name}.{kind}" for name in ("heatmap", "scorecard") for kind in ("png", "svg")),
 )  # fmt: skip
 """What runs of all kinds write besides run.json and judgments.jsonl, and one that is
