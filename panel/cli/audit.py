@@ -18,7 +18,7 @@ from panel.cli.panel_options import (
     panel_options,
     without_plain_judge,
 )
-from panel.secrets.visible import say, standard_output
+from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
     from graphs.deliberation import Deliberation
@@ -135,17 +135,29 @@ def bias(run: str, renderer: Renderer) -> None:
     pairs of responses were compared in both orders.
 
     Every statistic has a 95 % confidence interval over prompts, or the reason why it is
-    undefined.
+    undefined. The figures are also written to bias.json in RUN, for which `report RUN` has a
+    section.
 
     Exit status: 0, or 2 for wrong input.
     """
     from panel.audit.audited import load_audited_run
     from panel.audit.bias import biases
+    from panel.audit.bias_document import write_biases
 
     found = load_audited_run(run)
     rows = biases(found.ratings, found.scales, found.lengths, comparisons=found.comparisons)
     with standard_output() as to:
         renderer.render_biases(rows, found.ratings, to)
+    try:
+        path = write_biases(rows, Path(run))
+    except OSError as error:
+        # The figures are there; a folder of someone else's is read all the same.
+        say(visible(f"Not written to {run}/bias.json: {error.strerror}."), err=True)
+    else:
+        say(
+            visible(f"Written to {path}; `persona-panel report {run}` shows it on the page."),
+            err=True,
+        )
 
 
 def _audit(panel: Panel, plan: AuditPlan, options: RunOptions) -> None:

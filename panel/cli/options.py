@@ -367,8 +367,8 @@ def _out(command: Command) -> Command:
     @option(
         "--no-texts",
         is_flag=True,
-        help="Store the SHA-256 of each text in the folder instead of the text. Answers of "
-        "judges, which are stored, may quote texts.",
+        help="Store the SHA-256 of each text in the folder instead of the text, and no metadata. "
+        "Answers of judges, which are stored, may quote texts.",
     )
     @wraps(command)
     def with_output(

@@ -70,8 +70,7 @@ def report(
     """
     from panel.io.ratings import load_ratings
     from panel.io.selections import read_inclusion
-    from panel.report_page.people import EPSILON
-    from panel.report_page.report import NAME, report_of
+    from panel.report_page.report import EPSILON, NAME, report_of
     from panel.runs.load import load_run
 
     refuse_mapping_alone(human, human_mapping)

@@ -198,7 +198,7 @@ class RunComparison:
     def _facts(self) -> Facts:
         kinds = [one.compared for one in self.compared]
         facts = [
-            counted(len(self.runs), "runs"),
+            counted(len(self.runs), "run"),
             *(f"{kinds.count(kind)} on other {kind}" for kind in dict.fromkeys(kinds)),
         ]
         for row in self.rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, isnan, log10
 
+from panel.statistics.core.display import counted as counted
 from panel.statistics.core.options import Random
 from panel.statistics.core.student_t import MOST, POWER
 
@@ -29,11 +30,6 @@ def listed(names: Sequence[str], what: str = "") -> str:
         return f"{len(names):,} {what}"
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
-
-
-def counted(n: int, what: str) -> str:
-    """A number of things: `1 prompt`, `2 prompts`."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def missing_judgments(

@@ -200,7 +200,7 @@ class RunPlots:
         )
         figure.caption = " ".join(
             [
-                f"Bradley-Terry strengths of {counted(len(found.systems), 'systems')}; lines: "
+                f"Bradley-Terry strengths of {counted(len(found.systems), 'system')}; lines: "
                 f"{_SAMPLES[found.random]}.",
                 *_reasons("strength", found.systems, "reason"),
                 *_reasons("interval", found.systems, "ci_reason"),
@@ -297,7 +297,7 @@ class RunPlots:
         whys = dict.fromkeys(one.reason for one in found if one.reason is not None)
         figure.caption = " ".join(
             [
-                f"{counted(len(found), 'responses')} on which personas differ most (system/id), "
+                f"{counted(len(found), 'response')} on which personas differ most (system/id), "
                 "each persona's mean rating less that of the panel, severity taken out. *: they "
                 f"differ by more than noise (adjusted p < {LEVEL}). Filled: so does this persona "
                 "alone.",
@@ -326,12 +326,12 @@ class RunPlots:
 
     def _sizes(self, systems: Sequence[SystemRank]) -> str:
         n_prompts = sorted({entry.n_prompts for entry in systems}) or [0]
-        prompts = counted(n_prompts[-1], "prompts")
+        prompts = counted(n_prompts[-1], "prompt")
         if len(n_prompts) > 1:
             prompts = f"{n_prompts[0]:,} to {prompts}"
         return (
-            f"{counted(len(systems), 'systems')} over {prompts} by "
-            f"{counted(len(self._run.judges), 'judges')}"
+            f"{counted(len(systems), 'system')} over {prompts} by "
+            f"{counted(len(self._run.judges), 'judge')}"
         )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from base64 import b64encode
 from collections.abc import Callable
 from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 
 
 def templates(package: str, folder: str, shown: Callable[[Any], Any]) -> Environment:
@@ -15,12 +19,29 @@ def templates(package: str, folder: str, shown: Callable[[Any], Any]) -> Environ
     invisible in it visible; an unknown name is an error."""
     return Environment(
         loader=PackageLoader(package, folder),
+        bytecode_cache=_compiled(files(package).joinpath(folder)),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _compiled(folder: object) -> FileSystemBytecodeCache | None:
+    """Where compiled templates are kept, as Python keeps its modules': beside them in
+    `__pycache__`. To compile them takes longer than to fill them in for a small run. None where
+    that folder cannot be written, or Python is told to write none."""
+    if sys.dont_write_bytecode or not isinstance(folder, Path):
+        return None
+    kept = folder / "__pycache__"
+    try:
+        kept.mkdir(exist_ok=True)
+    except OSError:
+        return None
+    if not os.access(kept, os.W_OK | os.X_OK):
+        return None
+    return FileSystemBytecodeCache(str(kept), f"%s.{sys.implementation.cache_tag}.jinja")
 
 
 def content_source(text: str) -> str:

@@ -15,11 +15,11 @@ def plan_facts(plan: PanelPlan) -> Facts:
     return Facts(
         "Panel",
         [
-            counted(len(plan.judges), "judges"),
-            counted(len(plan.personas), "personas"),
+            counted(len(plan.judges), "judge"),
+            counted(len(plan.personas), "persona"),
             f"models {' and '.join(models)}" if len(models) > 1 else f"model {models[0]}",
             f"rubric {':'.join(filter(None, (rubric.id, rubric.variant)))}",
-            counted(len(plan.output_rubric.dimensions), "dimensions"),
+            counted(len(plan.output_rubric.dimensions), "dimension"),
         ],
         ("persona", "axis"),
         [(persona.label, persona.axis) for persona in plan.personas],

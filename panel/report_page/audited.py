@@ -30,10 +30,8 @@ class AuditSection:
     axis: Axis
 
 
-def audit_section(folder: Path | None) -> AuditSection | None:
-    """The audit in a run's folder, None where there is none."""
-    if folder is None or not (folder / _NAME).is_file():
-        return None
+def audit_section(folder: Path) -> AuditSection | None:
+    """The audit in a run's folder, None where its file cannot be read."""
     try:
         found: dict[str, Any] = orjson.loads((folder / _NAME).read_bytes())
         kinds = {

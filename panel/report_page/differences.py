@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isfinite, isnan
 
 import numpy as np
 
@@ -21,10 +21,11 @@ from panel.report_page.agreement import Agreement, agreement
 from panel.report_page.axis import Axis
 from panel.report_page.heat import tint
 from panel.runs.run import Run
+from panel.runs.scale_limits import composite_limits
 from panel.statistics.core.display import signed
 from panel.statistics.core.statistic import Reason
 
-_COLUMNS = 24
+_COLUMNS = 20
 """The most responses in a heatmap; of more, these are the most contested."""
 _LARGEST = 5
 _ROWS, _MOST_ROWS = 8, 200
@@ -163,9 +164,11 @@ def _personas(
     systems = [name for name in ranked if name in there]
     dimensions = list(dict.fromkeys(one.on for one in found.by_dimension))
     labels = {one.id: one.label for one in run.rubric.dimensions}
-    by_system, by_dimension = _table(found.by_system), _table(found.by_dimension)
+    by_system, by_dimension = (
+        _table(those, _least(run)) for those in (found.by_system, found.by_dimension)
+    )
     columns = _columns(run, systems, contested)
-    responses = _response_cells(found, columns)
+    responses = _response_cells(found, columns, _least(run))
     seen = found.by_response
     return PersonaTables(
         [
@@ -195,15 +198,22 @@ def _personas(
     )
 
 
-def _table(cells: Sequence[Departure]) -> dict[tuple[str, str], DepartureCell]:
-    """The cells of a table by persona and column."""
+def _least(run: Run) -> float:
+    """The departure from which on a cell has the deepest tint, where none is larger: a ninth of the
+    scale, one point of 1 to 10."""
+    low, high = composite_limits(run.rubric)
+    return (high - low) / 9 if isfinite(high - low) else 0.0
+
+
+def _table(cells: Sequence[Departure], least: float) -> dict[tuple[str, str], DepartureCell]:
+    """The cells of a table by persona and column; `least` as of `_least`."""
     most = max(
         (abs(one.beyond_severity) for one in cells if not isnan(one.beyond_severity)), default=0
     )
     return {
         (one.persona, one.on): DepartureCell(
-            signed(one.beyond_severity, 1),
-            tint(one.beyond_severity, max(most, 1.0))
+            signed(one.beyond_severity),
+            tint(one.beyond_severity, max(most, least))
             if one.shown or one.ci_low > 0 or one.ci_high < 0
             else "",
             one.shown,
@@ -227,12 +237,12 @@ def _columns(run: Run, systems: Sequence[str], contested: Sequence[int]) -> list
 
 
 def _response_cells(
-    found: PersonaDepartures, columns: Sequence[ResponseColumn]
+    found: PersonaDepartures, columns: Sequence[ResponseColumn], least: float
 ) -> list[list[DepartureCell]]:
     """By persona a cell for each column: empty within what noise exceeds in 5 %."""
     seen = found.by_response
     beyond, shown = seen.beyond_chance, seen.shown
-    most = float(np.nanmax(np.abs(seen.departures), initial=1.0))
+    most = float(np.nanmax(np.abs(seen.departures), initial=least))
     lines = []
     for place in range(len(found.personas)):
         line = []
@@ -245,7 +255,7 @@ def _response_cells(
             else:
                 css = tint(value, most)
                 established = bool(shown[column.row, place])
-                line.append(DepartureCell(signed(value, 1), css, established, ""))
+                line.append(DepartureCell(signed(value), css, established, ""))
         lines.append(line)
     return lines
 

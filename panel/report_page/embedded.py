@@ -1,7 +1,7 @@
 """The responses and judgments in the page, for its script: ratings of all of them, and as many
 texts as the page has room for.
 
-The script writes them as text, never as markup.
+The script writes them as text, never as markup. There is no key in them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from graphs.records import controls_among
 from panel.errors import InputError, RunFolderError
 from panel.io.documents import as_json
 from panel.runs.run import Run
+from panel.secrets import SECRETS
 from panel.statistics.core.arrays import Array
 from rubrics import Scale
 
@@ -88,20 +89,22 @@ def embedded(
     order = _first_first(contested, len(run.items))
     listed = sorted(order[:_RESPONSES])
     place = {row: n for n, row in enumerate(listed)}
-    document = _head(run, personas) | {"responses": _responses(run, listed)}
-    left = room - len(as_json(document))
+    head, responses = _head(run, personas), _responses(run, listed)
+    left = room - len(as_json([head, responses]))
     texts, prompts, used = _texts(run, place, order, int(left * _FOR_RESPONSES))
-    said, _ = _said(run, place, order, left - used)
+    said = _said(run, place, order, left - used)
     for row, text in (texts or {}).items():
-        document["responses"][place[row]] |= text
+        responses[place[row]] |= text
+    columns = dict.fromkeys(name for one in (texts or {}).values() for name in one["meta"])
+    head |= {"prompts": prompts, "columns": list(columns)}
+    # What judges wrote is written once: to keep it as so many lists takes longer.
+    written = [as_json(one) for one in responses]
     for row, rounds in (said or {}).items():
-        document["responses"][place[row]]["said"] = rounds
-    document["prompts"] = prompts
-    document["columns"] = list(
-        dict.fromkeys(name for one in (texts or {}).values() for name in one["meta"])
-    )
+        written[place[row]] = b'%b,"said":%b}' % (written[place[row]][:-1], rounds)
+    content = b'%b,"responses":[%b]}' % (as_json(head)[:-1], b",".join(written))
     return EmbeddedData(
-        _inert(as_json(document).decode()),
+        # Before signs are escaped, with which no key would be found but slowly.
+        _inert(SECRETS.scrub_bytes(content).decode()),
         len(run.items),
         len(listed),
         None if texts is None else len(texts),
@@ -242,19 +245,19 @@ def _metadata(response: Response) -> dict[str, Any]:
 
 def _said(
     run: Run, place: Mapping[int, int], order: Sequence[int], room: int
-) -> tuple[dict[int, list[list[Any]]] | None, int]:
-    """What judges wrote of each response, as many of the first as there is room for."""
+) -> dict[int, bytes] | None:
+    """What judges wrote of each response, in JSON, as many of the first as there is room for."""
     if run.folder is None:
-        return None, 0
+        return None
     path, columns = run.folder / "judgments.jsonl", {one.id: n for n, one in enumerate(run.judges)}
-    found: dict[int, list[list[Any]]] = {}
+    found: dict[int, bytes] = {}
     used = 0
     try:
         with path.open("rb") as file:
             # Mapped: a run's replies may be more than memory holds.
             data = mmap(file.fileno(), 0, access=ACCESS_READ) if path.stat().st_size else b""
     except OSError:
-        return None, 0
+        return None
     lines = _lines_by_response(data)
     for row in order:
         if row not in place:
@@ -264,11 +267,12 @@ def _said(
             line = orjson.loads(data[begin:end])
             rounds.append([columns[line["judge"]], line["round"], *_words(line)])
         rounds.sort(key=lambda one: (one[0], one[1]))
-        if used + (size := len(as_json(rounds))) > room:
+        written = as_json(rounds)
+        used += len(written)
+        if used > room:
             break
-        used += size
-        found[row] = rounds
-    return found, used
+        found[row] = written
+    return found
 
 
 def _lines_by_response(data: bytes | mmap) -> dict[tuple[str, str], list[tuple[int, int]]]:

@@ -160,11 +160,16 @@ def made_from(run: Run, manifest: Mapping[str, Any] | None) -> list[tuple[str, S
             ("Command", [str(start.get("command", ""))]),
             ("Started (UTC)", [str(one.get("at", "")) for one in starts]),
             ("Versions", [_pairs({"python": start.get("python")} | versions)]),
-            ("Input files", [str(one.get("file", one)) for one in start.get("inputs") or ()]),
+            ("Input files", [_input(one) for one in start.get("inputs") or ()]),
         ]
     texts = manifest.get("texts") or {}
     facts.append(("Texts", [f"{texts.get('file')}, SHA-256 {texts.get('sha256')}"]))
     return [(name, values) for name, values in facts if any(values)]
+
+
+def _input(given: Mapping[str, Any]) -> str:
+    digest = given.get("sha256")
+    return f"{given['name']}, SHA-256 {digest}" if digest else str(given["name"])
 
 
 def _model(model: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ def tint(value: float, most: float, least: float = 0.0) -> str:
     >>> tint(2.0, 2.0), tint(-0.5, 2.0), tint(0.3, 2.0, 0.4), tint(float("nan"), 1.0)
     ('p3', 'n1', '', '')
     """
-    if isnan(value) or abs(value) <= least or most <= 0 or round(value, 1) == 0:
+    if isnan(value) or abs(value) <= least or most <= 0 or round(value, 2) == 0:
         return ""
     share = min(1.0, (abs(value) - least) / max(most - least, 1e-9))
     step = min(_STEPS, int(share * _STEPS) + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -45,12 +46,10 @@ class KeyPointsSection:
     outdated: bool
 
 
-def key_points_section(run: Run) -> KeyPointsSection | None:
-    """The key points in a run's folder, None where there are none."""
-    if run.folder is None or not (run.folder / NAME).is_file():
-        return None
+def key_points_section(run: Run, folder: Path) -> KeyPointsSection | None:
+    """The key points in a run's folder, None where their file cannot be read."""
     try:
-        found: dict[str, Any] = orjson.loads((run.folder / NAME).read_bytes())
+        found: dict[str, Any] = orjson.loads((folder / NAME).read_bytes())
         by_system = found["shares"]["system"]
         systems = list(dict.fromkeys(one["group"] for one in by_system))
         shares = {(one["group"], one["stance"], one["key_point"]): one for one in by_system}

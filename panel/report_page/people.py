@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from panel.conclusions.calibrate import calibrate_conclusion
 from panel.conclusions.correlate import correlate_conclusion
@@ -23,22 +24,18 @@ from panel.statistics.fidelity.contrast import FidelityContrast
 from panel.statistics.humans.calibration import Calibration, calibrate
 from panel.statistics.humans.correlate import correlate
 
-EPSILON = 0.1
-"""Of the alternative annotator test, where none is given: the strictest that its paper advises, for
-people from a crowd."""
-
-SHOWN = {
+_SHOWN = {
     "tau_b_within_prompts": "τ_b with the mean of people, within prompts",
     "tau_b": "τ_b with the mean of people, over all items",
-    "human_ceiling_tau_b_within_prompts": "the same of one person, within prompts",
-    "human_ceiling_tau_b": "the same of one person, over all items",
-    "human_difference_tau_b": "panel less one person, with the same others",
+    "human_ceiling_tau_b_within_prompts": "τ_b with the mean of the others, within prompts",
+    "human_ceiling_tau_b": "τ_b with the mean of the others, over all items",
+    "human_difference_tau_b": "τ_b of the panel less that of one person, with the same others",
     "label_kappa": "κ of the majorities of labels",
     "human_label_kappa": "κ of one person and the majority of the others",
 }
 """What the figures that the page has are called; the other comparisons are those of `correlate`."""
 _RATE, _ADVANTAGE, _ITEMS = "alt_test_winning_rate", "alt_test_advantage", "alt_test_items_needed"
-_NEEDED = {*SHOWN, "persona_gain_tau_b", _RATE, _ADVANTAGE, _ITEMS}
+_NEEDED = {*_SHOWN, "persona_gain_tau_b", _RATE, _ADVANTAGE, _ITEMS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ class PeopleSection:
     """What the page shows of people beside the panel.
 
     Attributes:
-        shown: for each figure of `SHOWN` the row of the whole panel, over all dimensions or one.
+        shown: the figures beside people, each with its name.
         rows: all of the comparison.
         tested: the panel on each dimension, then each judge.
         several: whether there are several dimensions.
@@ -72,7 +69,7 @@ class PeopleSection:
     """
 
     conclusion: Sequence[str]
-    shown: Sequence[Row]
+    shown: Sequence[tuple[str, Row]]
     rows: Sequence[Row]
     axis: Axis
     n_people: int
@@ -91,13 +88,14 @@ class PeopleSection:
 
 def people_section(
     run: Run,
-    humans: Ratings | None,
+    folder: Path,
+    humans: Ratings,
     *,
-    epsilon: float = EPSILON,
-    inclusion: Mapping[str, float] | None = None,
-    fidelity: Sequence[FidelityContrast] = (),
-) -> PeopleSection | None:
-    """People beside the panel; None where no ratings of people are given.
+    epsilon: float,
+    inclusion: Mapping[str, float] | None,
+    fidelity: Sequence[FidelityContrast],
+) -> PeopleSection:
+    """People beside the panel of the run in a folder.
 
     Args:
         epsilon: of the alternative annotator test.
@@ -108,13 +106,11 @@ def people_section(
         InputError: they share no response or no dimension with the run, or an item that people
             rated has no inclusion probability.
     """
-    if humans is None or run.folder is None:
-        return None
-    names = str(run.folder), "human ratings"
-    own = load_ratings(str(run.folder))
+    names = str(folder), "human ratings"
+    own = load_ratings(str(folder))
     panel, people = align_ratings(own, humans, *names)
     rows = correlate(panel, people, AnalysisOptions(epsilon=epsilon), only=_NEEDED)
-    shown = [row for row in rows if row.statistic in SHOWN and row.by is None]
+    shown = [row for row in rows if row.statistic in _SHOWN and row.by is None]
     values = [value for row in shown for value in (row.value, row.ci_low, row.ci_high)]
     corrected = None
     if not people.lower_is_better:
@@ -130,7 +126,7 @@ def people_section(
     tested = _tested(rows)
     return PeopleSection(
         correlate_conclusion(rows, panel, people),
-        shown,
+        [(_name(row), row) for row in sorted(shown, key=_place)],
         rows,
         Axis.of((-1.0, 1.0), values),
         len(people.raters),
@@ -157,3 +153,23 @@ def _tested(rows: Sequence[Row]) -> list[TestedJudge]:
         if row.statistic == _RATE
     ]
     return sorted(found, key=lambda one: (one.judge != "", one.dimension != ALL))
+
+
+def _place(row: Row) -> tuple[bool, int]:
+    """The whole panel and people first, then parts of the panel, in the order of the figures."""
+    return not _whole(row), [*_SHOWN].index(row.statistic)
+
+
+def _whole(row: Row) -> bool:
+    return row.group == ALL or row.statistic.startswith("human_")
+
+
+def _name(row: Row) -> str:
+    """Whose figure it is, which, and on which dimension, where that is not all."""
+    who = row.group
+    if row.statistic.startswith("human_ceiling"):
+        who = "One person"
+    elif row.group == ALL:
+        who = "Panel"
+    on = "" if row.dimension == ALL else f", on {row.dimension.replace('_', ' ')}"
+    return f"{who}: {_SHOWN[row.statistic]}{on}"

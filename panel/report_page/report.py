@@ -5,35 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from markupsafe import Markup
 
 from panel.errors import InputError, RunFolderError
 from panel.io.private_files import replace_file
-from panel.report_page.audited import audit_section
 from panel.report_page.contested import contested_section
-from panel.report_page.deliberated import deliberated_section
 from panel.report_page.differences import differences_section
 from panel.report_page.embedded import embedded
 from panel.report_page.environment import csp, environment, part
 from panel.report_page.established import established, made_from
-from panel.report_page.key_points import key_points_section
-from panel.report_page.people import EPSILON, SHOWN, PeopleSection, people_section
-from panel.report_page.strata import strata_section
-from panel.report_page.swept import swept_section
+from panel.report_page.further import further_sections
 from panel.report_page.systems import systems_section
 from panel.runs.run import Run
 from panel.secrets import SECRETS
 from panel.statistics.core.table import Ratings
 from panel.statistics.fidelity.contrast import FidelityContrast
 
+if TYPE_CHECKING:
+    from panel.report_page.people import PeopleSection
+
 NAME = "report.html"
 AUTOMATIC = 10_000
-"""The most judgments of a run at whose end the page is written unasked: below, it takes a second or
-two of a run that takes at least as many."""
+"""The most judgments of a run at whose end the page is written unasked: up to there it takes at
+most 5 % of the run's CPU (`benchmarks/overhead.py`)."""
+EPSILON = 0.1
+"""Of the alternative annotator test, where none is given: the strictest that its paper advises, for
+people from a crowd."""
 _HEIGHT = 720
+_DATA = '<script type="application/json" id="data">'
 
 
 class RunReport:
@@ -101,15 +103,20 @@ def report_of(
             no dimension with the run, an item that people rated has no inclusion probability, or
             the responses have no column `by`.
     """
-    people = people_section(run, humans, epsilon=epsilon, inclusion=inclusion, fidelity=fidelity)
+    people = None
+    if humans is not None and run.folder is not None:
+        # Not at the end of a run: what computes it takes long to import.
+        from panel.report_page.people import people_section
+
+        people = people_section(
+            run, run.folder, humans, epsilon=epsilon, inclusion=inclusion, fidelity=fidelity
+        )
     manifest, summary = _document(run.folder, "run.json"), _document(run.folder, "summary.json")
     if humans is not None and run.before is not None:
         run.humans = humans
     board, contest = run.leaderboard(), contested_section(run, _titles(run))
     personas = _personas(run, manifest)
-    swept = swept_section(run, manifest, summary)
-    conclusion = summary["conclusion"] if swept is not None and summary else run.conclusion()
-    audit = audit_section(run.folder)
+    further = further_sections(run, manifest, summary, by)
     data = embedded(run, personas, contest.order)
     html = (
         environment()
@@ -118,29 +125,29 @@ def report_of(
             csp=Markup(csp()),  # noqa: S704
             style=Markup(part("page.css")),  # noqa: S704
             script=Markup(part("page.js")),  # noqa: S704
-            # Escaped in `embedded`, so that it can neither end its element nor begin one.
-            data=Markup(data.json),  # noqa: S704
             embedded=data,
             run=run,
             personas=personas,
             axes=list(dict.fromkeys(axis for _, axis in personas.values())),
-            established=established(run, audit.conclusion if audit else conclusion),
+            established=established(run, further.conclusion or run.conclusion()),
             systems=systems_section(run, board),
-            strata=strata_section(run, by),
             differences=differences_section(
                 run, personas, [one.system for one in board.systems], contest.order
             ),
             contested=contest,
-            deliberated=deliberated_section(run),
-            swept=swept,
-            audit=audit,
-            key_points=key_points_section(run),
+            strata=further.strata,
+            deliberated=further.deliberated,
+            swept=further.swept,
+            audit=further.audit,
+            bias=further.bias,
+            key_points=further.key_points,
             people=people,
-            people_figures=SHOWN,
             made=made_from(run, manifest),
         )
     )
-    return RunReport(SECRETS.scrub(html), people)
+    before, element, after = SECRETS.scrub(html).partition(_DATA)
+    # Escaped in `embedded`, so that they can neither end their element nor begin one.
+    return RunReport(f"{before}{element}{data.json}{after}", people)
 
 
 def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:

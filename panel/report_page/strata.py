@@ -38,14 +38,12 @@ class StrataSection:
     reasons: Sequence[str]
 
 
-def strata_section(run: Run, by: str | None) -> StrataSection | None:
-    """The strata of a run; None where none were asked for.
+def strata_section(run: Run, by: str) -> StrataSection:
+    """The strata of a run.
 
     Raises:
         InputError, RunFolderError: as `systems_by`.
     """
-    if by is None:
-        return None
     found: SystemsBy = systems_by(run, by)
     tested = [one for one in found.interactions if one.reason is None]
     reasons = [one.reason for one in found.systems]

@@ -71,11 +71,9 @@ class SweptSection:
 
 
 def swept_section(
-    run: Run, manifest: Mapping[str, Any] | None, summary: Mapping[str, Any] | None
-) -> SweptSection | None:
-    """The sweep in a run's folder; None where there is none, or it was stopped before its end."""
-    if manifest is None or summary is None or "sweep" not in summary:
-        return None
+    run: Run, manifest: Mapping[str, Any], summary: Mapping[str, Any]
+) -> SweptSection:
+    """The sweep in a run's folder, whose summary.json has it once it came to its end."""
     found, labels = summary["sweep"], _labels(manifest)
     conditions = list(found["conditions"][1:])
     dimensions = {one.id: one.label for one in run.rubric.numeric}

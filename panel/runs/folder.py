@@ -23,6 +23,7 @@ from graphs import Judgment, Verdict
 from panel.errors import RunFolderError, RunStopped
 from panel.io.batch import Batch
 from panel.io.csv_cells import cell_of, csv_of
+from panel.io.digests import LABELS
 from panel.io.documents import as_json
 from panel.io.private_files import make_private_folder, replace_file
 from panel.io.wording import printable
@@ -42,7 +43,7 @@ _JUDGMENTS = "judgments.jsonl"
 _RESULTS = ("scored", "abstained")
 _WRITTEN = (
     "verdicts.csv", "summary.json", "report.html", RESPONSES, PROMPTS, "injection.json",
-    "keypoints.json", "framings.jsonl", "deltas.csv", "spent.json", "batches.jsonl",
+    "keypoints.json", "bias.json", "framings.jsonl", "deltas.csv", "spent.json", "batches.jsonl",
     *(f"{name}.{kind}" for name in ("heatmap", "scorecard") for kind in ("png", "svg")),
 )  # fmt: skip
 """What runs of all kinds write besides run.json and judgments.jsonl, and one that is
@@ -69,6 +70,7 @@ class RunFolder:
         start: Mapping[str, Any],
     ) -> None:
         path = self.path = output.folder
+        self._texts = output.texts
         with _writing(path):
             refuse_another(output, manifest, texts)
             make_private_folder(path)
@@ -116,7 +118,9 @@ class RunFolder:
         self._lacking = lacking + self._judgments.close()
         if self._lacking:
             return False
-        replace_file(self.path / "verdicts.csv", _verdicts(run, batch))
+        # As in responses.jsonl: metadata may be texts, but the names of what was judged.
+        columns = [name for name in batch.metadata if self._texts or name in LABELS]
+        replace_file(self.path / "verdicts.csv", _verdicts(run, batch, columns))
         replace_file(self.path / "summary.json", _pretty(run.summary()))
         return True
 
@@ -255,8 +259,9 @@ def _refuse_unwritable(path: Path) -> None:
             raise PermissionError(13, f"Permission denied for {name}", str(path))
 
 
-def _verdicts(run: Run, batch: Batch) -> bytes:
-    """verdicts.csv: one response a line, in the order of the input."""
+def _verdicts(run: Run, batch: Batch, columns: Sequence[str]) -> bytes:
+    """verdicts.csv: one response a line, in the order of the input, with these columns of its
+    metadata."""
     own = ["prompt_id", "id", "system", "composite", "rank", "n_judges"]
     for name in run.dimensions:
         if categories := run.categories.get(name):
@@ -268,7 +273,7 @@ def _verdicts(run: Run, batch: Batch) -> bytes:
     if run.reliability:
         own.append("n_unreliable")
     header = [*own]
-    for name in map(cell_of, batch.metadata):
+    for name in map(cell_of, columns):
         # A metadata column never takes the place of one of ours, nor of another.
         while name in header:
             name = f"metadata_{name}"
@@ -285,7 +290,7 @@ def _verdicts(run: Run, batch: Batch) -> bytes:
         for response in batch:
             key = (str(response.prompt_id), response.id)
             if key in verdicts:
-                metadata = [response.metadata.get(name, "") for name in batch.metadata]
+                metadata = [response.metadata.get(name, "") for name in columns]
                 words = len(response.text.split())
                 yield _row(verdicts[key], ranks[key], words, run, metadata)
 

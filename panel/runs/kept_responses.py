@@ -72,7 +72,7 @@ def kept_responses(folder: Path, items: Sequence[Item]) -> Iterator[Response]:
 
 
 def kept_metadata(folder: Path, items: Sequence[Item]) -> list[dict[str, Any]]:
-    """The further columns of each response of a run, which a folder without texts keeps, too.
+    """The further columns of each response of a run; none of a folder without texts.
 
     Raises:
         InputError: its file cannot be read.

@@ -22,16 +22,15 @@ from panel.errors import Fault, InputError
 from panel.io.batch import Item, title_of
 from panel.io.csv_cells import text_of
 from panel.io.wording import printable, shown, unreadable
-from panel.models.catalogue import Price
 from panel.plan.panel_plan import judges_of
 from panel.runs.collected import judgment_of_row
 from panel.runs.judgment_lines import JudgmentFile, usage_in
+from panel.runs.kept_manifest import kept_manifest
 from panel.runs.kept_responses import kept_lines
 from panel.runs.kept_texts import PROMPTS, RESPONSES
 from panel.runs.run import Run
-from panel.statistics.core.options import DEFAULT_OPTIONS, Random, check_choice
 from personas import Persona
-from rubrics import Rubric, Status, Usage
+from rubrics import Status, Usage
 
 _OTHER = (ValueError, LookupError, TypeError, AttributeError, ValidationError)
 
@@ -55,27 +54,24 @@ def load_run(folder: str | Path) -> Run:
     if not path.is_dir():
         found = "a file" if path.is_file() else unreadable(path)
         raise InputError([Fault(str(folder), found, "a run's folder, as `score --out` writes it")])
-    document = _document(path / "run.json", "that of a run")
-    try:
-        rubric = Rubric.model_validate(document["output_rubric"] or document["rubric"])
-        judges = _judges(document)
-        personas = tuple(Persona.model_construct(**one) for one in document["personas"])
-        prices = {name: price and Price(**price) for name, price in document["prices"].items()}
-        deliberating, seed = document["deliberation"] is not None, int(document["seed"])
-        sweep = document.get("sweep")
-        # Sweeps and earlier versions say nothing of it.
-        random: Random = document.get("random", DEFAULT_OPTIONS.random)
-        check_choice("random", random, Random)
-    except _OTHER:
-        raise _not_ours(path / "run.json") from None
+    document, kept = kept_manifest(path / "run.json")
+    sweep = document.get("sweep")
     judgments = JudgmentFile(path / "judgments.jsonl")
     if sweep is None:
         items, titles = _items(kept_lines(path / RESPONSES))
     else:
         items, titles = _swept(path, sweep, judgments)
-    run = Run(items, titles, judges, rubric, prices=prices, seed=seed, deliberating=deliberating)
-    run.random = random
-    run.personas = personas
+    run = Run(
+        items,
+        titles,
+        _judges(document),
+        kept.output_rubric or kept.rubric,
+        prices=kept.prices,
+        seed=kept.seed,
+        deliberating=kept.deliberation is not None,
+    )
+    run.random = kept.random
+    run.personas = tuple(Persona.model_construct(**one) for one in document["personas"])
     _fill(run, judgments, path / "verdicts.csv")
     if (path / "summary.json").is_file():
         _restore_calls(run, path / "summary.json")

@@ -13,9 +13,9 @@ class RunOutput:
 
     `overwrite`: a run that is there, of another panel or other texts, is replaced; it is
     refused otherwise. `texts`: whether responses.jsonl keeps the texts that were judged, or
-    only their SHA-256. `inputs`: files that the run is made of, to be named in run.json with
-    size and SHA-256 (that of a `ResponseFile` is named anyhow). `mappings`: by the names of such
-    files, how their columns were mapped.
+    only their SHA-256; without texts no file has metadata. `inputs`: files that the run is made
+    of, to be named in run.json with size and SHA-256 (that of a `ResponseFile` is named anyhow).
+    `mappings`: by the names of such files, how their columns were mapped.
     """
 
     path: str | Path

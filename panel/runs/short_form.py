@@ -17,10 +17,10 @@ def run_facts(
     """Sizes, coverage and the folder; with the leaderboard, where it is given."""
     coverage = run.coverage
     facts = [
-        counted(len(run.items), "responses"),
-        counted(len(run.judges), "judges"),
-        counted(len(run.dimensions), "dimensions"),
-        f"{coverage.scored:,} of {counted(coverage.expected, 'judgments')} scored",
+        counted(len(run.items), "response"),
+        counted(len(run.judges), "judge"),
+        counted(len(run.dimensions), "dimension"),
+        f"{coverage.scored:,} of {counted(coverage.expected, 'judgment')} scored",
     ]
     facts += [f"{coverage.abstained:,} abstained"] if coverage.abstained else []
     facts += [f"{n:,} {status}" for status, n in coverage.missing.items()]

@@ -150,11 +150,11 @@ class Sweep:
         return Facts(
             "Sweep",
             [
-                counted(len(self.systems), "systems"),
-                counted(len(self.prompts), "prompts"),
-                f"{counted(len(self.conditions) - 1, 'conditions')} and the baseline",
-                counted(len(self.dimensions), "dimensions"),
-                f"{scored.scored:,} of {counted(scored.expected, 'judgments')} scored",
+                counted(len(self.systems), "system"),
+                counted(len(self.prompts), "prompt"),
+                f"{counted(len(self.conditions) - 1, 'condition')} and the baseline",
+                counted(len(self.dimensions), "dimension"),
+                f"{scored.scored:,} of {counted(scored.expected, 'judgment')} scored",
             ],
             ("system", "condition", "Δ of the composite", "95 % interval", "prompts"),
             [

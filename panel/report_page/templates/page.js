@@ -98,7 +98,7 @@ const strip = (response, place, quoted) => {
     told = counts.filter(([n]) => n).map(([n, name]) => n + " " + name).join(", ") || "–";
   } else if (given.length) {
     chart.append(svg("line", { class: "whisker", x1: at(middle), x2: at(middle), y1: height - 8, y2: height - 1 }));
-    told = figure(middle, 1) + (given.length > 1 ? " ± " + figure(deviation(given), 1) : "");
+    told = figure(middle) + (given.length > 1 ? " ± " + figure(deviation(given)) : "");
   }
   chart.setAttribute("aria-label", one.label + ": ratings " + (given.length ? [...given].sort((a, b) => a - b).join(", ") : "none"));
   row.append(el("span", "", one.label), chart, el("span", "", told));
@@ -121,7 +121,7 @@ const scale = () => {
 const quote = (response, written, judge, label) => {
   const box = el("div"), who = data.judges[judge], cell = response.judgments[judge];
   const own = numeric.map(d => cell[d]).filter(value => value !== null);
-  box.append(el("h4", "", label + ": " + who.label + ", " + figure(mean(own), 1)), el("p", "", who.model + " · " + scoresOf(cell)));
+  box.append(el("h4", "", label + ": " + who.label + ", " + figure(mean(own))), el("p", "", who.model + " · " + scoresOf(cell)));
   const last = (written.get(judge) || []).at(-1);
   if (last && last.rationale) box.append(foreign("div", "said", last.rationale));
   return box;
@@ -208,14 +208,22 @@ $$("a[data-row]").forEach(link => { const response = byRow.get(Number(link.datas
 // Every response.
 const table = $("table.all"), head = $("thead tr", table), body = $("tbody", table), form = $("form.filters"), more = $("button.more");
 const several = values => new Set(values).size > 1;
-const metadata = data.columns || [];
+// A column of metadata is of numbers where all that is there can be read as such, as from a CSV file.
+const empty = value => value === null || value === undefined || value === "";
+const asNumber = value => typeof value === "number" ? value : typeof value === "string" && value.trim() !== "" ? Number(value) : NaN;
+const metadata = (data.columns || []).map(name => {
+  const given = data.responses.map(one => one.meta[name]).filter(value => !empty(value));
+  const isNumber = given.length > 0 && given.every(value => Number.isFinite(asNumber(value)));
+  return { name, isNumber, of: one => empty(one.meta[name]) ? "" : isNumber ? asNumber(one.meta[name]) : one.meta[name] };
+});
+const compare = (a, b) => typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
 const columns = [
   { name: "Response", value: one => one.id },
   { name: "System", value: one => one.system },
   { name: "Prompt", value: one => one.prompt },
-  ...metadata.slice(0, 3).map(name => ({ name, value: one => one.meta[name] ?? "", optional: true })),
+  ...metadata.slice(0, 3).map(({ name, isNumber, of }) => ({ name, value: of, right: isNumber, optional: true })),
   { name: "Composite", value: one => one.composite, show: value => figure(value), right: true },
-  { name: "Std. deviation", value: one => one.spread, show: value => figure(value, 1), right: true },
+  { name: "Std. deviation", value: one => one.spread, show: value => figure(value), right: true },
   { name: "Rated", value: one => one.rated, right: true, optional: true },
   { name: "Abstentions", value: one => one.abstained, right: true, optional: true },
   { name: "Missing", value: one => one.missing, right: true },
@@ -243,17 +251,35 @@ options(fields.prompt, uniques(data.responses.map(one => one.prompt)));
 uniques(data.judges.map(judge => judge.persona)).forEach(id => fields.persona.append(new Option(shown(data.judges.find(j => j.persona === id).label), id)));
 options(fields.model, uniques(data.judges.map(judge => judge.model)));
 options(fields.status, uniques(data.responses.flatMap(one => one.judgments.map(status))).sort());
-const byColumn = metadata.map(name => {
-  const values = uniques(data.responses.map(one => String(one.meta[name] ?? ""))).sort();
-  if (values.length < 2 || values.length > 200) return null;
-  const label = el("label", "", name + " "), select = el("select");
-  select.append(new Option("all", ""));
-  values.forEach((value, place) => select.append(new Option(value === "" ? "(none)" : shown(value), place + 1)));
-  label.append(select);
+// What few responses share is chosen from a list, other numbers by a range; of texts that nearly every
+// response has its own of, such as digests, search finds one.
+const VALUES = 50;
+const byColumn = metadata.map(({ name, isNumber, of }) => {
+  const values = uniques(data.responses.map(of)).sort(compare), label = el("label", "", name + " ");
+  if (values.length < 2) return null;
+  const listed = values.length <= VALUES && 2 * values.length <= data.responses.length;
+  if (!listed && !isNumber) return null;
   $(".metadata", form).append(label);
-  return { name, select, values };
+  if (listed) {
+    const select = el("select");
+    select.append(new Option("all", ""));
+    values.forEach((value, place) => select.append(new Option(value === "" ? "(none)" : shown(value), place + 1)));
+    label.append(select);
+    return { name, matches: one => !select.value || of(one) === values[select.value - 1] };
+  }
+  const [least, most] = ["from", "to"].map(end => {
+    const input = el("input", "end");
+    input.type = "number";
+    input.step = "any";
+    input.placeholder = end;
+    input.setAttribute("aria-label", shown(name) + ", " + end);
+    return input;
+  });
+  label.append(el("span", "range", null, least, most));
+  return { name, matches: one => !(least.value || most.value) || of(one) !== ""
+    && (!least.value || of(one) >= Number(least.value)) && (!most.value || of(one) <= Number(most.value)) };
 }).filter(Boolean);
-const rest = metadata.filter(name => !byColumn.some(one => one.name === name));
+const rest = metadata.map(one => one.name).filter(name => !byColumn.some(one => one.name === name));
 form.hidden = false;
 form.addEventListener("submit", event => event.preventDefault());
 
@@ -268,8 +294,7 @@ const wantedJudgment = response => {
 const matches = response => {
   if (fields.system.value && response.system !== fields.system.value) return false;
   if (fields.prompt.value && response.prompt !== fields.prompt.value) return false;
-  for (const { name, select, values } of byColumn)
-    if (select.value && String(response.meta[name] ?? "") !== values[select.value - 1]) return false;
+  if (!byColumn.every(one => one.matches(response))) return false;
   const wanted = wantedJudgment(response);
   if (wanted && !data.judges.some((_, place) => wanted(place))) return false;
   const query = fields.query.value.trim().toLowerCase();
@@ -329,7 +354,7 @@ const list = () => {
       const [x, y] = [value(a), value(b)];
       if (none(x) || none(y)) return none(x) - none(y) || a.place - b.place;
       if (x === y) return a.place - b.place;
-      return (typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true })) * sign || a.place - b.place;
+      return compare(x, y) * sign || a.place - b.place;
     });
   }
   listed = 0;

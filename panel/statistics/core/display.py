@@ -57,13 +57,13 @@ def in_short(name: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in short)
 
 
-def counted(n: int, things: str) -> str:
-    """How many there are: `1 rater`, `2 raters`, of a word whose plural is given.
+def counted(n: int, what: str) -> str:
+    """A number of things.
 
-    >>> counted(1, "raters"), counted(12_000, "scores")
+    >>> counted(1, "rater"), counted(12_000, "score")
     ('1 rater', '12,000 scores')
     """
-    return f"{n:,} {things.removesuffix('s') if n == 1 else things}"
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def figure(value: float | None, digits: int = 2) -> str:

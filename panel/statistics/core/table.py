@@ -92,11 +92,11 @@ class Ratings:
 
     def _facts(self) -> Facts:
         there = ~np.isnan(self.scores)
-        sizes = zip(("items", "raters", "dimensions"), self.scores.shape, strict=True)
+        sizes = zip(("item", "rater", "dimension"), self.scores.shape, strict=True)
         ranks = ["ranks, 1 the best"] if self.lower_is_better else []
         return Facts(
             "Ratings",
-            [counted(n, name) for name, n in sizes] + [counted(int(there.sum()), "scores"), *ranks],
+            [counted(n, name) for name, n in sizes] + [counted(int(there.sum()), "score"), *ranks],
             ("group", "raters", "scores"),
             [
                 (group, len(columns), int(there[:, columns].sum()))

@@ -228,7 +228,7 @@ def test_what_was_judged_can_be_scored_again(command: Command, batch: Path, tmp_
 
 def test_no_texts_keeps_digests(command: Command, batch: Path, tmp_path: Path) -> None:
     """With --no-texts no file of the folder has a text; SHA-256s stand for them and for the input,
-    and tell this batch from another."""
+    and tell this batch from another. No file has metadata, which may be texts, too."""
     with serving() as server:
         quiet = (*ARGUMENTS, "--no-texts")
         assert command("score", batch, *quiet, "--limit", "4", **at(server)).returncode == 0
@@ -246,6 +246,8 @@ def test_no_texts_keeps_digests(command: Command, batch: Path, tmp_path: Path) -
             for name in ("prompt", "response", "context")
             if name in row
         )
+    [header, *_] = (run / "verdicts.csv").read_text().splitlines()
+    assert header.endswith(",words")
     lines = lines_of(run / "responses.jsonl")
     assert lines[1] == {
         "prompt_id": "p-4f10ddf2629b",

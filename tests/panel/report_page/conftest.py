@@ -21,6 +21,8 @@ HOSTILE = (
 )
 SYSTEMS = ("able", "fair", "shy")
 TOPICS = ("work", "money", "faith", "sleep")
+HOURS = {"work": "9.5", "money": "10.25", "faith": "-2", "sleep": "0.5"}
+"""As a CSV file has numbers: as text they have another order."""
 MEANS = {"able": 8, "fair": 5}
 
 
@@ -54,7 +56,13 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
             prompt=f"What of {topic}? {HOSTILE}",
             text=f"The answer of {system} to {topic}. {HOSTILE}",
             system=system,
-            metadata={"topic": topic, "<b>length</b>": len(topic), "note": HOSTILE},
+            metadata={
+                "topic": topic,
+                "<b>hours</b>": HOURS[topic],
+                "note": HOSTILE,
+                "digest": f"{stable_hash([topic, system]):x}",
+                "share": f"{0.05 * (4 * SYSTEMS.index(system) + TOPICS.index(topic)):.2f}",
+            },
         )
         for topic in TOPICS
         for system in SYSTEMS

@@ -105,6 +105,28 @@ def test_filters_and_search_find_responses(seen: Seen) -> None:
     assert {name.split("-")[1] for name in seen.rows()} == {"shy"}
 
 
+def test_numbers_and_values_of_one_response_each_are_no_list(seen: Seen) -> None:
+    """Of metadata, numbers of which nearly every response has its own are filtered by a range and
+    what is no number by search alone; a list of numbers, and a column, are in the order of numbers
+    though a file had them as texts."""
+    page = seen.page
+    labels = page.locator(".filters .metadata label").all_inner_texts()
+    assert [text.split("\n")[0].strip() for text in labels] == ["topic", "<b>hours</b>", "share"]
+    options = page.get_by_label("<b>hours</b>").locator("option").all_inner_texts()
+    assert options == ["all", "-2", "0.5", "9.5", "10.25"]
+    page.get_by_label("share, from").fill("0.05")
+    page.get_by_label("share, to").fill("0.1")
+    page.keyboard.press("Enter")
+    seen.wait_for(2)
+    assert seen.rows() == ["money-able", "faith-able"]
+    page.click("button[type=reset]")
+    seen.wait_for(12)
+    page.locator("table.all th", has_text="hours").get_by_role("button").click()
+    page.locator("table.all th", has_text="hours").get_by_role("button").click()
+    topics = [name.split("-")[0] for name in seen.rows()]
+    assert list(dict.fromkeys(topics)) == ["faith", "sleep", "work", "money"]
+
+
 def test_columns_sort_both_ways(seen: Seen) -> None:
     """The button in a column's head sorts, by keyboard, too, and says so to a screen reader."""
     page, head = seen.page, seen.page.locator("table.all th", has_text="Composite")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -16,9 +17,14 @@ import pytest
 from graphs import Judgment
 from graphs.aggregate import aggregate
 from panel import InputError, Run, load_ratings, load_run
+from panel.audit.audited import load_audited_run
+from panel.audit.bias import biases
+from panel.audit.bias_document import write_biases
 from panel.cli.report import report_at_the_end
+from panel.conclusions.bias import bias_conclusion
 from panel.io.batch import Item
 from panel.report_page.axis import Axis
+from panel.report_page.biased import bias_section
 from panel.report_page.contested import contested_section
 from panel.report_page.embedded import EmbeddedData, embedded
 from panel.report_page.environment import csp, part
@@ -306,6 +312,41 @@ def test_people_stand_beside_the_panel(hostile_run: Run, tmp_path: Path) -> None
         report_of(hostile_run, load_ratings(ratings))
 
 
+def test_an_audit_of_bias_stands_on_the_page(hostile_run: Run, tmp_path: Path) -> None:
+    """Its conclusion and each bias with its intervals, the panel's before the judges'; once the run
+    has other judgments, that it is of those before."""
+    folder = tmp_path / "run"
+    shutil.copytree(hostile_run.folder or "", folder)
+    audited = load_audited_run(folder)
+    rows = biases(audited.ratings, audited.scales, audited.lengths)
+    write_biases(rows, folder)
+    found = bias_section(folder)
+    assert found is not None
+    assert list(found.conclusion) == bias_conclusion(rows)
+    assert not found.outdated
+    by_name = {table.caption: table for table in found.tables}
+    [expected] = [
+        row
+        for row in rows
+        if (row.statistic, row.group, row.dimension) == ("mode_share", "all", "all")
+    ]
+    [first, *_] = by_name["share of the commonest score"].lines
+    assert (first["group"], first["value"]) == ("all", expected.value)
+    assert not by_name["share of the commonest score"].about_zero
+    lenient = by_name["leniency, points"]
+    sizes = [abs(line["value"]) for line in lenient.lines]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(sizes) == len(audited.ratings.raters)
+    html = load_run(folder).report().html.replace("\u00a0", " ")
+    assert "Audit of bias" in html
+    assert ends(lenient.lines[0]["ci_low"], lenient.lines[0]["ci_high"]) in html
+    with (folder / "judgments.jsonl").open("ab") as file:
+        file.write(b"\n")
+    later = bias_section(folder)
+    assert later is not None
+    assert later.outdated
+
+
 def test_the_command_writes_the_page_of_a_folder(
     command: Callable[..., subprocess.CompletedProcess[str]], hostile_run: Run, tmp_path: Path
 ) -> None:
@@ -375,6 +416,6 @@ def test_axes_have_round_ticks_within_their_ends() -> None:
 
 def test_tints_repeat_the_sign_and_the_size() -> None:
     """From a third of the largest on a deeper tint, green above and purple below; none for what is
-    shown as 0.0 or not there."""
+    shown as 0.00 or not there."""
     assert [tint(value, 3.0) for value in (0.5, 1.5, 3.0, -3.0)] == ["p1", "p2", "p3", "n3"]
-    assert [tint(value, 3.0) for value in (0.04, float("nan"), 0.0)] == ["", "", ""]
+    assert [tint(value, 3.0) for value in (0.004, float("nan"), 0.0)] == ["", "", ""]

@@ -173,7 +173,9 @@ def test_what_intervals_take_as_a_sample_comes_back(tmp_path: Path) -> None:
     assert load_run(folder).summary()["random"] == "prompts-and-judges"
     same(run, load_run(folder))
     (folder / "run.json").write_text(json.dumps(document | {"random": "judges"}))
-    with pytest.raises(InputError, match="none that this version writes"):
+    with pytest.raises(
+        InputError, match=r"run\.json: random: found 'judges'; expected .*--overwrite"
+    ):
         load_run(folder)
     del document["random"]
     (folder / "run.json").write_text(json.dumps(document))

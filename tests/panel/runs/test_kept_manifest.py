@@ -1,0 +1,80 @@
+"""A run.json that was damaged is refused, with the field and what to do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from panel import InputError, compare, load_run
+from tests.helpers.marked_texts import marked_model, marked_run
+
+Damage = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run on three texts."""
+    folder = tmp_path_factory.mktemp("manifest") / "run"
+    marked_run(folder, {name: f"[4,5] {name}" for name in "abc"}, marked_model())
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda one: one.pop("seed"), "seed: found nothing; expected a value"),
+        (lambda one: one.update(seed="7"), "seed: found '7'; expected a whole number"),
+        (lambda one: one.update(replicates=0), "replicates: found 0; expected a number of 1 or"),
+        (lambda one: one.update(plain_judge="no"), "plain_judge: found 'no'; expected true or"),
+        (lambda one: one.update(models=[]), "models: found 0 items; expected 1 or more"),
+        (lambda one: one["models"][0].pop("elicitation"), r"models\.0\.elicitation: found nothing"),
+        (lambda one: one["personas"][1].pop("axis"), r"personas\.1\.axis: found nothing"),
+        (lambda one: one["rubric"].pop("dimensions"), r"rubric\.dimensions: found nothing"),
+        (lambda one: one.update(deliberation="yes"), "deliberation: found 'yes'; expected a map"),
+        (lambda one: one.update(random="judges"), "random: found 'judges'; expected 'prompts'"),
+        (lambda one: one["texts"].pop("sha256"), r"texts\.sha256: found nothing"),
+        (lambda one: one.pop("starts"), "starts: found nothing"),
+    ],
+    ids=[
+        "seed", "seed as text", "replicates", "flag", "no models", "model", "persona", "rubric",
+        "deliberation", "random", "texts", "starts",
+    ],
+)  # fmt: skip
+def test_a_damaged_field_is_named_with_the_remedy(
+    whole: Path, tmp_path: Path, damage: Damage, said: str
+) -> None:
+    """Whether it is missing, of another type or out of range: reading the run and comparing it say
+    which field, what was found, what is expected and what to do."""
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    document = json.loads((folder / "run.json").read_bytes())
+    damage(document)
+    (folder / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=rf"run\.json: {said}.*; restore .* --overwrite") as found:
+        load_run(folder)
+    assert len(found.value.faults) == 1
+    with pytest.raises(InputError, match=said):
+        compare(whole, folder)
+
+
+def test_what_an_earlier_version_did_not_write_is_not_missed(whole: Path, tmp_path: Path) -> None:
+    """Without what is random, and what reading does not take, a run is read; all faults are said at
+    once, one a field."""
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    document = json.loads((folder / "run.json").read_bytes())
+    for name in ("random", "graph", "one_dimension_per_call"):
+        document.pop(name)
+    (folder / "run.json").write_text(json.dumps(document))
+    assert load_run(folder).random == "prompts"
+    (folder / "run.json").write_text(json.dumps({"models": 1, "rubric": document["rubric"]}))
+    with pytest.raises(InputError) as found:
+        load_run(folder)
+    fields = [fault.field for fault in found.value.faults]
+    assert fields[:3] == ["personas", "output_rubric", "models"]
+    assert len(set(fields)) == len(fields) == 13
