@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
-from panel.statistics import Ratings, Reason, align, learnt_alignment
+from panel.statistics import AlignmentMethod, Ratings, Reason, align, learnt_alignment
 from panel.statistics.core.arrays import Array
 
 PROMPTS = np.repeat(np.arange(20), 3)
@@ -72,6 +72,22 @@ def test_a_prompt_is_not_scored_by_what_people_said_of_it() -> None:
         assert other.scores is not None
         assert (other.scores == one.scores)[PROMPTS == 7].all()
         assert not (other.scores == one.scores)[PROMPTS != 7].all()
+
+
+@pytest.mark.parametrize("method", ["isotonic", "weights"])
+def test_a_prompt_counts_once(method: AlignmentMethod) -> None:
+    """Each text of a prompt a second time changes neither what is learnt nor the figures."""
+    judges, people = views()
+    again = np.append(np.arange(60), np.flatnonzero(PROMPTS == 3))
+    first, second = (
+        learnt_alignment(judges[of], people[of], PROMPTS[of], methods=[method]).methods[0]
+        for of in (np.arange(60), again)
+    )
+    assert first.scores is not None
+    assert second.scores is not None
+    assert second.scores[:60] == pytest.approx(first.scores)
+    sides = [(one.figures[0].after, one.figures[0].p) for one in (first, second)]
+    assert sides[0] == pytest.approx(sides[1])
 
 
 def test_texts_that_people_did_not_rate_are_scored_by_what_all_others_taught() -> None:

@@ -89,6 +89,17 @@ def test_the_subset_has_the_least_error() -> None:
     assert chosen == min(combinations(range(4), 2), key=error)
 
 
+def test_a_judge_with_contrary_errors_is_added_first() -> None:
+    """The second judge is not the next best, who errs as the first does, but the one whose errors
+    cancel the first one's."""
+    items = rated(50, 3)
+    error = np.random.default_rng(0).normal(size=50)
+    items.ratings[:] = items.people[:, None] + error[:, None] * [1, -1.1, 1.05]
+    rule = learner("subset", items)(range(5))
+    assert rule is not None
+    assert rule.weights.tolist() == [0.5, 0.5, 0]
+
+
 def test_good_judges_weigh_more() -> None:
     """Weights fall with the judges' noise, and do not depend on folds that are not learnt from."""
     items = rated(200)
