@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from panel.breakdown.columns import column_in, label_of, no_column
 from panel.errors import Fault, InputError
 from panel.io.records import ColumnMapping, Fields, Report, read_records
 from panel.runs.kept_responses import kept_lines, metadata_in
@@ -70,17 +71,12 @@ def _axes(folder: Path) -> dict[str, str]:
 
 def _column(folder: Path, ratings: Ratings, name: str) -> list[str | None]:
     path = folder / RESPONSES
-    known: dict[str, None] = {}
+    lines = kept_lines(path) if path.is_file() else ()
+    metadata = (((line["prompt_id"], line["id"]), metadata_in(line)) for _, _, line in lines)
     values: dict[str, str | None] = {}
-    for _, _, line in kept_lines(path) if path.is_file() else ():
-        metadata = metadata_in(line)
-        known.update(dict.fromkeys(metadata))
-        value = _label(metadata.get(name))
+    for (prompt_id, id_), value in column_in(metadata, name, str(folder), _OF_A_RUN).items():
         # Ratings that are compared with people's may be under the ids alone.
-        for item in (f"{line['prompt_id']}/{line['id']}", line["id"]):
-            values[item] = value
-    if name not in known:
-        raise _no_column(str(folder), name, (*_OF_A_RUN, *known))
+        values |= {f"{prompt_id}/{id_}": value, id_: value}
     return [values.get(item) for item in ratings.items]
 
 
@@ -101,7 +97,7 @@ def _of_a_file(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
     for record in read_records(source, Fields(names, frozenset({by})).mapped(own, source), report):
         columns.update(dict.fromkeys(record.cells))
         there |= by in record.names
-        label = _label(record.cells.get(record.names[by])) if by in record.names else None
+        label = label_of(record.cells.get(record.names[by])) if by in record.names else None
         for owner, values in cells.items():
             if label is not None and owner in record.names:
                 name = str(record.cells[record.names[owner]]).strip()
@@ -109,7 +105,7 @@ def _of_a_file(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
     if not there:
         own_fields = ("item", "rater", "score", "rank", "label", *(own or {}).values())
         there_are = [name for name in columns if name not in own_fields]
-        raise _no_column(source, by, ("dimension", *there_are))
+        raise no_column(source, by, ("dimension", *there_are))
     for owner, of in (("item", ratings.items), ("rater", ratings.raters)):
         if all(len(labels) == 1 for labels in cells[owner].values()):
             kind: Literal["items", "raters"] = "items" if owner == "item" else "raters"
@@ -120,12 +116,3 @@ def _of_a_file(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
 
 def _only(values: Mapping[str, set[str]], name: str) -> str | None:
     return next(iter(values.get(name, ())), None)
-
-
-def _label(value: object) -> str | None:
-    return None if value is None or str(value).strip() == "" else str(value)
-
-
-def _no_column(source: str, name: str, there: Iterable[str]) -> InputError:
-    expected = f"one of {', '.join(dict.fromkeys(there))}"
-    return InputError([Fault(source, f"no column {name!r} to go by", expected)])

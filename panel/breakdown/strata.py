@@ -13,8 +13,9 @@ import numpy as np
 from graphs import Response
 from graphs.records import controls_among
 from panel.breakdown.cells import RunCells
+from panel.breakdown.columns import column_in
 from panel.breakdown.groups import axes_of, axis_differences, model_differences
-from panel.errors import Fault, InputError, RunFolderError
+from panel.errors import RunFolderError
 from panel.runs.judge_sample import composite_terms, judge_sample
 from panel.runs.kept_responses import kept_metadata
 from panel.runs.run import Run
@@ -212,16 +213,7 @@ def _kept_column(run: Run, name: str) -> list[str | None]:
 
 
 def _column(metadata: Iterable[Mapping[str, Any]], name: str, source: str) -> list[str | None]:
-    known: dict[str, None] = {}
-    values: list[str | None] = []
-    for one in metadata:
-        known.update(dict.fromkeys(one))
-        value = one.get(name)
-        values.append(None if value is None or value == "" else str(value))
-    if name not in known:
-        expected = f"one of {', '.join((*BY, *known))}"
-        raise InputError([Fault(source, f"no column {name!r} to go by", expected)])
-    return values
+    return [*column_in(enumerate(metadata), name, source, BY).values()]
 
 
 def _by_judges(run: Run, by: str) -> Iterator[tuple[str, Leaderboard]]:
