@@ -210,7 +210,7 @@ class BatchRounds:
         status = await self._ended(batch, batch.id or "")
         if status.phase == "failed":
             self._drop(batch, status.errors or status.word)
-            why = f"refused the batch {status.id}: {(status.errors or status.word).rstrip('.')}"
+            why = f"refused the batch {status.id}: {status.errors or status.word}"
             raise self._stopped(batch, why)
         await self._patiently(batch, lambda: self._fill(batch, status))
 
@@ -296,7 +296,8 @@ class BatchRounds:
             wait = min(2 * wait, self._pace.longest_look)
 
     def _stopped(self, batch: BatchRecord, why: str) -> RunStopped:
-        return RunStopped(f"{batch.model} {why}. The same command goes on with the run")
+        said = f"{batch.model} {why}".rstrip(".")
+        return RunStopped(f"{said}. The same command goes on with the run")
 
 
 def _may_have_arrived(fault: CallError | TimeoutError) -> bool:

@@ -62,11 +62,12 @@ class ScriptedBatches:
         place = [part for part in request.path.removeprefix("/v1/").split("/") if part]
         match (request.method, *place):
             case "POST", "files":
-                return self._upload(await request.read())
+                # `request.read` would stop at a megabyte.
+                return self._upload(await request.content.read())
             case "GET", "files", str(name), "content" if name in self.files:
                 return web.Response(body=self.files[name])
             case "POST", "batches":
-                return self._make(request, orjson.loads(await request.read()))
+                return self._make(request, orjson.loads(await request.content.read()))
             case "GET", "batches":
                 return self._listed(request.query)
             case "GET", "batches", str(name) if batch := self._batch(name):
