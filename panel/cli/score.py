@@ -198,7 +198,10 @@ def _score(
             found = systems_by(run, by, column)
             options.renderer.render_run_by(run, found, labels, to)
     if report:
-        report_at_the_end(run, humans, by)
+        kept = column is None or options.out.texts
+        report_at_the_end(run, humans, by if kept else None)
+        if not kept:
+            say(f"It has no breakdown by {by}: without texts the folder has no metadata.", err=True)
     from panel.gate.run_figures import run_figures
 
     gate.finish(

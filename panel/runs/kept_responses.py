@@ -12,10 +12,11 @@ from graphs import Response
 from graphs.framing import BASELINE
 from panel.errors import Fault, InputError, RunFolderError
 from panel.io.batch import Item
+from panel.io.digests import TEXTS
 from panel.io.wording import unreadable
 from panel.runs.kept_texts import PROMPTS, RESPONSES
 
-_OWN = frozenset({"prompt_id", "id", "system", "prompt", "response", "context"})
+_OWN = frozenset({"prompt_id", "id", "system", *TEXTS, *(f"{name}_sha256" for name in TEXTS)})
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 
 

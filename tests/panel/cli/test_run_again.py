@@ -248,6 +248,9 @@ def test_no_texts_keeps_digests(command: Command, batch: Path, tmp_path: Path) -
         )
     [header, *_] = (run / "verdicts.csv").read_text().splitlines()
     assert header.endswith(",words")
+    by = command("score", batch, *quiet, "--by", "note", **at(server))
+    assert by.returncode == 0, by.stderr
+    assert "no breakdown by note: without texts" in by.stderr
     lines = lines_of(run / "responses.jsonl")
     assert lines[1] == {
         "prompt_id": "p-4f10ddf2629b",
