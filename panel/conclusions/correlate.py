@@ -59,7 +59,9 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
         said += _to_settle(found, clusters_of(humans if humans.prompts is not None else panel))
     if labels:
         said.append(_labelled(labels))
-    said += annotator_test_conclusion(rows, group)
+    correlated = [name for name, row in found.items() if _sign(row, len(found)) == 1]
+    correlated += _beyond_chance(labels)
+    said += annotator_test_conclusion(rows, group, correlated)
     said += _gained(by_dimension(rows, group, _GAIN))
     said += differ
     return said or ["Panel and humans share no dimension on which they can be compared."]
@@ -204,8 +206,7 @@ def _to_settle(found: Mapping[str, Row], what: str) -> list[str]:
 
 
 def _labelled(labels: Mapping[str, Row]) -> str:
-    ends = {name: adjusted_ends(row, len(labels)) for name, row in labels.items()}
-    above = [name for name in labels if ends[name][0] > 0]
+    above = _beyond_chance(labels)
     rest = [name for name in labels if name not in above and not labels[name].reason]
     said = []
     if above:
@@ -221,6 +222,12 @@ def _labelled(labels: Mapping[str, Row]) -> str:
         said.append(f"whether labels agree with the humans' cannot be said ({why})")
     told = "; ".join(said)
     return f"{told[0].upper()}{told[1:]}."
+
+
+def _beyond_chance(labels: Mapping[str, Row]) -> list[str]:
+    """The dimensions on which the agreement of labels is established."""
+    n = len(labels)
+    return [name for name, row in labels.items() if adjusted_ends(row, n)[0] > 0]
 
 
 def _on_side(sign: int, differences: Mapping[str, Row]) -> list[str]:

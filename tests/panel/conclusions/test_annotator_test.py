@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 
 from panel.conclusions.annotator_test import annotator_test_conclusion
-from panel.statistics import Reason, Row
+from panel.conclusions.correlate import correlate_conclusion
+from panel.statistics import AnalysisOptions, Ratings, Reason, Row, correlate
 
 RATE, ADVANTAGE, NEEDED = "alt_test_winning_rate", "alt_test_advantage", "alt_test_items_needed"
 
@@ -33,26 +37,53 @@ def rows(rate: float, *judges: float) -> list[Row]:
 def test_half_of_the_people_decide(rate: float, expected: str) -> None:
     """From a winning rate of 0.5 on the panel may take a human's place; below, the number of items
     that would show it is given."""
-    said = annotator_test_conclusion(rows(rate), "all")
+    said = annotator_test_conclusion(rows(rate), "all", {"all"})
     assert expected in said[0]
     assert "advantage ρ 0.80 (95 % interval 0.70 to 0.90)" in said[0]
     assert ("120 items rated by each human" in " ".join(said)) == (rate < 0.5)
 
 
+def told_of(judge: Sequence[float], people: Sequence[Sequence[float]]) -> str:
+    """The conclusion on a judge of items, each a prompt of its own, and on these people."""
+
+    def ratings(columns: Sequence[Sequence[float]], names: str) -> Ratings:
+        items = tuple(f"i{place}" for place in range(len(judge)))
+        scores = np.array(columns, dtype=float).T[:, :, None]
+        groups = tuple("g" for _ in names)
+        return Ratings(scores, items, tuple(names), ("clarity",), groups)
+
+    panel, humans = ratings([judge], "j"), ratings(people, "pqrs"[: len(people)])
+    found = correlate(panel, humans, AnalysisOptions(epsilon=0.2, n_permutations=199))
+    return " ".join(correlate_conclusion(found, panel, humans))
+
+
+def test_one_score_for_everything_takes_no_place() -> None:
+    """A judge that says 3 of every item is nearer to noisy people than they are to each other, and
+    passes; without a correlation it is not said to take a human's place. One who says what they
+    say on average passes and is."""
+    random = np.random.default_rng(1)
+    truth = random.integers(2, 5, 60)
+    people = [np.clip(truth + random.integers(-2, 3, 60), 1, 5) for _ in range(4)]
+    constant = told_of([3.0] * 60, people)
+    assert "is as near to the others as a human is on clarity: winning rate" in constant
+    assert "that the panel may take the place of a human is not shown" in constant
+    assert "the panel may take the place of a human on clarity: winning" in told_of(truth, people)
+
+
 def test_judges_are_counted_by_themselves() -> None:
     """Of several judges those who pass are named; of one judge nothing more is said."""
-    assert annotator_test_conclusion(rows(0.5, 0.6, 0.4, 1.0), "all")[-1] == (
-        "Of its 3 judges alone, 2 may take that place: a and c."
+    assert annotator_test_conclusion(rows(0.5, 0.6, 0.4, 1.0), "all", ())[-1] == (
+        "Of its 3 judges alone, 2 pass it: a and c."
     )
-    assert annotator_test_conclusion(rows(0.5, 0.0, 0.4), "all")[-1] == (
-        "Of its 2 judges alone, none may take that place."
+    assert annotator_test_conclusion(rows(0.5, 0.0, 0.4), "all", ())[-1] == (
+        "Of its 2 judges alone, none pass it."
     )
-    assert len(annotator_test_conclusion(rows(0.5, 0.5), "all")) == 1
+    assert len(annotator_test_conclusion(rows(0.5, 0.5), "all", ())) == 1
 
 
 def test_an_undefined_test_and_none() -> None:
     """Without enough shared items the reason is given; without the test nothing is said."""
     undefined = [Row(RATE, "all", "all", reason=Reason.FEW_ITEMS_A_PERSON)]
-    [said] = annotator_test_conclusion(undefined, "all")
+    [said] = annotator_test_conclusion(undefined, "all", ())
     assert said == f"The alternative annotator test is undefined: {Reason.FEW_ITEMS_A_PERSON}."
-    assert annotator_test_conclusion([], "all") == []
+    assert annotator_test_conclusion([], "all", ()) == []
