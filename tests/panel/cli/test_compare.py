@@ -63,7 +63,7 @@ def test_two_panels_and_people_in_the_terminal(command: Command, runs: Path) -> 
         "Same texts, other panel: one compared with old",
         "The panels differ in: personas (bob; none more).",
         "Agreement of the two panels",
-        "Undefined: τ_b within prompts (fewer than two items).",
+        "Undefined: τ_b within prompts (no prompt has two items).",
         "Which panel is nearer to people (τ_b over all responses)",
         "lower is nearer",
     ):
