@@ -9,7 +9,7 @@ follows from them is asked. Once nothing is lacking the run itself is made from 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -89,6 +89,7 @@ class BatchCaller(Caller):
         self._sent: Counter[str] = Counter()
         self._faults: dict[str, CallError] = {}
         self._fresh: set[str] = set()
+        self._fresh_before: set[str] = set()
         self._raised: set[str] = set()
         self.cap: str | None = None
         """The cap that forbids a further batch, None if none does."""
@@ -188,6 +189,11 @@ class BatchCaller(Caller):
             self._faults.pop(name, None)
             self._endpoints[model].answer_limit.learn(reply)
 
+    def answered_before(self, names: Iterable[str]) -> None:
+        """Earlier processes of this run have sent each of these once, with the usual limit, so
+        that an answer that was cut off is still to be asked for with a higher one."""
+        self._fresh_before.update(names)
+
     def made(
         self, name: str, rows: list[RowKey], used: Usage, n_estimated: int, each: Usage
     ) -> None:
@@ -216,7 +222,9 @@ class BatchCaller(Caller):
     ) -> ModelRequest | None:
         """The request with a higher limit, where its answer was cut off in this run and it has not
         been sent with one."""
-        if self._stage != "collecting" or name not in self._fresh or name in self._raised:
+        if self._stage != "collecting" or name in self._raised:
+            return None
+        if name not in self._fresh and name not in self._fresh_before:
             return None
         self._raised.add(name)
         return self._endpoints[model].answer_limit.raised(request, asked)

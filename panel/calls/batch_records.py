@@ -53,7 +53,7 @@ class BatchRecord:
         spec: `provider:name` of the model.
         address: of the provider's server.
         key_env: the environment variable that holds the key; None, the provider's usual one.
-        rows: what it asks; empty once it is settled or dropped.
+        rows: what it asks.
         most: what it may take at most, for caps.
         prepared_at: seconds since 1970.
         id: the provider's; None as long as it is not known.
@@ -163,12 +163,11 @@ def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
     if change == "submitted":
         return replace(batch, state="submitted", id=str(record["id"]))
     if change == "dropped":
-        return replace(batch, state="dropped", rows=(), outcome=str(record["why"]))
+        return replace(batch, state="dropped", outcome=str(record["why"]))
     read, cached, answered, written, reasoning = map(int, record["used"])
     return replace(
         batch,
         state="settled",
-        rows=(),
         calls=int(record["calls"]),
         used=Usage(read, cached, answered, written, reasoning=reasoning),
         outcome=str(record["outcome"]),

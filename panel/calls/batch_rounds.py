@@ -92,15 +92,20 @@ class BatchRounds:
 
     def go_on(self) -> None:
         """Count what an earlier process has left: batches that are open, and one whose answers are
-        in the cache but not in what was spent, as a kill came between."""
+        in the cache but not in what was spent, as a kill came between. What it was answered is
+        as if this process had been."""
         budget, last = self._caller.budget, dict[str, BatchRecord]()
         totals: dict[str, Usage] = {}
+        sent = Counter[str]()
         for batch in self._journal.batches.values():
             if batch.open:
                 budget.hold_anyway(batched_name(batch.model), len(batch.rows), batch.most)
             elif batch.state == "settled":
                 last[batch.model] = batch
+                sent.update(row.custom_id for row in batch.rows)
                 totals[batch.model] = totals.get(batch.model, NOTHING) + batch.used
+        # What went twice had its limit raised.
+        self._caller.answered_before(name for name, n in sent.items() if n == 1)
         for model, batch in last.items():
             name = batched_name(model)
             counted, all_ = budget.spending.usage.get(name, NOTHING), totals[model]

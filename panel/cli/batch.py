@@ -181,7 +181,7 @@ def _row(one: BatchNow) -> dict[str, Any]:
         state = {"prepared": "not submitted", "submitted": "submitted"}.get(
             batch.state, f"{batch.state}: {batch.outcome}"
         )
-        done, total = batch.calls, batch.calls
+        done, total = batch.calls, len(batch.rows)
     else:
         state, done = status.word, status.done
         total = status.total or len(batch.rows)
