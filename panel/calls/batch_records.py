@@ -53,6 +53,9 @@ class BatchRecord:
         spec: `provider:name` of the model.
         address: of the provider's server.
         key_env: the environment variable that holds the key; None, the provider's usual one.
+        settings: what else of the model's entry reaches the server: `timeout`, and the options
+            `organization` and `project`.
+        headers: the names of other headers, whose values are not written down.
         rows: what it asks.
         most: what it may take at most, for caps.
         prepared_at: seconds since 1970.
@@ -74,6 +77,8 @@ class BatchRecord:
     calls: int = 0
     used: Usage = NOTHING
     outcome: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    headers: tuple[str, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -96,6 +101,8 @@ def prepared(batch: BatchRecord) -> dict[str, Any]:
         "rows": [[row.page, row.key.hex()] for row in batch.rows],
         "most": [batch.most.input, batch.most.output],
         "at": batch.prepared_at,
+        "settings": batch.settings,
+        "headers": batch.headers,
     }
 
 
@@ -154,6 +161,8 @@ def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
             rows=tuple(RowKey(str(page), bytes.fromhex(key)) for page, key in record["rows"]),
             most=Usage(input=read, output=answered, written=read),
             prepared_at=float(record["at"]),
+            settings=dict(record["settings"]),
+            headers=tuple(map(str, record["headers"])),
         )
     if change not in _NEXT:
         raise DamagedJournal(f"{change!r} is not a change of a batch")

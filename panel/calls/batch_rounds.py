@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from panel.calls.batch_caller import BatchCaller, WantedRows
@@ -40,11 +40,13 @@ T = TypeVar("T")
 
 
 class BatchAddress(NamedTuple):
-    """Where a model's batches are, for whoever looks at them later."""
+    """Where a model's batches are, for whoever looks at them later; see `BatchRecord`."""
 
     spec: str
     address: str
     key_env: str | None
+    settings: Mapping[str, Any]
+    headers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,10 @@ class BatchRounds:
         keys = [rows.rows[place] for place in part]
         most = sum((rows.most[place] for place in part), NOTHING)
         token, now = uuid4().hex, time.time()
-        batch = BatchRecord(token, model, *self._addresses[model], tuple(keys), most, now)
+        at = self._addresses[model]._asdict()
+        batch = BatchRecord(
+            token=token, model=model, rows=tuple(keys), most=most, prepared_at=now, **at
+        )
         self._journal.add(prepared(batch))
         status = await self._sent(batch, api, list(rows.lines(part)))
         self._journal.add(submitted(token, status.id))

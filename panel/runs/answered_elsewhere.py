@@ -210,6 +210,7 @@ def refuse_open_batches(output: RunOutput | None, batches: AnsweredElsewhere | N
 
 
 _REQUESTS = "requests-"
+_OPTIONS = ("organization", "project")
 
 
 def _apis(plan: PanelPlan) -> dict[str, BatchApi]:
@@ -228,8 +229,17 @@ def _apis(plan: PanelPlan) -> dict[str, BatchApi]:
 
 
 def _address(model: BoundModel) -> BatchAddress:
-    address = str(model.client.parameters["base_url"])
-    return BatchAddress(model.config.model, address, model.config.key_env)
+    client, config = model.client, model.config
+    assert isinstance(client, BatchClient)  # noqa: S101
+    settings = {name: config.options[name] for name in _OPTIONS if name in config.options}
+    return BatchAddress(
+        spec=config.model,
+        address=client.address,
+        key_env=config.key_env,
+        settings=settings | {"timeout": config.timeout},
+        # Their values may be secret.
+        headers=tuple(config.options.get("headers") or ()),
+    )
 
 
 async def _read_in(caller: BatchCaller, collect: Collect, folder: Path) -> int:
