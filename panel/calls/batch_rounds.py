@@ -203,7 +203,9 @@ class BatchRounds:
         api, wait = self._caller.apis[batch.model], self._pace.first_look
         while True:
             looked_at = time.time()
-            status = await self._patiently(batch, lambda: api.find(batch.token, batch.prepared_at))
+            status = await self._patiently(
+                batch, lambda: api.find(batch.token, batch.prepared_at), "list its batches"
+            )
             left = sent_at + self._pace.listed - looked_at
             if status is not None or left <= 0:
                 return status
@@ -222,12 +224,16 @@ class BatchRounds:
             self._drop(batch, status.errors or status.word)
             why = f"refused the batch {status.id}: {status.errors or status.word}"
             raise self._stopped(batch, why)
-        await self._patiently(batch, lambda: self._fill(batch, status))
+        await self._patiently(
+            batch, lambda: self._fill(batch, status), "hand over the answers of its batch"
+        )
 
     async def _ended(self, batch: BatchRecord, id_: str) -> BatchStatus:
         api, wait, told = self._caller.apis[batch.model], self._pace.first_look, None
         while True:
-            status = await self._patiently(batch, lambda: api.status(id_))
+            status = await self._patiently(
+                batch, lambda: api.status(id_), "say how its batch stands"
+            )
             done = status.done + status.failed
             if told != (status.word, done):
                 told = (status.word, done)
@@ -285,8 +291,11 @@ class BatchRounds:
         held, name = len(batch.rows), batched_name(batch.model)
         self._caller.budget.count_batch(name, 0, batch.most, NOTHING, held=held)
 
-    async def _patiently(self, batch: BatchRecord, call: Callable[[], Awaitable[T]]) -> T:
-        """What a call brings that costs nothing, tried again as long as the patience lasts.
+    async def _patiently(
+        self, batch: BatchRecord, call: Callable[[], Awaitable[T]], what: str
+    ) -> T:
+        """What a call brings that costs nothing, tried again as long as the patience lasts; `what`
+        it asks the provider to do.
 
         Raises:
             RunStopped: it brings nothing.
@@ -301,7 +310,7 @@ class BatchRounds:
             except TimeoutError as late:
                 fault, hopeless = late, False
             if hopeless or time.monotonic() - began > self._pace.patience:
-                raise self._stopped(batch, f"does not say how its batch stands: {fault}") from None
+                raise self._stopped(batch, f"does not {what}: {fault}") from None
             await asyncio.sleep(_retry_after(fault, wait))
             wait = min(2 * wait, self._pace.longest_look)
 

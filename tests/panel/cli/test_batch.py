@@ -104,7 +104,7 @@ def test_requests_answered_by_another_system(texts: str, server: ScriptedServer)
     cache, and nothing is spent; no key is in the files."""
     code, _, err = scored(texts, server, "--batch-out", "out")
     assert (code, Path("runs").exists()) == (0, False)
-    assert "20 requests are in out (requests-openai-gpt-4o-mini-1.jsonl)" in err
+    assert "Written to out: 20 requests (requests-openai-gpt-4o-mini-1.jsonl)" in err
     assert KEY.encode() not in next(Path("out").iterdir()).read_bytes()
     assert answered(Path("out")) == 20
     code, out, _ = scored(texts, server, "--batch-in", "out", "--out", "run")
@@ -121,7 +121,7 @@ def test_what_follows_from_answers_is_written_out(texts: str, server: ScriptedSe
     answered(Path("out"))
     again = ("--batch-in", "out", "--batch-out", "out")
     code, _, err = scored(texts, server, *again)
-    assert (code, "10 answers were read" in err, "10 requests are in out" in err) == (0, True, True)
+    assert (code, "Read from out: 10 answers" in err, "out: 10 requests" in err) == (0, True, True)
     code, out, _ = scored(texts, server, "--batch-in", "out", "--out", "run")
     assert code == 1
     assert "10 of 20 judgments scored" in out

@@ -241,6 +241,18 @@ def test_a_refused_batch(tmp_path: Path) -> None:
     assert (run.calls.made, spent(tmp_path / "run")["calls"]) == (8, 8)
 
 
+def test_answers_that_cannot_be_fetched(tmp_path: Path) -> None:
+    """A provider without the file of an ended batch stops the run, and that is what is said."""
+    with serving() as server:
+
+        def told(method: str, path: str) -> None:
+            server.batches.files.pop("file-2", None)
+
+        server.batches.script.told = told
+        with pytest.raises(RunStopped, match="does not hand over the answers of its batch"):
+            scored(panel_at(server.base_url), tmp_path / "run")
+
+
 def stopped_at_the_provider(
     server: ScriptedServer, folder: Path, rules: Deliberation | None = None
 ) -> Panel:
