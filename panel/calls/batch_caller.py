@@ -9,7 +9,7 @@ follows from them is asked. Once nothing is lacking the run itself is made from 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,8 +20,10 @@ from graphs.context import Unanswered
 from panel.calls.abort_reasons import unwritable
 from panel.calls.answer_limit import is_spent_on_thinking
 from panel.calls.batch_records import RowKey
-from panel.calls.cache import CannotBeKept, key_of
+from panel.calls.budget import Budget
+from panel.calls.cache import CannotBeKept, ReplyStore, key_of
 from panel.calls.caller import Caller
+from panel.calls.endpoint import Endpoint
 from panel.calls.key_masking import without_keys
 from panel.calls.token_counts import estimated_tokens, most_usage
 from panel.models.batches import BatchApi
@@ -74,13 +76,21 @@ class BatchCaller(Caller):
         apis: the batches of models, by name.
         others_too: whether models without batches are called while it collects; else they are
             once all others are answered.
-        arguments, more: see `Caller`.
+        endpoints, cache, budget, seed, read_ahead: see `Caller`.
     """
 
     def __init__(
-        self, apis: Mapping[str, BatchApi], *arguments: Any, others_too: bool, **more: Any
+        self,
+        apis: Mapping[str, BatchApi],
+        endpoints: Mapping[str, Endpoint],
+        cache: ReplyStore,
+        budget: Budget,
+        *,
+        others_too: bool,
+        seed: int = 0,
+        read_ahead: Callable[[str, bytes], Awaitable[object]] | None = None,
     ) -> None:
-        super().__init__(*arguments, **more)
+        super().__init__(endpoints, cache, budget, seed=seed, read_ahead=read_ahead)
         self.apis = dict(apis)
         self._others_too = others_too
         self._stage: Literal["calling", "collecting", "reading"] = "calling"

@@ -131,6 +131,25 @@ def test_what_follows_from_answers_is_written_out(texts: str, server: ScriptedSe
     assert not server.calls
 
 
+def test_models_whose_file_names_would_be_the_same(tmp_path: Path, server: ScriptedServer) -> None:
+    """Three models that differ by a sign or a letter's size have a file of requests each, also
+    where another is called as a numbered file is; none is lost."""
+    names = ("a/b", "a:b", "A-b", "a-b-model-1")
+    models = [ModelConfig(model=f"openai:{name}", base_url=server.base_url) for name in names]
+    personas = [Persona(id="ann", label="Ann", axis="own", description="You are Ann.")]
+    text = Response(id="r", prompt="Why?", text="So.", system="s")
+    plan = Panel(personas, models).plan
+    done = asyncio.run(executor.export_requests(plan, [text], tmp_path))
+    asked = [
+        orjson.loads(line)["body"]["model"]
+        for path in done.files
+        for line in path.read_bytes().splitlines()
+    ]
+    assert sorted(set(asked)) == sorted(names)
+    assert len(asked) == done.requests
+    assert len({path.name.lower() for path in done.files}) == len(names)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
