@@ -9,7 +9,7 @@ follows from them is asked. Once nothing is lacking the run itself is made from 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,8 +20,10 @@ from graphs.context import Unanswered
 from panel.calls.abort_reasons import unwritable
 from panel.calls.answer_limit import is_spent_on_thinking
 from panel.calls.batch_records import RowKey
-from panel.calls.cache import CannotBeKept, key_of
+from panel.calls.budget import Budget
+from panel.calls.cache import CannotBeKept, ReplyStore, key_of
 from panel.calls.caller import Caller
+from panel.calls.endpoint import Endpoint
 from panel.calls.key_masking import without_keys
 from panel.calls.token_counts import estimated_tokens, most_usage
 from panel.models.batches import BatchApi
@@ -74,13 +76,21 @@ class BatchCaller(Caller):
         apis: the batches of models, by name.
         others_too: whether models without batches are called while it collects; else they are
             once all others are answered.
-        arguments, more: see `Caller`.
+        endpoints, cache, budget, seed, read_ahead: see `Caller`.
     """
 
     def __init__(
-        self, apis: Mapping[str, BatchApi], *arguments: Any, others_too: bool, **more: Any
+        self,
+        apis: Mapping[str, BatchApi],
+        endpoints: Mapping[str, Endpoint],
+        cache: ReplyStore,
+        budget: Budget,
+        *,
+        others_too: bool,
+        seed: int = 0,
+        read_ahead: Callable[[str, bytes], Awaitable[object]] | None = None,
     ) -> None:
-        super().__init__(*arguments, **more)
+        super().__init__(endpoints, cache, budget, seed=seed, read_ahead=read_ahead)
         self.apis = dict(apis)
         self._others_too = others_too
         self._stage: Literal["calling", "collecting", "reading"] = "calling"
@@ -89,6 +99,7 @@ class BatchCaller(Caller):
         self._sent: Counter[str] = Counter()
         self._faults: dict[str, CallError] = {}
         self._fresh: set[str] = set()
+        self._fresh_before: set[str] = set()
         self._raised: set[str] = set()
         self.cap: str | None = None
         """The cap that forbids a further batch, None if none does."""
@@ -188,6 +199,11 @@ class BatchCaller(Caller):
             self._faults.pop(name, None)
             self._endpoints[model].answer_limit.learn(reply)
 
+    def answered_before(self, names: Iterable[str]) -> None:
+        """Earlier processes of this run have sent each of these once, with the usual limit, so
+        that an answer that was cut off is still to be asked for with a higher one."""
+        self._fresh_before.update(names)
+
     def made(
         self, name: str, rows: list[RowKey], used: Usage, n_estimated: int, each: Usage
     ) -> None:
@@ -216,7 +232,9 @@ class BatchCaller(Caller):
     ) -> ModelRequest | None:
         """The request with a higher limit, where its answer was cut off in this run and it has not
         been sent with one."""
-        if self._stage != "collecting" or name not in self._fresh or name in self._raised:
+        if self._stage != "collecting" or name in self._raised:
+            return None
+        if name not in self._fresh and name not in self._fresh_before:
             return None
         self._raised.add(name)
         return self._endpoints[model].answer_limit.raised(request, asked)

@@ -6,6 +6,7 @@ as if it had never been begun. It holds digests, ids and counts: no text, no key
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -69,7 +70,7 @@ class BatchJournal:
         try:
             line = orjson.dumps(record) + b"\n"
             if self._file.write(line) != len(line):
-                raise OSError(28, "No space left on device")
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._file.fileno())
         except OSError as error:
             raise _unwritable(self.path, error) from None

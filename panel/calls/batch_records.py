@@ -53,7 +53,10 @@ class BatchRecord:
         spec: `provider:name` of the model.
         address: of the provider's server.
         key_env: the environment variable that holds the key; None, the provider's usual one.
-        rows: what it asks; empty once it is settled or dropped.
+        settings: what else of the model's entry reaches the server: `timeout`, and the options
+            `organization` and `project`.
+        headers: the names of other headers, whose values are not written down.
+        rows: what it asks.
         most: what it may take at most, for caps.
         prepared_at: seconds since 1970.
         id: the provider's; None as long as it is not known.
@@ -74,6 +77,8 @@ class BatchRecord:
     calls: int = 0
     used: Usage = NOTHING
     outcome: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    headers: tuple[str, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -96,6 +101,8 @@ def prepared(batch: BatchRecord) -> dict[str, Any]:
         "rows": [[row.page, row.key.hex()] for row in batch.rows],
         "most": [batch.most.input, batch.most.output],
         "at": batch.prepared_at,
+        "settings": batch.settings,
+        "headers": batch.headers,
     }
 
 
@@ -154,6 +161,8 @@ def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
             rows=tuple(RowKey(str(page), bytes.fromhex(key)) for page, key in record["rows"]),
             most=Usage(input=read, output=answered, written=read),
             prepared_at=float(record["at"]),
+            settings=dict(record["settings"]),
+            headers=tuple(map(str, record["headers"])),
         )
     if change not in _NEXT:
         raise DamagedJournal(f"{change!r} is not a change of a batch")
@@ -163,12 +172,11 @@ def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
     if change == "submitted":
         return replace(batch, state="submitted", id=str(record["id"]))
     if change == "dropped":
-        return replace(batch, state="dropped", rows=(), outcome=str(record["why"]))
+        return replace(batch, state="dropped", outcome=str(record["why"]))
     read, cached, answered, written, reasoning = map(int, record["used"])
     return replace(
         batch,
         state="settled",
-        rows=(),
         calls=int(record["calls"]),
         used=Usage(read, cached, answered, written, reasoning=reasoning),
         outcome=str(record["outcome"]),

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from panel.calls.batch_caller import BatchCaller, WantedRows
@@ -40,11 +40,13 @@ T = TypeVar("T")
 
 
 class BatchAddress(NamedTuple):
-    """Where a model's batches are, for whoever looks at them later."""
+    """Where a model's batches are, for whoever looks at them later; see `BatchRecord`."""
 
     spec: str
     address: str
     key_env: str | None
+    settings: Mapping[str, Any]
+    headers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +94,20 @@ class BatchRounds:
 
     def go_on(self) -> None:
         """Count what an earlier process has left: batches that are open, and one whose answers are
-        in the cache but not in what was spent, as a kill came between."""
+        in the cache but not in what was spent, as a kill came between. What it was answered is
+        as if this process had been."""
         budget, last = self._caller.budget, dict[str, BatchRecord]()
         totals: dict[str, Usage] = {}
+        sent = Counter[str]()
         for batch in self._journal.batches.values():
             if batch.open:
                 budget.hold_anyway(batched_name(batch.model), len(batch.rows), batch.most)
             elif batch.state == "settled":
                 last[batch.model] = batch
+                sent.update(row.custom_id for row in batch.rows)
                 totals[batch.model] = totals.get(batch.model, NOTHING) + batch.used
+        # What went twice had its limit raised.
+        self._caller.answered_before(name for name, n in sent.items() if n == 1)
         for model, batch in last.items():
             name = batched_name(model)
             counted, all_ = budget.spending.usage.get(name, NOTHING), totals[model]
@@ -158,7 +165,10 @@ class BatchRounds:
         keys = [rows.rows[place] for place in part]
         most = sum((rows.most[place] for place in part), NOTHING)
         token, now = uuid4().hex, time.time()
-        batch = BatchRecord(token, model, *self._addresses[model], tuple(keys), most, now)
+        at = self._addresses[model]._asdict()
+        batch = BatchRecord(
+            token=token, model=model, rows=tuple(keys), most=most, prepared_at=now, **at
+        )
         self._journal.add(prepared(batch))
         status = await self._sent(batch, api, list(rows.lines(part)))
         self._journal.add(submitted(token, status.id))
@@ -193,7 +203,9 @@ class BatchRounds:
         api, wait = self._caller.apis[batch.model], self._pace.first_look
         while True:
             looked_at = time.time()
-            status = await self._patiently(batch, lambda: api.find(batch.token, batch.prepared_at))
+            status = await self._patiently(
+                batch, lambda: api.find(batch.token, batch.prepared_at), "list its batches"
+            )
             left = sent_at + self._pace.listed - looked_at
             if status is not None or left <= 0:
                 return status
@@ -212,12 +224,16 @@ class BatchRounds:
             self._drop(batch, status.errors or status.word)
             why = f"refused the batch {status.id}: {status.errors or status.word}"
             raise self._stopped(batch, why)
-        await self._patiently(batch, lambda: self._fill(batch, status))
+        await self._patiently(
+            batch, lambda: self._fill(batch, status), "hand over the answers of its batch"
+        )
 
     async def _ended(self, batch: BatchRecord, id_: str) -> BatchStatus:
         api, wait, told = self._caller.apis[batch.model], self._pace.first_look, None
         while True:
-            status = await self._patiently(batch, lambda: api.status(id_))
+            status = await self._patiently(
+                batch, lambda: api.status(id_), "say how its batch stands"
+            )
             done = status.done + status.failed
             if told != (status.word, done):
                 told = (status.word, done)
@@ -275,8 +291,11 @@ class BatchRounds:
         held, name = len(batch.rows), batched_name(batch.model)
         self._caller.budget.count_batch(name, 0, batch.most, NOTHING, held=held)
 
-    async def _patiently(self, batch: BatchRecord, call: Callable[[], Awaitable[T]]) -> T:
-        """What a call brings that costs nothing, tried again as long as the patience lasts.
+    async def _patiently(
+        self, batch: BatchRecord, call: Callable[[], Awaitable[T]], what: str
+    ) -> T:
+        """What a call brings that costs nothing, tried again as long as the patience lasts; `what`
+        it asks the provider to do.
 
         Raises:
             RunStopped: it brings nothing.
@@ -291,7 +310,7 @@ class BatchRounds:
             except TimeoutError as late:
                 fault, hopeless = late, False
             if hopeless or time.monotonic() - began > self._pace.patience:
-                raise self._stopped(batch, f"does not say how its batch stands: {fault}") from None
+                raise self._stopped(batch, f"does not {what}: {fault}") from None
             await asyncio.sleep(_retry_after(fault, wait))
             wait = min(2 * wait, self._pace.longest_look)
 

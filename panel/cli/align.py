@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.failures import refusals_without_calls
+from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import column_mapping, output_format
 from panel.secrets.visible import say, standard_output
 
@@ -108,6 +109,7 @@ def align(
         raise InputError([Fault(human, str(error), expected)]) from None
     with standard_output() as to:
         renderer.render_alignment(found, to)
+    say_what_is_missing(panel)
     if out is not None:
         n = write_aligned_scores(found, Path(out))
         say(f"{n:,} aligned scores are in {out}.", err=True)

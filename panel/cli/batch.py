@@ -109,6 +109,7 @@ def status(run: str, as_json: bool) -> None:
     """
     from panel.runs.open_batches import look
 
+    _say_what_is_not_sent(run)
     found = run_to_end(look(Path(run)))
     _show(found, as_json)
     if any(one.batch.open for one in found) and not as_json:
@@ -127,6 +128,7 @@ def wait(run: str) -> None:
     Exit status: 0; 1, a provider did not answer or refused a batch; 2, there are no batches, or
     wrong configuration.
     """
+    _say_what_is_not_sent(run)
     _take(run)
 
 
@@ -143,12 +145,26 @@ def cancel(run: str) -> None:
     """
     from panel.runs.open_batches import cancel as cancelled
 
+    _say_what_is_not_sent(run)
     found = run_to_end(cancelled(Path(run)))
     if not found:
         say("No batch is open.", err=True)
         return
     _show(found, False)
     _take(run)
+
+
+def _say_what_is_not_sent(run: str) -> None:
+    from panel.runs.open_batches import headers_left_out
+
+    if names := headers_left_out(Path(run)):
+        say(
+            visible(
+                f"Asked without the headers {', '.join(names)}, whose values are in no file of the "
+                "run; if the server refuses that, go on with `score --batch` itself."
+            ),
+            err=True,
+        )
 
 
 def _take(run: str) -> None:
@@ -181,7 +197,7 @@ def _row(one: BatchNow) -> dict[str, Any]:
         state = {"prepared": "not submitted", "submitted": "submitted"}.get(
             batch.state, f"{batch.state}: {batch.outcome}"
         )
-        done, total = batch.calls, batch.calls
+        done, total = batch.calls, len(batch.rows)
     else:
         state, done = status.word, status.done
         total = status.total or len(batch.rows)

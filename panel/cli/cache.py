@@ -1,4 +1,4 @@
-"""`persona-panel cache`: what the cache holds, moved to another one, made smaller."""
+"""`persona-panel cache`: what the cache holds, moved to another one, removed from it."""
 
 from __future__ import annotations
 
@@ -60,10 +60,11 @@ def export(file: str) -> None:
     confidential, and no key; only its owner can read it.
     """
     from panel.calls.kept_replies import listed_store, write_replies
+    from panel.conclusions.wording import counted
 
     with listed_store() as store:
         n = write_replies(store, Path(file))
-    say(f"{n:,} answer{_s(n)} of {store.location} written to {file}.")
+    say(f"{counted(n, 'answer')} of {store.location} written to {file}.")
 
 
 @cache.command("import", short_help="Add the answers of a file.")
@@ -78,18 +79,19 @@ def import_(file: str) -> None:
     Exit status: 0; 1 if a line was left out; 2 for bad input.
     """
     from panel.calls.kept_replies import listed_store, read_replies
+    from panel.conclusions.wording import counted
     from panel.errors import told_once
 
     with listed_store() as store:
         found = read_replies(store, Path(file))
     say(
-        f"{found.new:,} answer{_s(found.new)} added to {store.location}; {found.known:,} "
+        f"{counted(found.new, 'answer')} added to {store.location}; {found.known:,} "
         f"{'was' if found.known == 1 else 'were'} there already."
     )
     if found.faults:
         say("\n".join(map(visible, told_once(found.faults))), err=True)
         n = len({fault.line for fault in found.faults})
-        say(f"{n:,} line{_s(n)} left out.", err=True)
+        say(f"{counted(n, 'line')} left out.", err=True)
         sys.exit(INCOMPLETE)
 
 
@@ -114,8 +116,11 @@ def prune(older_than: float | None, models: tuple[str, ...], dry_run: bool, yes:
     """Remove answers from the cache: what a later run needs of them is paid for again.
 
     With --older-than and --model, both must hold. An answer whose age or model is not known stays.
+    The file cache.db of a folder keeps its size, and may hold removed text until new answers take
+    its place.
     """
     from panel.calls.kept_replies import Prunable, counts_of, drop_replies, listed_store
+    from panel.conclusions.wording import counted
 
     if older_than is None and not models:
         raise click.UsageError("Say what to remove: --older-than DAYS, --model MODEL, or both.")
@@ -135,11 +140,13 @@ def prune(older_than: float | None, models: tuple[str, ...], dry_run: bool, yes:
                 raise click.UsageError("Add --yes to remove them, or --dry-run to leave them.")
             click.confirm("Remove them? What a later run needs is paid for again.", abort=True)
         n = drop_replies(store, which)
-    say(f"{n:,} answer{_s(n)} removed.")
+    say(f"{counted(n, 'answer')} removed.")
 
 
 def _answers(kept: KeptReplies) -> str:
-    end = f"{kept.n:,} answer{_s(kept.n)}, {_size(kept.n_bytes)}"
+    from panel.conclusions.wording import counted
+
+    end = f"{counted(kept.n, 'answer')}, {_size(kept.n_bytes)}"
     if kept.oldest is None or kept.newest is None:
         return f"{end}."
     return f"{end}, from {_day(kept.oldest)} to {_day(kept.newest)}."
@@ -207,7 +214,3 @@ def _size(n_bytes: int) -> str:
         size /= 1_000
         units.pop(0)
     return f"{n_bytes} bytes" if units[0] == "bytes" else f"{size:.3g} {units[0]}"
-
-
-def _s(n: int) -> str:
-    return "" if n == 1 else "s"

@@ -123,12 +123,12 @@ def _export(panel: Panel, batch: ResponseFile, to: Path, answers: Path | None) -
 
     done = run_to_end(export_requests(panel.plan, batch, to, answers))
     if answers is not None:
-        say(f"{counted(done.taken, 'answer')} were read from {answers}.", err=True)
+        say(f"Read from {answers}: {counted(done.taken, 'answer')}.", err=True)
     if not done.requests:
         say("No request is left: without --batch-out, the same command makes the run.", err=True)
         return
     names = ", ".join(file.name for file in done.files)
-    say(f"{counted(done.requests, 'request')} are in {to} ({names}).", err=True)
+    say(f"Written to {to}: {counted(done.requests, 'request')} ({names}).", err=True)
     say(
         "Put files of answers into the same folder; then run the same command with --batch-in "
         f"{to} in place of --batch-out.",

@@ -95,5 +95,9 @@ class BatchApi(Protocol):
 class BatchClient(Protocol):
     """A `ModelClient` whose requests can go as batches."""
 
+    @property
+    def address(self) -> str:
+        """Of the server that takes them."""
+
     def batches(self) -> BatchApi:
         """Its provider's batches."""

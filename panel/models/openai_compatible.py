@@ -154,6 +154,11 @@ class OpenAICompatible(BaseChatModel):
         completion = await self._accepted(self._payload(request))
         return self._read(completion, time.perf_counter() - started)
 
+    @property
+    def address(self) -> str:
+        """See `panel.models.batches.BatchClient`."""
+        return self.base_url
+
     def batches(self) -> BatchApi:
         """Its batches, where the server has such; see `panel.models.batches.BatchClient`."""
         from panel.models.openai_batches import OpenAIBatches

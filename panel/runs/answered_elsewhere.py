@@ -3,9 +3,11 @@ files that another system answers."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -38,7 +40,7 @@ class AnsweredElsewhere(Protocol):
     @property
     def probes(self) -> bool: ...
 
-    def caller_of(self, plan: PanelPlan, caps: Caps) -> Callable[..., Caller]:
+    def caller_of(self, plan: PanelPlan, caps: Caps) -> Callable[..., BatchCaller]:
         """What makes the run's caller.
 
         Raises:
@@ -68,7 +70,7 @@ class ByBatches:
     pace: BatchPace = PACE
     probes = True
 
-    def caller_of(self, plan: PanelPlan, caps: Caps) -> Callable[..., Caller]:
+    def caller_of(self, plan: PanelPlan, caps: Caps) -> Callable[..., BatchCaller]:
         """See `AnsweredElsewhere.caller_of`."""
         apis = _apis(plan)
         refuse_unpriced_batches([model for model in plan.models if model.id in apis], caps)
@@ -121,7 +123,7 @@ class ByFiles:
     answers: Path
     probes = False
 
-    def caller_of(self, plan: PanelPlan, caps: Caps) -> Callable[..., Caller]:
+    def caller_of(self, plan: PanelPlan, caps: Caps) -> Callable[..., BatchCaller]:
         """See `AnsweredElsewhere.caller_of`."""
         return collecting_caller(plan)
 
@@ -171,11 +173,11 @@ def _write(caller: BatchCaller, wanted: Mapping[str, WantedRows], to: Path) -> t
     make_private_folder(to)
     for old in to.glob(f"{_REQUESTS}*.jsonl"):
         old.unlink()
-    files = []
+    files, names = [], _file_names(wanted)
     for model, rows in wanted.items():
         api = caller.apis[model]
         for number, part in enumerate(parts_of(rows.sizes, api.most_rows, api.most_bytes), start=1):
-            path = to / f"{_REQUESTS}{_file_name(model)}-{number}.jsonl"
+            path = to / f"{_REQUESTS}{names[model]}-{number}.jsonl"
             replace_file(path, b"".join(line + b"\n" for line in rows.lines(part)))
             files.append(path)
     return tuple(files)
@@ -210,6 +212,7 @@ def refuse_open_batches(output: RunOutput | None, batches: AnsweredElsewhere | N
 
 
 _REQUESTS = "requests-"
+_OPTIONS = ("organization", "project")
 
 
 def _apis(plan: PanelPlan) -> dict[str, BatchApi]:
@@ -228,8 +231,17 @@ def _apis(plan: PanelPlan) -> dict[str, BatchApi]:
 
 
 def _address(model: BoundModel) -> BatchAddress:
-    address = str(model.client.parameters["base_url"])
-    return BatchAddress(model.config.model, address, model.config.key_env)
+    client, config = model.client, model.config
+    assert isinstance(client, BatchClient)  # noqa: S101
+    settings = {name: config.options[name] for name in _OPTIONS if name in config.options}
+    return BatchAddress(
+        spec=config.model,
+        address=client.address,
+        key_env=config.key_env,
+        settings=settings | {"timeout": config.timeout},
+        # Their values may be secret.
+        headers=tuple(config.options.get("headers") or ()),
+    )
 
 
 async def _read_in(caller: BatchCaller, collect: Collect, folder: Path) -> int:
@@ -268,5 +280,18 @@ def _lines(folder: Path) -> Iterator[bytes]:
             raise InputError([Fault(str(path), why, "a file of answers")]) from None
 
 
-def _file_name(model: str) -> str:
-    return "".join(char if char.isalnum() or char in "-_." else "-" for char in model)
+def _file_names(models: Iterable[str]) -> dict[str, str]:
+    """A file's name for each model; those that would share one are numbered."""
+    plain = {
+        model: "".join(char if char.isalnum() or char in "-_." else "-" for char in model)
+        for model in models
+    }
+    # Some file systems take large and small letters for the same.
+    n = Counter(name.lower() for name in plain.values())
+    taken, names = set(n), dict[str, str]()
+    for model, name in plain.items():
+        numbered = (f"{name}-model-{number}" for number in count(1))
+        free = (one for one in numbered if one.lower() not in taken)
+        names[model] = name if n[name.lower()] == 1 else next(free)
+        taken.add(names[model].lower())
+    return names

@@ -74,8 +74,8 @@ class _KeptStart(_Part):
 class KeptManifest(_Part):
     """What commands that read a run take from its run.json.
 
-    Sweeps, and earlier versions, do not say what is random; of those fields that are not here, an
-    earlier version may lack some.
+    `random` is absent in sweeps and in runs of earlier versions, which may lack fields that are not
+    listed here, too.
     """
 
     personas: list[_KeptPersona] = Field(min_length=1)

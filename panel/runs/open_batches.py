@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from panel.calls.batch_caller import BatchCaller
 from panel.calls.batch_journal import BATCHES, BatchJournal, batches_of
@@ -42,8 +43,13 @@ async def look(folder: Path) -> list[BatchNow]:
         RunStopped: a provider does not say.
     """
     batches = _batches(folder)
-    async with _clients(batches) as clients:
-        return [BatchNow(batch, await _status(batch, clients[batch.token])) for batch in batches]
+    async with _clients([batch for batch in batches if batch.open]) as clients:
+        return [
+            BatchNow(batch, await _status(batch, clients[batch.token].batches))
+            if batch.open
+            else BatchNow(batch, None)
+            for batch in batches
+        ]
 
 
 async def cancel(folder: Path) -> list[BatchNow]:
@@ -52,7 +58,7 @@ async def cancel(folder: Path) -> list[BatchNow]:
     ended = []
     async with _clients(batches) as clients:
         for batch in batches:
-            api = clients[batch.token]
+            api = clients[batch.token].batches
             status = await _status(batch, api)
             if status is not None and status.phase == "working":
                 try:
@@ -74,8 +80,11 @@ async def take_answers(folder: Path, tell: Callable[[str], None], pace: BatchPac
     open_ = [batch for batch in _batches(folder) if batch.open]
     async with _clients(open_) as clients:
         with closing(BatchJournal(folder)) as journal, closing(open_reply_store()) as cache:
-            apis = {batch.model: clients[batch.token] for batch in open_}
-            endpoints = {batch.model: Endpoint(_client(batch), RateLimiter(1)) for batch in open_}
+            by_model = {batch.model: clients[batch.token] for batch in open_}
+            apis = {model: at.batches for model, at in by_model.items()}
+            endpoints = {
+                model: Endpoint(at.client, RateLimiter(1)) for model, at in by_model.items()
+            }
             budget = Budget(NO_CAPS, {})
             caller = BatchCaller(apis, endpoints, cache, budget, others_too=False)
             addresses = dict[str, BatchAddress]()
@@ -85,6 +94,12 @@ async def take_answers(folder: Path, tell: Callable[[str], None], pace: BatchPac
                 await rounds.settle()
 
 
+def headers_left_out(folder: Path) -> list[str]:
+    """The headers that a panel file names for models with open batches, and that are not sent
+    without it; raises as `look`."""
+    return sorted({name for batch in _batches(folder) if batch.open for name in batch.headers})
+
+
 def _batches(folder: Path) -> list[BatchRecord]:
     if not (folder / BATCHES).is_file():
         raise RunFolderError(f"{folder} has no batches; they are made by `score --batch`")
@@ -92,28 +107,38 @@ def _batches(folder: Path) -> list[BatchRecord]:
 
 
 def _client(batch: BatchRecord) -> ModelClient:
-    config = ModelConfig(model=batch.spec, base_url=batch.address, key_env=batch.key_env)
+    options = dict(batch.settings)
+    config = ModelConfig(
+        model=batch.spec,
+        base_url=batch.address,
+        key_env=batch.key_env,
+        timeout=options.pop("timeout"),
+        options=options,
+    )
     return client_for(config, False)
 
 
+class _AtProvider(NamedTuple):
+    client: ModelClient
+    batches: BatchApi
+
+
 @asynccontextmanager
-async def _clients(batches: Sequence[BatchRecord]) -> AsyncIterator[dict[str, BatchApi]]:
-    """The batches of providers, by token."""
-    apis = {}
+async def _clients(batches: Sequence[BatchRecord]) -> AsyncIterator[dict[str, _AtProvider]]:
+    """The clients of open batches, by token."""
+    clients = {}
     for batch in batches:
         client = _client(batch)
         assert isinstance(client, BatchClient)  # noqa: S101
-        apis[batch.token] = client.batches()
+        clients[batch.token] = _AtProvider(client, client.batches())
     try:
-        yield apis
+        yield clients
     finally:
-        for api in apis.values():
-            await api.aclose()
+        for at in clients.values():
+            await at.batches.aclose()
 
 
 async def _status(batch: BatchRecord, api: BatchApi) -> BatchStatus | None:
-    if not batch.open:
-        return None
     try:
         if batch.id is None:
             return await api.find(batch.token, batch.prepared_at)

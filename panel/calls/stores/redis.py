@@ -355,7 +355,10 @@ def _without_password(address: str) -> str:
             place += f":{url.port}"
     except ValueError:
         raise ConfigurationError(_odd_address()) from None
-    [number] = parse_qs(url.query).get("db", [""])
+    numbers = parse_qs(url.query).get("db", [""])
+    if len(numbers) > 1:
+        raise ConfigurationError(_odd_address())
+    [number] = numbers
     return f"{url.scheme}://{place}{url.path}" + (f"?db={number}" if number else "")
 
 

@@ -16,6 +16,7 @@ from panel.reports.terminal.tables import TableRow, show_table
 from panel.statistics.core.table import ALL
 from panel.statistics.humans.align import AlignedDimension, Alignment
 from panel.statistics.humans.alignment import HeldOutFigure, MethodAlignment
+from panel.statistics.humans.alignment_rules import compares_judges
 
 _COLUMNS = ("before", "after", "difference", "p,\nadjusted")
 _FIGURES = {"rmse": "RMSE", "mae": "mean absolute error", "tau_b": "τ_b"}
@@ -84,7 +85,7 @@ def _show_weights(found: AlignedDimension, several: bool, console: Console) -> N
     rules = {
         one.method: one.rule
         for one in found.learnt.methods
-        if one.rule is not None and one.method != "isotonic"
+        if one.rule is not None and compares_judges(one.method)
     }
     if not rules:
         return
@@ -96,7 +97,8 @@ def _show_weights(found: AlignedDimension, several: bool, console: Console) -> N
         for j in order
     ]
     on = f" on {found.dimension}" if several else ""
-    show_table(console, f"Weights learnt from all rated prompts{on}", ["judge"], [*rules], lines)
+    columns = [METHOD_NAMES[method] for method in rules]
+    show_table(console, f"Weights learnt from all rated prompts{on}", ["judge"], columns, lines)
 
 
 def _counts(found: AlignedDimension, several: bool) -> str:

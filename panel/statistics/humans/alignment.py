@@ -53,6 +53,7 @@ from panel.statistics.humans.alignment_rules import (
     AlignmentMethod,
     AlignmentRule,
     RatedItems,
+    compares_judges,
     complete_items,
     learner,
 )
@@ -250,7 +251,7 @@ def learnt_alignment(
 def _of_method(
     method: AlignmentMethod, items: RatedItems, prompts: IntArray, judges: Array, known: Mask
 ) -> MethodAlignment:
-    if method != "isotonic":
+    if compares_judges(method):
         if items.ratings.shape[1] < 2:
             return MethodAlignment(method, reason=Reason.ONE_JUDGE)
         if len(np.unique(prompts[complete_items(items.ratings)])) < LEAST_PROMPTS:

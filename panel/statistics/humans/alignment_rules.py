@@ -15,8 +15,9 @@ Problems*, chapter 23, for the algorithm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ import scipy.optimize
 from numpy.typing import ArrayLike
 
 from panel.statistics.core.arrays import Array, IntArray, Mask, as_ratings, divide
+from panel.statistics.core.options import check_choice
 
 AlignmentMethod = Literal["isotonic", "weights", "subset"]
 
@@ -92,10 +94,24 @@ def complete_items(ratings: Array) -> Mask:
 
 
 def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
-    """What learns a rule of a method from some of the folds of these items; `weights` and `subset`
-    learn from complete items alone."""
-    if method == "isotonic":
-        return lambda folds: _isotonic(items, folds)
+    """What learns a rule of a method from some of the folds of these items.
+
+    Raises:
+        ValueError: there is no such method.
+    """
+    check_choice("method", method, AlignmentMethod)
+    return _LEARNERS[method](items)
+
+
+def compares_judges(method: AlignmentMethod) -> bool:
+    """Whether a method weighs judges against each other: it then needs two of them, learns from
+    complete items alone, and what it learns are weights."""
+    return method != "isotonic"
+
+
+def _learner_from_errors(
+    learn: Callable[[_Moments, Sequence[int]], AlignmentRule | None], items: RatedItems
+) -> Learner:
     complete = complete_items(items.ratings)
     errors = items.ratings - items.people[:, None]
     products, sizes = [], []
@@ -105,8 +121,7 @@ def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
         products.append((errors[of] * weights[:, None]).T @ errors[of])
         sizes.append(weights.sum())
     moments = _Moments(np.array(products), np.array(sizes))
-    learn = _simplex if method == "weights" else _subset
-    return lambda folds: learn(moments, folds)
+    return partial(learn, moments)
 
 
 def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
@@ -160,6 +175,13 @@ def _chosen(
         learnt = candidates([fold for fold in there if fold != held])
         total += [weights @ moments.products[held] @ weights for weights in learnt]
     return AlignmentRule(found[int(np.argmin(total))], np.array([]), np.array([]))
+
+
+_LEARNERS: Mapping[AlignmentMethod, Callable[[RatedItems], Learner]] = {
+    "isotonic": lambda items: partial(_isotonic, items),
+    "weights": partial(_learner_from_errors, _simplex),
+    "subset": partial(_learner_from_errors, _subset),
+}
 
 
 def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:

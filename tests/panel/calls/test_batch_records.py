@@ -39,7 +39,7 @@ def test_a_row_is_named_by_a_digest_of_its_place_in_the_cache() -> None:
 
 
 def test_the_way_of_a_batch() -> None:
-    """Prepared, submitted under an id, settled with what it took; its rows are then forgotten."""
+    """Prepared, submitted under an id, settled with what it took; its rows stay known."""
     records = [prepared(BATCH)]
     assert batches_in(records)["t1"] == BATCH
     records.append(submitted("t1", "batch_9"))
@@ -48,7 +48,7 @@ def test_the_way_of_a_batch() -> None:
     assert at_provider.rows == ROWS
     records.append(settled("t1", 3, Usage(80, 10, 20, 0, reasoning=5), "completed"))
     done = batches_in(records)["t1"]
-    assert (done.state, done.open, done.rows, done.calls) == ("settled", False, (), 3)
+    assert (done.state, done.open, done.rows, done.calls) == ("settled", False, ROWS, 3)
     assert done.used == Usage(80, 10, 20, 0, reasoning=5)
 
 

@@ -283,6 +283,7 @@ def test_a_server_that_may_lose_replies_is_warned_of(
         ("redis://:wrong-4f9e-0123456789@127.0.0.1:1", "cannot be used"),
         ("redis://:wrong-4f9e/0123456789@127.0.0.1:{port}", "cannot be read; expected redis://"),
         ("unix://:wrong-4f9e-0123456789@/no/such.sock?db=2", r"unix:///no/such.sock\?db=2"),
+        ("redis://:wrong-4f9e-0123456789@127.0.0.1:{port}?db=1&db=2", "cannot be read; expected"),
     ],
 )
 def test_an_address_that_does_not_do_is_refused(

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from panel import load_ratings
+from panel import Panel, Persona, Response, load_ratings
 from panel.cli.main import command
 from panel.statistics import learnt_alignment
+from panel.testing import ScriptedModel
 
 N, RATED = 30, 20
 FIELDS = [
@@ -102,6 +103,9 @@ def test_the_terminal_begins_with_what_follows(
     assert text.startswith("Isotonic recalibration lowers the error on held-out prompts by ")
     assert "isotonic recalibration (lower error)" in text
     assert "Weights learnt from all rated prompts" in text
+    assert "judge judge weighting judge selection" in text.replace(
+        "judge weighting judge selection", "judge weighting judge selection"
+    )
     assert max(map(len, done.output.splitlines())) <= 80
     table = run(files[0], "--human", files[1], "--csv")
     cells = list(csv.DictReader(table.stdout.splitlines()))
@@ -169,3 +173,20 @@ def test_people_who_do_not_agree_teach_nothing(files: tuple[str, str], tmp_path:
     refused = run(files[0], "--human", people, "--method", "weights", "--out", str(out))
     assert (refused.exit_code, out.exists()) == (2, False)
     assert "no aligned scores" in refused.stderr
+
+
+def test_missing_judgments_of_a_run_are_said(tmp_path: Path) -> None:
+    """On standard error, as by other commands: of a run of eight judgments one is not there."""
+    personas = [
+        Persona(id=name, label=name, axis="own", description=f"You are {name}.")
+        for name in ("ann", "bob")
+    ]
+    texts = [Response(id=f"r{n}", prompt=f"p{n}", text=f"Text {n}.", system="s") for n in range(4)]
+    Panel(personas, ScriptedModel()).score(texts, out=tmp_path / "run")
+    judgments = tmp_path / "run" / "judgments.jsonl"
+    judgments.write_text("".join(judgments.read_text().splitlines(keepends=True)[:-1]))
+    rows = [[f"r{n}", name, n, f"p{n}"] for n in range(4) for name in ("x", "y")]
+    people = written(tmp_path / "people.csv", ["item", "rater", "score", "prompt"], rows)
+    done = run(str(tmp_path / "run"), "--human", people)
+    assert done.exit_code == 0, done.output
+    assert "1 of 8 judgments" in done.stderr

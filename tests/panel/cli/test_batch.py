@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
+from aiohttp import web
 
+from panel import ModelConfig, Panel, Persona, Response
+from panel.calls.batch_journal import BatchJournal, batches_of
+from panel.calls.batch_records import BatchRecord, RowKey, prepared, settled, submitted
+from panel.runs import executor
+from panel.runs.answered_elsewhere import ByBatches
 from panel.testing import ScriptedServer, default_text, ok, serving
-from panel.testing.batches import BatchScript
+from panel.testing.batches import BatchScript, ScriptedBatches
 from panel.testing.server import Call
+from rubrics import Usage
 from tests.helpers.invoked import invoked
 
 KEY = "sk-batch-0123456789abcdef"
@@ -94,7 +104,7 @@ def test_requests_answered_by_another_system(texts: str, server: ScriptedServer)
     cache, and nothing is spent; no key is in the files."""
     code, _, err = scored(texts, server, "--batch-out", "out")
     assert (code, Path("runs").exists()) == (0, False)
-    assert "20 requests are in out (requests-openai-gpt-4o-mini-1.jsonl)" in err
+    assert "Written to out: 20 requests (requests-openai-gpt-4o-mini-1.jsonl)" in err
     assert KEY.encode() not in next(Path("out").iterdir()).read_bytes()
     assert answered(Path("out")) == 20
     code, out, _ = scored(texts, server, "--batch-in", "out", "--out", "run")
@@ -111,7 +121,7 @@ def test_what_follows_from_answers_is_written_out(texts: str, server: ScriptedSe
     answered(Path("out"))
     again = ("--batch-in", "out", "--batch-out", "out")
     code, _, err = scored(texts, server, *again)
-    assert (code, "10 answers were read" in err, "10 requests are in out" in err) == (0, True, True)
+    assert (code, "Read from out: 10 answers" in err, "out: 10 requests" in err) == (0, True, True)
     code, out, _ = scored(texts, server, "--batch-in", "out", "--out", "run")
     assert code == 1
     assert "10 of 20 judgments scored" in out
@@ -119,6 +129,25 @@ def test_what_follows_from_answers_is_written_out(texts: str, server: ScriptedSe
     code, _, err = scored(texts, server, *again)
     assert "No request is left" in err
     assert not server.calls
+
+
+def test_models_whose_file_names_would_be_the_same(tmp_path: Path, server: ScriptedServer) -> None:
+    """Three models that differ by a sign or a letter's size have a file of requests each, also
+    where another is called as a numbered file is; none is lost."""
+    names = ("a/b", "a:b", "A-b", "a-b-model-1")
+    models = [ModelConfig(model=f"openai:{name}", base_url=server.base_url) for name in names]
+    personas = [Persona(id="ann", label="Ann", axis="own", description="You are Ann.")]
+    text = Response(id="r", prompt="Why?", text="So.", system="s")
+    plan = Panel(personas, models).plan
+    done = asyncio.run(executor.export_requests(plan, [text], tmp_path))
+    asked = [
+        orjson.loads(line)["body"]["model"]
+        for path in done.files
+        for line in path.read_bytes().splitlines()
+    ]
+    assert sorted(set(asked)) == sorted(names)
+    assert len(asked) == done.requests
+    assert len({path.name.lower() for path in done.files}) == len(names)
 
 
 @pytest.mark.parametrize(
@@ -169,3 +198,64 @@ def test_a_refused_batch_is_told(texts: str, server: ScriptedServer) -> None:
     code, _, err = scored(texts, server, "--batch", "--out", "run")
     assert code == 1
     assert "Enqueued token limit reached. The same command goes on" in err
+
+
+def test_batches_that_are_over_need_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a batch of three requests at OpenAI, one of which took tokens, `batch status` says so
+    from the journal: without a key, and nothing is asked."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    rows = tuple(RowKey("a" * 64, bytes([number]) * 32) for number in range(3))
+    at, most = "https://api.openai.com/v1", Usage(9, output=9)
+    batch = BatchRecord(
+        "t", "openai:m", "openai:m", at, None, rows, most, 5.0, settings={"timeout": 9.0}
+    )
+    with closing(BatchJournal(tmp_path)) as journal:
+        journal.add(prepared(batch))
+        journal.add(submitted("t", "batch_7"))
+        journal.add(settled("t", 1, Usage(3, output=1), "expired"))
+    done = invoked("batch", "status", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0, "openai:m  batch_7  settled: expired  1 of 3\n", ""
+    )  # fmt: skip
+    assert json.loads(invoked("batch", "status", tmp_path, "--json").stdout)[0]["requests"] == 3
+
+
+def test_a_batch_is_looked_at_as_it_was_sent(
+    tmp_path: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Organization and project go with every request of `batch wait`; a header of one's own does
+    not, which is said, as its value is in no file."""
+    sent: list[tuple[str | None, ...]] = []
+    folder = tmp_path / "run"
+    handle = ScriptedBatches.handle
+
+    async def seen(
+        self: ScriptedBatches, request: web.BaseRequest, answer: Any
+    ) -> web.StreamResponse:
+        names = ("OpenAI-Organization", "OpenAI-Project", "X-Team")
+        sent.append(tuple(request.headers.get(name) for name in names))
+        return await handle(self, request, answer)
+
+    monkeypatch.setattr(ScriptedBatches, "handle", seen)
+    server.batches.script = BatchScript(looks=10_000)
+    options = {"organization": "org-1", "project": "proj-1", "headers": {"X-Team": "team-7351"}}
+    model = ModelConfig(model="openai:stub", base_url=server.base_url, timeout=7, options=options)
+
+    def stop(line: str) -> None:
+        if "in_progress" in line:
+            raise KeyboardInterrupt
+
+    personas = [Persona(id="ann", label="Ann", axis="own", description="You are Ann.")]
+    panel, text = Panel(personas, model), Response(id="r", prompt="Why?", text="So.", system="s")
+    with pytest.raises(KeyboardInterrupt):
+        by = ByBatches(folder, panel.plan, stop)
+        asyncio.run(executor.score(panel.plan, [text], out=folder, batches=by))
+    server.batches.script = BatchScript()
+    assert set(sent) == {("org-1", "proj-1", "team-7351")}
+    sent.clear()
+    done = invoked("batch", "wait", folder)
+    assert (done.returncode, set(sent)) == (0, {("org-1", "proj-1", None)})
+    assert "without the headers X-Team" in done.stderr
+    [batch] = batches_of(folder)
+    assert batch.settings["timeout"] == 7
+    assert "team-7351" not in (folder / "batches.jsonl").read_text()

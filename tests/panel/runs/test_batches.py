@@ -20,7 +20,7 @@ from panel import Panel, RunFolderError, RunStopped
 from panel.calls.batch_journal import BATCHES, batches_of
 from panel.calls.budget import Caps
 from panel.runs import executor
-from panel.runs.answered_elsewhere import ByFiles
+from panel.runs.answered_elsewhere import ByBatches, ByFiles
 from panel.runs.open_batches import cancel, look, take_answers
 from panel.runs.output import RunOutput
 from panel.testing import ScriptedServer, in_turn, ok, serving, status
@@ -166,6 +166,28 @@ def test_answers_that_were_cut_off_are_asked_again(tmp_path: Path) -> None:
     assert run.coverage.scored == 8
 
 
+def test_an_answer_that_was_cut_off_while_nobody_scored_is_asked_again(tmp_path: Path) -> None:
+    """Its batch was settled without the panel: the run then sends it with a higher limit, once,
+    also where that is cut off again."""
+    folder = tmp_path / "run"
+    answers = in_turn(ok('{"good', finish_reason="length"), *[ok()] * 7)
+    with serving(answers) as server:
+        panel = stopped_at_the_provider(server, folder)
+        server.batches.script = BatchScript()
+        asyncio.run(take_answers(folder, lambda line: None, FAST))
+        run = scored(panel, folder)
+        totals = [batch["request_counts"]["total"] for batch in server.batches.made]
+        assert (run.coverage.scored, totals) == (8, [8, 1])
+    again = in_turn(ok('{"good', finish_reason="length"))
+    with serving(again) as server:
+        panel = stopped_at_the_provider(server, tmp_path / "cut")
+        server.batches.script = BatchScript()
+        asyncio.run(take_answers(tmp_path / "cut", lambda line: None, FAST))
+        scored(panel, tmp_path / "cut")
+        totals = [batch["request_counts"]["total"] for batch in server.batches.made]
+        assert totals == [8, 8]
+
+
 def test_a_cap_holds_before_a_batch_is_sent(tmp_path: Path) -> None:
     """With room for 5 calls a batch of 5 is sent, and 3 judgments are skipped with the cap's name;
     with more room the same folder gets the other 3. In dollars, less than the cap is spent."""
@@ -219,6 +241,18 @@ def test_a_refused_batch(tmp_path: Path) -> None:
     assert (run.calls.made, spent(tmp_path / "run")["calls"]) == (8, 8)
 
 
+def test_answers_that_cannot_be_fetched(tmp_path: Path) -> None:
+    """A provider without the file of an ended batch stops the run, and that is what is said."""
+    with serving() as server:
+
+        def told(method: str, path: str) -> None:
+            server.batches.files.pop("file-2", None)
+
+        server.batches.script.told = told
+        with pytest.raises(RunStopped, match="does not hand over the answers of its batch"):
+            scored(panel_at(server.base_url), tmp_path / "run")
+
+
 def stopped_at_the_provider(
     server: ScriptedServer, folder: Path, rules: Deliberation | None = None
 ) -> Panel:
@@ -248,7 +282,12 @@ def test_open_batches_are_not_paid_for_again(tmp_path: Path) -> None:
             )
         with pytest.raises(RunFolderError, match="--overwrite"):
             panel.score(RESPONSES, out=RunOutput(folder, overwrite=True))
-        assert not server.calls
+        server.batches.script = BatchScript()
+        with pytest.raises(RunFolderError, match="without --overwrite"):
+            by = ByBatches(folder, panel.plan, lambda line: None, FAST)
+            out = RunOutput(folder, overwrite=True)
+            asyncio.run(executor.score(panel.plan, RESPONSES, out=out, batches=by))
+        assert (len(server.calls), len(server.batches.made)) == (0, 1)
 
 
 def test_a_cap_counts_what_an_earlier_process_has_sent(tmp_path: Path) -> None:

@@ -141,3 +141,9 @@ def test_missing_ratings_are_not_imputed() -> None:
     assert rule.apply(given) == pytest.approx([2.5, 2, np.nan], nan_ok=True)
     rising = AlignmentRule(rule.weights, np.array([2.0, 4.0]), np.array([1.0, 2.0]))
     assert rising.apply(given) == pytest.approx([1.25, 1, np.nan], nan_ok=True)
+
+
+def test_a_method_that_does_not_exist_is_refused() -> None:
+    """By a sentence that names those that do."""
+    with pytest.raises(ValueError, match="isotonic, weights, subset, found 'median'"):
+        learner("median", rated())  # type: ignore[arg-type]
