@@ -75,6 +75,7 @@ def calibrate(
     )
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or human)
     found = calibration(ours, theirs, inclusion=chances)
+    gate.refuse_unknown(lambda: calibration_figures(found))
     say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_calibration(found, to)
