@@ -20,6 +20,7 @@ from panel.cli.options import (
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
+    from panel.gate.figures import Figure
     from panel.reports import Renderer
     from panel.statistics import Breakdown, Random, Ratings, Strata
 
@@ -98,12 +99,17 @@ def agree(
             rows += agreement_differences(found, strata, options)
         if whole:
             rows += panel_quality(found, options, progress.take)
+
+    def figures() -> list[Figure]:
+        return row_figures(rows, dimension_labels(ratings), of_items=found.prompts is None)
+
+    gate.refuse_unknown(figures)
     say_what_is_missing(ratings)
     by = by or "dimension"
     with standard_output() as to:
         renderer.render_agreement(rows, found, by, to)
     gate.finish(
-        lambda: row_figures(rows, dimension_labels(ratings), of_items=found.prompts is None),
+        figures,
         conclusion=lambda: agree_conclusion(rows, found, by),
     )
 

@@ -45,17 +45,19 @@ def calibrate(
     average: however biased the panel is, its 95 % interval over prompts holds that, and it is the
     narrower the more the panel goes with people (prediction-powered inference, with its weight λ
     tuned). Differences between systems are corrected likewise. From 8 prompts rated by people on
-    there is a correction.
+    there is a correction. With several dimensions on one scale their mean, the composite, comes
+    first.
 
     What people rated has to be a random part, or one that `select` chose: then give its file as
     --selected, or RATINGS with its column inclusion_probability.
 
-    --json prints `rows`, one for each system and dimension, and `differences`, one for each pair
-    of systems; `labels_to_halve` has how many items people would have to rate for intervals half
-    as wide.
+    --json prints `rows`, one for each system and dimension (`composite` first), and
+    `differences`, one for each pair of systems; `labels_to_halve` has how many items people would
+    have to rate for intervals half as wide.
 
     Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met, such
-    as --require 'corrected[my-model] >= 6' or 'corrected_difference[new, old] > -0.2'.
+    as --require 'corrected[my-model] >= 6' or 'corrected_difference[new, old] > -0.2'; without a
+    dimension it is on the composite.
     """
     from panel.conclusions.calibrate import calibrate_conclusion
     from panel.gate.calibration_figures import calibration_figures
@@ -73,6 +75,7 @@ def calibrate(
     )
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or human)
     found = calibration(ours, theirs, inclusion=chances)
+    gate.refuse_unknown(lambda: calibration_figures(found))
     say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_calibration(found, to)

@@ -72,9 +72,11 @@ def compare(
     not met.
     """
     from panel.comparison.compare import compare as compared
+    from panel.gate.comparison_figures import comparison_figures
 
     runs = map(Path, (run_a, run_b, *more))
     found = compared(*runs, human=human, random=random, by=by)
+    gate.refuse_unknown(lambda: comparison_figures(found))
     if html is not None:
         from panel.comparison.page.writing import write_page
 
@@ -83,6 +85,4 @@ def compare(
         renderer.render_run_comparison(found, to)
     if html is not None:
         say(f"The page is in {html}", err=True)
-    from panel.gate.comparison_figures import comparison_figures
-
     gate.finish(lambda: comparison_figures(found), conclusion=lambda: list(found.conclusion))

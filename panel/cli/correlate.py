@@ -16,6 +16,7 @@ from panel.cli.people_options import epsilon_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
+    from panel.gate.figures import Figure
     from panel.reports import Renderer
     from panel.statistics import Strata
 
@@ -93,11 +94,16 @@ def correlate(
         rows = correlation(ours, theirs, options, progress.take, by=strata)
         if by is not None:
             rows += correlation_differences(ours, theirs, strata, options)
+    of_items = ours.prompts is None and theirs.prompts is None
+
+    def figures() -> list[Figure]:
+        return row_figures(rows, dimension_labels(panel), of_items=of_items)
+
+    gate.refuse_unknown(figures)
     say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_comparison(rows, ours, theirs, to)
-    of_items = ours.prompts is None and theirs.prompts is None
     gate.finish(
-        lambda: row_figures(rows, dimension_labels(panel), of_items=of_items),
+        figures,
         conclusion=lambda: correlate_conclusion(rows, ours, theirs),
     )

@@ -92,6 +92,7 @@ def fidelity(
         mapping=mapping,
         human_mapping=human_mapping,
     )
+    gate.refuse_unknown(lambda: fidelity_figures(found.rows))
     say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_fidelity(found, to)

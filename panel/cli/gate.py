@@ -44,7 +44,8 @@ class Gate:
     suite: str
 
     def refuse_unknown(self, figures: Callable[[], Sequence[Figure]]) -> None:
-        """Refuse requirements that name none of these figures, before anything is spent.
+        """Refuse requirements that name none of these figures, before anything is spent, printed or
+        written.
 
         Raises:
             InputError: there are some; lists them.

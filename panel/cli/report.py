@@ -100,10 +100,16 @@ def report(
         epsilon=EPSILON if epsilon is None else epsilon,
         inclusion=inclusion,
         fidelity=contrasts,
+        required=[name for one in gate.requirements for name in (one.name, *one.keys)],
     )
+
+    def figures() -> list[Figure]:
+        return _figures(loaded, page, contrasts)
+
+    gate.refuse_unknown(figures)
     _written(page, Path(out) if out is not None else Path(run) / NAME)
     gate.finish(
-        lambda: _figures(loaded, page, contrasts),
+        figures,
         conclusion=loaded.conclusion,
         board=loaded.leaderboard,
     )

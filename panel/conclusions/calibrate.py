@@ -10,7 +10,7 @@ from panel.conclusions.wording import NAMES_SHOWN, counted, in_brackets, interva
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import ALL
+from panel.statistics.core.table import ALL, COMPOSITE
 from panel.statistics.humans.calibration import (
     Calibration,
     CorrectedPair,
@@ -21,8 +21,9 @@ from panel.statistics.humans.prediction_powered import LEAST_PROMPTS
 
 
 def calibrate_conclusion(found: Calibration) -> list[str]:
-    """By dimension who is ahead of whom by the corrected differences, adjusted by Holm over all of
-    them; how wide corrected intervals are, of people's own; what would halve the widest."""
+    """On the composite and by dimension who is ahead of whom by the corrected differences, by
+    p-values adjusted by Holm; how wide corrected intervals are, of people's own; what would halve
+    the widest."""
     corrected = [one for one in found.systems if one.found.reason is None]
     said = _uncorrected(one for one in found.systems if one.found.reason is not None)
     if corrected:
@@ -63,7 +64,7 @@ def _ahead(pairs: Sequence[CorrectedPair]) -> list[str]:
         a, b, sign = (one.a, one.b, 1) if one.found.corrected > 0 else (one.b, one.a, -1)
         ends = sorted((sign * one.found.ci_low, sign * one.found.ci_high))
         told = in_brackets(interval(*ends), told_p(one.p_adjusted))
-        on = "" if one.dimension == ALL else f" on {one.dimension}"
+        on = "" if one.dimension == ALL else f" on {_dimension(one.dimension)}"
         said.append(
             f"By the corrected means {a} is ahead of {b}{on}: {abs(one.found.corrected):.2f}{told}."
         )
@@ -106,4 +107,9 @@ def _to_halve(corrected: Sequence[CorrectedSystem]) -> str:
 def _name(one: CorrectedSystem) -> str:
     if one.dimension == ALL:
         return "the mean" if one.system == ALL else one.system
-    return one.dimension if one.system == ALL else f"{one.system} on {one.dimension}"
+    on = _dimension(one.dimension)
+    return on if one.system == ALL else f"{one.system} on {on}"
+
+
+def _dimension(name: str) -> str:
+    return "the composite" if name == COMPOSITE else name

@@ -8,7 +8,7 @@ from math import isnan
 
 from panel.gate.figures import Figure, FigureKey, exact
 from panel.gate.run_figures import ADJUSTED, OVER
-from panel.statistics.core.table import ALL
+from panel.statistics.core.table import ALL, COMPOSITE
 from panel.statistics.humans.calibration import Calibration
 from panel.statistics.humans.prediction_powered import CorrectedMean
 
@@ -19,14 +19,15 @@ def calibration_figures(found: Calibration) -> list[Figure]:
     """`corrected[system, dimension]` and `human_only` of the same, and of every two systems
     `corrected_difference[a, b, dimension]` with `corrected_p`, from either side.
 
-    A dimension may be left out where there is one, and so may the system.
+    A dimension that is not named is the composite, or the only one there is; a system may be left
+    out where there is one.
     """
     one = len({each.dimension for each in found.systems}) == 1
     alone = len({each.system for each in found.systems}) == 1
 
     def of(*systems: str, dimension: str) -> tuple[FigureKey, ...]:
         keys = (FigureKey(name, may_be_left_out=alone) for name in systems)
-        return *keys, FigureKey(dimension, may_be_left_out=one or dimension == ALL)
+        return *keys, FigureKey(dimension, may_be_left_out=one or dimension in (ALL, COMPOSITE))
 
     figures: list[Figure] = []
     for each in found.systems:

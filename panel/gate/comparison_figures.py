@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import nan
+from pathlib import PurePath
 
 from panel.comparison.result import RunComparison, RunDifference
 from panel.conclusions.compare import COMPOSITE
@@ -17,17 +18,29 @@ UNDEFINED = "the two cannot be compared on it"
 def comparison_figures(found: RunComparison) -> list[Figure]:
     """`difference[b, a, dimension]`, b − a, with `effect_size` and `p`, and the same from a's side.
 
-    a and b are runs, as the comparison calls them. A dimension that is not named is the composite.
+    a and b are runs, as the comparison calls them, or the last names of their folders, where no
+    other run has the same. A dimension that is not named is the composite.
     """
+    last = [PurePath(name).name for name in found.runs]
+    labels = {
+        name: own
+        for name, own in zip(found.runs, last, strict=True)
+        if last.count(own) == 1 and own not in found.runs
+    }
     return [
-        one for row in found.rows for sign in (1, -1) for one in _of_row(row, sign, found.random)
+        one
+        for row in found.rows
+        for sign in (1, -1)
+        for one in _of_row(row, sign, found.random, labels)
     ]
 
 
-def _of_row(row: RunDifference, sign: int, random: Random) -> Iterator[Figure]:
+def _of_row(
+    row: RunDifference, sign: int, random: Random, labels: Mapping[str, str]
+) -> Iterator[Figure]:
     names = (row.b, row.a) if sign > 0 else (row.a, row.b)
     of = FigureKey(row.dimension, may_be_left_out=row.dimension == COMPOSITE)
-    keys = (*map(FigureKey, names), of)
+    keys = (*(FigureKey(name, labels.get(name, "")) for name in names), of)
     ends = sorted((sign * row.ci_low, sign * row.ci_high))
     n = row.n_prompts
     yield Figure(

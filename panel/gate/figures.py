@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from heapq import nlargest
 from math import inf, isnan, nan
@@ -120,7 +120,8 @@ def find(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
 def _called(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
     name = same_name(requirement.name)
     called = [one for one in figures if same_name(one.name) == name]
-    if not called:
+    by_label = not called
+    if by_label:
         called = [one for one in figures if one.label and same_name(one.label) == name]
     if not called:
         known = dict.fromkeys(one.name for one in figures)
@@ -130,13 +131,13 @@ def _called(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
     if not fitting:
         # In another order, perhaps.
         near = [one for one in called if _has_all(requirement.keys, one)] or called
-        raise WrongRequirement(asked, _one_of(asked, _names_of(near)))
+        raise WrongRequirement(asked, _one_of(asked, _names_of(near, by_label)))
     if len(fitting) > 1:
         further = [_n_further(requirement.keys, one) for one in fitting]
         nearest = [one for one, n in zip(fitting, further, strict=True) if n == min(further)]
         if len(nearest) > 1:
             found = f"{asked}, which is the name of {len(nearest):,} figures"
-            raise WrongRequirement(found, _one_of(asked, _names_of(nearest)))
+            raise WrongRequirement(found, _one_of(asked, _names_of(nearest, by_label)))
         return nearest[0]
     return fitting[0]
 
@@ -163,8 +164,10 @@ def _n_further(names: Sequence[str], figure: Figure) -> int:
     return sum(not key.may_be_left_out for at, key in enumerate(figure.keys) if at not in named)
 
 
-def _names_of(figures: Sequence[Figure]) -> list[str]:
-    """Figures' names, in full where a shorter one is also that of another."""
+def _names_of(figures: Sequence[Figure], by_label: bool) -> list[str]:
+    """Figures' names, or labels, in full where a shorter one is also that of another."""
+    if by_label:
+        figures = [replace(one, name=one.label) for one in figures]
     short = [str(one) for one in figures]
     counts = Counter(short)
     return [

@@ -27,12 +27,14 @@ _FIELDS = Fields(
 
 class Judgments(NamedTuple):
     """Every judge's rating of every response on every dimension, NaN where there is none; the
-    dimensions on which it is a category, by its place in the scale, with the scale; and of the
-    others the lowest and the highest value of theirs."""
+    dimensions on which it is a category, by its place in the scale, with the scale; of the others
+    the lowest and the highest value of theirs; and the dimensions of the composite, as
+    `Ratings.composite_of` has them."""
 
     given: list[Given]
     categories: dict[str, tuple[str, ...]]
     scales: dict[str, tuple[float, float]]
+    composite_of: tuple[str, ...] | None
 
 
 def read_judgments(folder: Path, report: Report) -> Judgments:
@@ -40,13 +42,13 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
 
     `report` is that of judgments.jsonl; faults of run.json go there too.
     """
-    found = _scales(folder / "run.json", report)
+    found, rule = _rubric(folder / "run.json", report)
     path = folder / "judgments.jsonl"
     if not found:
-        return Judgments([], {}, {})
+        return Judgments([], {}, {}, None)
     if not path.is_file():
         report.add(unreadable(path), "a run's folder, which contains this file")
-        return Judgments([], {}, {})
+        return Judgments([], {}, {}, None)
     dimensions = {name: tuple(_categories(scale)) for name, scale in found.items()}
     last: dict[tuple[str, str], list[tuple[int, Record]]] = {}
     for record in read_records(path, _FIELDS, report):
@@ -83,6 +85,7 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
         given,
         {name: categories for name, categories in dimensions.items() if categories},
         {name: ends for name, scale in found.items() if (ends := _ends(scale)) is not None},
+        _mean_of(rule),
     )
 
 
@@ -148,21 +151,35 @@ def _code(name: str, record: Record, categories: tuple[str, ...], report: Report
     return float(categories.index(label))
 
 
-def _scales(path: Path, report: Report) -> dict[str, Mapping[str, Any]]:
-    """The ids of the rubric's dimensions, in its order, each with its scale."""
+def _rubric(
+    path: Path, report: Report
+) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any] | None]:
+    """The ids of the rubric's dimensions, in its order, each with its scale; and the rule of its
+    composite, None where it names none."""
     if not path.is_file():
         report.faults.append(
             Fault(str(path), unreadable(path), "a run's folder, which contains it")
         )
-        return {}
+        return {}, None
     try:
         document: Any = json.loads(path.read_bytes())
         rubric = document.get("output_rubric") or document["rubric"]
-        return {str(one["id"]): dict(one.get("scale") or {}) for one in rubric["dimensions"]}
+        rule = rubric.get("composite")
+        scales: dict[str, Mapping[str, Any]] = {
+            str(one["id"]): dict(one.get("scale") or {}) for one in rubric["dimensions"]
+        }
+        return scales, None if rule is None else dict(rule)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         fault = Fault(str(path), "no rubric with dimensions", "a rubric, as a run writes it")
         report.faults.append(fault)
-        return {}
+        return {}, None
+
+
+def _mean_of(rule: Mapping[str, Any] | None) -> tuple[str, ...] | None:
+    """The dimensions whose mean the composite is; all if None, none by another rule."""
+    if rule is None:
+        return None
+    return () if rule.get("reliable_where") else tuple(map(str, rule.get("mean_of") or ()))
 
 
 def _categories(scale: Mapping[str, Any]) -> Iterable[str]:

@@ -83,20 +83,20 @@ def load_ratings(
             found, expected = "a mapping for a run's folder", "a mapping for a file of ratings only"
             raise InputError([Fault(str(source), found, expected)])
         report = Report(str(folder / "judgments.jsonl"))
-        given, categories, scales = read_judgments(folder, report)
+        given, categories, scales, composite_of = read_judgments(folder, report)
         ranks = False
     else:
         fields = _FIELDS.mapped(mapping, source)
         report = Report(name_of(source), mapping)
         given, ranks, categories = _read_long(source, fields, report)
-        scales = {}
+        scales, composite_of = {}, None
     table = Tabulation(report)
     for one in given:
         table.add(one)
     ratings = table.finish(ranks=ranks, min_raters=min_raters, categories=categories)
     if ratings is None:
         raise report.error()
-    return replace(ratings, scales=scales)
+    return replace(ratings, scales=scales, composite_of=composite_of)
 
 
 def _read_long(

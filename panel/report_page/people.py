@@ -94,6 +94,7 @@ def people_section(
     epsilon: float,
     inclusion: Mapping[str, float] | None,
     fidelity: Sequence[FidelityContrast],
+    required: Sequence[str],
 ) -> PeopleSection:
     """People beside the panel of the run in a folder.
 
@@ -101,6 +102,8 @@ def people_section(
         epsilon: of the alternative annotator test.
         inclusion: by item, with which probability people were asked for it; all the same if None.
         fidelity: the contrasts of `panel.fidelity`, where groups of people are known.
+        required: statistics of `correlate` that `rows` are to have beside those that are shown;
+            other names are passed over.
 
     Raises:
         InputError: they share no response or no dimension with the run, or an item that people
@@ -109,7 +112,7 @@ def people_section(
     names = str(folder), "human ratings"
     own = load_ratings(str(folder))
     panel, people = align_ratings(own, humans, *names)
-    rows = correlate(panel, people, AnalysisOptions(epsilon=epsilon), only=_NEEDED)
+    rows = correlate(panel, people, AnalysisOptions(epsilon=epsilon), only=_NEEDED.union(required))
     shown = [row for row in rows if row.statistic in _SHOWN and row.by is None]
     values = [value for row in shown for value in (row.value, row.ci_low, row.ci_high)]
     corrected = None

@@ -90,13 +90,14 @@ def report_of(
     epsilon: float = EPSILON,
     inclusion: Mapping[str, float] | None = None,
     fidelity: Sequence[FidelityContrast] = (),
+    required: Sequence[str] = (),
 ) -> RunReport:
     """The page of a run, with texts and replies where the run has a folder.
 
     Args:
         humans: people's ratings of the same responses, to be shown beside the panel's.
         by: also show the systems within strata; see `panel.breakdown.systems_by`.
-        epsilon, inclusion, fidelity: see `panel.report_page.people.people_section`.
+        epsilon, inclusion, fidelity, required: see `panel.report_page.people.people_section`.
 
     Raises:
         InputError: a file of the folder is none that a run writes, `humans` share no response or
@@ -109,7 +110,13 @@ def report_of(
         from panel.report_page.people import people_section
 
         people = people_section(
-            run, run.folder, humans, epsilon=epsilon, inclusion=inclusion, fidelity=fidelity
+            run,
+            run.folder,
+            humans,
+            epsilon=epsilon,
+            inclusion=inclusion,
+            fidelity=fidelity,
+            required=required,
         )
     manifest, summary = _document(run.folder, "run.json"), _document(run.folder, "summary.json")
     if humans is not None and run.before is not None:

@@ -11,7 +11,7 @@ from panel.conclusions.calibrate import calibrate_conclusion
 from panel.reports.terminal.cells import FigureText, p_cell, value_cell
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.tables import TableRow, show_table
-from panel.statistics.core.table import ALL
+from panel.statistics.core.table import ALL, COMPOSITE
 from panel.statistics.humans.calibration import Calibration
 from panel.statistics.humans.prediction_powered import WIDEST, CorrectedMean
 
@@ -22,7 +22,11 @@ _HOW_TO_READ = (
     "people alone. In brackets: 95 % intervals over prompts, with these people and judges; a "
     f"corrected one is at most {WIDEST:g} times as wide as that of people. All of it takes that "
     "what people rated was drawn at random: where `select` drew it, give its file as --selected. "
-    "p: adjusted by Holm's method over all differences."
+    "p: adjusted by Holm's method over all differences"
+)
+_OF_THE_COMPOSITE = (
+    " of the composite, and over those of all dimensions together. composite: each rater's mean "
+    "over the dimensions."
 )
 
 
@@ -41,7 +45,7 @@ def show_calibration(found: Calibration, console: Console) -> None:
             ],
             one.dimension if several else "",
         )
-        for one in sorted(found.systems, key=lambda one: (one.dimension if several else "", 0))
+        for one in found.systems
     ]
     title = "Means over prompts, corrected by people's ratings"
     if not several and found.systems and found.systems[0].dimension != ALL:
@@ -49,7 +53,8 @@ def show_calibration(found: Calibration, console: Console) -> None:
     show_table(console, title, heads, (*_COLUMNS, "λ", "rated/\nscored"), lines)
     if found.pairs:
         _show_pairs(found, heads, several, console)
-    remark(console, _HOW_TO_READ)
+    whole = any(one.dimension == COMPOSITE for one in found.systems)
+    remark(console, _HOW_TO_READ + (_OF_THE_COMPOSITE if whole else "."))
 
 
 def _show_pairs(found: Calibration, heads: Sequence[str], several: bool, console: Console) -> None:

@@ -21,6 +21,8 @@ NO_PERSONA_GROUP = ", no persona"
 
 ALL = "all"
 """The group of all raters, and the dimension of a statistic over all dimensions."""
+COMPOSITE = "composite"
+"""The dimension of a mean over dimensions, where it stands beside them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -39,6 +41,8 @@ class Ratings:
         scales: for each dimension whose scale is known, its lowest and highest value.
         controls: raters who are compared with the others and are not of the panel: judges without
             a persona.
+        composite_of: the dimensions whose mean is the composite: all that are numbers if None, none
+            where a rubric has another rule for it.
     """
 
     scores: Array
@@ -53,6 +57,7 @@ class Ratings:
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     controls: frozenset[str] = frozenset()
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    composite_of: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.items), len(self.raters), len(self.dimensions))
@@ -130,7 +135,9 @@ class Ratings:
         known = {self.scales.get(name) for name in numeric.dimensions}
         scale = known.pop() if len(known) == 1 else None
         scales = {} if scale is None else {ALL: scale}
-        return replace(self, scores=means, dimensions=(ALL,), categories={}, scales=scales)
+        return replace(
+            self, scores=means, dimensions=(ALL,), categories={}, scales=scales, composite_of=None
+        )
 
     def by(self, raters: Collection[str]) -> Ratings:
         """The ratings by these raters alone."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan
@@ -12,7 +12,7 @@ import numpy as np
 from panel.statistics.core.arrays import Array, Mask, row_means
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.holm import holm
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.table import ALL, COMPOSITE, Ratings
 from panel.statistics.humans.prediction_powered import (
     CorrectedMean,
     corrected_difference,
@@ -22,8 +22,8 @@ from panel.statistics.humans.prediction_powered import (
 
 @dataclass(frozen=True, slots=True)
 class CorrectedSystem:
-    """A system's mean on a dimension; of labels, the share of one of them, and the dimension is
-    `dimension:label`."""
+    """A system's mean on a dimension, or on `composite`; of labels, the share of one of them, and
+    the dimension is `dimension:label`."""
 
     system: str
     dimension: str
@@ -32,8 +32,8 @@ class CorrectedSystem:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedPair:
-    """The mean of system a less that of b on a dimension; `p_adjusted` by Holm over all pairs and
-    dimensions."""
+    """The mean of system a less that of b on a dimension; `p_adjusted` by Holm, of the composite
+    over its pairs alone, else over all pairs and dimensions."""
 
     a: str
     b: str
@@ -60,7 +60,8 @@ def system_columns(found: Calibration) -> list[FrameColumn]:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What `calibrate` found: systems by dimension, and every pair of them."""
+    """What `calibrate` found: systems and every pair of them on the composite, where there is one,
+    then by dimension."""
 
     systems: tuple[CorrectedSystem, ...]
     pairs: tuple[CorrectedPair, ...]
@@ -83,6 +84,11 @@ def calibrate(
     prompts (items, where it names none). A panel's score of an item is the mean of its judges,
     those without a persona left out, people's the mean of those who rated it. Of categories, each
     one's share is estimated.
+
+    Where the panel's composite is the mean of several dimensions and people rated each of them, it
+    comes first, as the dimension `composite`: the primary result, whose p-values are adjusted by
+    themselves. There is none where dimensions are known to be on different scales, or the rubric
+    has another rule. A rater who left one of its dimensions out of an item has no composite of it.
 
     Args:
         panel, humans: under the same names, as `load_aligned_ratings` gives them; the part that
@@ -139,17 +145,47 @@ def calibrate(
                 confidence=confidence,
             )
             pairs.append(CorrectedPair(a, b, dimension, found, found.p))
-    adjusted = holm([one.found.p for one in pairs])
+    n_primary = sum(one.dimension == COMPOSITE for one in pairs)
+    adjusted = [
+        float(p)
+        for family in (pairs[:n_primary], pairs[n_primary:])
+        for p in holm([one.found.p for one in family])
+    ]
     return Calibration(
         tuple(systems),
-        tuple(replace(one, p_adjusted=float(p)) for one, p in zip(pairs, adjusted, strict=True)),
+        tuple(replace(one, p_adjusted=p) for one, p in zip(pairs, adjusted, strict=True)),
+    )
+
+
+def _composites(panel: Ratings, humans: Ratings) -> tuple[Ratings, Ratings] | None:
+    """Both sides on the composite alone; None where there is none."""
+    names = panel.numeric().dimensions if panel.composite_of is None else panel.composite_of
+    if len(names) < 2 or COMPOSITE in names or not set(names) <= set(humans.numeric().dimensions):
+        return None
+    if any(len({side.scales.get(name) for name in names}) > 1 for side in (panel, humans)):
+        return None
+    ours, theirs = (
+        replace(_on(side, names).composite(), dimensions=(COMPOSITE,), scales={})
+        for side in (panel, humans)
+    )
+    return ours, theirs
+
+
+def _on(ratings: Ratings, names: Sequence[str]) -> Ratings:
+    """The ratings on these dimensions of numbers."""
+    places = [ratings.dimensions.index(name) for name in names]
+    return replace(
+        ratings, scores=ratings.scores[:, :, places], dimensions=tuple(names), categories={}
     )
 
 
 def _scores(
     panel: Ratings, humans: Ratings, dimensions: list[str], place: dict[str, int]
 ) -> Iterator[tuple[str, Array, Array]]:
-    """Of each dimension, or label, the panel's and people's mean of each of the panel's items."""
+    """Of the composite, each dimension, or label, the panel's and people's mean of each of the
+    panel's items."""
+    if (sides := _composites(panel, humans)) is not None:
+        yield from _scores(*sides, [COMPOSITE], place)
     judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
     rows = [place.get(name) for name in humans.items]
     known = [row for row, to in enumerate(rows) if to is not None]

@@ -204,3 +204,34 @@ def test_requirements_are_decided_by_the_corrected_interval(files: tuple[str, st
     wrong = required("corrected[oak] >= 6")
     assert wrong.exit_code == 2
     assert "one of corrected[" in wrong.stderr
+
+
+def test_the_composite_is_what_a_requirement_means(files: tuple[str, str], tmp_path: Path) -> None:
+    """With two dimensions their mean is the first row, here with the figures of a file of the means
+    alone, and a requirement without a dimension is on it."""
+    several = []
+    for name, source in zip(("panel", "people"), files, strict=True):
+        with Path(source).open() as file:
+            columns, *rows = csv.reader(file)
+        both = [
+            [*row[:2], float(row[2]) + shift, *row[3:], dimension]
+            for row in rows
+            for dimension, shift in (("clarity", 1), ("depth", -1))
+        ]
+        several.append(written(tmp_path / f"{name}.csv", [*columns, "dimension"], both))
+    [low] = [
+        row["ci_low"]
+        for row in json.loads(run(files[0], "--human", files[1], "--json").stdout)["rows"]
+        if row["system"] == "alder"
+    ]
+    done = run(
+        several[0], "--human", several[1], "--require", f"corrected[alder] >= {low - 1e-6:.9f}",
+        "--require", "corrected_difference[alder, birch] > 0",
+        "--require", f"corrected[alder, clarity] >= {low + 1 - 1e-6:.9f}",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert lines.index("composite") < lines.index("clarity") < lines.index("depth")
+    assert "alder is ahead of birch on the composite: " in " ".join(done.stdout.split())
+    over = "--require", f"corrected[alder] >= {low + 1e-6:.9f}"
+    assert run(several[0], "--human", several[1], *over).exit_code == 3

@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
 from panel import compare
+from panel.cli.main import command as persona_panel
 from tests.helpers.command import Command
 from tests.helpers.marked_texts import marked_model, marked_run
 
@@ -138,3 +140,25 @@ def test_a_comparison_can_be_required_to_show_no_loss(command: Command, runs: Pa
     lost = command("compare", "old", "new", "--require", f"{old} > -0.2")
     assert lost.returncode == 3
     assert f"{old} > -0.2 is not met" in lost.stderr
+
+
+def test_requirements_name_runs_by_their_folders_last_names(runs: Path) -> None:
+    """The last name of a folder is the run's, where no other run has it; a wrong name is refused
+    before anything is printed or written."""
+    (runs / "b").mkdir()
+    (runs / "new").rename(runs / "b" / "new")
+
+    def required(expression: str, b: Path) -> Result:
+        paths = [str(runs / "old"), str(b), "--markdown", str(runs / "found.md")]
+        return CliRunner().invoke(persona_panel, ["compare", *paths, "--require", expression])
+
+    wrong = required("difference[newer, old] > 0", runs / "b" / "new")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "difference[newer, old]; expected one of difference[" in wrong.stderr
+    assert not (runs / "found.md").exists()
+    met = required("difference[new, old, clarity] > -0.2", runs / "b" / "new")
+    assert met.exit_code == 0, met.output
+    assert (runs / "found.md").is_file()
+    (runs / "b" / "new").rename(runs / "b" / "old")
+    both = required("difference[old, old] > 0", runs / "b" / "old")
+    assert (both.exit_code, both.stdout) == (2, "")

@@ -81,3 +81,12 @@ def test_of_many_names_the_nearest_are_shown() -> None:
     assert caught.value.expected.startswith('one of composite["system, 99"]; ')
     assert caught.value.expected.endswith("; … (100 in all)")
     assert caught.value.expected.count("composite[") == 6
+
+
+def test_who_asks_by_a_label_is_answered_by_it() -> None:
+    """The names that are offered begin with the label that was written, and find their figures."""
+    with pytest.raises(WrongRequirement) as caught:
+        found("Clear argument")
+    names = caught.value.expected.removeprefix("one of ").split("; ")
+    assert sorted(names) == ["Clear argument[José]", "Clear argument[my-model]"]
+    assert {found(name).keys[0].name for name in names} == {"José", "my-model"}

@@ -150,3 +150,23 @@ def test_a_category_that_the_scale_lacks(tmp_path: Path) -> None:
     (fault,) = faults_of(folder)
     assert (fault.line, fault.field, fault.found) == (1, "labels.use", "'maybe'")
     assert fault.expected == "one of useful, no"
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (None, None),
+        ({"mean_of": ["depth", "clarity"], "product_of": None}, ("depth", "clarity")),
+        ({"mean_of": None, "product_of": ["clarity", "depth"]}, ()),
+        ({"mean_of": ["clarity"], "reliable_where": {"dimension": "depth", "at_least": 2}}, ()),
+    ],
+)
+def test_the_dimensions_of_the_composite(
+    tmp_path: Path, rule: dict[str, object] | None, expected: tuple[str, ...] | None
+) -> None:
+    """The rubric's, where its composite is a mean; all without a rule, none by another one."""
+    path = folder_of(tmp_path / "run", judgment("a"))
+    document = json.loads((path / "run.json").read_bytes())
+    (document.get("output_rubric") or document["rubric"])["composite"] = rule
+    (path / "run.json").write_text(json.dumps(document))
+    assert load_ratings(path).composite_of == expected

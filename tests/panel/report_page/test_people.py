@@ -165,6 +165,24 @@ def test_every_figure_of_people_can_be_required(files: dict[str, str], tmp_path:
     assert re.search(r"corrected\[able\] >= 3.45 is not met: 3\.\d+ \(95 % interval", told)
 
 
+def test_a_required_statistic_of_correlate_is_computed(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    """One that the page does not show has the figure of `correlate`; a name that there is not ends
+    with status 2 before a page is written."""
+    both, out = (files["run"], "--human", files["human"]), tmp_path / "page.html"
+    rows = json.loads(run("correlate", *both, "--json", "--resamples", "0").stdout)["rows"]
+    [low] = [row["ci_low"] for row in rows if row["statistic"] == "tau_c" and not row["by"]]
+    for bound, status in ((low - 1e-6, 0), (low + 1e-6, 3)):
+        done = run("report", *both, "--out", str(out), "--require", f"tau_c >= {bound:.9f}")
+        assert done.exit_code == status, done.output
+    out.unlink()
+    done = run("report", *both, "--out", str(out), "--require", "tau_d > 0")
+    assert done.exit_code == 2
+    assert "the figure 'tau_d'" in done.stderr
+    assert not out.exists()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

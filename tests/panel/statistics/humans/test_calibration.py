@@ -26,22 +26,65 @@ def sides(n: int = 30, rated: int = 12) -> tuple[Ratings, Ratings]:
     return panel, Ratings(people[:, :, None], names[: 3 * rated], ("x", "y"), ("all",), ("h", "h"))
 
 
-def test_p_values_are_adjusted_over_all_pairs() -> None:
-    """By Holm, over the three pairs of each of two dimensions together."""
+def squared() -> tuple[Ratings, Ratings]:
+    """The same on two dimensions, of which the second is the square of the first."""
     panel, people = (
         replace(
             side,
             scores=np.concatenate([side.scores, side.scores**2], axis=2),
-            dimensions=("all", "squared"),
+            dimensions=("given", "squared"),
         )
         for side in sides()
     )
+    return panel, people
+
+
+def test_the_composite_comes_first_and_is_adjusted_by_itself() -> None:
+    """Each rater's mean of both dimensions is the primary result, with what it has alone; by Holm
+    its three pairs are one family, those of the two dimensions another."""
+    panel, people = squared()
     found = calibrate(panel, people)
     assert [(one.a, one.b) for one in found.pairs[:3]] == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert len(found.pairs) == 6
-    expected = holm([one.found.p for one in found.pairs])
-    assert [one.p_adjusted for one in found.pairs] == pytest.approx(expected.tolist())
-    assert any(one.p_adjusted > one.found.p for one in found.pairs)
+    names = ["composite", "given", "squared"]
+    assert [one.dimension for one in found.systems] == [name for name in names for _ in "abc"]
+    means = (
+        replace(side, scores=side.scores.mean(axis=2, keepdims=True), dimensions=("all",))
+        for side in (panel, people)
+    )
+    alone = calibrate(*means)
+    assert [one.found for one in found.systems[:3]] == [one.found for one in alone.systems]
+    assert [one.p_adjusted for one in found.pairs[:3]] == [one.p_adjusted for one in alone.pairs]
+    for family in (found.pairs[:3], found.pairs[3:]):
+        expected = holm([one.found.p for one in family])
+        assert [one.p_adjusted for one in family] == pytest.approx(expected.tolist())
+        assert any(one.p_adjusted > one.found.p for one in family)
+    # What people left out of one dimension has no composite, and counts on the other.
+    gap = people.scores.copy()
+    gap[:3, :, 1] = np.nan
+    rated = [one.found.n_human for one in calibrate(panel, replace(people, scores=gap)).systems]
+    assert rated == [11] * 3 + [12] * 3 + [11] * 3
+
+
+def test_where_there_is_no_composite() -> None:
+    """Of dimensions on different scales, of a rubric with another rule, and where people rated one
+    dimension alone; a rule that names fewer dimensions is followed."""
+    panel, people = squared()
+    for ours, theirs in (
+        (replace(panel, scales={"given": (1.0, 5.0), "squared": (1.0, 25.0)}), people),
+        (replace(panel, composite_of=()), people),
+        (panel, replace(people, scores=people.scores[:, :, :1], dimensions=("given",))),
+    ):
+        assert "composite" not in {one.dimension for one in calibrate(ours, theirs).systems}
+    three = [
+        replace(
+            side,
+            scores=np.concatenate([side.scores, 9 + side.scores[:, :, :1]], axis=2),
+            dimensions=(*side.dimensions, "other"),
+        )
+        for side in (panel, people)
+    ]
+    named = calibrate(replace(three[0], composite_of=panel.dimensions), three[1])
+    assert named.systems[:3] == calibrate(panel, people).systems[:3]
 
 
 def test_judges_without_a_persona_are_not_of_the_panel() -> None:
