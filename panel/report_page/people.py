@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from panel.conclusions.calibrate import calibrate_conclusion
 from panel.conclusions.correlate import correlate_conclusion
 from panel.conclusions.fidelity import contrast_label, fidelity_conclusion
+from panel.conclusions.leads import established_leads, leads_conclusion
 from panel.errors import InputError
 from panel.io.aligned_ratings import align_ratings
 from panel.io.calibration_checks import check_calibration
@@ -64,6 +65,7 @@ class PeopleSection:
         several: whether there are several dimensions.
         calibration: systems' means corrected by people's ratings; None where means say nothing.
         calibrated: what may be concluded from it.
+        on_leads: which of the run's established differences people do not show, from the same.
         votes: the effective votes, and what may be concluded; None of a single judge.
         fidelity: contrasts of groups with what they are called; none where no groups are given.
     """
@@ -80,6 +82,7 @@ class PeopleSection:
     several: bool
     calibration: Calibration | None
     calibrated: Sequence[str]
+    on_leads: Sequence[str]
     votes: VotesReport | None
     voted: Sequence[str]
     fidelity: Sequence[tuple[str, FidelityContrast]]
@@ -116,7 +119,8 @@ def people_section(
     if not people.lower_is_better:
         check_calibration(panel, people, *names)
         chances = None if inclusion is None else inclusion_of(inclusion, panel, people, names[1])
-        corrected = calibrate(panel, people, inclusion=chances)
+        leads = established_leads(run.leaderboard())
+        corrected = replace(calibrate(panel, people, inclusion=chances), leads=leads)
     try:
         votes = votes_of(run, own, humans, names)
     except InputError:
@@ -137,6 +141,7 @@ def people_section(
         len({one.dimension for one in tested}) > 1,
         corrected,
         [] if corrected is None else calibrate_conclusion(corrected),
+        [] if corrected is None else leads_conclusion(corrected),
         votes,
         [] if votes is None else votes_conclusion(votes),
         [(contrast_label(one, several_contrasts), one) for one in fidelity],

@@ -33,13 +33,14 @@ class CorrectedSystem:
 @dataclass(frozen=True, slots=True)
 class CorrectedPair:
     """The mean of system a less that of b on a dimension; `p_adjusted` by Holm over all pairs and
-    dimensions."""
+    dimensions. Where it `is_share`, means are shares of a label, of which more is not better."""
 
     a: str
     b: str
     dimension: str
     found: CorrectedMean
     p_adjusted: float
+    is_share: bool = False
 
 
 def system_columns(found: Calibration) -> list[FrameColumn]:
@@ -60,10 +61,18 @@ def system_columns(found: Calibration) -> list[FrameColumn]:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What `calibrate` found: systems by dimension, and every pair of them."""
+    """What `calibrate` found: systems by dimension, and every pair of them.
+
+    Attributes:
+        weighted: whether items count by given probabilities of being asked for.
+        leads: the differences that the panel itself has established, the better system first;
+            `calibrate` knows none.
+    """
 
     systems: tuple[CorrectedSystem, ...]
     pairs: tuple[CorrectedPair, ...]
+    weighted: bool = False
+    leads: tuple[tuple[str, str], ...] = ()
 
     to_frame = FrameMethod(system_columns)
     """See `panel.statistics.humans.calibration.system_columns`."""
@@ -138,11 +147,13 @@ def calibrate(
                 inclusion=(chance[of_system[a]], chance[of_system[b]]),
                 confidence=confidence,
             )
-            pairs.append(CorrectedPair(a, b, dimension, found, found.p))
+            is_share = dimension not in panel.dimensions
+            pairs.append(CorrectedPair(a, b, dimension, found, found.p, is_share))
     adjusted = holm([one.found.p for one in pairs])
     return Calibration(
         tuple(systems),
         tuple(replace(one, p_adjusted=float(p)) for one, p in zip(pairs, adjusted, strict=True)),
+        weighted=inclusion is not None,
     )
 
 
@@ -172,6 +183,11 @@ def _scores(
 
 def _kept(labels: tuple[str, ...], of: Mask) -> list[str]:
     return [label for label, one in zip(labels, of, strict=True) if one]
+
+
+def complete(found: Calibration) -> bool:
+    """Whether people rated everything that the panel scored: there is nothing to correct."""
+    return all(one.found.n_human == one.found.n_items for one in found.systems)
 
 
 def width_ratio(found: CorrectedMean) -> float:

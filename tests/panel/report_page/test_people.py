@@ -146,6 +146,32 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
     assert "Do personas differ as people do?" not in out.read_text("utf-8")
 
 
+def test_a_lead_that_people_do_not_show_is_said(files: dict[str, str], tmp_path: Path) -> None:
+    """The panel has established that able is ahead of fair; people rated the same texts and see no
+    difference: section 1 says it below its own claim, and so do People and `calibrate`. Of people
+    who see one nothing is said."""
+    drawn = Random(8)
+    rows: list[list[object]] = [
+        [f"r{p}-{system}", f"h{h}", drawn.randint(1, 5)]
+        for p in range(N_PROMPTS)
+        for system in SYSTEMS
+        for h in range(3)
+    ]
+    alike = written(tmp_path / "alike.csv", ["item", "rater", "score"], rows)
+    out, told = tmp_path / "page.html", "lead of able over fair is not shown by people's ratings"
+    assert run("report", files["run"], "--human", alike, "--out", str(out)).exit_code == 0
+    html = unescape(out.read_text("utf-8")).replace("\u00a0", " ")
+    first, _, rest = html.partition('<div class="facts">')
+    claim, said = first.find("able is ahead of fair"), first.find(told)
+    assert 0 < claim < said
+    assert told in rest.partition('id="people"')[2]
+    done = run("calibrate", files["run"], "--human", alike, "--json")
+    [sentence] = [one for one in json.loads(done.stdout)["conclusion"] if "lead of" in one]
+    assert sentence.startswith(f"The panel's {told}: difference ")
+    assert run("report", files["run"], "--human", files["human"], "--out", str(out)).exit_code == 0
+    assert "lead of able" not in out.read_text("utf-8")
+
+
 def test_every_figure_of_people_can_be_required(files: dict[str, str], tmp_path: Path) -> None:
     """The requirements of `correlate`, `calibrate` and `fidelity` stand beside those of the run;
     what is not met ends with exit status 3, and says what was found."""
