@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -46,7 +48,8 @@ def calibrate(
     narrower the more the panel goes with people (prediction-powered inference, with its weight λ
     tuned). Differences between systems are corrected likewise. From 8 prompts rated by people on
     there is a correction. With several dimensions on one scale their mean, the composite, comes
-    first.
+    first. Of a run's folder it is also said which of the differences between systems that the run
+    establishes people's ratings do not show.
 
     What people rated has to be a random part, or one that `select` chose: then give its file as
     --selected, or RATINGS with its column inclusion_probability.
@@ -60,10 +63,12 @@ def calibrate(
     dimension it is on the composite.
     """
     from panel.conclusions.calibrate import calibrate_conclusion
+    from panel.conclusions.leads import established_leads
     from panel.gate.calibration_figures import calibration_figures
     from panel.io.aligned_ratings import load_aligned_ratings
     from panel.io.calibration_checks import check_calibration
     from panel.io.selections import inclusion_of, read_inclusion
+    from panel.runs.load import load_run
     from panel.statistics import calibrate as calibration
 
     ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
@@ -76,6 +81,8 @@ def calibrate(
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or human)
     found = calibration(ours, theirs, inclusion=chances)
     gate.refuse_unknown(lambda: calibration_figures(found))
+    if (Path(panel) / "run.json").is_file():
+        found = replace(found, leads=established_leads(load_run(panel).leaderboard()))
     say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_calibration(found, to)

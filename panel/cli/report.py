@@ -171,8 +171,10 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
 def _written(page: RunReport, path: Path) -> None:
     from panel.errors import RunFolderError
 
+    replaced = ", replaces the one there" if path.exists() else ""
     try:
         page.write(path)
     except OSError as error:
         raise RunFolderError(f"{path} cannot be written: {error.strerror}") from None
-    say(f"Report: {visible(str(path))} ({len(page.html.encode()) / 1e6:.1f} MB)", err=True)
+    size = f"{len(page.html.encode()) / 1e6:.1f} MB"
+    say(f"Report: {visible(str(path))} ({size}{replaced})", err=True)

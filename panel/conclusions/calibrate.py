@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import isnan
 
+from panel.conclusions.leads import leads_conclusion
 from panel.conclusions.wording import NAMES_SHOWN, counted, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.ranking import LEVEL
@@ -15,6 +16,7 @@ from panel.statistics.humans.calibration import (
     Calibration,
     CorrectedPair,
     CorrectedSystem,
+    complete,
     width_ratio,
 )
 from panel.statistics.humans.prediction_powered import LEAST_PROMPTS
@@ -22,13 +24,23 @@ from panel.statistics.humans.prediction_powered import LEAST_PROMPTS
 
 def calibrate_conclusion(found: Calibration) -> list[str]:
     """On the composite and by dimension who is ahead of whom by the corrected differences, by
-    p-values adjusted by Holm; how wide corrected intervals are, of people's own; what would halve
-    the widest."""
+    p-values adjusted by Holm; which of the panel's leads people do not show; how wide corrected
+    intervals are, of people's own; what would halve the widest. Where people rated everything there
+    is nothing to correct, and that is said in place of widths."""
     corrected = [one for one in found.systems if one.found.reason is None]
     said = _uncorrected(one for one in found.systems if one.found.reason is not None)
     if corrected:
-        said += _ahead(found.pairs)
-        said += _gained(corrected)
+        everything = complete(found)
+        if everything:
+            said.append(
+                "People rated everything that the panel scored: these are people's means; the "
+                "panel adds nothing to them."
+            )
+        said += _ahead(found.pairs, "people's" if everything else "the corrected")
+    said += leads_conclusion(found)
+    if corrected:
+        if not everything:
+            said += _gained(corrected)
         said.append(_to_halve(corrected))
     return said
 
@@ -50,15 +62,15 @@ def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
     ]
 
 
-def _ahead(pairs: Sequence[CorrectedPair]) -> list[str]:
-    """The differences that are shown, or that there are none."""
+def _ahead(pairs: Sequence[CorrectedPair], whose: str) -> list[str]:
+    """The differences that are shown by these means, or that there are none."""
     tested = [one for one in pairs if not isnan(one.p_adjusted)]
     if not tested:
         return []
     shown = [one for one in tested if one.p_adjusted < LEVEL]
     if not shown:
         n = counted(len(tested), "difference")
-        return [f"By the corrected means no system is shown to be ahead of another ({n})."]
+        return [f"By {whose} means no system is shown to be ahead of another ({n})."]
     said = []
     for one in shown[:NAMES_SHOWN]:
         a, b, sign = (one.a, one.b, 1) if one.found.corrected > 0 else (one.b, one.a, -1)
@@ -66,7 +78,7 @@ def _ahead(pairs: Sequence[CorrectedPair]) -> list[str]:
         told = in_brackets(interval(*ends), told_p(one.p_adjusted))
         on = "" if one.dimension == ALL else f" on {_dimension(one.dimension)}"
         said.append(
-            f"By the corrected means {a} is ahead of {b}{on}: {abs(one.found.corrected):.2f}{told}."
+            f"By {whose} means {a} is ahead of {b}{on}: {abs(one.found.corrected):.2f}{told}."
         )
     if len(shown) > NAMES_SHOWN:
         more = counted(len(shown) - NAMES_SHOWN, "more difference")

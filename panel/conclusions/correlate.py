@@ -30,6 +30,7 @@ _SHOWN = 3
 _MAIN, _LABELS, _GAIN = "tau_b", "label_kappa", "persona_gain_tau_b"
 _WITHIN = f"{_MAIN}_within_prompts"
 _DIFFERENCE = "human_difference_tau_b"
+_DIFFERENCE_WITHIN = f"{_DIFFERENCE}_within_prompts"
 
 
 def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -> list[str]:
@@ -41,9 +42,10 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
     established where its p-value, adjusted over dimensions, is below `LEVEL` and its interval, if
     there is one, leaves 0 out; without a p-value, where the interval does that is widened for the
     number of dimensions. The panel differs from one human, labels agree, and personas add
-    something, where such a widened interval leaves 0 out. The number of prompts is that of a
-    t-test of Fisher's z, with the value and the spread that were observed, for the dimension that
-    needs most.
+    something, where such a widened interval leaves 0 out; from one human it differs within prompts
+    where the correlation is within them and that difference has an interval. The number of
+    prompts is that of a t-test of Fisher's z, with the value and the spread that were observed,
+    for the dimension that needs most.
     """
     *_, group = panel.raters_by_group()
     by = broken_down_by(rows)
@@ -140,7 +142,8 @@ def _correlated(found: Mapping[str, Row]) -> list[str]:
 
 def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:
     """τ_b of few dimensions each, of more from the lowest to the highest."""
-    what = "mean τ_b" if found[names[0]].statistic == _WITHIN else "τ_b"
+    within = found[names[0]].statistic in (_WITHIN, _DIFFERENCE_WITHIN)
+    what = "mean τ_b" if within else "τ_b"
     if len(names) == 1:
         return f"{what} {figure(found[names[0]])}"
     if len(names) <= _SHOWN:
@@ -156,12 +159,7 @@ def _people(
     """Whether the panel's mean goes with people more or less than one of them does."""
     if len(humans.raters) < 2:
         return ["There is one human rater: how far people agree with each other is not known."]
-    differences = {
-        row.dimension: row
-        for row in rows
-        if (row.statistic, row.group, row.by_value) == (_DIFFERENCE, group, "panel − human")
-        and not row.reason
-    }
+    differences = _differences(rows, group, found)
     if not differences:
         return []
     said, rest = [], dict(differences)
@@ -170,16 +168,49 @@ def _people(
             on = on_dimensions(names, found, "all dimensions")
             said.append(
                 f"The panel's mean correlates {how} with the other humans than one human does{on}: "
-                f"difference over all items of {_figures(names, differences)}."
+                f"{_where_they_differ(names, differences)}."
             )
             rest = {name: row for name, row in rest.items() if name not in names}
     if rest:
         on = on_dimensions(list(rest), found, "any dimension")
         said.append(
             "That the panel's mean correlates more or less with the other humans than one human "
-            f"does is not shown{on}: difference over all items of {_figures(list(rest), rest)}."
+            f"does is not shown{on}: {_where_they_differ(list(rest), rest)}."
         )
     return said
+
+
+def _differences(rows: Sequence[Row], group: str, found: Mapping[str, Row]) -> dict[str, Row]:
+    """By dimension the panel less one human: within prompts where the correlation is and that
+    difference has an interval, else over all items."""
+    defined = {
+        (row.statistic, row.dimension): row
+        for row in rows
+        if row.statistic in (_DIFFERENCE, _DIFFERENCE_WITHIN)
+        and (row.group, row.by_value) == (group, "panel − human")
+        and not row.reason
+    }
+    chosen = {}
+    for name, row in found.items():
+        over_all = defined.get((_DIFFERENCE, name))
+        within = defined.get((_DIFFERENCE_WITHIN, name)) if row.statistic == _WITHIN else None
+        if within is not None and not isnan(within.ci_low):
+            chosen[name] = within
+        elif over_all is not None:
+            chosen[name] = over_all
+    return chosen
+
+
+def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row]) -> str:
+    """The differences, within prompts first, then over all items."""
+    told = []
+    for statistic, where in (
+        (_DIFFERENCE_WITHIN, "within prompts"),
+        (_DIFFERENCE, "over all items"),
+    ):
+        if those := [name for name in names if differences[name].statistic == statistic]:
+            told.append(f"difference {where} of {_figures(those, differences)}")
+    return "; ".join(told)
 
 
 def _to_settle(found: Mapping[str, Row], what: str) -> list[str]:

@@ -32,7 +32,8 @@ class Established:
     """What section 1 shows.
 
     Attributes:
-        first, others: sentences of the conclusion, the first two and those after them.
+        first, others: sentences of the conclusion, the first two, with what people
+            show of them, and those after them.
         n_missing: by status; `reasons` say why, the commonest first, `n_more` are left out.
         by_model: how many of a model's judgments are missing, of how many.
         usd: what the calls cost, in words; None where nothing did.
@@ -69,8 +70,12 @@ class Established:
         )
 
 
-def established(run: Run, conclusion: Sequence[str]) -> Established:
-    """What a run comes to."""
+def established(run: Run, conclusion: Sequence[str], on_leads: Sequence[str] = ()) -> Established:
+    """What a run comes to.
+
+    Args:
+        on_leads: which of the leads that the conclusion has people do not show.
+    """
     coverage, calls = run.coverage, run.calls
     reasons = [
         Missing(status, error, n)
@@ -78,7 +83,7 @@ def established(run: Run, conclusion: Sequence[str]) -> Established:
     ]
     usd = spent(cost(run.prices.get(model), used) for model, used in calls.spent.items())
     return Established(
-        first=conclusion[:_SENTENCES],
+        first=[*conclusion[:_SENTENCES], *on_leads],
         others=conclusion[_SENTENCES:],
         expected=coverage.expected,
         scored=coverage.scored,

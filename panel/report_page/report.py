@@ -125,6 +125,9 @@ def report_of(
     personas = _personas(run, manifest)
     further = further_sections(run, manifest, summary, by)
     data = embedded(run, personas, contest.order)
+    # A sweep or an audit has its own conclusion, which claims no lead.
+    said = further.conclusion or run.conclusion()
+    on_leads = () if people is None or further.conclusion else people.on_leads
     html = (
         environment()
         .get_template("page.html.jinja")
@@ -136,7 +139,7 @@ def report_of(
             run=run,
             personas=personas,
             axes=list(dict.fromkeys(axis for _, axis in personas.values())),
-            established=established(run, further.conclusion or run.conclusion()),
+            established=established(run, said, on_leads),
             systems=systems_section(run, board),
             differences=differences_section(
                 run, personas, [one.system for one in board.systems], contest.order

@@ -12,7 +12,7 @@ from panel.reports.terminal.cells import FigureText, p_cell, value_cell
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.tables import TableRow, show_table
 from panel.statistics.core.table import ALL, COMPOSITE
-from panel.statistics.humans.calibration import Calibration
+from panel.statistics.humans.calibration import Calibration, complete
 from panel.statistics.humans.prediction_powered import WIDEST, CorrectedMean
 
 _COLUMNS = ("panel", "people", "corrected")
@@ -20,13 +20,20 @@ _HOW_TO_READ = (
     "panel: its mean of everything that it scored. people: theirs of what they rated. corrected: "
     "what people would give on average to everything, from both. λ: how much the panel counts; 0, "
     "people alone. In brackets: 95 % intervals over prompts, with these people and judges; a "
-    f"corrected one is at most {WIDEST:g} times as wide as that of people. All of it takes that "
-    "what people rated was drawn at random: where `select` drew it, give its file as --selected. "
-    "p: adjusted by Holm's method over all differences"
+    f"corrected one is at most {WIDEST:g} times as wide as that of people. p: adjusted by "
+    "Holm's method over all differences"
 )
 _OF_THE_COMPOSITE = (
     " of the composite, and over those of all dimensions together. composite: each rater's mean "
-    "over the dimensions."
+    "over the dimensions"
+)
+_AT_RANDOM = (
+    " All of it takes that what people rated was drawn at random: where `select` drew it, give its "
+    "file as --selected."
+)
+_WEIGHTED = (
+    " What people rated counts by the inverse of the probability with which they were asked for it "
+    "(inclusion_probability)."
 )
 
 
@@ -54,7 +61,14 @@ def show_calibration(found: Calibration, console: Console) -> None:
     if found.pairs:
         _show_pairs(found, heads, several, console)
     whole = any(one.dimension == COMPOSITE for one in found.systems)
-    remark(console, _HOW_TO_READ + (_OF_THE_COMPOSITE if whole else "."))
+    remark(console, f"{_HOW_TO_READ}{_OF_THE_COMPOSITE if whole else ''}.{_drawn(found)}")
+
+
+def _drawn(found: Calibration) -> str:
+    """How what people rated is taken to be drawn; nothing where they rated everything."""
+    if found.weighted:
+        return _WEIGHTED
+    return "" if complete(found) else _AT_RANDOM
 
 
 def _show_pairs(found: Calibration, heads: Sequence[str], several: bool, console: Console) -> None:

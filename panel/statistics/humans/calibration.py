@@ -33,13 +33,15 @@ class CorrectedSystem:
 @dataclass(frozen=True, slots=True)
 class CorrectedPair:
     """The mean of system a less that of b on a dimension; `p_adjusted` by Holm, of the composite
-    over its pairs alone, else over all pairs and dimensions."""
+    over its pairs alone, else over all pairs and dimensions. Where it `is_share`, means are shares
+    of a label, of which more is not better."""
 
     a: str
     b: str
     dimension: str
     found: CorrectedMean
     p_adjusted: float
+    is_share: bool = False
 
 
 def system_columns(found: Calibration) -> list[FrameColumn]:
@@ -61,10 +63,18 @@ def system_columns(found: Calibration) -> list[FrameColumn]:
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """What `calibrate` found: systems and every pair of them on the composite, where there is one,
-    then by dimension."""
+    then by dimension.
+
+    Attributes:
+        weighted: whether items count by given probabilities of being asked for.
+        leads: the differences that the panel itself has established, the better system first;
+            `calibrate` knows none.
+    """
 
     systems: tuple[CorrectedSystem, ...]
     pairs: tuple[CorrectedPair, ...]
+    weighted: bool = False
+    leads: tuple[tuple[str, str], ...] = ()
 
     to_frame = FrameMethod(system_columns)
     """See `panel.statistics.humans.calibration.system_columns`."""
@@ -144,7 +154,8 @@ def calibrate(
                 inclusion=(chance[of_system[a]], chance[of_system[b]]),
                 confidence=confidence,
             )
-            pairs.append(CorrectedPair(a, b, dimension, found, found.p))
+            is_share = dimension not in (COMPOSITE, *panel.dimensions)
+            pairs.append(CorrectedPair(a, b, dimension, found, found.p, is_share))
     n_primary = sum(one.dimension == COMPOSITE for one in pairs)
     adjusted = [
         float(p)
@@ -154,6 +165,7 @@ def calibrate(
     return Calibration(
         tuple(systems),
         tuple(replace(one, p_adjusted=p) for one, p in zip(pairs, adjusted, strict=True)),
+        weighted=inclusion is not None,
     )
 
 
@@ -208,6 +220,11 @@ def _scores(
 
 def _kept(labels: tuple[str, ...], of: Mask) -> list[str]:
     return [label for label, one in zip(labels, of, strict=True) if one]
+
+
+def complete(found: Calibration) -> bool:
+    """Whether people rated everything that the panel scored: there is nothing to correct."""
+    return all(one.found.n_human == one.found.n_items for one in found.systems)
 
 
 def width_ratio(found: CorrectedMean) -> float:

@@ -20,6 +20,13 @@ from panel.statistics.core.prompts import OverPrompts, over_prompts
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.humans.correlation import CorrelationKind, correlation, resampled_correlation
 
+NOT_COMPARABLE = (
+    "The mean of the others is of one human fewer than what judges are compared with, and the less "
+    "reliable for it: whether a panel agrees with people more than a person does is said by the "
+    "difference of panel and human, both with the same others, not by these two correlations."
+)
+"""What is to be said where a panel's correlation stands next to that of humans with the others."""
+
 
 @dataclass(frozen=True, slots=True)
 class HumanCeiling:

@@ -111,6 +111,33 @@ def test_the_terminal_begins_with_what_follows(files: tuple[str, str]) -> None:
     assert float(cell["ci_low"]) < float(cell["value"]) < float(cell["ci_high"])
 
 
+def test_the_terminal_says_how_what_people_rated_was_drawn(
+    files: tuple[str, str], tmp_path: Path
+) -> None:
+    """At random, with the remedy; by the probabilities that the ratings have, without; and nothing
+    where they rated everything."""
+
+    def text(panel: str, human: str) -> str:
+        done = run(panel, "--human", human)
+        assert done.exit_code == 0, done.output
+        return " ".join(done.output.split())
+
+    assert "drawn at random: where `select` drew it, give its file as --selected" in text(*files)
+    with Path(files[1]).open() as file:
+        columns, *rows = csv.reader(file)
+    chances = [*columns, "inclusion_probability"]
+    weighted = text(files[0], written(tmp_path / "w.csv", chances, [[*r, 0.4] for r in rows]))
+    assert "by the inverse of the probability with which they were asked" in weighted
+    assert "--selected" not in weighted
+    with Path(files[0]).open() as file:
+        columns, *scored = csv.reader(file)
+    part = [row for row in scored if int(row[3][1:]) < RATED]
+    every = text(written(tmp_path / "part.csv", columns, part), files[1])
+    assert every.startswith("People rated everything that the panel scored: these are people's")
+    assert "--selected" not in every
+    assert "times as wide as with" not in every
+
+
 def test_labels_are_corrected_as_shares(tmp_path: Path) -> None:
     """Of labels each one's share is estimated, that of the judges and people who gave it."""
     rng = np.random.default_rng(1)

@@ -88,3 +88,17 @@ def test_a_reason_without_a_correction() -> None:
     assert calibrate_conclusion(Calibration(systems, ())) == [
         f"No correction of a and b: {Reason.NO_SPREAD}."
     ]
+
+
+def test_people_who_rated_everything_leave_nothing_to_correct() -> None:
+    """The means are people's own, and no widths are compared: there is one kind of interval."""
+    every = replace(MEAN, tuning=0.0, n_human=60, n_human_prompts=60, to_halve=None)
+    systems = tuple(CorrectedSystem(name, "all", every) for name in "ab")
+    said = calibrate_conclusion(Calibration(systems, (pair("a", "b", 0.9, 0.01),)))
+    assert said == [
+        "People rated everything that the panel scored: these are people's means; the panel adds "
+        "nothing to them.",
+        "By people's means a is ahead of b: 0.90 (95 % interval 0.40 to 1.40, adjusted p 0.01).",
+        "To halve the widest interval, of a, more ratings by people of what the panel scored (60 "
+        "items, 60 rated) are not enough: it takes more prompts.",
+    ]

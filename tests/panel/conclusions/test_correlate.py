@@ -174,21 +174,48 @@ def test_one_human_says_nothing_of_people() -> None:
 
 
 def test_the_panel_is_compared_with_one_human() -> None:
-    """Judges who see more than people do are ahead of one of them; judges like people are not."""
+    """Judges who see more than people do are ahead of one of them; judges like people are not. Both
+    are said within prompts, as the correlation is."""
     rng = np.random.default_rng(0)
     quality = rng.normal(0, 1, (48, 1, 1))
-    people = rated(3, "people", quality + rng.normal(0, 1, (48, 3, 1)))
+    people = rated(8, "people", quality + rng.normal(0, 1.5, (48, 8, 1)))
     better = rated(3, "judges", quality + rng.normal(0, 0.2, (48, 3, 1)))
-    alike = rated(1, "judges", quality + rng.normal(0, 1, (48, 1, 1)))
+    alike = rated(1, "judges", quality + rng.normal(0, 1.5, (48, 1, 1)))
     said = []
     for judges in (better, alike):
         rows = correlate(judges, people, AnalysisOptions(n_permutations=500))
         said.append(correlate_conclusion(rows, judges, people)[1])
     assert said[0].startswith(
         "The panel's mean correlates more with the other humans than one human does on clarity: "
-        "difference over all items of τ_b 0."
+        "difference within prompts of mean τ_b 0."
     )
-    assert "is not shown on clarity: difference over all items of τ_b" in said[1]
+    assert "is not shown on clarity: difference within prompts of mean τ_b" in said[1]
+
+
+def test_one_human_is_compared_on_the_basis_of_the_correlation() -> None:
+    """Of two dimensions within prompts the one whose difference within them has no interval is
+    compared over all items, and that is said; where the correlation is over all items so is the
+    difference, whatever there is within prompts."""
+
+    def differ(value: float, dimension: str, basis: str = "") -> Row:
+        reach = nan if value > 0.9 else 0.1
+        return Row(
+            f"human_difference_tau_b{basis}", "judges", dimension, by="comparison",
+            by_value="panel − human", value=value, ci_low=value - reach, ci_high=value + reach,
+            ci_over="prompts", ci_df=11, n_clusters=12,
+        )  # fmt: skip
+
+    inside = "_within_prompts"
+    differences = [differ(0.31, "clarity"), differ(0.32, "clarity", inside)]
+    differences += [differ(0.33, "depth"), differ(0.95, "depth", inside)]
+    correlations = [*within(0.5, 0.4, 0.6, 0.001), *within(0.5, 0.4, 0.6, 0.001, "depth")]
+    assert correlate_conclusion([*correlations, *differences], PANEL, HUMANS)[1] == (
+        "The panel's mean correlates more with the other humans than one human does on all "
+        "dimensions: difference within prompts of mean τ_b 0.32 (95 % interval 0.22 to 0.42); "
+        "difference over all items of τ_b 0.33 (95 % interval 0.23 to 0.43)."
+    )
+    over_all = [row(0.5, 0.4, 0.6, 0.001), *differences[:2]]
+    assert "over all items of τ_b 0.31" in correlate_conclusion(over_all, PANEL, HUMANS)[1]
 
 
 def test_what_personas_add_takes_a_widened_interval() -> None:

@@ -13,8 +13,10 @@ from random import Random
 import pytest
 from click.testing import CliRunner, Result
 
-from panel import Panel, Persona, Response
+from panel import Panel, Persona, Response, load_aligned_ratings
 from panel.cli.main import command
+from panel.statistics.humans.ceiling import NOT_COMPARABLE
+from panel.statistics.humans.correlate import correlate
 from panel.testing import ScriptedModel
 from rubrics import ModelRequest
 
@@ -144,6 +146,79 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
     assert f"{contrast['ratio']:.2f} {ends} {contrast['verdict']}" in line
     assert run("report", *both, "--out", str(out)).exit_code == 0
     assert "Do personas differ as people do?" not in out.read_text("utf-8")
+
+
+def test_a_lead_that_people_do_not_show_is_said(files: dict[str, str], tmp_path: Path) -> None:
+    """The panel has established that able is ahead of fair; people rated the same texts and see no
+    difference: section 1 says it below its own claim, and so do People and `calibrate`. Of people
+    who see one nothing is said; the page that was there is replaced, which is."""
+    drawn = Random(8)
+    rows: list[list[object]] = [
+        [f"r{p}-{system}", f"h{h}", drawn.randint(1, 5)]
+        for p in range(N_PROMPTS)
+        for system in SYSTEMS
+        for h in range(3)
+    ]
+    alike = written(tmp_path / "alike.csv", ["item", "rater", "score"], rows)
+    out, told = tmp_path / "page.html", "lead of able over fair is not shown by people's ratings"
+    done = run("report", files["run"], "--human", alike, "--out", str(out))
+    assert done.exit_code == 0
+    assert "replaces" not in done.stderr
+    html = unescape(out.read_text("utf-8")).replace("\u00a0", " ")
+    first, _, rest = html.partition('<div class="facts">')
+    claim, said = first.find("able is ahead of fair"), first.find(told)
+    assert 0 < claim < said
+    assert told in rest.partition('id="people"')[2]
+    done = run("calibrate", files["run"], "--human", alike, "--json")
+    [sentence] = [one for one in json.loads(done.stdout)["conclusion"] if "lead of" in one]
+    assert sentence.startswith(f"The panel's {told}: difference ")
+    done = run("report", files["run"], "--human", files["human"], "--out", str(out))
+    assert done.exit_code == 0
+    assert " MB, replaces the one there)" in done.stderr
+    assert "lead of able" not in out.read_text("utf-8")
+
+
+def test_a_panel_of_two_models_is_tested_once(tmp_path: Path) -> None:
+    """The panel has one row of the annotator test, that of all its judges, and each judge one; the
+    page says which correlations are not comparable, and has the
+    difference that is."""
+    responses = [
+        Response(
+            id=f"r{p}-{system}", prompt=f"Why {p}?", text=f"Text {p} of {system}.", system=system
+        )
+        for p in range(15)
+        for system in SYSTEMS
+    ]
+    models = [ScriptedModel(answer, model=name) for name in ("m1", "m2")]
+    Panel(PERSONAS[:1], models, "debate-speech").score(responses, out=tmp_path / "run")
+    drawn = Random(5)
+    rows: list[list[object]] = [
+        [f"r{p}-{system}", f"h{h}", min(max(round(quality(p, system) + drawn.gauss(0, 0.8)), 1), 5)]
+        for p in range(15)
+        for system in SYSTEMS
+        for h in range(3)
+    ]
+    human = written(tmp_path / "people.csv", ["item", "rater", "score"], rows)
+    out = tmp_path / "page.html"
+    assert run("report", str(tmp_path / "run"), "--human", human, "--out", str(out)).exit_code == 0
+    html = unescape(out.read_text("utf-8")).replace("\u00a0", " ")
+    [panel] = cells(html, "May it take the place of a person?")
+    assert panel.startswith("the panel")
+    judges = [line.split()[0] for line in cells(html, "Each judge alone")]
+    assert len(judges) == len(set(judges)) == 2
+    assert NOT_COMPARABLE in html
+    lines = cells(html, "People beside the panel")
+    sides = load_aligned_ratings(tmp_path / "run", human)
+    for basis, where in (("", "over all items"), ("_within_prompts", "within prompts")):
+        statistic = f"human_difference_tau_b{basis}"
+        name = f"Panel less one person: τ_b with the mean of the same others, {where}"
+        [line] = [line for line in lines if line.startswith(name)]
+        [found] = [
+            row
+            for row in correlate(*sides, only={statistic})
+            if (row.group, row.by_value) == ("all", "panel − human")
+        ]
+        assert line.startswith(f"{name} {found.value:.2f}")
 
 
 def test_every_figure_of_people_can_be_required(files: dict[str, str], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from panel.statistics.core.prompts import over_prompts
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result, mean_over_prompts
 from panel.statistics.humans.ceiling import (
+    NOT_COMPARABLE,
     human_ceiling,
     human_ceiling_by_prompt,
     resampled_human_ceiling,
@@ -26,11 +27,7 @@ from panel.statistics.resampling.permutation import correlation_test
 
 OVER_ALL_ITEMS = Table(
     "Correlation with the mean human rating, over all items; humans: each with the others' mean",
-    remark=(
-        "The mean of the others is of one human fewer than what judges are compared with, and the "
-        "less reliable for it: whether a panel agrees with people more than a person does is said "
-        "by the differences below, not by these two lines."
-    ),
+    remark=NOT_COMPARABLE,
 )
 WITHIN_PROMPTS = Table(
     "Correlation with the mean human rating, within prompts; humans: each with the others' mean"

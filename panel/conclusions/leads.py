@@ -1,0 +1,98 @@
+"""Whether people's ratings show what a panel has established of systems: its leads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from math import isnan
+
+from panel.conclusions.wording import NAMES_SHOWN, in_brackets, interval, listed
+from panel.conclusions.wording import p_adjusted as told_p
+from panel.statistics.core.ranking import LEVEL, Leaderboard
+from panel.statistics.core.table import ALL, COMPOSITE
+from panel.statistics.humans.calibration import Calibration, CorrectedPair, complete
+
+_Lead = tuple[str, str]
+
+
+def established_leads(board: Leaderboard) -> tuple[_Lead, ...]:
+    """The systems of each difference that a leaderboard establishes, the better one first."""
+    return tuple(
+        (one.a, one.b) if one.difference > 0 else (one.b, one.a)
+        for one in board.differences
+        if one.shown
+    )
+
+
+def leads_conclusion(found: Calibration) -> list[str]:
+    """Which of the panel's leads people's ratings do not show; nothing of those that they do.
+
+    A lead is shown by the corrected difference of the same systems, with an adjusted p below
+    `LEVEL` and an interval that leaves 0 out on the lead's side: on the composite, or on any
+    dimension where people rated several. People show the contrary where such a difference is on
+    the other side. Shares of labels, of which more is not better, show neither.
+    """
+    contrary: dict[_Lead, list[CorrectedPair]] = {}
+    open_: dict[_Lead, list[CorrectedPair]] = {}
+    undefined: dict[_Lead, list[CorrectedPair]] = {}
+    for lead in found.leads:
+        pairs = [one for one in found.pairs if {one.a, one.b} == {*lead} and not one.is_share]
+        pairs = [one for one in pairs if one.dimension in (ALL, COMPOSITE)] or pairs
+        signs = [_sign(one, lead) for one in pairs]
+        if -1 in signs:
+            contrary[lead] = [one for one, sign in zip(pairs, signs, strict=True) if sign == -1]
+        elif 1 not in signs and 0 in signs:
+            open_[lead] = [one for one, sign in zip(pairs, signs, strict=True) if sign == 0]
+        elif pairs and 1 not in signs:
+            undefined[lead] = pairs
+    said = []
+    what = "difference" if complete(found) else "corrected difference"
+    n = len(found.leads)
+    if contrary:
+        told = _figure(contrary, what)
+        said.append(f"People's ratings show the contrary of {_named(contrary, n)}{told}.")
+    if open_:
+        names = _named(open_, n)
+        be = "is" if len(open_) == 1 else "are"
+        told = _figure(open_, what)
+        said.append(f"{names[0].upper()}{names[1:]} {be} not shown by people's ratings{told}.")
+    if undefined:
+        reasons = dict.fromkeys(
+            one.found.reason for pairs in undefined.values() for one in pairs if one.found.reason
+        )
+        why = f": {'; '.join(reasons)}" if reasons else ""
+        said.append(f"Whether people's ratings show {_named(undefined, n)} cannot be said{why}.")
+    return said
+
+
+def _sign(pair: CorrectedPair, lead: _Lead) -> int | None:
+    """1 where people show the lead, −1 where the contrary, 0 neither; None where undefined."""
+    found = pair.found
+    if found.reason is not None or isnan(pair.p_adjusted):
+        return None
+    if not pair.p_adjusted < LEVEL or found.ci_low <= 0 <= found.ci_high:
+        return 0
+    return 1 if (found.corrected > 0) == (pair.a == lead[0]) else -1
+
+
+def _named(leads: Collection[_Lead], n: int) -> str:
+    if len(leads) > NAMES_SHOWN:
+        return f"{len(leads):,} of the panel's {n:,} leads"
+    s = "s" if len(leads) > 1 else ""
+    return f"the panel's lead{s} of {listed([f'{a} over {b}' for a, b in leads])}"
+
+
+def _figure(leads: dict[_Lead, list[CorrectedPair]], what: str) -> str:
+    """Of a single lead the difference, or on which dimensions."""
+    if len(leads) > 1:
+        return ""
+    [((first, _), pairs)] = leads.items()
+    names = ["the composite" if one.dimension == COMPOSITE else one.dimension for one in pairs]
+    on = "" if names[0] == ALL else f" on {listed(names)}"
+    if len(pairs) > 1:
+        return on
+    [one] = pairs
+    value, low, high = one.found.corrected, one.found.ci_low, one.found.ci_high
+    if one.a != first:
+        value, low, high = (0.0 - end for end in (value, high, low))
+    told = in_brackets(interval(low, high), told_p(one.p_adjusted))
+    return f"{on}: {what} {value:.2f}{told}"
