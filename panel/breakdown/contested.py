@@ -102,7 +102,7 @@ def _ranked(run: Run) -> tuple[Contested, ...]:
         result.append(
             Contested(
                 *item,
-                title=run.titles[item.prompt_id],
+                title=run.titles.get(item.prompt_id, item.prompt_id),
                 spread=one.spread,
                 by_dimension=dict(zip(cells.names, one.by_dimension, strict=True)),
                 share=one.share,
