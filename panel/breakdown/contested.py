@@ -34,6 +34,7 @@ class Contested:
 
     Attributes:
         prompt_id, id, system: which response it is.
+        title: the beginning of the prompt; the prompt's id where no text is known.
         spread: the standard deviation between personas beyond noise, in points; NaN with `reason`.
         by_dimension: the same by dimension id.
         share: of the variance between judges, their severity taken out, what lies between
@@ -51,6 +52,7 @@ class Contested:
     prompt_id: str
     id: str
     system: str
+    title: str
     spread: float
     by_dimension: Mapping[str, float]
     share: float
@@ -100,6 +102,7 @@ def _ranked(run: Run) -> tuple[Contested, ...]:
         result.append(
             Contested(
                 *item,
+                title=run.titles.get(item.prompt_id, item.prompt_id),
                 spread=one.spread,
                 by_dimension=dict(zip(cells.names, one.by_dimension, strict=True)),
                 share=one.share,
@@ -175,6 +178,7 @@ def _of_axes(axes: Sequence[str], on: Array) -> list[str]:
     n_high, n_low = (int(np.sum(~np.isnan(sides[axis]))) for axis in (high, low))
     above, below = int(np.sum(sides[high] > _APART)), int(np.sum(sides[low] < -_APART))
     return [
-        f"On average {high} personas are {apart:.2f} points above {low} ones on it: {above} of "
-        f"{n_high} are above the panel, and {below} of {n_low} below it."
+        f"On average {high} personas are {apart:.2f} points above {low} ones on it: {above} of the "
+        f"{n_high} {high} personas {'is' if above == 1 else 'are'} above the panel, {below} of the "
+        f"{n_low} {low} personas below it."
     ]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from panel.breakdown.columns import column_in, label_of, no_column
+from panel.breakdown.columns import column_in, label_of, mapping_of, no_column, warn_of_mapped
 from panel.errors import Fault, InputError
 from panel.io.records import ColumnMapping, Fields, Report, read_records
 from panel.runs.kept_responses import kept_lines, metadata_in
@@ -56,6 +56,8 @@ def _strata_of(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
     folder = Path(source)
     if not folder.is_dir():
         return _of_a_file(source, ratings, by, mapping)
+    if by in ("persona", "model", "axis"):
+        warn_of_mapped(by, mapping_of(folder), source)
     if by in ("persona", "model", "prompt", "source"):
         return Strata.named(ratings, by)
     if by == "axis":
@@ -74,7 +76,8 @@ def _column(folder: Path, ratings: Ratings, name: str) -> list[str | None]:
     lines = kept_lines(path) if path.is_file() else ()
     metadata = (((line["prompt_id"], line["id"]), metadata_in(line)) for _, _, line in lines)
     values: dict[str, str | None] = {}
-    for (prompt_id, id_), value in column_in(metadata, name, str(folder), _OF_A_RUN).items():
+    found = column_in(metadata, name, str(folder), _OF_A_RUN, mapping_of(folder))
+    for (prompt_id, id_), value in found.items():
         # Ratings that are compared with people's may be under the ids alone.
         values |= {f"{prompt_id}/{id_}": value, id_: value}
     return [values.get(item) for item in ratings.items]

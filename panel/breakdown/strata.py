@@ -13,7 +13,7 @@ import numpy as np
 from graphs import Response
 from graphs.records import controls_among
 from panel.breakdown.cells import RunCells
-from panel.breakdown.columns import column_in
+from panel.breakdown.columns import column_in, mapping_of, warn_of_mapped
 from panel.breakdown.groups import axes_of, axis_differences, model_differences
 from panel.errors import RunFolderError
 from panel.runs.judge_sample import composite_terms, judge_sample
@@ -142,6 +142,8 @@ def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) ->
     between: list[StratumContrast] = []
     authors: list[AuthorShare] = []
     if by in BY_JUDGES:
+        if run.folder is not None:
+            warn_of_mapped(by, mapping_of(run.folder), str(run.folder))
         boards = list(_by_judges(run, by))
         interactions = _judges_interactions(run, by)
     elif by == "dimension":
@@ -191,16 +193,22 @@ def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) ->
     )  # fmt: skip
 
 
-def column_of(responses: Iterable[Response], name: str, source: str) -> list[str | None]:
+def column_of(
+    responses: Iterable[Response],
+    name: str,
+    source: str,
+    mapping: Mapping[str, str] | None = None,
+) -> list[str | None]:
     """The value of a column of the metadata of each response, as text, None where it has none.
 
     Args:
         source: where they are from, for errors.
+        mapping: by field, which column of the source was mapped to it.
 
     Raises:
         InputError: no response has the column; names those there are.
     """
-    return _column((response.metadata for response in responses), name, source)
+    return _column((response.metadata for response in responses), name, source, mapping)
 
 
 def _kept_column(run: Run, name: str) -> list[str | None]:
@@ -209,11 +217,17 @@ def _kept_column(run: Run, name: str) -> list[str | None]:
             "the columns of responses are read from the run's folder, and this run was not written "
             "to one; give out=FOLDER when scoring, or the column's values"
         )
-    return _column(kept_metadata(run.folder, run.items), name, str(run.folder))
+    metadata = kept_metadata(run.folder, run.items)
+    return _column(metadata, name, str(run.folder), mapping_of(run.folder))
 
 
-def _column(metadata: Iterable[Mapping[str, Any]], name: str, source: str) -> list[str | None]:
-    return [*column_in(enumerate(metadata), name, source, BY).values()]
+def _column(
+    metadata: Iterable[Mapping[str, Any]],
+    name: str,
+    source: str,
+    mapping: Mapping[str, str] | None,
+) -> list[str | None]:
+    return [*column_in(enumerate(metadata), name, source, BY, mapping).values()]
 
 
 def _by_judges(run: Run, by: str) -> Iterator[tuple[str, Leaderboard]]:

@@ -11,7 +11,7 @@ import click
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import column_mapping, output_format
-from panel.secrets.visible import say, standard_output
+from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
     from panel.reports import Renderer
@@ -86,10 +86,11 @@ def align(
     however biased the panel is, take `calibrate`.
 
     --out has the column learnt_from: `other prompts` for texts that people rated, `all rated
-    prompts` for the others.
+    prompts` for the others. It is written without an established gain, too, with a warning.
 
     Exit status: 0, or 2 for bad input, each fault named with its line.
     """
+    from panel.conclusions.align import without_a_gain
     from panel.errors import Fault, InputError
     from panel.io.aligned_ratings import load_aligned_ratings
     from panel.io.aligned_scores import write_aligned_scores
@@ -113,3 +114,5 @@ def align(
     if out is not None:
         n = write_aligned_scores(found, Path(out))
         say(f"{n:,} aligned scores are in {out}.", err=True)
+        if warning := without_a_gain(found):
+            say(f"Warning: {visible(warning)}", err=True)

@@ -166,7 +166,7 @@ def _score(
         from panel.breakdown.strata import BY, column_of, systems_by
 
         # A column that is not there is refused before anything is called.
-        column = None if by in BY else column_of(batch, by, source)
+        column = None if by in BY else column_of(batch, by, source, batch.mapping)
     humans = None
     if human:
         # It reads Parquet, too.

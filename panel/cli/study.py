@@ -203,16 +203,20 @@ def make(
 @click.argument("folder", metavar="STUDY")
 @click.argument("answers", metavar="ANSWERS…", nargs=-1, required=True)
 @click.option("--out", metavar="FILE", required=True, help="A CSV file for the ratings.")
+@click.option("--overwrite", is_flag=True, help="Replace files that an earlier collection wrote.")
 @_as_json
 @refusals_without_calls
-def collect(folder: str, answers: tuple[str, ...], out: str, as_json: bool) -> None:
+def collect(
+    folder: str, answers: tuple[str, ...], out: str, overwrite: bool, as_json: bool
+) -> None:
     """Unblind ANSWERS, the files that raters sent back, of the study in the folder STUDY.
 
     Writes FILE with the scores and, next to it, the ranks and a folder with the raters' reasons,
     from which a panel can infer scores. `agree` and `correlate` read the ratings. Prints what is
     missing, how long raters took, how far they agree with themselves on repeated sets and with
     each other on calibration texts, and which attention checks were not passed. Nobody is left
-    out for it. A file that is not of this study, or was changed, is refused alone.
+    out for it. A file that is not of this study, or was changed, is refused alone. Files that are
+    there already are replaced only with --overwrite; they may have been edited.
 
     Exit status: 0; 1, answers are missing, or a file was refused; 2, bad input, or no file could
     be used.
@@ -230,7 +234,7 @@ def collect(folder: str, answers: tuple[str, ...], out: str, as_json: bool) -> N
     key = read_key(Path(folder))
     read = _read(key, answers)
     found = collect_study(key, read)
-    written = write_tables(key, found.ratings, Path(out))
+    written = write_tables(key, found.ratings, Path(out), overwrite=overwrite)
     repeats = repeat_reliability(found.ratings, key.rubric)
     calibration = calibration_agreement(found.ratings, key.rubric)
     figures = collection_figures(key, read, found, [*repeats[0], *repeats[1]], calibration)

@@ -16,9 +16,9 @@ from panel.conclusions.rows import (
     spread_of,
 )
 from panel.conclusions.strata import range_over, strata_differ
-from panel.conclusions.wording import as_many, counted, listed, power
+from panel.conclusions.wording import WITHOUT_PEOPLE, as_many, counted, listed, power
 from panel.statistics.core.ranking import LEVEL
-from panel.statistics.core.student_t import values_needed
+from panel.statistics.core.student_t import MOST, values_needed
 from panel.statistics.core.table import ALL, Ratings, Row
 
 _ALPHA = "Krippendorff α"
@@ -51,6 +51,7 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
         *_levels(alphas, ends),
         *_to_settle(alphas, ends, ratings),
         *differ,
+        *_effective_number(rows, group),
         *_personas(rows),
         *_limits(ratings, group),
     ]
@@ -181,12 +182,32 @@ def _to_settle(alphas: Mapping[str, Row], ends: _Ends, ratings: Ratings) -> list
         return []
     hardest = max(needed, key=lambda name: needed[name] or float("inf"))
     sampled = alphas[hardest].ci_over == "prompts-and-judges"
-    least = "at least " if sampled and needed[hardest] is not None else ""
+    least = "at least " if sampled else ""
     on = f" on {hardest}" if len(alphas) > 1 else ""
+    if needed[hardest] is None:
+        would_show = f"even {MOST:,} {what}s would not show"
+    else:
+        would_show = f"{least}{as_many(needed[hardest], what)} would show"
     return [
-        f"If α{on} is as observed ({alphas[hardest].value:.2f}), {least}"
-        f"{as_many(needed[hardest], what)} would show whether it reaches {TENTATIVE} "
+        f"If α{on} is as observed ({alphas[hardest].value:.2f}), {would_show} whether it reaches "
+        f"{TENTATIVE} "
         f"{power(alphas[hardest].n_clusters or 0, what)}."
+    ]
+
+
+def _effective_number(rows: Sequence[Row], group: str) -> list[str]:
+    """How to read the effective number of judges, which no rating by others is compared with."""
+    found = by_dimension(rows, group, "effective_judges").values()
+    values = [row.value for row in found if not row.reason]
+    if not values:
+        return []
+    told = f"{min(values):.1f}"
+    if f"{max(values):.1f}" != told:
+        told = f"from {told} to {max(values):.1f}"
+    n_raters = max(row.n_raters for row in found)
+    return [
+        f"The effective number of judges is {told} of {n_raters:,}, which says nothing of shared "
+        f"errors. {WITHOUT_PEOPLE}"
     ]
 
 

@@ -48,6 +48,24 @@ def align_conclusion(found: Alignment) -> list[str]:
     return said + [_refused(reason, those) for reason, those in refused.items()]
 
 
+def without_a_gain(found: Alignment) -> str | None:
+    """What to know of aligned scores that are written although no gain is established; None where
+    one is established on each dimension that has scores."""
+    without = [
+        one.dimension
+        for one in found.dimensions
+        if any(of.scores is not None and verdict(of) != LOWER for of in one.learnt.methods)
+    ]
+    if not without:
+        return None
+    names = [name for name in without if name != ALL]
+    on = f" on {listed(names, 'dimensions')}" if names else ""
+    return (
+        f"no gain is established{on}: these scores are not shown to be nearer to people's ratings "
+        "than the panel's own."
+    )
+
+
 def _on_dimension(found: AlignedDimension) -> list[str]:
     on = "" if found.dimension == ALL else f" on {found.dimension}"
     said = []

@@ -173,7 +173,7 @@ def _alike(one: TwoRuns) -> list[str]:
         told = f"The two order {where} with a {kind} of {figure.value:.2f}{ends}"
         if n := one.best.n_prompts:
             of = counted(n, "prompt")
-            told += f"; the best response is another in {one.best.flipped:,} of {of}"
+            told += f"; the highest-rated response differs in {one.best.flipped:,} of {of}"
         said.append(f"{told}.")
     return said
 

@@ -19,6 +19,12 @@ SAMPLES: Mapping[Random, str] = {
 }
 """What intervals take as a sample."""
 
+WITHOUT_PEOPLE = (
+    "Without human ratings to compare with, all agreement counts as dependence, also that about "
+    "what is true: a lower number may be that of better judges."
+)
+"""How to read an effective number of judges or votes that is not of errors against people."""
+
 
 def listed(names: Sequence[str], what: str = "") -> str:
     """Names in a row: `A`, `A and B`, `A, B and C`; of more than four, how many of `what`.

@@ -85,7 +85,8 @@ def _which_more(personas: Votes, models: Votes, main: DimensionVotes) -> list[st
         return []
     more, fewer = (PERSONAS, MODELS) if one.ci_low > 0 else (MODELS, PERSONAS)
     return [
-        f"As many {more} have {abs(one.difference):.1f} effective votes more than {fewer} "
+        f"At the same number of judges, {more} have {abs(one.difference):.1f} effective votes more "
+        f"than {fewer} "
         f"(95 % interval {min(abs(one.ci_low), abs(one.ci_high)):.2f} to "
         f"{max(abs(one.ci_low), abs(one.ci_high)):.2f})."
     ]
@@ -97,9 +98,9 @@ def _nearer(main: DimensionVotes) -> str:
         why = f" ({distance.reason})" if distance is not None else ""
         return f"Whether the panel is nearer to people than its best judge cannot be said{why}."
     told = (
-        f"{distance.ensemble:.2f} points from people's mean rating (root mean square over "
-        f"{counted(distance.n_prompts, 'prompt')}), the judge that is best on the other prompts "
-        f"{distance.best:.2f}"
+        f"{distance.ensemble:.2f} points from people's mean rating, the best judge "
+        f"{distance.best:.2f} (root mean square over {counted(distance.n_prompts, 'prompt')}; the "
+        "best judge was chosen on the other prompts, every second one)"
     )
     if distance.reason is not None or distance.ci_low <= 0 <= distance.ci_high:
         return (

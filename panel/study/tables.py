@@ -3,14 +3,14 @@ raters' reasons that `score` takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 import yaml
 
-from panel.errors import RunFolderError
+from panel.errors import Fault, InputError, RunFolderError
 from panel.io.csv_cells import cell_of, csv_of
 from panel.io.private_files import make_private_folder, replace_file
 from panel.io.selections import PROBABILITY
@@ -22,7 +22,9 @@ _COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source")
 _LABEL_COLUMNS = ("item", "rater", "dimension", "label", "prompt", "source")
 
 
-def write_tables(key: StudyKey, ratings: Sequence[TextRating], out: Path) -> list[Path]:
+def write_tables(
+    key: StudyKey, ratings: Sequence[TextRating], out: Path, *, overwrite: bool = False
+) -> list[Path]:
     """Write what was collected; gives the files written.
 
     `out` has the scores, and where nothing was to be scored the ranks; next to it are, named after
@@ -31,7 +33,11 @@ def write_tables(key: StudyKey, ratings: Sequence[TextRating], out: Path) -> lis
     twice, the first answers are written. Items are called `prompt_id/id`, as those of a run. Scores
     and labels of texts that `select` drew have its column `inclusion_probability`, for `calibrate`.
 
+    Args:
+        overwrite: whether files that are there, with anything else, are replaced.
+
     Raises:
+        InputError: such files are there, and are not to be replaced; nothing is written.
         RunFolderError: a file cannot be written.
     """
     kept = [one for one in ratings if one.role != "repeat"]
@@ -58,6 +64,8 @@ def write_tables(key: StudyKey, ratings: Sequence[TextRating], out: Path) -> lis
     endings = ("-rankings.csv", "-labels.csv")
     stale = {out, *(_next_to(out, ending) for ending in endings)} - set(files)
     try:
+        if not overwrite:
+            _refuse_others(files, stale)
         for path in stale:
             path.unlink(missing_ok=True)
         for path, content in files.items():
@@ -66,6 +74,17 @@ def write_tables(key: StudyKey, ratings: Sequence[TextRating], out: Path) -> lis
     except OSError as error:
         raise RunFolderError(f"{out} cannot be written: {error.strerror}") from None
     return list(files)
+
+
+def _refuse_others(files: Mapping[Path, bytes], stale: Iterable[Path]) -> None:
+    """Refuse to change files that are there: people may have edited them."""
+    others = [path for path, new in files.items() if path.exists() and path.read_bytes() != new]
+    others += sorted(path for path in stale if path.exists())
+    if others:
+        expected = "another name, or --overwrite to replace it"
+        raise InputError(
+            [Fault(str(path), "a file that is there already", expected) for path in others]
+        )
 
 
 def _next_to(out: Path, ending: str) -> Path:

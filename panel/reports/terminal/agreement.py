@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from panel.conclusions.agree import agree_conclusion
+from panel.conclusions.wording import WITHOUT_PEOPLE
 from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
@@ -33,6 +34,15 @@ def show_agreement(rows: Sequence[Row], ratings: Ratings, by: str, console: Cons
     names = names_on(console, ratings)
     rows = in_short(rows, names)
     show_statistics(rows, agreement_statistics, console, all_raters=all_raters, main_only=main_only)
+    if not main_only and any(
+        row.statistic == "effective_judges" and not row.reason for row in rows
+    ):
+        remark(
+            console,
+            f"Effective number of judges: {WITHOUT_PEOPLE} `correlate --human` has the number of "
+            "what judges say beyond people's mean.",
+        )
+        console.print()
     show_stratum_differences(rows, agreement_statistics, by, console)
     show_statistics(rows, panel_quality_statistics, console, all_raters=all_raters)
     sampled = "prompts" if ratings.prompts else "items"

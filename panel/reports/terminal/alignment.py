@@ -8,7 +8,7 @@ from math import isnan
 from rich.console import Console
 from rich.text import Text
 
-from panel.conclusions.align import METHOD_NAMES, align_conclusion, verdict
+from panel.conclusions.align import LOWER, METHOD_NAMES, align_conclusion, verdict
 from panel.conclusions.wording import counted
 from panel.reports.terminal.cells import FigureText, p_cell, value_cell
 from panel.reports.terminal.rows import number, remark, show_conclusion
@@ -81,11 +81,11 @@ def _difference(figure: HeldOutFigure) -> FigureText:
 
 
 def _show_weights(found: AlignedDimension, several: bool, console: Console) -> None:
-    """What weight each judge has, learnt from all that people rated."""
+    """What weight each judge has, learnt from all that people rated, where that is a gain."""
     rules = {
         one.method: one.rule
         for one in found.learnt.methods
-        if one.rule is not None and compares_judges(one.method)
+        if one.rule is not None and compares_judges(one.method) and verdict(one) == LOWER
     }
     if not rules:
         return

@@ -37,8 +37,9 @@ def show_contested(
 
 
 def headline(one: Contested) -> str:
-    """Which response it is: its system, its prompt and its id."""
-    return f"{legible(one.system)}, {legible(one.prompt_id)}/{legible(one.id)}"
+    """Which response it is: its system, its prompt's and its own id, and how the prompt begins."""
+    ids = f"{legible(one.system)}, {legible(one.prompt_id)}/{legible(one.id)}"
+    return ids if one.title == one.prompt_id else f"{ids} ({legible(one.title)})"
 
 
 def apart(one: Contested) -> str:

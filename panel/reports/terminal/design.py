@@ -3,6 +3,7 @@ components and other designs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor, isnan, log10, prod
 
 from rich.console import Console
@@ -109,8 +110,9 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
     )
     if report.cheapest is None:
         return [f"{wanted} is not to be expected from any number of prompts and judges tried."]
+    few = _too_few(report)
     lines = [
-        f"{wanted} takes about {_costed(report, report.cheapest)}, if "
+        f"{wanted} takes about {_costed(report, report.cheapest)}, the cheapest {_tried(few)}, if "
         "these variance components were the true ones: of many designs the cheapest is one that "
         "chance made look too precise, so plan for more."
     ]
@@ -118,21 +120,45 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
         lines.append("With the present judges no number of prompts reaches it.")
     elif report.with_these_judges != report.cheapest:
         costed = _costed(report, report.with_these_judges)
-        lines.append(f"With the present judges it takes about {costed}.")
+        levels = report.with_these_judges.figures.levels
+        which = f" ({' and '.join(counted(levels[one], one) for one in few)})" if few else ""
+        lines.append(f"With the present judges{which} it takes about {costed}.")
     levels = report.cheapest.figures.levels
     sampled = [
         facet
         for facet, n in levels.items()
         if facet not in (PROMPT, REPLICATE) and n >= LEAST_SAMPLED
     ]
-    kept = [facet for facet in sampled if levels[facet] == LEAST_SAMPLED]
+    kept = [facet for facet in sampled if levels[facet] == LEAST_SAMPLED or facet in few]
     if kept:
         lines.append(
-            f"Fewer than {LEAST_SAMPLED} {' or '.join(f'{facet}s' for facet in kept)} are not "
+            f"Fewer than {LEAST_SAMPLED} {_either(kept)} are not "
             f"tried: an interval that speaks for other {kept[0]}s, too, takes several, even where "
             "their variance is estimated as 0. What one alone would give, a run with one says."
         )
     return lines
+
+
+def _too_few(report: DesignReport) -> list[str]:
+    """Of which facets the present design has several, and fewer than any design that is tried: it
+    may then be cheaper than the cheapest of these."""
+    study = report.main(SYSTEM)
+    levels = {} if study is None else study.designs[0].figures.levels
+    return [
+        facet
+        for facet, n in levels.items()
+        if facet not in (PROMPT, REPLICATE) and 1 < n < LEAST_SAMPLED
+    ]
+
+
+def _tried(few: Sequence[str]) -> str:
+    if few:
+        return f"with at least {LEAST_SAMPLED} {_either(few)}"
+    return "of the designs tried"
+
+
+def _either(facets: Sequence[str]) -> str:
+    return " or ".join(f"{facet}s" for facet in facets)
 
 
 def _costed(report: DesignReport, result: DesignResult) -> str:

@@ -7,6 +7,7 @@ from math import isnan
 from rich.console import Console
 from rich.text import Text
 
+from panel.conclusions.wording import WITHOUT_PEOPLE
 from panel.reports.terminal.cells import interval_cell, value_cell
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.tables import TableRow, legible, show_table
@@ -83,8 +84,7 @@ def show_votes(report: VotesReport, console: Console) -> None:
     if not report.n_people:
         remark(
             console,
-            "Without human ratings all agreement counts as dependence, also that about what is "
-            "true: a lower number may be a better judge. The differences compare like with like.",
+            f"{WITHOUT_PEOPLE} The differences compare like with like.",
         )
     if report.deliberated:
         remark(

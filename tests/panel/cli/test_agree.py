@@ -10,6 +10,7 @@ from subprocess import CompletedProcess
 import krippendorff
 import pytest
 
+from panel.conclusions.wording import WITHOUT_PEOPLE
 from panel.testing import serving
 from tests.helpers.command import told
 from tests.helpers.rating_files import FIELDS, made_up
@@ -137,6 +138,7 @@ def test_tables_say_what_a_panel_is_worth(command: Command, tmp_path: Path) -> N
         "effective", "Smallest subset reproducing the full panel's ranking", "24 items, 4 raters",
     ):  # fmt: skip
         assert expected in done.stdout
+    assert f"Effective number of judges: {WITHOUT_PEOPLE}" in " ".join(done.stdout.split())
     assert "\x1b" not in done.stdout
     assert not told(done.stderr)
 

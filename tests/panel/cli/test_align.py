@@ -95,17 +95,15 @@ def test_rows_have_the_promised_fields(
 def test_the_terminal_begins_with_what_follows(
     files: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The gain first, then the figures with the verdict, then the weights of judges."""
+    """The gain first, then the figures with the verdict; no weights, which are no gain here."""
     monkeypatch.setenv("COLUMNS", "80")
     done = run(files[0], "--human", files[1])
     assert done.exit_code == 0, done.output
     text = " ".join(done.output.split())
     assert text.startswith("Isotonic recalibration lowers the error on held-out prompts by ")
     assert "isotonic recalibration (lower error)" in text
-    assert "Weights learnt from all rated prompts" in text
-    assert "judge judge weighting judge selection" in text.replace(
-        "judge weighting judge selection", "judge weighting judge selection"
-    )
+    assert "No gain is established by judge weighting" in text or "raises the error" in text
+    assert "Weights learnt" not in text
     assert max(map(len, done.output.splitlines())) <= 80
     table = run(files[0], "--human", files[1], "--csv")
     cells = list(csv.DictReader(table.stdout.splitlines()))
@@ -114,6 +112,32 @@ def test_the_terminal_begins_with_what_follows(
         if c["row"] == "RMSE" and c["column"] == "difference" and "isotonic" in c["heading"]
     ]  # fmt: skip
     assert float(cell["ci_low"]) < float(cell["value"]) < float(cell["ci_high"]) < 0
+
+
+def test_weights_are_printed_and_scores_written_without_warning_where_they_gain(
+    files: tuple[str, str], table: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    """Of a judge who rates as people do and two who guess, the weights are a gain and are printed,
+    and the file comes without a warning; of those who guess, the file comes with one."""
+    rng = np.random.default_rng(1)
+    people = table[1].mean(axis=1)
+    judges = [people + rng.normal(0, 0.2, len(people)), *rng.normal(3, 1, (2, len(people)))]
+    rows = [
+        [f"t{text}", f"j{judge}", round(score, 2), f"p{text // 3}"]
+        for judge, scores in enumerate(judges)
+        for text, score in enumerate(scores.tolist())
+    ]
+    panel = written(tmp_path / "panel.csv", ["item", "rater", "score", "prompt"], rows)
+    given = ("--human", files[1], "--method", "weights", "--out")
+    done = run(panel, *given, str(tmp_path / "gain.csv"))
+    assert "Weights learnt from all rated prompts" in done.stdout
+    assert "Warning" not in done.stderr
+    guesses = [row for row in rows if row[1] != "j0"]
+    panel = written(tmp_path / "guesses.csv", ["item", "rater", "score", "prompt"], guesses)
+    done = run(panel, *given, str(tmp_path / "none.csv"))
+    assert (done.exit_code, (tmp_path / "none.csv").exists()) == (0, True)
+    assert "Weights learnt" not in done.stdout
+    assert "Warning: no gain is established: these scores are not shown" in done.stderr
 
 
 def test_aligned_scores_are_ratings_for_other_commands(

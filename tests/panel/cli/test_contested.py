@@ -57,10 +57,14 @@ def test_the_contested_response_is_first_with_its_reasons(folder: Path) -> None:
     result = CliRunner().invoke(contested, [str(folder), "--top", "1"])
     assert result.exit_code == 0, result.output
     assert "1 of 6 responses is contested" in result.output
-    assert "1. s, " in result.output
+    assert re.search(r"1\. s, p-\w+/b \(Why\?\)\n", result.output)
     assert "Above the panel are " in result.output
     assert re.search(r"\bAnn \(\+[12]\.\d\d\)", result.output)
-    assert "On average left personas are " in result.output
+    assert re.search(
+        r"On average left personas are \d\.\d\d points above right ones on it: 2 of the 2 left "
+        r"personas are above the panel, 2 of the 2 right personas below it\.",
+        " ".join(result.output.split()),
+    )
     assert "5 more responses: --top 6" in result.output
 
 
@@ -69,6 +73,7 @@ def test_json_has_the_fields_and_no_more_than_asked_for(folder: Path) -> None:
     result = CliRunner().invoke(contested, [str(folder), "--top", "2", "--json"])
     document = json.loads(result.output)
     assert document["responses"][0]["id"] == "b"
+    assert document["responses"][0]["title"] == "Why?"
     assert len(document["responses"]) == 2
     assert document["responses"][0]["established"]
     assert document["conclusion"][0].startswith("1 of 6 responses is contested")

@@ -39,3 +39,27 @@ def test_what_is_no_mapping_is_refused(command: Command) -> None:
         done = command("score", "in.csv", "--map", text)
         assert done.returncode == 2
         assert says in " ".join(done.stderr.split())
+
+
+def test_strata_by_the_name_of_a_mapped_column_name_the_mapping(
+    command: Command, tmp_path: Path
+) -> None:
+    """A column that was mapped is no column to go by, and the refusal says to which field; by
+    `model` strata are those of judges, which is said where `model` was mapped to the system."""
+    lines = [f"Why {n}?;Because {n}.;{'ash' if n % 2 else 'elm'}" for n in range(4)]
+    (tmp_path / "in.csv").write_text("\n".join(["question;answer;model", *lines]) + "\n", "utf-8")
+    mapped = ("--map", "prompt=question,response=answer,system=model")
+    given = ("score", "in.csv", *PANEL, "--model", "openai:other", "--out", "run", *mapped, "--by")
+    with serving() as server:
+        refused = command(*given, "question", OPENAI_BASE_URL=server.base_url)
+        assert not server.calls
+        done = command(*given, "model", OPENAI_BASE_URL=server.base_url)
+    said = "no column 'question' to go by, as it was mapped to the prompt (--map prompt=question)"
+    assert (refused.returncode, said in " ".join(refused.stderr.split())) == (2, True)
+    which = "column 'model' of the responses was mapped to the system (--map system=model)"
+    assert done.returncode == 0, done.stderr
+    assert which in " ".join(done.stderr.split())
+    agreed = command("agree", "run", "--by", "model")
+    assert which in " ".join(agreed.stderr.split())
+    refused = command("agree", "run", "--by", "question")
+    assert (refused.returncode, said in " ".join(refused.stderr.split())) == (2, True)

@@ -5,16 +5,23 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from panel.cli.plan import plan
 from panel.io.ratings import load_ratings
+from panel.reports.terminal.design import show_design
+from panel.runs.design import DesignReport, PrecisionTarget
 from panel.statistics import design_studies
+from panel.statistics.quality.components import VarianceComponents
+from panel.statistics.quality.d_study import d_study
+from panel.statistics.quality.design_study import DesignResult, DesignStudy
 from panel.testing import serving
 
 Command = Callable[..., CompletedProcess[str]]
@@ -48,7 +55,7 @@ def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
         "with 8 prompts and 6 raters, and a 95 % interval over prompts and judges of about ±",
         "A response's mean",
         "An interval of a system's mean of ±0.75 points takes about",
-        "if these variance components were the true ones",
+        "the cheapest of the designs tried, if these variance components were the true ones",
         "ratings for 4 systems",
         "Variance components of systems' scores",
         "residual includes system:prompt:rater; what replicates would bring cannot be said",
@@ -194,6 +201,34 @@ def test_a_difference_to_detect_and_people_beside(command: Command, tmp_path: Pa
     refused = command(*given, "--half-width", "1")
     assert refused.returncode == 2
     assert "exclude each other" in refused.stderr
+
+
+def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> None:
+    """Designs of fewer than three models are not tried: the sentence says of which designs the
+    cheapest is one, and how many models the present design has."""
+    variances = {"system": 1.0, "system:prompt": 0.5, "system:persona": 0.2, "residual": 2.0}
+    components = VarianceComponents(
+        variances, dict.fromkeys(variances, 0.25), 0,
+        {"system": 4, "prompt": 9, "persona": 10, "model": 2},
+    )  # fmt: skip
+
+    def of(prompts: int, models: int) -> DesignResult:
+        levels = {"prompt": prompts, "persona": 10, "model": models}
+        figures = d_study(components, "system", levels)
+        return DesignResult(figures, prompts * 10 * models, 1.0, 1.0)
+
+    study = DesignStudy("system", "all", components, (of(9, 2),))
+    target = PrecisionTarget("difference", 1.0)
+    report = DesignReport((study,), 4, None, target, of(18, 2), of(16, 3))
+    printed = StringIO()
+    show_design(report, Console(file=printed, width=80))
+    said = " ".join(printed.getvalue().split())
+    assert (
+        "takes about 16 prompts, 10 personas and 3 models: 1,920 ratings for 4 systems, the "
+        "cheapest with at least 3 models, if these variance" in said
+    )
+    assert "With the present judges (2 models) it takes about 18 prompts" in said
+    assert "Fewer than 3 models are not tried" in said
 
 
 @pytest.mark.parametrize("width", ["0", "-1", "nan", "inf", "wide"])

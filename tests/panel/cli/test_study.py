@@ -47,7 +47,7 @@ def by_number(text: str, dimension: str) -> int:
 def test_make_status_and_collect(responses: Path, tmp_path: Path) -> None:
     """The design is printed and a text that names a system is warned of; status counts who has
     answered; one odd file is left out alone, and with it answers are missing: exit status 1; all
-    answers: 0."""
+    answers: 0. Other ratings that are there are replaced only with --overwrite."""
     study = tmp_path / "study"
     done = made(responses, study, "--json")
     assert done.exit_code == 0, done.output
@@ -72,8 +72,17 @@ def test_make_status_and_collect(responses: Path, tmp_path: Path) -> None:
     assert some.exit_code == 1
     assert "1 of 2 raters answered" in some.stdout
     assert f"Left out: {odd}: schema: found null" in some.stderr
-    whole = persona_panel("collect", study, *answers, "--out", out)
+    out.write_text(out.read_text() + "edited by hand\n")
+    edited = out.read_text()
+    refused = persona_panel("collect", study, *answers, "--out", out)
+    assert (refused.exit_code, out.read_text()) == (2, edited)
+    assert f"{out}: found a file that is there already; expected another name, or --overwrite" in (
+        refused.stderr
+    )
+    whole = persona_panel("collect", study, *answers, "--out", out, "--overwrite")
     assert whole.exit_code == 0, whole.output
+    again = persona_panel("collect", study, *answers, "--out", out)
+    assert again.exit_code == 0, again.output
     assert "2 of 2 raters answered, all that was asked." in whole.stdout
     assert out.read_text().count("\n") == 1 + 2 * 9
 

@@ -71,6 +71,10 @@ def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
     """They have more than replicates of the judge without a persona, and more than models."""
     result = CliRunner().invoke(votes, [str(folder)])
     assert re.search(r"Personas have \d\.\d effective votes more", result.output)
+    assert re.search(
+        r"At the same number of judges, personas have \d\.\d effective votes more than models \(",
+        result.output,
+    )
     found = document(str(folder))
     by_source = {one["source"]: one for one in found["sources"]}
     assert list(by_source) == [
@@ -108,6 +112,8 @@ def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(
     given = [str(folder), "--human", str(people), "--map-human", "score=value"]
     result = CliRunner().invoke(votes, given)
     assert "The panel is nearer to people than its best judge" in result.output
+    half = "10 prompts; the best judge was chosen on the other prompts, every second one)"
+    assert half in " ".join(result.output.split())
     (beside,) = document(*given)["people"]
     assert beside["n_items"] == N // 2
     assert str(beside["best_judge"]).count("|") == 3

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import t
 
 from panel.conclusions.agree import agree_conclusion
+from panel.conclusions.wording import WITHOUT_PEOPLE
 from panel.statistics import AnalysisOptions, agree
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import Ratings, Row
@@ -66,7 +67,8 @@ def test_agreement_beyond_chance_is_established_by_the_adjusted_test() -> None:
     assert said[0].startswith("The 4 raters agree beyond chance on clarity (Kendall W, adjusted p")
     assert "; this is not shown on depth (Kendall W, adjusted p " in said[0]
     assert "shown to be at least 0.8 on clarity; shown to be below 0.667 on depth" in said[1]
-    assert len(said) == 2
+    assert said[2].startswith("The effective number of judges is ")
+    assert len(said) == 3
 
 
 def test_without_agreement_nothing_is_claimed() -> None:
@@ -125,6 +127,15 @@ def test_only_prompts_behind_the_interval_count() -> None:
     )
 
 
+def test_an_alpha_at_the_value_asked_for_takes_too_many_prompts() -> None:
+    """α 0.667, as observed, lies on neither side of 0.667, however many prompts there are."""
+    said = agree_conclusion([row(0.667, 0.5, 0.8)], rated(BLANK), "dimension")
+    assert said[2] == (
+        "If α is as observed (0.67), even 10,000 prompts would not show whether it reaches 0.667 "
+        "(80 % power, now 12)."
+    )
+
+
 def test_without_an_interval_the_height_is_open() -> None:
     """Too few prompts for an interval: the reason, and no claim on α."""
     found = row(0.9, nan, nan, ci_reason=Reason.FEW_FOR_A_NUMBER)
@@ -178,3 +189,16 @@ def test_by_source_nothing_is_claimed_of_their_differences() -> None:
     [said] = agree_conclusion(rows, ratings, "prompt")
     assert said.startswith("Agreement by prompt: Krippendorff α is from 0.")
     assert said.endswith(").")
+
+
+def test_a_low_effective_number_is_not_called_shared_error() -> None:
+    """Two raters who both see the truth have an effective number near 1: the sentence says what
+    counts as dependence, and that the number may be that of better judges."""
+    scores = sampled(0, [0.2], n_raters=2)
+    r = np.corrcoef(scores[:, :, 0].T)[0, 1]
+    [told] = [one for one in concluded(rated(scores)) if "effective number" in one]
+    assert told == (
+        f"The effective number of judges is {2 / (1 + r):.1f} of 2, which says nothing of shared "
+        f"errors. {WITHOUT_PEOPLE}"
+    )
+    assert "also that about what is true" in told

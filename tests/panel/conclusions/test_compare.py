@@ -158,19 +158,19 @@ def test_panels_rate_higher_or_lower() -> None:
 
 
 def test_order_and_best_responses_of_two_panels_are_said() -> None:
-    """τ_b within prompts with its interval and the prompts whose best response is another; with one
-    response a prompt, τ_b over all of them, and no best."""
+    """τ_b within prompts with its interval and the prompts whose highest-rated response differs;
+    with one response a prompt, τ_b over all of them, and no best."""
     order, best = order_alike(PEOPLE, NOISE, PROMPTS), best_of_prompts(PEOPLE, NOISE, PROMPTS)
     found = said({"composite": LARGE}, "panels", order=order, best=best)
     assert found[1] == (
         f"The two order responses in prompts with a mean τ_b of {order[0].value:.2f} (95 % "
-        f"interval {order[0].ci_low:.2f} to {order[0].ci_high:.2f}); the best response is another "
-        f"in {best.flipped} of 6 prompts."
+        f"interval {order[0].ci_low:.2f} to {order[0].ci_high:.2f}); the highest-rated response "
+        f"differs in {best.flipped} of 6 prompts."
     )
     single = order_alike(PEOPLE, NOISE, range(24)), best_of_prompts(PEOPLE, NOISE, range(24))
     (_, last) = said({"composite": LARGE}, "panels", order=single[0], best=single[1])
     assert last.startswith("The two order all responses with a τ_b of ")
-    assert "best" not in last
+    assert "highest-rated" not in last
 
 
 def test_the_panel_nearer_to_people_is_named() -> None:
