@@ -56,6 +56,9 @@ def persona_fidelity(
 ) -> FidelityReport:
     """How far personas differ, compared with how far the people they stand for do.
 
+    Intervals take prompts as their sample where these are known and fewer than items (those of a
+    run, or a column `prompt` of either file, which may hold topics), else items.
+
     Args:
         panel: the folder of a run, or a file of ratings.
         human: people's ratings of the same items, as `load_ratings` reads them.
@@ -119,7 +122,7 @@ def _aligned(
     ours: Ratings, theirs: Ratings, names: tuple[str, str], dimension: str | None
 ) -> tuple[Ratings, Ratings]:
     """Both sides on the items that both have, in one order, with numbers on common dimensions; the
-    first has the items' prompts, by whichever names them.
+    first has the items' prompts, by whichever tells several that have several items.
 
     Raises:
         InputError: they share no item or no dimension, or are ranks or labels.
@@ -144,11 +147,13 @@ def _aligned(
     kept = [at for at, item in enumerate(ours.items) if item in place]
     items = tuple(ours.items[at] for at in kept)
     rows = [place[item] for item in items]
-    prompts = None
-    if ours.prompts is not None:
-        prompts = tuple(ours.prompts[at] for at in kept)
-    elif theirs.prompts is not None:
-        prompts = tuple(theirs.prompts[at] for at in rows)
+    named = [
+        tuple(side.prompts[at] for at in places)
+        for side, places in ((ours, kept), (theirs, rows))
+        if side.prompts is not None
+    ]
+    # A run has a prompt of each text, or one of all, where people's file may have topics.
+    prompts = max(named, key=lambda one: 1 < len(set(one)) < len(one), default=None)
     return (
         replace(ours, scores=ours.scores[kept], items=items, prompts=prompts, sources=None),
         replace(theirs, scores=theirs.scores[rows], items=items, prompts=None, sources=None),

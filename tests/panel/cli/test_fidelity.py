@@ -179,6 +179,12 @@ def test_topics_are_prompts(files: Path, tmp_path: Path) -> None:
     assert "No prompts are named, so the intervals take items" in " ".join(
         run(files).output.split()
     )
+    # A panel whose prompts are one for each item leaves topics to people's file.
+    lines = [line.split(",") for line in (files / "panel.csv").read_text().splitlines()[1:]]
+    rows = [[*line, line[0]] for line in lines]
+    write(tmp_path / "own.csv", ["item", "rater", "score", "prompt"], rows)
+    own = run(files, *options, "--json", panel=str(tmp_path / "own.csv"), human=ten)
+    assert json.loads(own.stdout)[0] == whole
     one = run(files, *options, human=str(tmp_path / "one.csv"))
     assert "All items are of one prompt" in " ".join(one.output.split())
 
