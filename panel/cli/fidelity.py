@@ -65,9 +65,10 @@ def fidelity(
         - {contrast: left - right, within: outlet_side = left}
 
     For each contrast it prints people's difference, paired by item, with a 95 % interval over
-    items and raters; the personas' difference, over items and, where there are several, models;
-    their ratio with Fieller's interval; and a verdict. Verdicts rest on intervals that are
-    widened for all contrasts (Bonferroni):
+    prompts and raters; the personas' difference, over prompts and, where there are several,
+    models; their ratio with Fieller's interval; and a verdict. Without prompts (a run's, or a
+    column: --map-human prompt=topic) intervals are over items, as if these were independent.
+    Verdicts rest on intervals that are widened for all contrasts (Bonferroni):
 
     \b
       as people       the ratio is shown to lie from 0.5 to 2 (90 % interval)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
 import numpy as np
 
-from panel.conclusions.wording import counted
 from panel.errors import Fault, InputError
 from panel.fidelity.attributes import (
     AttributeTable,
@@ -20,6 +19,7 @@ from panel.fidelity.attributes import (
     values_of,
 )
 from panel.fidelity.groups import GroupContrast, GroupFile, load_groups
+from panel.fidelity.notes import few, of_prompts, of_the_same_people, themselves
 from panel.fidelity.result import FidelityReport
 from panel.io.aligned_ratings import align_ratings
 from panel.io.ratings import load_ratings
@@ -42,8 +42,6 @@ from panel.statistics.fidelity.split_half import split_half
 
 T = TypeVar("T")
 
-_SHOWN = 8
-
 
 def persona_fidelity(
     panel: str | Path,
@@ -57,6 +55,9 @@ def persona_fidelity(
     human_mapping: ColumnMapping | None = None,
 ) -> FidelityReport:
     """How far personas differ, compared with how far the people they stand for do.
+
+    Intervals take prompts as their sample where these are known and fewer than items (those of a
+    run, or a column `prompt` of either file, which may hold topics), else items.
 
     Args:
         panel: the folder of a run, or a file of ratings.
@@ -120,7 +121,8 @@ def _all(groups: GroupFile) -> tuple[GroupContrast, ...]:
 def _aligned(
     ours: Ratings, theirs: Ratings, names: tuple[str, str], dimension: str | None
 ) -> tuple[Ratings, Ratings]:
-    """Both sides on the items that both have, in one order, with numbers on common dimensions.
+    """Both sides on the items that both have, in one order, with numbers on common dimensions; the
+    first has the items' prompts, by whichever tells several that have several items.
 
     Raises:
         InputError: they share no item or no dimension, or are ranks or labels.
@@ -145,8 +147,15 @@ def _aligned(
     kept = [at for at, item in enumerate(ours.items) if item in place]
     items = tuple(ours.items[at] for at in kept)
     rows = [place[item] for item in items]
+    named = [
+        tuple(side.prompts[at] for at in places)
+        for side, places in ((ours, kept), (theirs, rows))
+        if side.prompts is not None
+    ]
+    # A run has a prompt of each text, or one of all, where people's file may have topics.
+    prompts = max(named, key=lambda one: 1 < len(set(one)) < len(one), default=None)
     return (
-        replace(ours, scores=ours.scores[kept], items=items, prompts=None, sources=None),
+        replace(ours, scores=ours.scores[kept], items=items, prompts=prompts, sources=None),
         replace(theirs, scores=theirs.scores[rows], items=items, prompts=None, sources=None),
     )
 
@@ -267,8 +276,8 @@ class _Sides:
         personas: dict[str, list[int]] = {}
         unknown = [rater for rater in theirs.raters if table.of(rater) is None]
         if len(unknown) == len(theirs.raters):
-            found = f"none of the raters of {names[1]} ({_few(theirs.raters)})"
-            expected = f"them; there are {_few(list(table.values))}"
+            found = f"none of the raters of {names[1]} ({few(theirs.raters)})"
+            expected = f"them; there are {few(list(table.values))}"
             raise InputError([Fault(table.file, found, expected, field="rater")])
         for name, group in groups.groups.items():
             where = f"{file}: groups.{name}"
@@ -288,7 +297,7 @@ class _Sides:
             for persona in group.personas:
                 if persona not in known:
                     what = "rater" if ours.personas is None else "persona"
-                    expected = f"{what}s of {names[0]}: {_few(list(dict.fromkeys(known)))}"
+                    expected = f"{what}s of {names[0]}: {few(list(dict.fromkeys(known)))}"
                     expected += did_you_mean(persona, known)
                     found = f"the {what} {shown(persona)}"
                     faults.append(Fault(f"{where}.personas", found, expected))
@@ -302,10 +311,11 @@ class _Sides:
                 f"{len(unknown):,} of {len(theirs.raters):,} raters {verb} in {table.file}, and "
                 "belong to no group."
             )
-        notes += _of_the_same_people(groups, people)
+        notes += of_the_same_people([groups.sides(one) for one in _all(groups)], people)
         if ours.personas is None:
             stand = {ours.raters[at] for own in personas.values() for at in own}
-            notes += _themselves(stand & set(theirs.raters), names)
+            notes += themselves(stand & set(theirs.raters), names)
+        notes += of_prompts(ours.prompts)
         return cls(ours, theirs, groups, people, personas, notes)
 
     def contrast(
@@ -315,19 +325,20 @@ class _Sides:
         a, b = self.groups.sides(one)
         theirs = self.theirs.scores[:, :, self.theirs.dimensions.index(dimension)]
         people = theirs[:, self.people[a]], theirs[:, self.people[b]]
-        panel, over = None, "items"
+        prompts = self.ours.prompts
+        panel, sample = None, None
         if self.personas[a] and self.personas[b]:
             ours = self.ours.scores[:, :, self.ours.dimensions.index(dimension)]
-            panel, over = self._panel(ours, self.personas[a], self.personas[b], signs)
+            panel, sample = self._panel(ours, self.personas[a], self.personas[b], signs)
             signs = self._common(people, panel, signs)
-            panel, over = self._panel(ours, self.personas[a], self.personas[b], signs)
+            panel, sample = self._panel(ours, self.personas[a], self.personas[b], signs)
         reliability = split_half(*(side[signs != 0] for side in people))
         name = ContrastName(self.groups.name_of(one), one.stratum, dimension, control)
         return fidelity_contrast(
             name,
-            group_difference(*people, signs),
+            group_difference(*people, signs, prompts=prompts),
             panel,
-            panel_over=over,
+            panel_sample=sample,
             split_half=reliability,
             n_tests=n_tests,
         )
@@ -341,10 +352,11 @@ class _Sides:
 
     def _panel(
         self, scores: Array, a: list[int], b: list[int], signs: IntArray
-    ) -> tuple[PairedGroupDifference, str]:
-        """The personas' difference, and what it takes as a sample: models that speak for both
-        groups, where there are several; else raters, where they are no personas of a run and at
-        least five stand for each group."""
+    ) -> tuple[PairedGroupDifference, str | None]:
+        """The personas' difference, and what it takes as a sample beside items or prompts: models
+        that speak for both groups, where there are several; else raters, where they are no personas
+        of a run and at least five stand for each group."""
+        prompts = self.ours.prompts
         models = [name for name in dict.fromkeys(self._models(a)) if name in self._models(b)]
         if len(models) > 1:
             by_model = [
@@ -352,44 +364,16 @@ class _Sides:
                 - row_means(scores[:, list(self._of_model(b, name))])
                 for name in models
             ]
-            return difference_by_model(np.stack(by_model, axis=1), signs), "items and models"
+            differences = np.stack(by_model, axis=1)
+            return difference_by_model(differences, signs, prompts=prompts), "models"
         sampled = self.ours.personas is None and min(len(a), len(b)) >= LEAST_RATERS
-        found = group_difference(scores[:, a], scores[:, b], signs, sampled=sampled)
-        return found, "items and raters" if sampled else "items"
+        found = group_difference(
+            scores[:, a], scores[:, b], signs, sampled=sampled, prompts=prompts
+        )
+        return found, "raters" if sampled else None
 
     def _models(self, columns: Sequence[int]) -> list[str]:
         return [self.ours.groups[at] for at in columns]
 
     def _of_model(self, columns: Sequence[int], name: str) -> Iterator[int]:
         return (at for at in columns if self.ours.groups[at] == name)
-
-
-def _of_the_same_people(groups: GroupFile, people: Mapping[str, list[int]]) -> list[str]:
-    """Says of contrasts whose groups have raters in common that these are on both sides."""
-    notes = []
-    for a, b in dict.fromkeys(groups.sides(one) for one in _all(groups)):
-        if both := len(set(people[a]) & set(people[b])):
-            notes.append(
-                f"{counted(both, 'rater')} {'is' if both == 1 else 'are'} in both {a} and {b} "
-                f"({len(people[a]):,} and {len(people[b]):,} raters): they make people's "
-                "difference smaller, and its interval takes the groups for different people."
-            )
-    return notes
-
-
-def _themselves(raters: Collection[str], names: tuple[str, str]) -> list[str]:
-    """Says that raters of the panel are called as people are, who are then compared with
-    themselves."""
-    if not raters:
-        return []
-    n = len(raters)
-    return [
-        f"{counted(n, 'rater')} of {names[0]} {'has' if n == 1 else 'have'} the name of a rater "
-        f"of {names[1]}: {_few(sorted(raters))}. If they are the same people, people are compared "
-        "with themselves, and the ratio says nothing of personas."
-    ]
-
-
-def _few(names: Sequence[str]) -> str:
-    first = ", ".join(map(shown, names[:_SHOWN]))
-    return f"{first}, …" if len(names) > _SHOWN else first

@@ -26,8 +26,9 @@ def fidelity_columns(found: FidelityReport) -> list[FrameColumn]:
         *field_columns(rows, "number", "difference", "difference_ci_low", "difference_ci_high"),
         *field_columns(rows, "flag", "exceeds"),
         *field_columns(rows, "number", "split_half"),
-        *field_columns(rows, "whole", "n_items", "n_raters", "n_raters_a", "n_raters_b"),
-        *field_columns(rows, "text", "panel_over"),
+        *field_columns(rows, "whole", "n_items", "n_prompts"),
+        *field_columns(rows, "whole", "n_raters", "n_raters_a", "n_raters_b"),
+        *field_columns(rows, "text", "human_over", "panel_over"),
         *field_columns(rows, "whole", "n_tests"),
     ]
 

@@ -29,13 +29,7 @@ def _of_row(row: FidelityContrast, one_dimension: bool) -> Iterator[Figure]:
     yield Figure("fidelity", keys, word=row.verdict, words=VERDICTS, detail=row.reason or "")
     for name, value, low, high, over in (
         ("fidelity_ratio", row.ratio, row.ratio_ci_low, row.ratio_ci_high, ""),
-        (
-            "human_difference",
-            row.human,
-            row.human_ci_low,
-            row.human_ci_high,
-            "over items and raters",
-        ),
+        ("human_difference", row.human, row.human_ci_low, row.human_ci_high, row.human_over),
         ("panel_difference", row.panel, row.panel_ci_low, row.panel_ci_high, row.panel_over),
     ):
         yield Figure(
@@ -44,8 +38,8 @@ def _of_row(row: FidelityContrast, one_dimension: bool) -> Iterator[Figure]:
             value=value,
             low=low,
             high=high,
-            over=over if over.startswith("over") or not over else f"over {over}",
+            over=f"over {over}" if over else "",
             reason=row.reason or "it has no interval",
-            n_prompts=row.n_items,
-            of_items=True,
+            n_prompts=row.n_prompts if row.human_over.startswith("prompts") else row.n_items,
+            of_items=not row.human_over.startswith("prompts"),
         )

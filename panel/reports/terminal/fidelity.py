@@ -35,10 +35,13 @@ def show_fidelity(found: FidelityReport, console: Console) -> None:
     ]
     heads = ["contrast", "verdict"]
     show_table(console, "Differences between groups, A - B", heads, _COLUMNS, lines)
-    over = ", or ".join(dict.fromkeys(row.panel_over for row in found.rows))
+    people, personas = (
+        ", or ".join(dict.fromkeys(over))
+        for over in zip(*((row.human_over, row.panel_over) for row in found.rows), strict=True)
+    )
     remark(
         console,
-        f"95 % intervals: people's over items and raters, the personas' over {over}; of the ratio, "
+        f"95 % intervals: people's over {people}, the personas' over {personas}; of the ratio, "
         "Fieller's. Verdicts rest on intervals that are widened for the number of contrasts.",
     )
     reasons: dict[str, list[str]] = {}

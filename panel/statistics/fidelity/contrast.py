@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import nan
 
 from panel.statistics.fidelity.group_difference import (
+    LEAST_PROMPTS,
     PairedGroupDifference,
     difference_parts,
     reach_over,
@@ -27,7 +28,7 @@ class FidelityContrast:
         dimension: what was rated; `all` for the whole.
         control: whether people are not expected to differ.
         human, human_ci_low, human_ci_high: people's difference, paired by item, in points, with its
-            95 % interval over items and raters.
+            95 % interval; `human_over` says over what.
         panel, panel_ci_low, panel_ci_high: the personas'; `panel_over` says over what.
         ratio, ratio_ci_low, ratio_ci_high: panel / human, and Fieller's interval; no ends where
             people's interval holds 0.
@@ -38,9 +39,11 @@ class FidelityContrast:
             personas differ otherwise than people do.
         split_half: correlation over items of people's difference by two halves of the raters.
         n_items: with ratings by people of both groups and by personas of both.
+        n_prompts: of how many prompts these items are; 0 where prompts are not known.
         n_raters, n_raters_a, n_raters_b: people who rated them, of both groups and of each.
-        panel_over: what the personas' interval is over: `items`, `items and models`, `items and
-            raters`.
+        human_over: what people's interval is over: `prompts and raters`, or `items and raters`.
+        panel_over: what the personas' is over: `prompts` or `items`, the same with ` and models` or
+            ` and raters`.
         n_tests: for how many contrasts the verdict is widened.
     """
 
@@ -65,9 +68,11 @@ class FidelityContrast:
     exceeds: bool
     split_half: float
     n_items: int
+    n_prompts: int
     n_raters: int
     n_raters_a: int
     n_raters_b: int
+    human_over: str
     panel_over: str
     n_tests: int
 
@@ -87,7 +92,7 @@ def fidelity_contrast(
     people: PairedGroupDifference,
     panel: PairedGroupDifference | None,
     *,
-    panel_over: str = "items",
+    panel_sample: str | None = None,
     split_half: float = nan,
     n_tests: int = 1,
 ) -> FidelityContrast:
@@ -95,6 +100,8 @@ def fidelity_contrast(
 
     Args:
         panel: None where nobody stands for a group.
+        panel_sample: what the panel's interval is over beside items or prompts: `models`, `raters`,
+            or None.
         n_tests: how many contrasts are judged together (Bonferroni).
 
     Raises:
@@ -121,6 +128,11 @@ def fidelity_contrast(
     reason = judged.reason
     if reason is not None and panel is None:
         reason = "no persona stands for one of its groups"
+    elif reason is not None and people.over_prompts:
+        fewest = min(people.prompts_of_strata())
+        if fewest < LEAST_PROMPTS:
+            reason = f"fewer than {LEAST_PROMPTS} prompts have no interval: found {fewest}"
+    over = "prompts" if people.over_prompts else "items"
     low, high = people.interval(CONFIDENCE)
     panel_ends = (nan, nan) if panel is None else panel.interval(CONFIDENCE)
     return FidelityContrast(
@@ -145,10 +157,12 @@ def fidelity_contrast(
         exceeds=name.control and (apart_wide[0] > 0 or apart_wide[1] < 0),
         split_half=split_half,
         n_items=people.n_items,
+        n_prompts=people.n_prompts,
         n_raters=sum(people.n_raters),
         n_raters_a=people.n_raters[0],
         n_raters_b=people.n_raters[1],
-        panel_over=panel_over,
+        human_over=f"{over} and raters",
+        panel_over=over if panel_sample is None else f"{over} and {panel_sample}",
         n_tests=n_tests,
     )
 

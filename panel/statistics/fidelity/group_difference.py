@@ -1,10 +1,13 @@
-"""How far two groups of raters differ, over items and raters.
+"""How far two groups of raters differ, over items, or their prompts, and raters.
 
 The difference is taken item by item, of the means of the two groups, and averaged. Items and
 raters are crossed samples: to the variance over items each group's variance over raters is added,
 which counts the noise of single ratings twice and so errs on the safe side: A. B. Owen (2007),
-"The pigeonhole bootstrap". Degrees of freedom are Satterthwaite's. `benchmarks/fidelity.py`
-measures how often the interval covers, and how it compares with others.
+"The pigeonhole bootstrap". Degrees of freedom are Satterthwaite's. Groups that differ more on
+one prompt (a topic) than on another differ alike on its items, so that items of one prompt are no
+independent sample: where there are fewer prompts than items, the variance over prompts, left out
+whole one at a time, takes the place of that over items (J. W. Tukey 1958, the jackknife).
+`benchmarks/fidelity.py` measures how often the interval covers, and how it compares with others.
 """
 
 from __future__ import annotations
@@ -15,19 +18,30 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, IntArray, Mask, as_ratings, divide, row_means
+from panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    as_ratings,
+    divide,
+    encode_labels,
+    row_means,
+)
 from panel.statistics.resampling.jackknife import reach_of, standard_errors
 
 LEAST_RATERS = 5
 """Fewer people of a group are no sample of it: an interval over them does not cover."""
 LEAST_ITEMS = 10
 """Fewer items of a stratum are no sample of it."""
+LEAST_PROMPTS = 5
+"""Fewer prompts of a stratum are no sample of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class VariancePart:
-    """What one sample (items, the raters of a group, models) adds to the variance of a mean, with
-    its degrees of freedom."""
+    """What one sample (items, prompts, the raters of a group, models) adds to the variance of a
+    mean, with its degrees of freedom."""
 
     variance: float
     df: float
@@ -45,6 +59,7 @@ class PairedGroupDifference:
         raters: what the raters of each group add to the variance, or the models; empty where they
             are taken as they are.
         n_raters: how many entered, of A and of B.
+        prompts: `(items,)`, the prompt of each; None where they are not known.
     """
 
     value: float
@@ -52,15 +67,36 @@ class PairedGroupDifference:
     signs: IntArray
     raters: tuple[VariancePart, ...]
     n_raters: tuple[int, int]
+    prompts: IntArray | None = None
 
     @property
     def n_items(self) -> int:
         """How many items entered."""
         return int(np.count_nonzero(self.signs))
 
+    @property
+    def n_prompts(self) -> int:
+        """Of how many prompts they are; 0 where prompts are not known."""
+        return 0 if self.prompts is None else len(set(self.prompts[self.signs != 0].tolist()))
+
+    @property
+    def over_prompts(self) -> bool:
+        """Whether the interval is over prompts: there are fewer than items, and some stratum has
+        several. Of one prompt it is over its items, and says nothing of others."""
+        return self.n_prompts < self.n_items and max(self.prompts_of_strata(), default=0) > 1
+
+    def prompts_of_strata(self) -> list[int]:
+        """How many prompts each stratum has, where they are known."""
+        if self.prompts is None:
+            return []
+        return [
+            len(set(self.prompts[self.signs == sign].tolist()))
+            for sign in sorted(set(self.signs[self.signs != 0].tolist()))
+        ]
+
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Low and high; NaN where items or raters are too few for one."""
-        parts = [*item_parts(self.by_item, self.signs), *self.raters]
+        """Low and high; NaN where items, prompts or raters are too few for one."""
+        parts = [*_sampled_parts(self.by_item, self), *self.raters]
         if self.n_items == 0 or any(not part.df > 0 for part in parts):
             return nan, nan
         reach = reach_over(parts, confidence)
@@ -68,7 +104,12 @@ class PairedGroupDifference:
 
 
 def group_difference(
-    a: ArrayLike, b: ArrayLike, signs: ArrayLike | None = None, *, sampled: bool = True
+    a: ArrayLike,
+    b: ArrayLike,
+    signs: ArrayLike | None = None,
+    *,
+    sampled: bool = True,
+    prompts: Labels | None = None,
 ) -> PairedGroupDifference:
     """The mean over items of group A's mean rating less group B's.
 
@@ -80,9 +121,10 @@ def group_difference(
         signs: `(items,)`, see `PairedGroupDifference`; all 1 without it.
         sampled: whether raters are a sample of their group. Otherwise the interval is over items,
             with these raters as they are.
+        prompts: a label an item; without them items are taken as independent.
 
     Raises:
-        ValueError: numbers of items differ, or a value is infinite.
+        ValueError: numbers of items differ, not one label an item, or a value is infinite.
 
     >>> found = group_difference([[1.0, 2.0], [3.0, 4.0]], [[2.0], [2.5]])
     >>> found.value, found.by_item.tolist()
@@ -99,11 +141,12 @@ def group_difference(
     if sampled and kept.any():
         away = [_distances(side, (ours, theirs)) for side in (ours, theirs)]
         parts = tuple(_rater_part(side, kept, weights, LEAST_RATERS) for side in away)
-    return PairedGroupDifference(_mean(by_item, weights), by_item, kept, parts, n_raters)  # type: ignore[arg-type]
+    codes = _codes(prompts, len(by_item))
+    return PairedGroupDifference(_mean(by_item, weights), by_item, kept, parts, n_raters, codes)  # type: ignore[arg-type]
 
 
 def difference_by_model(
-    differences: ArrayLike, signs: ArrayLike | None = None
+    differences: ArrayLike, signs: ArrayLike | None = None, *, prompts: Labels | None = None
 ) -> PairedGroupDifference:
     """The mean over items of what models find the difference to be, where each model speaks for
     both groups.
@@ -111,10 +154,10 @@ def difference_by_model(
     Args:
         differences: `(items, models)`, A − B by each model, NaN where missing. Several models are
             a sample of models; one is taken as it is.
-        signs: as in `group_difference`.
+        signs, prompts: as in `group_difference`.
 
     Raises:
-        ValueError: a value is infinite.
+        ValueError: not one label an item, or a value is infinite.
 
     >>> difference_by_model([[1.0, 2.0], [0.0, 1.0]]).value
     1.0
@@ -126,12 +169,43 @@ def difference_by_model(
     parts: tuple[VariancePart, ...] = ()
     if n_models > 1:
         parts = (_rater_part(_distances(found, (found,)), kept, weights, 2),)
+    codes = _codes(prompts, len(by_item))
     return PairedGroupDifference(
-        _mean(by_item, weights), by_item, kept, parts, (n_models, n_models)
+        _mean(by_item, weights), by_item, kept, parts, (n_models, n_models), codes
     )
 
 
-def item_parts(by_item: Array, signs: IntArray) -> list[VariancePart]:
+def _sampled_parts(by_item: Array, of: PairedGroupDifference) -> list[VariancePart]:
+    """What the items, or their prompts, add to the variance of the mean of `by_item`."""
+    if of.prompts is not None and of.over_prompts:
+        items = [np.count_nonzero(of.signs == sign) for sign in set(of.signs[of.signs != 0])]
+        if min(of.prompts_of_strata()) < LEAST_PROMPTS or min(items) < LEAST_ITEMS:
+            return [VariancePart(nan, 0.0)]
+        return [_prompt_part(by_item, of.signs, of.prompts)]
+    return _item_parts(by_item, of.signs)
+
+
+def _prompt_part(by_item: Array, signs: IntArray, prompts: IntArray) -> VariancePart:
+    """What prompts add: how far the mean moves without each of them, from all strata at once.
+
+    As of raters, the degrees of freedom are those of so many prompts of one size as these count
+    for: with those of their number, the interval covers too little where one has most items. Below
+    one, the ends would be farther away than anything that is rated.
+    """
+    there, places = np.unique(prompts, return_inverse=True)
+    left_out, counted = np.zeros(len(there)), np.zeros(len(there))
+    for sign in set(signs[signs != 0].tolist()):
+        of = signs == sign
+        sums = np.bincount(places[of], by_item[of], len(there))
+        sizes = np.bincount(places[of], minlength=len(there))
+        left_out += sign * (sums.sum() - sums) / (sizes.sum() - sizes)
+        counted += sizes / sizes.sum()
+    left_out = left_out[counted > 0]
+    df = max(effective_number(counted) - 1, 1.0)
+    return VariancePart(float(left_out.var() * (len(left_out) - 1)), df)
+
+
+def _item_parts(by_item: Array, signs: IntArray) -> list[VariancePart]:
     """What the items of each stratum add to the variance of the mean; the degrees of freedom are 0
     where they are too few."""
     parts = []
@@ -153,10 +227,10 @@ def reach_over(parts: list[VariancePart], confidence: float) -> float:
 def difference_parts(
     panel: PairedGroupDifference, people: PairedGroupDifference, ratio: float
 ) -> list[VariancePart]:
-    """What items and raters add to the variance of panel − ratio × people."""
+    """What items (or prompts) and raters add to the variance of panel − ratio × people."""
     by_item = panel.by_item - ratio * people.by_item
     parts = [VariancePart(part.variance * ratio**2, part.df) for part in people.raters]
-    return [*item_parts(by_item, people.signs), *panel.raters, *parts]
+    return [*_sampled_parts(by_item, people), *panel.raters, *parts]
 
 
 def _counted(by_item: Array, signs: ArrayLike | None) -> tuple[Array, IntArray]:
@@ -168,6 +242,10 @@ def _counted(by_item: Array, signs: ArrayLike | None) -> tuple[Array, IntArray]:
     if len(set(wanted[wanted != 0].tolist())) > len(set(kept[kept != 0].tolist())):
         kept[:] = 0
     return np.where(kept != 0, by_item, nan), kept
+
+
+def _codes(prompts: Labels | None, n_items: int) -> IntArray | None:
+    return None if prompts is None else encode_labels(prompts, n_items)[1]
 
 
 def _weights(kept: IntArray) -> Array:

@@ -81,8 +81,9 @@ class HeldOutFigure:
 
     Attributes:
         figure: `rmse`, the root of the mean squared error, and `mae`, the mean absolute error, both
-            in points; `tau_b`, Kendall's τ_b with people's mean, the mean over prompts or, where
-            too few have several texts, over all texts.
+            in points; `tau_b`, Kendall's τ_b with people's mean, the mean over the prompts whose
+            texts people tell apart (0 where the scores tie them all) or, where these are too few,
+            over all texts.
         before, after: of the panel as it is, and of the aligned scores.
         difference: after less before.
         ci_low, ci_high: its 95 % interval over prompts; NaN where there is none.
@@ -309,7 +310,7 @@ def _order(
 ) -> tuple[HeldOutFigure, float]:
     """τ_b, and the p-value of that of the aligned scores: the mean over prompts, or over all items
     where people tell texts apart in too few prompts (whatever the scores do: by their ties no
-    prompts may be chosen)."""
+    prompts may be chosen). Scores that tie all texts of a prompt have a τ_b of 0 there."""
     of_prompts = [np.flatnonzero(prompts == place) for place in range(int(prompts.max()) + 1)]
     several = [of for of in of_prompts if np.ptp(people[of]) > 0]
     if len(several) < LEAST_PROMPTS:
@@ -322,17 +323,18 @@ def _order(
         p = _p(then, own.standard_error, own.degrees_of_freedom)
         return _ends("tau_b", first, then, error, df, n_folds), p
     sides = np.column_stack([before, after, people])
-    taus = np.array([tau_b_matrix(sides[of])[2, :2] for of in several])
-    defined = taus[:, 1][~np.isnan(taus[:, 1])]
-    p = 1.0
-    if len(defined) > 1:
-        error, df = float(defined.std(ddof=1)) / sqrt(len(defined)), len(defined) - 1.0
-        p = _p(float(defined.mean()), error, df)
-    both = taus[~np.isnan(taus).any(axis=1)]
-    if not len(both):
-        return HeldOutFigure("tau_b", nan, nan, nan, nan, nan, nan), p
-    first_side, then_side = map(resampled_mean, both.T)
-    return _figure("tau_b", first_side, then_side, n_folds=n_folds, n=len(both)), p
+    # Scores that tie all texts of a prompt order nothing. To leave such prompts out would keep the
+    # few, chosen by the scores, in which these have an order, and their spread.
+    taus = np.nan_to_num([tau_b_matrix(sides[of])[2, :2] for of in several])
+    n = len(taus)
+    aligned = taus[:, 1]
+    # The same τ in every prompt has no spread for Student's t; under the null each sign is as
+    # likely as the other.
+    p = 2.0 ** (1 - n) if aligned.any() else 1.0
+    if np.ptp(aligned) > _SAME:
+        p = _p(float(aligned.mean()), float(aligned.std(ddof=1)) / sqrt(n), n - 1.0)
+    first_side, then_side = map(resampled_mean, taus.T)
+    return _figure("tau_b", first_side, then_side, n_folds=n_folds, n=n), p
 
 
 def _figure(
@@ -358,10 +360,10 @@ def _ends(
 
 
 def _p(value: float, error: float, df: float) -> float:
-    """Two-sided, of a value of 0, by Student's t: 0 of what has no spread, 1 without a value."""
-    if isnan(value) or isnan(error):
+    """Two-sided, of a value of 0, by Student's t: 1 without a value or a spread."""
+    if isnan(value) or not error > _SAME:
         return 1.0
-    return 2 * float(special.stdtr(df, -abs(value) / error)) if error > _SAME else 0.0
+    return 2 * float(special.stdtr(df, -abs(value) / error))
 
 
 def _root_mean(squared: Array) -> Resampled:

@@ -154,6 +154,41 @@ def test_a_verdict_can_be_required(files: Path, requirement: str, status: int, s
     assert said in " ".join(result.stderr.split())
 
 
+def test_topics_are_prompts(files: Path, tmp_path: Path) -> None:
+    """By topics of people's file the intervals are over prompts, in figures and in what is said;
+    without any, and of a single one, the remark says what items are taken as."""
+    lines = [line.split(",") for line in (files / "people.csv").read_text().splitlines()[1:]]
+    for name, n in (("ten", 10), ("one", 1)):
+        rows = [[*line, f"t{int(line[0][1:]) // 3 % n}"] for line in lines]
+        write(tmp_path / f"{name}.csv", ["item", "rater", "score", "side", "topic"], rows)
+    ten, options = str(tmp_path / "ten.csv"), ("--map-human", "prompt=topic,score=score")
+    plain, whole = (
+        json.loads(run(files, *more, "--json", human=ten).stdout)[0] for more in ((), options)
+    )
+    assert (plain["n_prompts"], whole["n_prompts"], whole["n_items"]) == (0, 10, 90)
+    assert (plain["human_over"], plain["panel_over"]) == ("items and raters", "items")
+    assert (whole["human_over"], whole["panel_over"]) == ("prompts and raters", "prompts")
+    assert whole["human"] == plain["human"]
+    assert whole["human_ci_low"] != plain["human_ci_low"]
+    assert whole["panel_ci_low"] != plain["panel_ci_low"]
+    required = ("--require", "human_difference[left-right] < 0")
+    said = " ".join(run(files, *options, *required, human=ten).output.split())
+    assert "people's over prompts and raters, the personas' over prompts;" in said
+    assert "10 prompts" in said
+    assert "No prompts are named" not in said
+    assert "No prompts are named, so the intervals take items" in " ".join(
+        run(files).output.split()
+    )
+    # A panel whose prompts are one for each item leaves topics to people's file.
+    lines = [line.split(",") for line in (files / "panel.csv").read_text().splitlines()[1:]]
+    rows = [[*line, line[0]] for line in lines]
+    write(tmp_path / "own.csv", ["item", "rater", "score", "prompt"], rows)
+    own = run(files, *options, "--json", panel=str(tmp_path / "own.csv"), human=ten)
+    assert json.loads(own.stdout)[0] == whole
+    one = run(files, *options, human=str(tmp_path / "one.csv"))
+    assert "All items are of one prompt" in " ".join(one.output.split())
+
+
 def test_strata_come_from_a_file_of_items(files: Path) -> None:
     """`--items` gives the attributes of items that no file of ratings has; without it the error
     names the attribute and those that there are."""

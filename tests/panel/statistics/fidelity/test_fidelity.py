@@ -257,3 +257,89 @@ def test_as_people_is_shown_by_the_ninety_percent_interval() -> None:
     ends = ratio_interval(panel, theirs, 0.9)
     assert ends[1] < 2 < found.ratio_ci_high
     assert found.verdict == "as people"
+
+
+TEN = np.repeat(np.arange(10), 4)
+
+
+def test_items_of_a_prompt_count_together() -> None:
+    """Of prompts of one size the interval is Student's over their means, also beside raters; with
+    labels that are of all items, or of one each, it is that over items."""
+    by_item = np.random.default_rng(1).normal(size=10)[TEN] + np.tile([-0.2, 0.2], 20)
+    means = by_item.reshape(10, 4).mean(axis=1)
+    reach = means.std(ddof=1) / math.sqrt(10) * stats.t.ppf(0.975, 9)
+    found = difference_by_model(by_item[:, None], prompts=TEN)
+    assert found.interval() == pytest.approx((means.mean() - reach, means.mean() + reach))
+    assert (found.n_prompts, found.over_prompts) == (10, True)
+    over_items = difference_by_model(by_item[:, None]).interval()
+    assert over_items[0] > found.interval()[0] + 0.1
+    for labels in (np.zeros(40), np.arange(40)):
+        same = difference_by_model(by_item[:, None], prompts=labels)
+        assert same.interval() == over_items
+        assert not same.over_prompts
+    a, b = people(40)
+    found = group_difference(a, b, prompts=TEN)
+    by_prompt = (a.mean(1) - b.mean(1)).reshape(10, 4).mean(axis=1)
+    parts = [(by_prompt.var(ddof=1) / 10, 9.0), *((one.variance, one.df) for one in found.raters)]
+    total = sum(one for one, _ in parts)
+    df = total**2 / sum(one**2 / of for one, of in parts)
+    reach = stats.t.ppf(0.975, df) * math.sqrt(total)
+    assert found.interval() == pytest.approx((found.value - reach, found.value + reach))
+
+
+def test_a_large_prompt_counts_by_its_items() -> None:
+    """Prompts of 2, 2, 2, 2 and 4 items at 1, 2, 3, 4 and 5: without each the mean is 3.8, 3.6,
+    3.4, 3.2 and 2.5, and they count as 12² / (4 · 2² + 4²) = 4.5 prompts of one size."""
+    prompts = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 4]
+    found = difference_by_model([[one + 1.0] for one in prompts], prompts=prompts)
+    # Distances of 0.5, 0.3, 0.1, -0.1 and -0.8 from the mean 3.3.
+    error = math.sqrt(4 / 5 * (0.25 + 0.09 + 0.01 + 0.01 + 0.64))
+    reach = error * stats.t.ppf(0.975, 3.5)
+    assert found.interval() == pytest.approx((40 / 12 - reach, 40 / 12 + reach))
+    # One of nearly all items: as few degrees of freedom as there may be.
+    prompts = [0] * 96 + [1, 2, 3, 4]
+    found = difference_by_model([[one + 1.0] for one in prompts], prompts=prompts)
+    left_out = np.array([3.5, 108 / 99, 107 / 99, 106 / 99, 105 / 99])
+    reach = math.sqrt(4 * left_out.var()) * stats.t.ppf(0.975, 1)
+    assert found.interval()[1] == pytest.approx(1.1 + reach)
+
+
+def test_what_a_prompt_adds_to_both_strata_cancels() -> None:
+    """Near and far items of the same ten prompts: prompts differ, and the interaction does not."""
+    by_item = np.random.default_rng(1).normal(size=10)[TEN] + np.tile([1.0, 0.0], 20)
+    signs = np.tile([1, -1], 20)
+    found = difference_by_model(by_item[:, None], signs, prompts=TEN)
+    assert found.interval() == pytest.approx((1, 1))
+    low, high = difference_by_model(by_item[:, None], signs).interval()
+    assert high - low > 0.5
+
+
+def test_a_ratio_over_prompts_has_fiellers_interval_of_their_means() -> None:
+    """Over ten prompts of one size, from the covariance of the two differences over prompts."""
+    rng = np.random.default_rng(5)
+    theirs = rng.normal(-1, 0.5, 10)
+    panel = 1.4 * theirs + rng.normal(0, 0.3, 10)
+    sides = [difference_by_model(one[TEN][:, None], prompts=TEN) for one in (panel, theirs)]
+    assert ratio_interval(*sides) == pytest.approx(fieller(panel, theirs, 0.95))
+
+
+def test_few_prompts_have_no_interval_and_say_so() -> None:
+    """Four prompts of a stratum, or nine items, are none; five are. The contrast names the number,
+    and over what intervals are."""
+    a, b = people(40, shift=-1.5)
+    four, five = np.arange(40) % 4, np.arange(40) % 5
+    found = [group_difference(a, b, prompts=labels) for labels in (four, five)]
+    assert [math.isnan(one.interval()[0]) for one in found] == [True, False]
+    assert math.isnan(group_difference(a[:9], b[:9], prompts=five[:9]).interval()[0])
+    refused, known = (fidelity_contrast(ContrastName("a-b"), one, one) for one in found)
+    assert refused.reason == "fewer than 5 prompts have no interval: found 4"
+    assert (math.isnan(refused.panel_ci_low), math.isnan(refused.ratio_ci_low)) == (True, True)
+    assert (refused.verdict, known.verdict) == ("not measurable", "as people")
+    assert (known.n_prompts, known.human_over, known.panel_over) == (
+        5, "prompts and raters", "prompts",
+    )  # fmt: skip
+    plain = fidelity_contrast(ContrastName("a-b"), group_difference(a, b), None)
+    assert (plain.n_prompts, plain.human_over) == (0, "items and raters")
+    strata = np.where(np.arange(40) < 20, 1, -1)
+    mixed = np.where(strata > 0, five, four + 10)
+    assert math.isnan(group_difference(a, b, strata, prompts=mixed).interval()[0])

@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
 from panel.statistics import AlignmentMethod, Ratings, Reason, align, learnt_alignment
-from panel.statistics.core.arrays import Array
+from panel.statistics.core.arrays import Array, IntArray
 
 PROMPTS = np.repeat(np.arange(20), 3)
 
@@ -51,9 +51,9 @@ def test_held_out_figures_are_those_of_an_independent_computation() -> None:
         stats.kendalltau(one, other).statistic
         for one, other in zip(after.reshape(20, 3), target.reshape(20, 3), strict=True)
     ]
-    # In a prompt whose texts are on one step of the function there is none.
-    taus = [tau for tau in of_prompts if not np.isnan(tau)]
-    assert len(taus) > 15
+    # In a prompt whose texts are on one step of the function they are in no order.
+    assert 15 < np.sum(~np.isnan(of_prompts)) < 20
+    taus = np.nan_to_num(of_prompts)
     assert found.figures[2].after == pytest.approx(np.mean(taus))
     assert found.order_p == pytest.approx(stats.ttest_1samp(taus, 0).pvalue)
     assert found.p == max(rmse.p, found.order_p)
@@ -117,6 +117,49 @@ def test_shuffled_people_show_no_gain(single: bool) -> None:
     [found] = learnt_alignment(judges, people[order], prompts, methods=["isotonic"]).methods
     assert found.figures[0].ci_high < 0
     assert found.p > 0.05
+
+
+def tied_but_in(n_ordered: int) -> tuple[Array, Array, IntArray]:
+    """Judges whose scores order the two texts of so many of twelve prompts as people do and tie
+    those of the others; 48 prompts have one text."""
+    prompts = np.append(np.repeat(np.arange(12), 2), np.arange(12, 60))
+    people = np.random.default_rng(0).normal(0, 0.1, (72, 3)) + np.tile([1.0, 3.0], 36)[:, None]
+    panel = np.where(np.arange(72) % 2, 7.0, 5.0)
+    panel[2 * n_ordered : 24] = 6
+    return np.stack([panel, panel], axis=1), people, prompts
+
+
+def test_prompts_whose_texts_the_scores_tie_count_as_without_order() -> None:
+    """Three of twelve prompts in people's order, the texts of nine tied: τ_b is 3/12, before and
+    after, and its p-value that of three ones and nine zeros, not of three ones."""
+    judges, people, prompts = tied_but_in(3)
+    [found] = learnt_alignment(judges, people, prompts, methods=["isotonic"]).methods
+    tau = found.figures[2]
+    assert (tau.before, tau.after) == pytest.approx((0.25, 0.25))
+    # The variance is (3 · 0.75² + 9 · 0.25²) / 11 = 2.25 / 11.
+    t = 0.25 / sqrt(2.25 / 11 / 12)
+    assert found.order_p == pytest.approx(2 * stats.t.sf(t, 11))
+    assert found.order_p > 0.05
+
+
+@pytest.mark.parametrize(("n_ordered", "p"), [(12, 2**-11), (0, 1)])
+def test_the_same_order_in_every_prompt_has_the_p_value_of_signs(n_ordered: int, p: float) -> None:
+    """Twelve τ_b of 1 have no spread: that all signs are alike has a chance of 2 · (1/2)¹²; twelve
+    of 0 show nothing."""
+    judges, people, prompts = tied_but_in(n_ordered)
+    [found] = learnt_alignment(judges, people, prompts, methods=["isotonic"]).methods
+    assert found.order_p == p
+
+
+def test_an_order_over_all_texts_without_spread_shows_nothing() -> None:
+    """Each prompt has one text, and whichever is left out τ_b is 1: no spread, so no p-value."""
+    _, people = views()
+    target = people.mean(axis=1)
+    judges = np.stack([target + 1, target + 9], axis=1)
+    [found] = learnt_alignment(judges, people, methods=["subset"]).methods
+    assert found.figures[2].after == pytest.approx(1)
+    assert found.figures[0].difference < 0
+    assert (found.order_p, found.p) == (1, 1)
 
 
 def test_a_lower_error_in_the_contrary_order_is_no_gain() -> None:
