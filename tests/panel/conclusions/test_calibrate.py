@@ -88,3 +88,14 @@ def test_a_reason_without_a_correction() -> None:
     assert calibrate_conclusion(Calibration(systems, ())) == [
         f"No correction of a and b: {Reason.NO_SPREAD}."
     ]
+
+
+def test_notes_are_said_once_of_all_that_have_them() -> None:
+    """Of one of two systems with its name, of both without; of differences, too."""
+    noted = replace(MEAN, notes=(Reason.FEW_EXCEPTIONS,))
+    one, other = CorrectedSystem("a", "all", noted), CorrectedSystem("b", "all", MEAN)
+    pairs = (pair("a", "b", 1.0, 0.01),)
+    *_, said = calibrate_conclusion(Calibration((one, other), pairs))
+    assert said == (f"Note of a: {Reason.FEW_EXCEPTIONS}. So they are for differences from these.")
+    *_, said = calibrate_conclusion(Calibration((one, replace(other, found=noted)), ()))
+    assert said == f"Note: {Reason.FEW_EXCEPTIONS}."
