@@ -50,7 +50,7 @@ class Reason(StrEnum):
     FEW_FOR_A_CORRECTION = "people rated fewer than eight prompts, too few for a correction"
     FEW_EXCEPTIONS = (
         "on all of the rated prompts, or all but one or two, people's ratings are alike or follow "
-        "the panel's exactly, which does not tell how often it errs: people alone are used"
+        "the panel's exactly, which does not show how often it errs: people alone are used"
     )
     SHARES_DIFFER = (
         "people rated a larger share of some prompts than of others, and no inclusion_probability "
