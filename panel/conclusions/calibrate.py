@@ -42,6 +42,7 @@ def calibrate_conclusion(found: Calibration) -> list[str]:
         if not everything:
             said += _gained(corrected)
         said.append(_to_halve(corrected))
+        said += _noted(corrected, found.pairs)
     return said
 
 
@@ -60,6 +61,21 @@ def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
         )
         for reason, names in by_reason.items()
     ]
+
+
+def _noted(systems: Sequence[CorrectedSystem], pairs: Sequence[CorrectedPair]) -> list[str]:
+    """What is to be known of some corrected means, by note."""
+    by_note: dict[Reason, list[str]] = {}
+    for one in systems:
+        for note in one.found.notes:
+            by_note.setdefault(note, []).append(_name(one))
+    said = []
+    for note, names in by_note.items():
+        of = "" if len(names) == len(systems) else f" of {listed(names, 'means')}"
+        said.append(f"Note{of}: {note}.")
+        if note is Reason.FEW_EXCEPTIONS and pairs:
+            said[-1] += " So they are for differences from these."
+    return said
 
 
 def _ahead(pairs: Sequence[CorrectedPair], whose: str) -> list[str]:

@@ -231,6 +231,7 @@ def _corrected(found: CorrectedMean) -> dict[str, Any]:
         "lambda": found.tuning,
         "n_human": found.n_human,
         "n_items": found.n_items,
+        "notes": list(map(str, found.notes)),
     }
 
 

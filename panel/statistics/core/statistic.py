@@ -48,6 +48,14 @@ class Reason(StrEnum):
         "no two humans rated enough items in common (50, unless another number is asked for)"
     )
     FEW_FOR_A_CORRECTION = "people rated fewer than eight prompts, too few for a correction"
+    FEW_EXCEPTIONS = (
+        "on all of the rated prompts, or all but one or two, people's ratings are alike or follow "
+        "the panel's exactly, which does not show how often it errs: people alone are used"
+    )
+    SHARES_DIFFER = (
+        "people rated a larger share of some prompts than of others, and no inclusion_probability "
+        "is given: without it this is unbiased only where items were drawn at random"
+    )
     FEW_TO_LEARN = "people rated fewer than ten prompts (or items), too few to learn from"
     PEOPLE_DISAGREE = (
         "the reliability of people's mean is not shown to be above 0.25, so people do not agree "

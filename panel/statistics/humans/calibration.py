@@ -48,7 +48,7 @@ def system_columns(found: Calibration) -> list[FrameColumn]:
     """A data frame with one row for each system and dimension.
 
     Columns: `system`, `dimension`, `panel`, `human_only`, `human_ci_low`, `human_ci_high`,
-    `corrected`, `ci_low`, `ci_high`, `lambda`, `n_human`, `n_items`.
+    `corrected`, `ci_low`, `ci_high`, `lambda`, `n_human`, `n_items`, `notes`.
     """
     means = [one.found for one in found.systems]
     numbers = ("panel", "human_only", "human_ci_low", "human_ci_high", "corrected", "ci_low")
@@ -57,6 +57,7 @@ def system_columns(found: Calibration) -> list[FrameColumn]:
         *field_columns(means, "number", *numbers, "ci_high"),
         FrameColumn("lambda", "number", [one.tuning for one in means]),
         *field_columns(means, "whole", "n_human", "n_items"),
+        FrameColumn("notes", "text", ["; ".join(one.notes) for one in means]),
     ]
 
 

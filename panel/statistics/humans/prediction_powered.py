@@ -12,7 +12,9 @@ tuned: the slope of Y on f within the rated part, drawn toward 0 where it could 
 (positive-part, by 1 − 1/t² with the slope's t), times the share that people did not rate. At 0 the
 estimate is that of people alone. Intervals leave out one prompt at a time, the slope computed anew,
 with Student's t; where one is more than `WIDEST` times as wide as that of people alone, that is
-given instead.
+given instead. So it is where fewer than three rated prompts lie off one straight line of the
+panel: a panel that went with people nearly everywhere they rated has residuals of nearly 0 there,
+and how often it errs elsewhere cannot be told from them.
 
 Sources: A. Angelopoulos et al. (2023), "Prediction-powered inference"; A. Angelopoulos, J. Duchi &
 T. Zrnic (2023), "PPI++", for λ, here that of the optimum with the slope by least squares: the
@@ -32,16 +34,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from panel.statistics.core.arrays import Array, Labels, Mask, as_scores, divide, encode_labels
+from panel.statistics.core.arrays import Array, Labels, Mask
 from panel.statistics.core.options import check_confidence
 from panel.statistics.core.statistic import Reason
+from panel.statistics.humans.rated_part import SAME, RatedPart
 
 LEAST_PROMPTS = 8
 """With fewer prompts that people rated there is no correction: see the simulations in
 docs/explanation/statistics.md."""
 WIDEST = 1.2
 """How many times as wide as people's own interval a corrected one may be."""
-_SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class CorrectedMean:
         to_halve: how many items people would have to rate, in prompts of the same kind, for half
             of the corrected interval; None where it is more than the panel scored, or not known.
         human_reason, reason: why there is no interval of people's mean, and no corrected mean.
+        notes: what to know of a corrected mean: `FEW_EXCEPTIONS` where it is that of people alone,
+            `SHARES_DIFFER` where probabilities may be lacking.
     """
 
     panel: float
@@ -78,6 +82,7 @@ class CorrectedMean:
     to_halve: int | None
     human_reason: Reason | None
     reason: Reason | None
+    notes: tuple[Reason, ...] = ()
 
 
 def corrected_mean(
@@ -99,10 +104,12 @@ def corrected_mean(
             enter.
         human: people's mean rating `(items,)`, NaN where nobody rated. The rated part is to be
             drawn at random, or by `inclusion`.
-        prompts: a label an item; a prompt counts once, however many items it has. Each item is a
-            prompt of its own if None.
+        prompts: a label an item; of the panel's mean a prompt counts once, however many items it
+            has, of people's by the share of its items that they rated. Each item is a prompt of its
+            own if None.
         inclusion: `(items,)` in (0, 1], with which probability people were asked for an item; all
-            the same if None.
+            the same if None, which is right where items were drawn at random, or prompts with all
+            of their items, and biased where a number of items was drawn of each drawn prompt.
         confidence: in (0, 1).
 
     Raises:
@@ -115,7 +122,7 @@ def corrected_mean(
     (3.625, 3.706, 0.325)
     """
     check_confidence(confidence)
-    sample = _Sample.of(panel, human, prompts, inclusion)
+    sample = RatedPart.of(panel, human, prompts, inclusion)
     return _found([sample], sample.names, confidence)
 
 
@@ -146,125 +153,13 @@ def corrected_difference(
     """
     check_confidence(confidence)
     chances = inclusion or (None, None)
-    sides = [_Sample.of(*side, of) for side, of in zip((first, second), chances, strict=True)]
+    sides = [RatedPart.of(*side, of) for side, of in zip((first, second), chances, strict=True)]
     return _found(sides, tuple(dict.fromkeys(sides[0].names + sides[1].names)), confidence)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sample:
-    """Items by prompt.
-
-    Attributes:
-        names: the prompts with a score of the panel's.
-        scores: `(prompts,)`, the panel's mean.
-        weight, human, panel: `(prompts,)`, of the rated items their weights' sum, and their
-            weighted means of people and panel; weight 0 where nobody rated.
-        unrated: the share of the panel's prompts and items that people did not rate.
-    """
-
-    names: tuple[Hashable, ...]
-    scores: Array
-    weight: Array
-    human: Array
-    panel: Array
-    unrated: float
-    n_items: int
-    n_human: int
-
-    @classmethod
-    def of(
-        cls, panel: ArrayLike, human: ArrayLike, prompts: Labels | None, inclusion: ArrayLike | None
-    ) -> _Sample:
-        ours, theirs = as_scores(panel), as_scores(human)
-        chance = np.ones(len(ours)) if inclusion is None else as_scores(inclusion)
-        if not len(ours) == len(theirs) == len(chance):
-            raise ValueError(
-                f"{len(ours)} scores of the panel, {len(theirs)} of people, {len(chance)} "
-                "probabilities: expected as many of each"
-            )
-        there = ~np.isnan(ours)
-        rated = ~np.isnan(theirs[there])
-        chance = np.where(rated, chance[there], 1.0)
-        if not ((chance > 0) & (chance <= 1)).all():
-            raise ValueError("an inclusion probability lies above 0, and is at most 1")
-        labels: Sequence[Hashable] = list(range(len(ours)) if prompts is None else prompts)
-        if len(labels) != len(ours):
-            raise ValueError(f"{len(labels)} prompts for {len(ours)} items")
-        kept = [label for label, one in zip(labels, there, strict=True) if one]
-        names, codes = encode_labels(kept, len(kept))
-        n = len(names) if kept else 0
-
-        def total(values: Array) -> Array:
-            summed: Array = np.bincount(codes, values, n).astype(np.float64) if n else np.zeros(0)
-            return summed
-
-        sizes = np.bincount(codes) if n else np.ones(0)
-        share = 1 / sizes[codes] if n else np.zeros(0)
-        weights = np.where(rated, share / chance, 0.0)
-        weight = total(weights)
-        safe = np.where(weight > 0, weight, 1.0)
-        return cls(
-            names[:n],
-            total(ours[there] * share),
-            weight,
-            total(weights * np.nan_to_num(theirs[there])) / safe,
-            total(weights * ours[there]) / safe,
-            1 - float(share[rated].sum()) / n if n else nan,
-            len(kept),
-            int(rated.sum()),
-        )
-
-    @property
-    def rated(self) -> Mask:
-        return self.weight > 0
-
-    def estimates(self) -> _Estimates:
-        """The means, and what they are without each prompt."""
-        w, of = self.weight, self.rated
-        # About the means: sums of products of large numbers would lose what differs.
-        y = np.where(of, self.human - self.human[of].mean(), 0.0)
-        f = np.where(of, self.panel - self.panel[of].mean(), 0.0)
-        parts = np.array([w, w * y, w * f, w * f * f, w * f * y, w * y * y, of.astype(float)])
-        all_scores = self.scores - self.panel[of].mean()
-        n = len(all_scores)
-        everything = all_scores.sum()
-        whole = parts.sum(axis=1, keepdims=True)
-        slope = _slope(whole)
-        without = _slope(whole - parts)
-        means = np.array([everything / n, *((everything - all_scores) / max(n - 1, 1))])
-        sums = np.concatenate([whole, whole - parts], axis=1)
-        slopes = np.concatenate([slope, without])
-        human = divide(sums[1], sums[0])
-        moved = human + slopes * (means - divide(sums[2], sums[0]))
-        shift = self.human[of].mean()
-        return _Estimates(human + shift, moved + shift, float(slope[0]))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Estimates:
-    """People's mean and the corrected one, each of all prompts, then without each."""
-
-    human: Array
-    corrected: Array
-    slope: float
-
-
-def _slope(sums: Array) -> Array:
-    """The slope of people's ratings on the panel's by weighted least squares, drawn toward 0; not
-    below it, as a panel that runs contrary to people is not to be turned round."""
-    w, wy, wf, wff, wfy, wyy, n = sums
-    spread = wff - divide(wf**2, w)
-    known = (spread > _SAME * np.maximum(wff, _SAME)) & (n > 2)
-    safe = np.where(known, spread, 1.0)
-    slope = np.where(known, (wfy - divide(wf * wy, w)) / safe, 0.0)
-    left = np.maximum(wyy - divide(wy**2, w) - slope**2 * spread, 0.0) / np.maximum(n - 2, 1)
-    # 1 / t², which is 0 where the panel's scores are a straight line of people's.
-    chance = np.where(slope > 0, left / np.maximum(slope**2 * safe, 1e-300), 1.0)
-    drawn: Array = np.where(slope > 0, slope * np.maximum(0.0, 1 - chance), 0.0)
-    return drawn
-
-
-def _found(sides: Sequence[_Sample], names: Sequence[Hashable], confidence: float) -> CorrectedMean:
+def _found(
+    sides: Sequence[RatedPart], names: Sequence[Hashable], confidence: float
+) -> CorrectedMean:
     """The first side's mean, or its difference from the second's."""
     n_items, n_human = sum(one.n_items for one in sides), sum(one.n_human for one in sides)
     place = {name: index for index, name in enumerate(names)}
@@ -280,6 +175,7 @@ def _found(sides: Sequence[_Sample], names: Sequence[Hashable], confidence: floa
     human = low = high = nan
     corrected = ci_low = ci_high = tuning = p = nan
     to_halve = None
+    notes: tuple[Reason, ...] = ()
     human_reason = None if least >= 2 else Reason.FEW_CLUSTERS
     reason = None if least >= LEAST_PROMPTS else Reason.FEW_FOR_A_CORRECTION
     if not n_items or not least:
@@ -293,7 +189,7 @@ def _found(sides: Sequence[_Sample], names: Sequence[Hashable], confidence: floa
         human = float(of_people[0])
         if human_reason is None:
             error = math.sqrt(_variance(of_people[1:][is_rated]))
-            human_reason = Reason.NO_SPREAD if error <= _SAME * max(1.0, abs(human)) else None
+            human_reason = Reason.NO_SPREAD if error <= SAME * max(1.0, abs(human)) else None
         if human_reason is None:
             reach = error * _t(n - 1, confidence)
             low, high = human - reach, human + reach
@@ -302,13 +198,18 @@ def _found(sides: Sequence[_Sample], names: Sequence[Hashable], confidence: floa
             result = _interval(moved, is_rated, n, confidence)
             tuning = every[0].slope * sides[0].unrated
             # Where people rated everything nothing is left for the panel to tell.
-            if result.reach > WIDEST * reach or all(side.unrated <= _SAME for side in sides):
+            everything = all(side.unrated <= SAME for side in sides)
+            too_few = not everything and any(side.few_exceptions for side in sides)
+            if too_few or everything or result.reach > WIDEST * reach:
                 own = _variance(of_people[1:][is_rated])
                 result = _Reached(human, reach, error, n - 1.0, own, 0.0)
                 tuning = 0.0
+            differ = any(side.shares_differ for side in sides)
+            told = ((Reason.FEW_EXCEPTIONS, too_few), (Reason.SHARES_DIFFER, differ))
+            notes = tuple(note for note, holds in told if holds)
             corrected = result.value
-        if reason is None and result.error <= _SAME * max(1.0, abs(corrected)):
-            corrected, tuning, reason = nan, nan, Reason.NO_SPREAD
+        if reason is None and result.error <= SAME * max(1.0, abs(corrected)):
+            corrected, tuning, reason, notes = nan, nan, Reason.NO_SPREAD, ()
         if reason is None:
             ci_low, ci_high = corrected - result.reach, corrected + result.reach
             p = 2 * float(special.stdtr(result.df, -abs(corrected) / result.error))
@@ -316,7 +217,7 @@ def _found(sides: Sequence[_Sample], names: Sequence[Hashable], confidence: floa
             to_halve = _to_halve(result, n, n_human, len(names), confidence)
     return CorrectedMean(
         float(panel), human, low, high, corrected, ci_low, ci_high, tuning, p, n_items, n_human,
-        len(names), n, to_halve, human_reason, reason,
+        len(names), n, to_halve, human_reason, reason, notes,
     )  # fmt: skip
 
 
@@ -348,7 +249,7 @@ def _interval(moved: Array, is_rated: Mask, n: int, confidence: float) -> _Reach
 
 def _combined(
     values: Sequence[Array],
-    sides: Sequence[_Sample],
+    sides: Sequence[RatedPart],
     signs: Sequence[float],
     place: dict[Hashable, int],
 ) -> Array:

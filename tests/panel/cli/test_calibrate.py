@@ -17,7 +17,7 @@ from panel.statistics import corrected_difference, corrected_mean
 
 FIELDS = [
     "system", "dimension", "panel", "human_only", "human_ci_low", "human_ci_high", "corrected",
-    "ci_low", "ci_high", "lambda", "n_human", "n_items",
+    "ci_low", "ci_high", "lambda", "n_human", "n_items", "notes",
 ]  # fmt: skip
 QUALITY = {"alder": 6.0, "birch": 5.0, "cedar": 4.8}
 N, RATED = 40, 16

@@ -102,3 +102,14 @@ def test_people_who_rated_everything_leave_nothing_to_correct() -> None:
         "To halve the widest interval, of a, more ratings by people of what the panel scored (60 "
         "items, 60 rated) are not enough: it takes more prompts.",
     ]
+
+
+def test_notes_are_said_once_of_all_that_have_them() -> None:
+    """Of one of two systems with its name, of both without; of differences, too."""
+    noted = replace(MEAN, notes=(Reason.FEW_EXCEPTIONS,))
+    one, other = CorrectedSystem("a", "all", noted), CorrectedSystem("b", "all", MEAN)
+    pairs = (pair("a", "b", 1.0, 0.01),)
+    *_, said = calibrate_conclusion(Calibration((one, other), pairs))
+    assert said == (f"Note of a: {Reason.FEW_EXCEPTIONS}. So they are for differences from these.")
+    *_, said = calibrate_conclusion(Calibration((one, replace(other, found=noted)), ()))
+    assert said == f"Note: {Reason.FEW_EXCEPTIONS}."

@@ -110,7 +110,7 @@ def test_without_systems_and_prompts_all_items_are_one() -> None:
     assert found.pairs == ()
     assert list(found.to_frame("polars").columns) == [
         "system", "dimension", "panel", "human_only", "human_ci_low", "human_ci_high",
-        "corrected", "ci_low", "ci_high", "lambda", "n_human", "n_items",
+        "corrected", "ci_low", "ci_high", "lambda", "n_human", "n_items", "notes",
     ]  # fmt: skip
 
 

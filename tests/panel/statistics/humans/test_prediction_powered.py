@@ -242,3 +242,79 @@ def test_what_is_refused_as_input() -> None:
         corrected_mean([1, 2], [1, 2], ["p"])
     with pytest.raises(ValueError, match="inclusion probability"):
         corrected_mean([1, 2], [1, 2], inclusion=[0.0, 1.0])
+
+
+def labels(exceptions: int, n: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    """Five of n rated prompts have the label, as have 20 of 40 others by the panel, which
+    calls the first of the rated that have none by it, too."""
+    human = np.r_[np.zeros(n - 5), np.ones(5)]
+    panel = np.r_[human, np.tile([0.0, 1.0], 20)]
+    panel[:exceptions] = 1.0
+    return panel, np.r_[human, np.full(40, nan)]
+
+
+@pytest.mark.parametrize("exceptions", [0, 1, 2])
+def test_a_panel_that_hardly_errs_where_people_rated_does_not_count(exceptions: int) -> None:
+    """With up to two exceptions the interval is Student's of people's labels, 5 of 12, on whatever
+    scale the panel is; the note says so."""
+    panel, human = labels(exceptions)
+    rated = human[:12]
+    low, high = stats.t.interval(0.95, 11, 5 / 12, stats.sem(rated))
+    for found in (corrected_mean(panel, human), corrected_mean(3 - 7 * (1 - panel), human)):
+        assert found.notes == (Reason.FEW_EXCEPTIONS,)
+        assert (found.corrected, found.tuning) == (pytest.approx(5 / 12), 0.0)
+        assert (found.ci_low, found.ci_high) == pytest.approx((low, high))
+
+
+def test_three_exceptions_are_enough() -> None:
+    """The panel calls 8 of the 12 rated and 28 of all 52, so people's mean of 5/12 is moved by the
+    slope times 28/52 - 8/12. Least squares give (5/12 - 5/12 · 8/12)/(8/12 · 4/12) = 5/8, which is
+    drawn toward 0 by 1/t²: what the line leaves over, by 10, of the slope's own sum of squares."""
+    found = corrected_mean(*labels(3))
+    left = (12 * 5 / 12 * 7 / 12 - (5 / 8) ** 2 * 12 * 2 / 9) / 10
+    slope = 5 / 8 * (1 - left / ((5 / 8) ** 2 * 12 * 2 / 9))
+    assert found.notes == ()
+    assert found.corrected == pytest.approx(5 / 12 + slope * (28 / 52 - 8 / 12))
+
+
+def test_what_follows_the_panel_is_a_straight_line_of_it() -> None:
+    """Ratings that are alike but for two are one; others at one score of the panel's are none, and
+    neither are ratings with noise. Where people rated everything nothing is said."""
+    panel = np.arange(30.0)
+    alike = np.where(panel < 10, 3.0, nan)
+    alike[[0, 4]] = 1.0, 2.0
+    assert corrected_mean(panel, alike).notes == (Reason.FEW_EXCEPTIONS,)
+    constant = np.where(panel < 10, 5.0, panel)
+    assert corrected_mean(constant, np.where(panel < 10, panel, nan)).notes == ()
+    assert corrected_mean(*made(2, 0.9)).notes == ()
+    human, _ = labels(0)
+    assert corrected_mean(human, human).notes == ()
+
+
+def test_both_sides_of_a_difference_need_exceptions() -> None:
+    """Where the panel hardly errs on one side, the difference is that of people, of either sign."""
+    erring, agreeing = ((*labels(n), range(52)) for n in (3, 0))
+    other_labels = np.r_[np.roll(agreeing[1][:12], 2), np.full(40, nan)]
+    erring = (erring[0], other_labels, range(52))
+    assert corrected_mean(*erring).notes == ()
+    for sides in ((erring, agreeing), (agreeing, erring)):
+        found = corrected_difference(*sides)
+        assert found.notes == (Reason.FEW_EXCEPTIONS,)
+        assert (found.ci_low, found.ci_high) == (found.human_ci_low, found.human_ci_high)
+
+
+def test_rated_shares_that_differ_are_told() -> None:
+    """One of one and one of two texts rated: probabilities are needed, and with them nothing is
+    said, as where prompts are rated with all of their texts."""
+    rng = np.random.default_rng(8)
+    prompts = np.r_[np.repeat(np.arange(20), 2), np.arange(20, 40)]
+    truth = rng.normal(0, 1, 60)
+    panel = truth + rng.normal(0, 0.5, 60)
+    drawn = [*range(0, 20, 2), *range(40, 50)]
+    one_each = np.where(np.isin(np.arange(60), drawn), truth, nan)
+    found = corrected_mean(panel, one_each, prompts.tolist())
+    assert found.notes == (Reason.SHARES_DIFFER,)
+    for chance in (np.where(prompts < 20, 0.25, 0.5), np.full(60, 0.3)):
+        assert corrected_mean(panel, one_each, prompts.tolist(), inclusion=chance).notes == ()
+    whole = np.where(np.isin(prompts, [*range(6), *range(20, 30)]), truth, nan)
+    assert corrected_mean(panel, whole, prompts.tolist()).notes == ()
