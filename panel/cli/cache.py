@@ -52,8 +52,9 @@ def stats(as_json: bool) -> None:
 
 @cache.command(short_help="Write the answers to a file.")
 @click.argument("file", metavar="FILE")
+@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 @refusals_without_calls
-def export(file: str) -> None:
+def export(file: str, overwrite: bool) -> None:
     """Write the answers in the cache to FILE, which ends in .jsonl or .jsonl.gz.
 
     `cache import` reads it, into a cache of any kind. It holds the answers of models, which may be
@@ -62,7 +63,7 @@ def export(file: str) -> None:
     from panel.calls.kept_replies import listed_store, write_replies
 
     with listed_store() as store:
-        n = write_replies(store, Path(file))
+        n = write_replies(store, Path(file), overwrite=overwrite)
     say(f"{n:,} answer{_s(n)} of {store.location} written to {file}.")
 
 
