@@ -91,7 +91,7 @@ def align(
     """
     from panel.errors import Fault, InputError
     from panel.io.aligned_ratings import load_aligned_ratings
-    from panel.io.aligned_scores import write_aligned_scores
+    from panel.io.aligned_scores import require_csv, write_aligned_scores
     from panel.statistics import align as alignment
     from panel.statistics.humans.alignment import METHODS
 
@@ -100,6 +100,8 @@ def align(
         raise click.UsageError(
             "--out takes the scores of one method; name it, for instance --method isotonic."
         )
+    if out is not None:
+        require_csv(Path(out))
     ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
     try:
         found = alignment(ours, theirs, methods=methods, folds=folds, seed=seed)

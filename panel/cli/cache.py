@@ -76,7 +76,7 @@ def import_(file: str) -> None:
     An answer that the cache has already stays as it is, so that a second import changes nothing. A
     line that cannot be read is reported and left out.
 
-    Exit status: 0; 1 if a line was left out; 2 for bad input.
+    Exit status: 0; 1 if a line was left out or the file ends early; 2 for bad input.
     """
     from panel.calls.kept_replies import listed_store, read_replies
     from panel.errors import told_once
@@ -89,8 +89,16 @@ def import_(file: str) -> None:
     )
     if found.faults:
         say("\n".join(map(visible, told_once(found.faults))), err=True)
-        n = len({fault.line for fault in found.faults})
-        say(f"{n:,} line{_s(n)} left out.", err=True)
+        lines = {fault.line for fault in found.faults}
+        if n := len(lines - {None}):
+            say(f"{n:,} line{_s(n)} left out.", err=True)
+        if None in lines:
+            n = found.new + found.known
+            say(
+                f"{visible(file)} ends early: {n:,} answer{_s(n)} could be read, and what follows "
+                "is missing. Copy the file again, or write it again with `cache export`.",
+                err=True,
+            )
         sys.exit(INCOMPLETE)
 
 

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from panel.calls.batch_caller import BatchCaller
 from panel.calls.batch_journal import BATCHES, BatchJournal, batches_of
 from panel.calls.batch_records import BatchRecord
@@ -17,6 +19,7 @@ from panel.calls.cache import open_reply_store
 from panel.calls.endpoint import Endpoint
 from panel.calls.rate_limiter import RateLimiter
 from panel.errors import RunFolderError, RunStopped
+from panel.io.wording import shown
 from panel.models.batches import BatchApi, BatchClient, BatchStatus
 from panel.models.client import CallError, ModelClient
 from panel.models.config import ModelConfig
@@ -42,7 +45,7 @@ async def look(folder: Path) -> list[BatchNow]:
         RunStopped: a provider does not say.
     """
     batches = _batches(folder)
-    async with _clients(batches) as clients:
+    async with _clients(folder, batches) as clients:
         return [BatchNow(batch, await _status(batch, clients[batch.token])) for batch in batches]
 
 
@@ -50,7 +53,7 @@ async def cancel(folder: Path) -> list[BatchNow]:
     """Ask providers to end all open batches of a run; raises as `look`."""
     batches = [batch for batch in _batches(folder) if batch.open]
     ended = []
-    async with _clients(batches) as clients:
+    async with _clients(folder, batches) as clients:
         for batch in batches:
             api = clients[batch.token]
             status = await _status(batch, api)
@@ -72,10 +75,12 @@ async def take_answers(folder: Path, tell: Callable[[str], None], pace: BatchPac
         Abort: the cache cannot be written.
     """
     open_ = [batch for batch in _batches(folder) if batch.open]
-    async with _clients(open_) as clients:
+    async with _clients(folder, open_) as clients:
         with closing(BatchJournal(folder)) as journal, closing(open_reply_store()) as cache:
             apis = {batch.model: clients[batch.token] for batch in open_}
-            endpoints = {batch.model: Endpoint(_client(batch), RateLimiter(1)) for batch in open_}
+            endpoints = {
+                batch.model: Endpoint(_client(folder, batch), RateLimiter(1)) for batch in open_
+            }
             budget = Budget(NO_CAPS, {})
             caller = BatchCaller(apis, endpoints, cache, budget, others_too=False)
             addresses = dict[str, BatchAddress]()
@@ -91,18 +96,32 @@ def _batches(folder: Path) -> list[BatchRecord]:
     return batches_of(folder)
 
 
-def _client(batch: BatchRecord) -> ModelClient:
-    config = ModelConfig(model=batch.spec, base_url=batch.address, key_env=batch.key_env)
+def _client(folder: Path, batch: BatchRecord) -> ModelClient:
+    try:
+        config = ModelConfig(model=batch.spec, base_url=batch.address, key_env=batch.key_env)
+    except ValidationError:
+        raise _odd_spec(folder, batch) from None
     return client_for(config, False)
 
 
+def _odd_spec(folder: Path, batch: BatchRecord) -> RunFolderError:
+    return RunFolderError(
+        f"{folder / BATCHES}, line {batch.line}, spec: found {shown(batch.spec)}; expected a model "
+        "whose provider has batches. Look up at the provider which batches are open before you "
+        "remove the file"
+    )
+
+
 @asynccontextmanager
-async def _clients(batches: Sequence[BatchRecord]) -> AsyncIterator[dict[str, BatchApi]]:
+async def _clients(
+    folder: Path, batches: Sequence[BatchRecord]
+) -> AsyncIterator[dict[str, BatchApi]]:
     """The batches of providers, by token."""
     apis = {}
     for batch in batches:
-        client = _client(batch)
-        assert isinstance(client, BatchClient)  # noqa: S101
+        client = _client(folder, batch)
+        if not isinstance(client, BatchClient):
+            raise _odd_spec(folder, batch)
         apis[batch.token] = client.batches()
     try:
         yield apis

@@ -169,3 +169,13 @@ def test_people_who_do_not_agree_teach_nothing(files: tuple[str, str], tmp_path:
     refused = run(files[0], "--human", people, "--method", "weights", "--out", str(out))
     assert (refused.exit_code, out.exists()) == (2, False)
     assert "no aligned scores" in refused.stderr
+
+
+def test_scores_are_written_as_csv_alone(files: tuple[str, str], tmp_path: Path) -> None:
+    """Another ending is refused before anything is learnt, and no file is made."""
+    done = run(
+        files[0], "--human", files[1], "--method", "weights", "--out", str(tmp_path / "a.xlsx")
+    )
+    assert done.exit_code == 2
+    assert "a name that ends in '.xlsx'; expected one that ends in .csv" in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -240,3 +240,18 @@ def test_an_export_replaces_no_file_unasked(kept: None, tmp_path: Path) -> None:
     assert file.read_text() == "mine\n"
     assert run("export", file, "--overwrite").exit_code == 0
     assert len(file.read_text().splitlines()) == 6
+
+
+def test_a_file_that_ends_early_is_told(
+    kept: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a compressed file that was cut off, how many answers were read; no line is counted as left
+    out."""
+    file = tmp_path / "all.jsonl.gz"
+    assert run("export", file).exit_code == 0
+    file.write_bytes(file.read_bytes()[:-8])
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(tmp_path / "other"))
+    done = run("import", file)
+    assert done.exit_code == 1
+    assert "ends early: 6 answers could be read" in done.stderr
+    assert "left out" not in done.stderr
