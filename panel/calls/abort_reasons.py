@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from graphs.context import Abort
 from panel.calls.cache import CacheUnreachable, ReplyStore
 
@@ -13,6 +15,14 @@ def unwritable(cache: ReplyStore, error: Exception) -> Abort:
     return Abort(
         f"the cache {cache.location} cannot be written ({error}); check free space and "
         "permissions, then run the same command again"
+    )
+
+
+def no_room(folder: Path, error: OSError) -> Abort:
+    """Requests of a batch wait in a file until they are sent."""
+    return Abort(
+        f"the requests of the next batch cannot be stored in {folder} ({error.strerror}), and it "
+        "was not submitted; make room there, then run the same command again"
     )
 
 

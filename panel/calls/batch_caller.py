@@ -13,11 +13,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any, Literal
 
 from graphs.context import Unanswered
-from panel.calls.abort_reasons import unwritable
+from panel.calls.abort_reasons import no_room, unwritable
 from panel.calls.answer_limit import is_spent_on_thinking
 from panel.calls.batch_records import RowKey
 from panel.calls.budget import Budget
@@ -40,10 +40,12 @@ _NOT_ASKED = "no batch had an answer"
 class WantedRows:
     """Requests of one model that the cache does not answer, as rows of batches.
 
-    The rows are in a file: a hundred thousand would fill the memory. `lines` reads some.
+    The rows are in a file of `folder`, without a buffer: a hundred thousand would fill the memory.
+    `lines` reads some.
     """
 
     file: IO[bytes]
+    folder: Path
     rows: list[RowKey] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     most: list[Usage] = field(default_factory=list)
@@ -54,10 +56,19 @@ class WantedRows:
         return name in self._names
 
     def add(self, row: RowKey, line: bytes, most: Usage) -> None:
-        """One more; `most` is what it may take."""
+        """One more; `most` is what it may take.
+
+        Raises:
+            Abort: there is no room for it.
+        """
+        try:
+            start = self.file.tell()
+            if self.file.write(line) != len(line):
+                raise OSError(28, "No space left on device")
+        except OSError as error:
+            raise no_room(self.folder, error) from None
         self._names.add(row.custom_id)
-        self._starts.append(self.file.tell())
-        self.file.write(line)
+        self._starts.append(start)
         self.rows.append(row)
         self.sizes.append(len(line) + 1)
         self.most.append(most)
@@ -158,12 +169,19 @@ class BatchCaller(Caller):
 
         Args:
             folder: where there is room for the requests; None, the system's.
+
+        Raises:
+            Abort: there is none.
         """
+        place = Path(gettempdir()) if folder is None else folder
         with ExitStack() as files:
             self._stage, self._wanted = "collecting", {}
             for model in self.apis:
-                file = files.enter_context(TemporaryFile(dir=folder))
-                self._wanted[model] = WantedRows(file)
+                try:
+                    file = files.enter_context(TemporaryFile(buffering=0, dir=place))
+                except OSError as error:
+                    raise no_room(place, error) from None
+                self._wanted[model] = WantedRows(file, place)
             yield self._wanted
         self._wanted = {}
 

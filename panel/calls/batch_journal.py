@@ -111,10 +111,13 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror}") from None
     whole = content.rfind(b"\n") + 1
-    try:
-        return [orjson.loads(line) for line in content[:whole].splitlines()], whole
-    except orjson.JSONDecodeError as error:
-        raise _damaged(path, str(error)) from None
+    records = []
+    for number, line in enumerate(content[:whole].splitlines(), start=1):
+        try:
+            records.append(orjson.loads(line))
+        except orjson.JSONDecodeError:
+            raise _damaged(path, f"line {number} is not JSON") from None
+    return records, whole
 
 
 def _batches(path: Path, records: list[dict[str, Any]]) -> dict[str, BatchRecord]:

@@ -10,13 +10,15 @@ what is still to be done.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from panel.io.wording import shown
 from panel.models.client import NOTHING
 from rubrics import Usage
 
+T = TypeVar("T")
 BatchState = Literal["prepared", "submitted", "settled", "dropped"]
 _NEXT: Mapping[str, tuple[BatchState, ...]] = {
     "submitted": ("prepared",),
@@ -62,6 +64,7 @@ class BatchRecord:
         id: the provider's; None as long as it is not known.
         calls, used: what it took, once settled.
         outcome: the provider's word for how it ended, or why it was dropped.
+        line: of the journal's, on which it was prepared, from 1; 0 where it was not read from one.
     """
 
     token: str
@@ -79,6 +82,7 @@ class BatchRecord:
     outcome: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     headers: tuple[str, ...] = ()
+    line: int = field(default=0, compare=False)
 
     @property
     def open(self) -> bool:
@@ -133,10 +137,10 @@ def batches_in(records: Iterable[Mapping[str, Any]]) -> dict[str, BatchRecord]:
         try:
             batch = after(record, batches.get(str(record["token"])))
         except DamagedJournal as error:
-            raise DamagedJournal(f"record {number}: {error}") from None
+            raise DamagedJournal(f"line {number}: {error}") from None
         except (LookupError, TypeError, ValueError, AttributeError):
-            raise DamagedJournal(f"record {number} is not the record of a batch") from None
-        batches[batch.token] = batch
+            raise DamagedJournal(f"line {number} is not the record of a batch") from None
+        batches[batch.token] = batch if batch.line else replace(batch, line=number)
     return batches
 
 
@@ -151,18 +155,19 @@ def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
     if change == "prepared":
         if batch is not None:
             raise DamagedJournal(f"the batch {batch.token} is prepared twice")
-        read, answered = map(int, record["most"])
+        read, answered = _field(record, "most", _two, "two numbers")
+        rows = _field(record, "rows", _row_keys, "pages with keys")
         return BatchRecord(
             token=str(record["token"]),
-            model=str(record["model"]),
-            spec=str(record["spec"]),
-            address=str(record["address"]),
-            key_env=record["key_env"],
-            rows=tuple(RowKey(str(page), bytes.fromhex(key)) for page, key in record["rows"]),
+            model=_field(record, "model", _text, "text"),
+            spec=_field(record, "spec", _text, "text"),
+            address=_field(record, "address", _text, "text"),
+            key_env=_field(record, "key_env", lambda name: name and _text(name), "text or null"),
+            rows=rows,
             most=Usage(input=read, output=answered, written=read),
-            prepared_at=float(record["at"]),
-            settings=dict(record["settings"]),
-            headers=tuple(map(str, record["headers"])),
+            prepared_at=_field(record, "at", float, "a number"),
+            settings=_field(record, "settings", dict, "names and values"),
+            headers=_field(record, "headers", lambda names: tuple(map(_text, names)), "names"),
         )
     if change not in _NEXT:
         raise DamagedJournal(f"{change!r} is not a change of a batch")
@@ -181,6 +186,31 @@ def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
         used=Usage(read, cached, answered, written, reasoning=reasoning),
         outcome=str(record["outcome"]),
     )
+
+
+def _field(record: Mapping[str, Any], name: str, read: Callable[[Any], T], expected: str) -> T:
+    try:
+        return read(record[name])
+    except KeyError:
+        raise DamagedJournal(f"{name}: found nothing; expected {expected}") from None
+    except (LookupError, TypeError, ValueError, AttributeError):
+        found = shown(record[name])
+        raise DamagedJournal(f"{name}: found {found}; expected {expected}") from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _two(values: Any) -> tuple[int, int]:
+    one, other = map(int, values)
+    return one, other
+
+
+def _row_keys(pairs: Any) -> tuple[RowKey, ...]:
+    return tuple(RowKey(_text(page), bytes.fromhex(key)) for page, key in pairs)
 
 
 # Rows

@@ -109,6 +109,13 @@ def open_reply_store() -> ReplyStore:
     name, is_address, _ = location.partition("://")
     name = _ALSO_OPENED_BY.get(name, name) if is_address else "disk"
     known = extension_names(_PACKAGE, _GROUP)
+    scheme, colon, _ = location.partition(":")
+    if colon and not is_address and scheme.lower() in {"redis", *_ALSO_OPENED_BY}:
+        # Not the rest, which may hold a password, and is no folder.
+        raise ConfigurationError(
+            f"{ENVIRONMENT_VARIABLE} begins with {scheme}: and not {scheme}://; write the address "
+            f"as {scheme}://…, or a folder of this name as ./{scheme}:…"
+        )
     if name not in known:
         raise ConfigurationError(
             f"{ENVIRONMENT_VARIABLE} begins with {name}://, and no store of replies is called "

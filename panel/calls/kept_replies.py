@@ -130,15 +130,19 @@ def counts_of(store: JournaledStore, which: Prunable | None = None) -> CacheCoun
     return counts
 
 
-def write_replies(store: JournaledStore, path: Path) -> int:
+def write_replies(store: JournaledStore, path: Path, *, overwrite: bool = False) -> int:
     """Write what can be read of a store into a file, by gzip if it ends in `.gz`; how many replies
     that were.
 
     Raises:
-        InputError: the name does not end as such a file's does.
+        InputError: the name does not end as such a file's does, or there is a file already and
+            `overwrite` is not set.
         OSError: it cannot be written.
     """
     _require_suffix(path)
+    if path.exists() and not overwrite:
+        expected = "another name, or --overwrite to replace the file"
+        raise InputError([Fault(str(path), "a file that is there already", expected)])
     with replacing(path) as file:
         if path.suffix == ".gz":
             with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:

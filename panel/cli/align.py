@@ -82,8 +82,8 @@ def align(
     above 0.25. A missing rating stays missing: the weights of the other judges are divided by their
     sum.
 
-    `align` changes the scores of single texts. For the mean of a system with an interval that holds
-    however biased the panel is, take `calibrate`.
+    `align` changes the scores of single texts. For the mean of a system with an interval, take
+    `calibrate`, which cancels a bias of the panel.
 
     --out has the column learnt_from: `other prompts` for texts that people rated, `all rated
     prompts` for the others. It is written without an established gain, too, with a warning.
@@ -93,7 +93,7 @@ def align(
     from panel.conclusions.align import without_a_gain
     from panel.errors import Fault, InputError
     from panel.io.aligned_ratings import load_aligned_ratings
-    from panel.io.aligned_scores import write_aligned_scores
+    from panel.io.aligned_scores import require_csv, write_aligned_scores
     from panel.statistics import align as alignment
     from panel.statistics.humans.alignment import METHODS
 
@@ -102,6 +102,8 @@ def align(
         raise click.UsageError(
             "--out takes the scores of one method; name it, for instance --method isotonic."
         )
+    if out is not None:
+        require_csv(Path(out))
     ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
     try:
         found = alignment(ours, theirs, methods=methods, folds=folds, seed=seed)

@@ -52,8 +52,9 @@ def stats(as_json: bool) -> None:
 
 @cache.command(short_help="Write the answers to a file.")
 @click.argument("file", metavar="FILE")
+@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 @refusals_without_calls
-def export(file: str) -> None:
+def export(file: str, overwrite: bool) -> None:
     """Write the answers in the cache to FILE, which ends in .jsonl or .jsonl.gz.
 
     `cache import` reads it, into a cache of any kind. It holds the answers of models, which may be
@@ -63,7 +64,7 @@ def export(file: str) -> None:
     from panel.conclusions.wording import counted
 
     with listed_store() as store:
-        n = write_replies(store, Path(file))
+        n = write_replies(store, Path(file), overwrite=overwrite)
     say(f"{counted(n, 'answer')} of {store.location} written to {file}.")
 
 
@@ -76,7 +77,7 @@ def import_(file: str) -> None:
     An answer that the cache has already stays as it is, so that a second import changes nothing. A
     line that cannot be read is reported and left out.
 
-    Exit status: 0; 1 if a line was left out; 2 for bad input.
+    Exit status: 0; 1 if a line was left out or the file ends early; 2 for bad input.
     """
     from panel.calls.kept_replies import listed_store, read_replies
     from panel.conclusions.wording import counted
@@ -90,8 +91,16 @@ def import_(file: str) -> None:
     )
     if found.faults:
         say("\n".join(map(visible, told_once(found.faults))), err=True)
-        n = len({fault.line for fault in found.faults})
-        say(f"{counted(n, 'line')} left out.", err=True)
+        lines = {fault.line for fault in found.faults}
+        if n := len(lines - {None}):
+            say(f"{counted(n, 'line')} left out.", err=True)
+        if None in lines:
+            n = found.new + found.known
+            say(
+                f"{visible(file)} ends early: {counted(n, 'answer')} could be read, and what "
+                "follows is missing. Copy the file again, or write it again with `cache export`.",
+                err=True,
+            )
         sys.exit(INCOMPLETE)
 
 

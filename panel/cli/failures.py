@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+import click
+
+from panel.cli.outputs import refuse_overwriting
 from panel.errors import Fault, InputError, PanelError, RunStopped, told_once
 from panel.secrets.visible import say, visible
 
@@ -33,6 +36,8 @@ def _refusals(function: Callable[P, R], calls_models: bool) -> Callable[P, R]:
     @wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
+            if (ctx := click.get_current_context(silent=True)) is not None:
+                refuse_overwriting(ctx)
             return function(*args, **kwargs)
         except InputError as error:
             told = told_once(error.faults)

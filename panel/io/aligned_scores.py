@@ -17,6 +17,17 @@ HELD_OUT, EVERYTHING = "other prompts", "all rated prompts"
 """What a score was learnt from: that of an item that people rated, and of any other."""
 
 
+def require_csv(path: Path) -> None:
+    """See that a file is called as what is written into it.
+
+    Raises:
+        InputError: its name does not end in .csv.
+    """
+    if path.suffix.lower() != ".csv":
+        found = f"a name that ends in {path.suffix or 'nothing'!r}"
+        raise InputError([Fault(str(path), found, "one that ends in .csv")])
+
+
 def write_aligned_scores(found: Alignment, path: Path) -> int:
     """Write the scores of its one method to a new file, which other commands take for ratings by
     one rater, `panel`; a file that has the same already stays as it is. Gives how many there are.

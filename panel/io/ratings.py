@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from panel.errors import Fault, InputError
+from panel.io.csv_cells import text_of
 from panel.io.judgments import read_judgments
 from panel.io.records import (
     ColumnMapping,
@@ -53,8 +54,9 @@ def load_ratings(
     A file has a line for each rating: `item`, `rater`, and `score`, `rank` (1 the best, ties may
     share a rank) or `label` (the name of a category, whatever its case); optionally `dimension`,
     `group` (of the rater: human, expert, a model), `prompt` and `source` (of the item). An empty
-    cell, `?`, `NA`, null and `not assessable` are gaps. Without a column `dimension` or `group`
-    there is one, called `all`.
+    cell, `?`, `NA`, null and `not assessable` are gaps. In .csv and .tsv the apostrophe that our
+    own files have before a name that begins with `=`, `+`, `-` or `@` is no part of it. Without
+    a column `dimension` or `group` there is one, called `all`.
 
     Of a run, the judges are raters, their models groups, responses are items (called
     `prompt_id/id`), their systems sources; only judgments that are `scored` count, of several
@@ -107,14 +109,20 @@ def _read_long(
     given = []
     kinds: dict[str, int] = {}
     categories: dict[str, Categories] = {}
+    is_csv = _is_csv(source)
+
+    def unquoted(value: Any) -> Any:
+        return text_of(value) if is_csv and isinstance(value, str) else value
+
     for record in read_records(source, fields, report):
         kind = _kind(fields, record)
         if kind is not None:
             kinds.setdefault(kind, record.line)
-        labels = {field: _label(field, record, report) for field in _LABELS}
+        labels = {field: unquoted(_label(field, record, report)) for field in _LABELS}
         if kind == "label":
             found = categories.setdefault(labels["dimension"] or ALL, Categories())
-            score = found.code_of(record.cells[record.names["score"]], record.line, report)
+            label = unquoted(record.cells[record.names["score"]])
+            score = found.code_of(label, record.line, report)
         else:
             score = _score(kind, record, report)
         if labels["item"] is not None and labels["rater"] is not None:
@@ -123,6 +131,13 @@ def _read_long(
         (first, _), (other, line) = kinds.items()
         report.add(f"a {other}", f"a {first}, as on the lines before", line=line, field=other)
     return given, "rank" in kinds, {name: found.names for name, found in categories.items()}
+
+
+def _is_csv(source: Source) -> bool:
+    """Whether cells may have the apostrophe that our own CSV files put before = and the like."""
+    if not isinstance(source, str | Path):
+        return False
+    return bool({".csv", ".tsv"}.intersection(map(str.lower, Path(source).suffixes[-2:])))
 
 
 def _kind(fields: Fields, record: Record) -> str | None:

@@ -25,11 +25,12 @@ from panel.io.batch import Batch
 from panel.io.csv_cells import cell_of, csv_of
 from panel.io.digests import LABELS
 from panel.io.documents import as_json
+from panel.io.outputs import RUN_FILES
 from panel.io.private_files import make_private_folder, replace_file
 from panel.io.wording import printable
 from panel.runs.growing_file import AppendedFile, results_in
 from panel.runs.judgment_lines import line_of
-from panel.runs.kept_texts import PROMPTS, RESPONSES, KeptTexts
+from panel.runs.kept_texts import KeptTexts
 from panel.runs.output import RunOutput
 from panel.runs.run import Run, share_name
 
@@ -42,8 +43,7 @@ _IDENTITY = (
 _JUDGMENTS = "judgments.jsonl"
 _RESULTS = ("scored", "abstained")
 _WRITTEN = (
-    "verdicts.csv", "summary.json", "report.html", RESPONSES, PROMPTS, "injection.json",
-    "keypoints.json", "bias.json", "framings.jsonl", "deltas.csv", "spent.json", "batches.jsonl",
+    *(RUN_FILES - {"run.json", _JUDGMENTS}), "report.html",
     *(f"{name}.{kind}" for name in ("heatmap", "scorecard") for kind in ("png", "svg")),
 )  # fmt: skip
 """What runs of all kinds write besides run.json and judgments.jsonl, and one that is

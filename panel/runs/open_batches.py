@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from panel.calls.batch_caller import BatchCaller
 from panel.calls.batch_journal import BATCHES, BatchJournal, batches_of
 from panel.calls.batch_records import BatchRecord
@@ -18,6 +20,7 @@ from panel.calls.cache import open_reply_store
 from panel.calls.endpoint import Endpoint
 from panel.calls.rate_limiter import RateLimiter
 from panel.errors import RunFolderError, RunStopped
+from panel.io.wording import shown
 from panel.models.batches import BatchApi, BatchClient, BatchStatus
 from panel.models.client import CallError, ModelClient
 from panel.models.config import ModelConfig
@@ -43,7 +46,7 @@ async def look(folder: Path) -> list[BatchNow]:
         RunStopped: a provider does not say.
     """
     batches = _batches(folder)
-    async with _clients([batch for batch in batches if batch.open]) as clients:
+    async with _clients(folder, [batch for batch in batches if batch.open]) as clients:
         return [
             BatchNow(batch, await _status(batch, clients[batch.token].batches))
             if batch.open
@@ -56,7 +59,7 @@ async def cancel(folder: Path) -> list[BatchNow]:
     """Ask providers to end all open batches of a run; raises as `look`."""
     batches = [batch for batch in _batches(folder) if batch.open]
     ended = []
-    async with _clients(batches) as clients:
+    async with _clients(folder, batches) as clients:
         for batch in batches:
             api = clients[batch.token].batches
             status = await _status(batch, api)
@@ -78,7 +81,7 @@ async def take_answers(folder: Path, tell: Callable[[str], None], pace: BatchPac
         Abort: the cache cannot be written.
     """
     open_ = [batch for batch in _batches(folder) if batch.open]
-    async with _clients(open_) as clients:
+    async with _clients(folder, open_) as clients:
         with closing(BatchJournal(folder)) as journal, closing(open_reply_store()) as cache:
             by_model = {batch.model: clients[batch.token] for batch in open_}
             apis = {model: at.batches for model, at in by_model.items()}
@@ -106,16 +109,27 @@ def _batches(folder: Path) -> list[BatchRecord]:
     return batches_of(folder)
 
 
-def _client(batch: BatchRecord) -> ModelClient:
+def _client(folder: Path, batch: BatchRecord) -> ModelClient:
     options = dict(batch.settings)
-    config = ModelConfig(
-        model=batch.spec,
-        base_url=batch.address,
-        key_env=batch.key_env,
-        timeout=options.pop("timeout"),
-        options=options,
-    )
+    try:
+        config = ModelConfig(
+            model=batch.spec,
+            base_url=batch.address,
+            key_env=batch.key_env,
+            timeout=options.pop("timeout"),
+            options=options,
+        )
+    except (ValidationError, LookupError):
+        raise _odd_spec(folder, batch) from None
     return client_for(config, False)
+
+
+def _odd_spec(folder: Path, batch: BatchRecord) -> RunFolderError:
+    return RunFolderError(
+        f"{folder / BATCHES}, line {batch.line}, spec: found {shown(batch.spec)}; expected a model "
+        "whose provider has batches. Look up at the provider which batches are open before you "
+        "remove the file"
+    )
 
 
 class _AtProvider(NamedTuple):
@@ -124,12 +138,15 @@ class _AtProvider(NamedTuple):
 
 
 @asynccontextmanager
-async def _clients(batches: Sequence[BatchRecord]) -> AsyncIterator[dict[str, _AtProvider]]:
+async def _clients(
+    folder: Path, batches: Sequence[BatchRecord]
+) -> AsyncIterator[dict[str, _AtProvider]]:
     """The clients of open batches, by token."""
     clients = {}
     for batch in batches:
-        client = _client(batch)
-        assert isinstance(client, BatchClient)  # noqa: S101
+        client = _client(folder, batch)
+        if not isinstance(client, BatchClient):
+            raise _odd_spec(folder, batch)
         clients[batch.token] = _AtProvider(client, client.batches())
     try:
         yield clients

@@ -15,6 +15,7 @@ import orjson
 from panel.calls.budget import NOTHING_SPENT, Budget, Caps
 from panel.errors import ConfigurationError, RunFolderError
 from panel.io.documents import as_json
+from panel.io.outputs import refuse_as_output
 from panel.io.private_files import make_private_folder, replace_file
 from panel.judging.preflight import refuse_unpriced
 from panel.models.catalogue import cost
@@ -38,7 +39,8 @@ class OutputFile:
         mappings: by the names of such files, how their columns were mapped.
 
     Raises:
-        ConfigurationError: the path ends otherwise, or is that of an input.
+        ConfigurationError: the path ends otherwise, is that of an input, or of a file of a
+            run's folder.
     """
 
     path: Path
@@ -52,10 +54,7 @@ class OutputFile:
                 f"--out {self.path}: found a name that ends in {self.path.suffix or 'nothing'!r}; "
                 f"expected one that ends in {_ENDING}"
             )
-        if any(self.path.resolve() == Path(one).resolve() for one in self.inputs):
-            raise ConfigurationError(
-                f"--out {self.path}: found a file that is read; expected another one"
-            )
+        refuse_as_output("--out", self.path, self.inputs)
 
     def named(self, ending: str) -> Path:
         """A file in the same folder, of the same name with another ending."""

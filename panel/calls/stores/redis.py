@@ -19,6 +19,7 @@ import random
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -36,6 +37,7 @@ from panel.calls.coalescing import Coalesced
 from panel.calls.in_flight import waiting_for_a_server
 from panel.calls.journal import JournalEntry, journals_in
 from panel.calls.journaled_store import JournaledStore, Pages, decoded
+from panel.calls.server_address import odd_address, refuse_unescaped
 from panel.errors import ConfigurationError
 from panel.io.private_files import make_private_folder
 from panel.secrets import SECRETS, credentials_in
@@ -100,6 +102,7 @@ class RedisReplyStore(JournaledStore):
     """How long a server that does not answer is tried."""
 
     def __init__(self, address: str) -> None:
+        refuse_unescaped(address)
         SECRETS.learn(*credentials_in(address))
         self._location = _without_password(address)
         digest = hashlib.sha256(self._location.encode()).hexdigest()[:16]
@@ -128,10 +131,24 @@ class RedisReplyStore(JournaledStore):
         return self._location
 
     def entries(self) -> Iterator[JournalEntry]:
-        for name in self._client.scan_iter(match=f"{_PAGE}*", count=1_000):
+        """All replies, also where the connection is lost meanwhile.
+
+        Raises:
+            CacheUnreachable: the server no longer answers, or refuses to list what it holds.
+        """
+        for name in self._page_names():
             page = name.decode(errors="replace").removeprefix(_PAGE)
             for key, stored in self._read_page(page).items():
                 yield JournalEntry(page, key, stored)
+
+    def _page_names(self) -> Iterator[bytes]:
+        """The names of pages; a name may come twice, where hashes are moved meanwhile."""
+        cursor, is_first = 0, True
+        while is_first or cursor:
+            scan = partial(self._client.scan, cursor, match=f"{_PAGE}*", count=1_000)
+            found: Any = self._patiently(scan)
+            (cursor, names), is_first = found, False
+            yield from names
 
     def put_stored(self, page: str, key: bytes, stored: bytes) -> None:
         """Keep a reply; others who wait for it have it once it is with the server."""
@@ -334,7 +351,7 @@ class RedisReplyStore(JournaledStore):
 
 def _client(address: str, **options: int) -> redis.Redis:
     try:
-        return redis.Redis.from_url(
+        client = redis.Redis.from_url(
             address,
             socket_timeout=_TIMEOUT_S,
             socket_connect_timeout=_TIMEOUT_S,
@@ -342,9 +359,12 @@ def _client(address: str, **options: int) -> redis.Redis:
             retry=Retry(NoBackoff(), 0),
             **options,
         )
+        # Made, not connected: refuses what the address calls an option and is none.
+        client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
+        return client
     # Not what it says: that may quote a part of the password.
-    except ValueError:
-        raise ConfigurationError(_odd_address()) from None
+    except (ValueError, TypeError):
+        raise odd_address() from None
 
 
 def _without_password(address: str) -> str:
@@ -354,20 +374,12 @@ def _without_password(address: str) -> str:
         if url.port is not None:
             place += f":{url.port}"
     except ValueError:
-        raise ConfigurationError(_odd_address()) from None
+        raise odd_address() from None
     numbers = parse_qs(url.query).get("db", [""])
     if len(numbers) > 1:
-        raise ConfigurationError(_odd_address())
+        raise odd_address()
     [number] = numbers
     return f"{url.scheme}://{place}{url.path}" + (f"?db={number}" if number else "")
-
-
-def _odd_address() -> str:
-    return (
-        f"the address in {ENVIRONMENT_VARIABLE} cannot be read; expected "
-        "redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], with special characters of the password as "
-        "in a web address (%2F for /)"
-    )
 
 
 def _lease(page: str, key: bytes) -> str:

@@ -71,8 +71,8 @@ def test_the_way_of_a_batch() -> None:
     ],
 )
 def test_changes_that_cannot_be(records: list[dict[str, object]]) -> None:
-    """A change that cannot follow those before it, or is none, is refused with its number."""
-    with pytest.raises(DamagedJournal, match=f"record {len(records)}"):
+    """A change that cannot follow those before it, or is none, is refused with its line."""
+    with pytest.raises(DamagedJournal, match=f"line {len(records)}"):
         batches_in(records)
 
 
@@ -187,3 +187,23 @@ def test_a_journal_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="not a journal of batches"):
         BatchJournal(tmp_path)
     assert (tmp_path / BATCHES).read_bytes() == b"notes\n"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("key_env", 5, "line 1: key_env: found 5; expected text or null"),
+        ("spec", None, "line 1: spec: found null; expected text"),
+        ("rows", [["page"]], "line 1: rows: found "),
+        ("most", "many", "line 1: most: found 'many'; expected two numbers"),
+        ("at", "now", "line 1: at: found 'now'; expected a number"),
+    ],
+)
+def test_a_damaged_field_is_named(tmp_path: Path, field: str, value: object, said: str) -> None:
+    """With the file, the line and what is there."""
+    record = prepared(BATCH) | {field: value}
+    (tmp_path / BATCHES).write_bytes(orjson.dumps(record) + b"\n")
+    with pytest.raises(RunFolderError) as refused:
+        batches_of(tmp_path)
+    assert str(refused.value).startswith(str(tmp_path / BATCHES))
+    assert said in str(refused.value)

@@ -295,3 +295,44 @@ def test_an_address_that_does_not_do_is_refused(
         open_reply_store()
     assert "wrong-4f9e" not in str(refused.value)
     assert "0123456789" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "redis://:12/PW4f9e@127.0.0.1:6399/0",
+        "redis://:12?PW4f9e@127.0.0.1:6399/0",
+        "redis://127.0.0.1:6399/0?foo=PW4f9e",
+        "redis:/:PW4f9e@127.0.0.1:6399/0",
+        "rediss::PW4f9e@127.0.0.1:6399",
+        "unix:/PW4f9e",
+    ],
+)
+def test_an_address_that_cannot_be_read_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str
+) -> None:
+    """An unescaped sign in the password, an option that there is not, a missing slash: refused,
+    with nothing of the address, and no folder is called by it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, address)
+    with pytest.raises(ConfigurationError, match=r"redis|unix://") as refused:
+        open_reply_store()
+    assert "PW4f9e" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_does_not_list_its_answers_is_told_of(server: RedisServer) -> None:
+    """A user without the right to SCAN, and a server that is gone: one sentence with the remedy."""
+    with server.client() as client:
+        client.execute_command(
+            "ACL", "SETUSER", "few", "on", ">pw4f9e01234", "~*", "+@all", "-scan"
+        )
+        address = f"redis://few:pw4f9e01234@127.0.0.1:{server.port}/0"
+        refused = pytest.raises(CacheUnreachable, match=r"refuses to work.*'scan'.*put that right")
+        with closing(RedisReplyStore(address)) as store, refused:
+            list(store.entries())
+        client.execute_command("ACL", "DELUSER", "few")
+    with closing(opened(server, patience_s=0.2)) as store:
+        server.kill()
+        with pytest.raises(CacheUnreachable, match=r"does not answer.*run the same command again"):
+            list(store.entries())

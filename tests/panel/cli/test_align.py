@@ -214,3 +214,13 @@ def test_missing_judgments_of_a_run_are_said(tmp_path: Path) -> None:
     done = run(str(tmp_path / "run"), "--human", people)
     assert done.exit_code == 0, done.output
     assert "1 of 8 judgments" in done.stderr
+
+
+def test_scores_are_written_as_csv_alone(files: tuple[str, str], tmp_path: Path) -> None:
+    """Another ending is refused before anything is learnt, and no file is made."""
+    done = run(
+        files[0], "--human", files[1], "--method", "weights", "--out", str(tmp_path / "a.xlsx")
+    )
+    assert done.exit_code == 2
+    assert "a name that ends in '.xlsx'; expected one that ends in .csv" in done.stderr
+    assert list(tmp_path.iterdir()) == []

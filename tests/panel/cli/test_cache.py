@@ -227,3 +227,31 @@ def test_a_run_notes_its_model_and_no_key(tmp_path: Path) -> None:
     assert len(rows) == 5
     assert canary not in (tmp_path / "all.jsonl").read_text()
     assert all("[secret]" in row["reply"]["text"] and row["reply"]["model"] for row in rows)
+
+
+def test_an_export_replaces_no_file_unasked(kept: None, tmp_path: Path) -> None:
+    """A file that is there stays as it is without --overwrite, and is replaced with it."""
+    file = tmp_path / "texts.jsonl"
+    file.write_text("mine\n")
+    refused = run("export", file)
+    assert refused.exit_code == 2
+    assert "a file that is there already" in refused.stderr
+    assert "--overwrite" in refused.stderr
+    assert file.read_text() == "mine\n"
+    assert run("export", file, "--overwrite").exit_code == 0
+    assert len(file.read_text().splitlines()) == 6
+
+
+def test_a_file_that_ends_early_is_told(
+    kept: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a compressed file that was cut off, how many answers were read; no line is counted as left
+    out."""
+    file = tmp_path / "all.jsonl.gz"
+    assert run("export", file).exit_code == 0
+    file.write_bytes(file.read_bytes()[:-8])
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(tmp_path / "other"))
+    done = run("import", file)
+    assert done.exit_code == 1
+    assert "ends early: 6 answers could be read" in done.stderr
+    assert "left out" not in done.stderr

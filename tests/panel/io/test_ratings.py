@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from panel import Ratings, load_ratings
 from panel.errors import Fault, InputError
+from panel.io.csv_cells import cell_of, csv_of
 
 HEADER = ("item", "rater", "dimension", "score")
 
@@ -348,3 +349,15 @@ def test_half_a_surrogate_pair(tmp_path: Path) -> None:
     """A name that could not be printed or written again is refused."""
     path = text(tmp_path / "in.jsonl", '{"item": "\\ud800", "rater": "r", "score": 1}\n')
     assert fault_of(path).found == "half a surrogate pair"
+
+
+def test_the_quote_of_our_own_csv_is_no_part_of_a_name(tmp_path: Path) -> None:
+    """Names and labels that a spreadsheet would calculate are read as they were, from CSV alone."""
+    names = ["=a", "+b", "'=c", "-5", "'d"]
+    rows = [[cell_of(name), cell_of("@r"), cell_of("-no")] for name in names]
+    (tmp_path / "in.csv").write_bytes(csv_of([("item", "rater", "label"), *rows]))
+    found = load_ratings(tmp_path / "in.csv")
+    assert (found.items, found.raters) == (tuple(names), ("@r",))
+    assert found.categories == {"all": ("-no",)}
+    found = load_ratings(text(tmp_path / "in.jsonl", '{"item": "\'=a", "rater": "r", "score": 1}'))
+    assert found.items == ("'=a",)

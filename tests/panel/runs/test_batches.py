@@ -15,10 +15,14 @@ from pathlib import Path
 import orjson
 import pytest
 
+from graphs.context import Abort
 from graphs.deliberation import Deliberation
 from panel import Panel, RunFolderError, RunStopped
+from panel.calls.batch_caller import WantedRows
 from panel.calls.batch_journal import BATCHES, batches_of
+from panel.calls.batch_records import BatchRecord, RowKey, prepared
 from panel.calls.budget import Caps
+from panel.models.client import NOTHING
 from panel.runs import executor
 from panel.runs.answered_elsewhere import ByBatches, ByFiles
 from panel.runs.open_batches import cancel, look, take_answers
@@ -400,3 +404,20 @@ def test_a_kill_pays_nothing_twice(
         assert len(server.batches.asked) == len(set(server.batches.asked)) == 8
     assert run.coverage.complete
     assert spent(folder)["calls"] == 8
+
+
+@pytest.mark.parametrize("spec", ["local:smollm2-135m", "nothing"])
+def test_a_model_without_batches_in_a_journal_is_refused(tmp_path: Path, spec: str) -> None:
+    """A spec that was changed by hand is told with the journal's line."""
+    batch = BatchRecord("t", "m", spec, "http://127.0.0.1:9", None, (), NOTHING, 0.0)
+    (tmp_path / BATCHES).write_bytes(orjson.dumps(prepared(batch)) + b"\n")
+    with pytest.raises(RunFolderError, match=rf"{BATCHES}, line 1, spec: found '{spec}'"):
+        asyncio.run(look(tmp_path))
+
+
+def test_a_full_disk_before_a_batch_is_told() -> None:
+    """With the folder that has no room, and the remedy."""
+    with Path("/dev/full").open("r+b", buffering=0) as file:
+        wanted = WantedRows(file, Path("/dev"))
+        with pytest.raises(Abort, match=r"stored in /dev \(No space left on device\).*make room"):
+            wanted.add(RowKey("page", b"k"), b"{}", NOTHING)

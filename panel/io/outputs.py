@@ -1,0 +1,49 @@
+"""Files that a command writes: never over one that it reads, nor over one of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from panel.errors import ConfigurationError
+
+RUN_FILES = frozenset({
+    "run.json", "judgments.jsonl", "verdicts.csv", "summary.json", "responses.jsonl",
+    "prompts.jsonl", "injection.json", "keypoints.json", "bias.json", "framings.jsonl",
+    "deltas.csv", "spent.json", "batches.jsonl",
+})  # fmt: skip
+"""What runs and what is computed of them write into a run's folder. Its page, report.html, is not
+among them: it can be made again, at another place, too."""
+
+
+def refuse_as_output(option: str, path: Path, others: Iterable[str | Path]) -> None:
+    """Refuse a file as an output.
+
+    Args:
+        option: which names it, for the message.
+        others: the files and folders that the command is given besides; what is neither, such as
+            the name of a model, is no matter.
+
+    Raises:
+        ConfigurationError: it is one of these files, by whatever name, or a file of a run's folder:
+            one that has a run.json, or is among the others.
+    """
+    given = [Path(one) for one in others]
+    if path.is_file() and any(_is_same(path, one) for one in given):
+        raise ConfigurationError(
+            f"{option} {path}: found a file that is read; expected another one"
+        )
+    if path.name in RUN_FILES and (
+        (path.parent / "run.json").exists() or any(_is_same(path.parent, one) for one in given)
+    ):
+        raise ConfigurationError(
+            f"{option} {path}: found a file of a run's folder; expected another one"
+        )
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether both are there and are the same file or folder, through links as well."""
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return False
