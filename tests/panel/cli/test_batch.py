@@ -164,8 +164,11 @@ def test_a_dry_run_says_what_batches_would_cost(texts: str, server: ScriptedServ
 
 
 def test_a_refused_batch_is_told(texts: str, server: ScriptedServer) -> None:
-    """A batch that the provider refuses ends the command with status 1 and the provider's words."""
-    server.batches.script = BatchScript(refused="Enqueued token limit reached.")
+    """A batch that the provider refuses ends the command with status 1 and the provider's words;
+    a key that these quote is masked, in the journal, too."""
+    server.batches.script = BatchScript(refused=f"Enqueued token limit of {KEY} reached.")
     code, _, err = scored(texts, server, "--batch", "--out", "run")
     assert code == 1
-    assert "Enqueued token limit reached. The same command goes on" in err
+    assert "Enqueued token limit of [secret] reached. The same command goes on" in err
+    journal = Path("run/batches.jsonl").read_text()
+    assert "limit of [secret] reached" in journal and KEY not in journal
