@@ -121,6 +121,25 @@ def test_what_follows_from_answers_is_written_out(texts: str, server: ScriptedSe
     assert not server.calls
 
 
+def test_files_that_are_not_ours_stay(texts: str, server: ScriptedServer) -> None:
+    """An earlier export is replaced; answers and a user's own data stay, also where they are named
+    as requests are; a name that is taken is refused."""
+    scored(texts, server, "--batch-out", "out")
+    answered(Path("out"))
+    (export,) = Path("out").glob("requests-*")
+    Path(f"out/answers-{export.name}").rename("out/requests-answered.jsonl")
+    Path("out/requests-2025.jsonl").write_text("my own data\n")
+    Path("out/requests-none.jsonl").touch()
+    Path("out/requests-old.jsonl").write_bytes(export.read_bytes())
+    kept = {export.name, "requests-answered.jsonl", "requests-2025.jsonl", "requests-none.jsonl"}
+    assert scored(texts, server, "--batch-out", "out")[0] == 0
+    assert {path.name for path in Path("out").iterdir()} == kept
+    export.write_text("my own data\n")
+    code, _, err = scored(texts, server, "--batch-out", "out")
+    assert (code, "is no file of requests" in err) == (2, True)
+    assert export.read_text() == "my own data\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
