@@ -194,7 +194,7 @@ def parts_of(sizes: Sequence[int], most_rows: int, most_bytes: int) -> Iterator[
         yield range(first, len(sizes))
 
 
-Place = Literal["first", "again", "unknown"]
+Place = Literal["first", "better", "again", "unknown"]
 
 
 @dataclass(slots=True)
@@ -204,19 +204,26 @@ class RowMatch:
     rows: Mapping[str, RowKey]
     """By custom id."""
     answered: set[str] = field(default_factory=set)
+    _faulty: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, rows: Iterable[RowKey]) -> RowMatch:
         return cls({row.custom_id: row for row in rows})
 
-    def take(self, custom_id: object) -> Place:
-        """Whether an answer of this name is a row's `first`, comes `again` or is of no row."""
+    def take(self, custom_id: object, *, is_fault: bool) -> Place:
+        """Whether an answer of this name is a row's `first`, `better` than the faults before it,
+        comes `again` or is of no row."""
         if not isinstance(custom_id, str) or custom_id not in self.rows:
             return "unknown"
-        if custom_id in self.answered:
+        if custom_id not in self.answered:
+            self.answered.add(custom_id)
+            if is_fault:
+                self._faulty.add(custom_id)
+            return "first"
+        if is_fault or custom_id not in self._faulty:
             return "again"
-        self.answered.add(custom_id)
-        return "first"
+        self._faulty.remove(custom_id)
+        return "better"
 
     @property
     def missing(self) -> list[RowKey]:

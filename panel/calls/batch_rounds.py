@@ -37,6 +37,7 @@ from panel.models.usage import sound
 from rubrics import ModelResponse, Usage
 
 T = TypeVar("T")
+_NO_ANSWER = "no answer in a batch"
 
 
 class BatchAddress(NamedTuple):
@@ -232,37 +233,39 @@ class BatchRounds:
     async def _fill(self, batch: BatchRecord, status: BatchStatus) -> None:
         """The answers of an ended batch into the cache. Done twice it is as done once."""
         caller, match, odd = self._caller, RowMatch.of(batch.rows), Counter[str]()
-        made, used, n_estimated, faults = list[RowKey](), NOTHING, 0, Counter[str]()
+        took, faulty = dict[str, Usage](), dict[str, str]()
         share = _share(batch.most, len(batch.rows))
         async for name, answer in caller.apis[batch.model].results(
             status, self._journal.path.parent
         ):
-            if (place := match.take(name)) != "first":
+            place = match.take(name, is_fault=isinstance(answer, CallError))
+            if place not in ("first", "better"):
                 odd[place] += 1
                 continue
-            row = match.rows[name]
-            caller.take(batch.model, row, answer)
+            caller.take(batch.model, match.rows[name], answer)
+            faulty.pop(name, None)
             if isinstance(answer, CallError):
-                faults[f"HTTP {answer.status}" if answer.status else "no answer in a batch"] += 1
-            if took := _took(answer, share):
-                made.append(row)
-                used += took
-                n_estimated += took is share
+                faulty[name] = f"HTTP {answer.status}" if answer.status else _NO_ANSWER
+            if was := _took(answer, share):
+                took[name] = was
         for row in match.missing:
             lost = CallError(
                 f"the batch {status.id} is {status.word} without an answer to it", kind="transient"
             )
             caller.take(batch.model, row, lost)
-            faults["no answer in a batch"] += 1
+            faulty[row.custom_id] = _NO_ANSWER
+        made = [match.rows[name] for name in took]
+        used = sum(took.values(), NOTHING)
+        n_estimated = sum(was is share for was in took.values())
         # Written down first: what the journal has and spent.json does not is counted by `go_on`.
         self._journal.add(settled(batch.token, len(made), used, status.word))
         name = batched_name(batch.model)
         caller.budget.count_batch(name, len(made), batch.most, used, held=len(batch.rows))
         caller.made(name, made, used, n_estimated, share)
-        caller.counts.faults.update(faults)
+        caller.counts.faults.update(faulty.values())
         if status.word == "cancelled":
             self.cancelled.append(status.id)
-        answered = len(batch.rows) - faults.total()
+        answered = len(batch.rows) - len(faulty)
         told = f"{answered:,} of {len(batch.rows):,} requests have an answer"
         if odd:
             told += (

@@ -256,9 +256,12 @@ async def _read_in(caller: BatchCaller, collect: Collect, folder: Path) -> int:
         for line in _lines(folder):
             for model, match in rows.items():
                 row = caller.apis[model].read(line)
-                if row is not None and match.take(row.custom_id) == "first":
+                if row is None:
+                    continue
+                is_fault = isinstance(row.answer, CallError)
+                if match.take(row.custom_id, is_fault=is_fault) in ("first", "better"):
                     caller.take(model, match.rows[row.custom_id], row.answer)
-                    taken += not isinstance(row.answer, CallError)
+                    taken += not is_fault
         n += taken
         if not taken:
             return n

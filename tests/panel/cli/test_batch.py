@@ -121,6 +121,19 @@ def test_what_follows_from_answers_is_written_out(texts: str, server: ScriptedSe
     assert not server.calls
 
 
+def test_an_answer_beats_a_fault(texts: str, server: ScriptedServer) -> None:
+    """Where a file of answers has faults, and a later one the answers, all 20 are read."""
+    scored(texts, server, "--batch-out", "out")
+    (export,) = Path("out").iterdir()
+    error = {"code": "server_error", "message": "boom"}
+    names = [orjson.loads(line)["custom_id"] for line in export.read_bytes().splitlines()]
+    faults = [{"custom_id": name, "response": None, "error": error} for name in names]
+    Path("out/a-faults.jsonl").write_bytes(b"\n".join(map(orjson.dumps, faults)))
+    answered(Path("out"))
+    code, out, _ = scored(texts, server, "--batch-in", "out", "--out", "run")
+    assert (code, "20 of 20 judgments scored" in out) == (0, True)
+
+
 def test_files_that_are_not_ours_stay(texts: str, server: ScriptedServer) -> None:
     """An earlier export is replaced; answers and a user's own data stay, also where they are named
     as requests are; a name that is taken is refused."""
