@@ -21,7 +21,6 @@ from panel.calls.batch_caller import BatchCaller, WantedRows
 from panel.calls.batch_journal import BatchJournal
 from panel.calls.batch_records import (
     BatchRecord,
-    RowKey,
     RowMatch,
     dropped,
     parts_of,
@@ -92,21 +91,25 @@ class BatchRounds:
         """The ids of batches that somebody cancelled."""
 
     def go_on(self) -> None:
-        """Count what an earlier process has left: batches that are open, and one whose answers are
-        in the cache but not in what was spent, as a kill came between."""
-        budget, last = self._caller.budget, dict[str, BatchRecord]()
+        """Count what an earlier process has left: batches that are open, and those whose answers
+        are in the cache but not in what was spent, as a kill came between."""
+        budget, calls = self._caller.budget, 0
         totals: dict[str, Usage] = {}
         for batch in self._journal.batches.values():
             if batch.open:
                 budget.hold_anyway(batched_name(batch.model), len(batch.rows), batch.most)
             elif batch.state == "settled":
-                last[batch.model] = batch
-                totals[batch.model] = totals.get(batch.model, NOTHING) + batch.used
-        for model, batch in last.items():
-            name = batched_name(model)
-            counted, all_ = budget.spending.usage.get(name, NOTHING), totals[model]
-            if (counted.input, counted.output) != (all_.input, all_.output):
-                budget.count_batch(name, batch.calls, NOTHING, batch.used, held=0)
+                calls += batch.calls
+                name = batched_name(batch.model)
+                totals[name] = totals.get(name, NOTHING) + batch.used
+        spent = budget.spending
+        # How many of them were made by which model does not matter.
+        calls = max(0, calls - spent.batched)
+        for name, used in totals.items():
+            left = _beyond(used, spent.usage.get(name, NOTHING))
+            if calls or left:
+                budget.count_batch(name, calls, NOTHING, left, held=0)
+                calls = 0
 
     async def submit(self, wanted: Mapping[str, WantedRows]) -> int:
         """Send what a round has gathered, as far as the caps allow; how many requests that is.
@@ -323,6 +326,17 @@ def _took(answer: ModelResponse | CallError, share: Usage) -> Usage:
         return share
     used = sound(said)
     return used if used.input or not said else share
+
+
+def _beyond(usage: Usage, other: Usage) -> Usage:
+    """What a usage has more than another."""
+    return Usage(
+        max(0, usage.input - other.input),
+        max(0, usage.cached - other.cached),
+        max(0, usage.output - other.output),
+        max(0, usage.written - other.written),
+        reasoning=max(0, usage.reasoning - other.reasoning),
+    )
 
 
 def _share(most: Usage, n: int) -> Usage:

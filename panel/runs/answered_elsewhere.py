@@ -270,8 +270,7 @@ async def _read_in(caller: BatchCaller, collect: Collect, folder: Path) -> int:
 def _is_ours(path: Path) -> bool:
     """Whether a file holds requests that were written out, and nothing else."""
     with path.open("rb") as lines:
-        n = 0
-        for n, line in enumerate(lines, start=1):
+        for line in lines:
             try:
                 row = orjson.loads(line)
             except orjson.JSONDecodeError:
@@ -280,7 +279,8 @@ def _is_ours(path: Path) -> bool:
                 return False
             if not re.fullmatch("[0-9a-f]{64}", str(row["custom_id"])):
                 return False
-    return n > 0
+        # Of an empty file it is not known what it was for.
+        return lines.tell() > 0
 
 
 def _lines(folder: Path) -> Iterator[bytes]:

@@ -19,6 +19,7 @@ from graphs.deliberation import Deliberation
 from panel import Panel, RunFolderError, RunStopped
 from panel.calls.batch_journal import BATCHES, batches_of
 from panel.calls.budget import Caps
+from panel.models.openai_batches import OpenAIBatches
 from panel.runs import executor
 from panel.runs.answered_elsewhere import ByFiles
 from panel.runs.open_batches import cancel, look, take_answers
@@ -305,6 +306,30 @@ def test_what_a_kill_left_uncounted_is_counted_once(tmp_path: Path) -> None:
         for _ in range(2):
             scored(panel, folder)
             assert spent(folder) == before
+
+
+def test_what_is_counted_when_killed_between_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight batches of a call each: each is in spent.json before the next. Of a record that lacks
+    five, as one written earlier does, five are counted at the next start, and none after it."""
+    monkeypatch.setattr(OpenAIBatches, "most_rows", 1)
+    folder, written = tmp_path / "run", []
+    with serving() as server:
+        panel = panel_at(server.base_url)
+
+        def tell(line: str) -> None:
+            if "has ended" in line:
+                written.append((folder / "spent.json").read_bytes())
+
+        scored(panel, folder, tell=tell)
+        assert [orjson.loads(record)["calls"] for record in written] == list(range(1, 9))
+        before = spent(folder)
+        (folder / "spent.json").write_bytes(written[2])
+        for _ in range(2):
+            scored(panel, folder)
+            now = spent(folder)
+            assert (now["calls"], now["usage"]) == (before["calls"], before["usage"])
 
 
 @pytest.fixture(scope="module")
