@@ -10,7 +10,7 @@ what is still to be done.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -59,6 +59,7 @@ class BatchRecord:
         id: the provider's; None as long as it is not known.
         calls, used: what it took, once settled.
         outcome: the provider's word for how it ended, or why it was dropped.
+        unanswered: the rows that came back without an answer, other than as it was cancelled.
     """
 
     token: str
@@ -74,6 +75,7 @@ class BatchRecord:
     calls: int = 0
     used: Usage = NOTHING
     outcome: str = ""
+    unanswered: tuple[RowKey, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -109,10 +111,18 @@ def dropped(token: str, why: str) -> dict[str, Any]:
     return {"change": "dropped", "token": token, "why": why}
 
 
-def settled(token: str, calls: int, used: Usage, outcome: str) -> dict[str, Any]:
-    """The record of a batch whose answers are in the cache."""
-    usage = [used.input, used.cached, used.output, used.written, used.reasoning]
-    return {"change": "settled", "token": token, "calls": calls, "used": usage, "outcome": outcome}
+def settled(
+    token: str, calls: int, used: Usage, outcome: str, unanswered: Sequence[int] = ()
+) -> dict[str, Any]:
+    """The record of a batch whose answers are in the cache; `unanswered` are places of rows."""
+    return {
+        "change": "settled",
+        "token": token,
+        "calls": calls,
+        "used": [used.input, used.cached, used.output, used.written, used.reasoning],
+        "outcome": outcome,
+        "unanswered": list(unanswered),
+    }
 
 
 def batches_in(records: Iterable[Mapping[str, Any]]) -> dict[str, BatchRecord]:
@@ -172,6 +182,8 @@ def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
         calls=int(record["calls"]),
         used=Usage(read, cached, answered, written, reasoning=reasoning),
         outcome=str(record["outcome"]),
+        # Not in journals of earlier versions.
+        unanswered=tuple(batch.rows[place] for place in record.get("unanswered", ())),
     )
 
 
@@ -224,6 +236,10 @@ class RowMatch:
             return "again"
         self._faulty.remove(custom_id)
         return "better"
+
+    def places(self, names: Container[str]) -> list[int]:
+        """Where rows of these names are among all."""
+        return [place for place, name in enumerate(self.rows) if name in names]
 
     @property
     def missing(self) -> list[RowKey]:

@@ -99,6 +99,7 @@ class BatchRounds:
             if batch.open:
                 budget.hold_anyway(batched_name(batch.model), len(batch.rows), batch.most)
             elif batch.state == "settled":
+                self._caller.tried_before(batch.unanswered)
                 calls += batch.calls
                 name = batched_name(batch.model)
                 totals[name] = totals.get(name, NOTHING) + batch.used
@@ -236,21 +237,27 @@ class BatchRounds:
     async def _fill(self, batch: BatchRecord, status: BatchStatus) -> None:
         """The answers of an ended batch into the cache. Done twice it is as done once."""
         caller, match, odd = self._caller, RowMatch.of(batch.rows), Counter[str]()
-        took, faulty = dict[str, Usage](), dict[str, str]()
+        took, faulty, strange = dict[str, Usage](), dict[str, str](), list[Usage]()
         share = _share(batch.most, len(batch.rows))
         async for name, answer in caller.apis[batch.model].results(
             status, self._journal.path.parent
         ):
             place = match.take(name, is_fault=isinstance(answer, CallError))
+            is_call = not isinstance(answer, CallError) or answer.status is not None
+            was = _took(answer, share)
             if place not in ("first", "better"):
                 odd[place] += 1
+                if place == "unknown" and (was or is_call):
+                    strange.append(was)
                 continue
             caller.take(batch.model, match.rows[name], answer)
             faulty.pop(name, None)
             if isinstance(answer, CallError):
                 faulty[name] = f"HTTP {answer.status}" if answer.status else _NO_ANSWER
-            if was := _took(answer, share):
+            if was or is_call:
                 took[name] = was
+        # Answers under wrong names are paid for as those of the rows that have none.
+        del strange[len(match.missing) :]
         for row in match.missing:
             lost = CallError(
                 f"the batch {status.id} is {status.word} without an answer to it", kind="transient"
@@ -258,13 +265,15 @@ class BatchRounds:
             caller.take(batch.model, row, lost)
             faulty[row.custom_id] = _NO_ANSWER
         made = [match.rows[name] for name in took]
-        used = sum(took.values(), NOTHING)
-        n_estimated = sum(was is share for was in took.values())
+        each = [*took.values(), *strange]
+        used, n_estimated = sum(each, NOTHING), sum(was is share for was in each)
+        again = () if status.word == "cancelled" else match.places(faulty)
         # Written down first: what the journal has and spent.json does not is counted by `go_on`.
-        self._journal.add(settled(batch.token, len(made), used, status.word))
+        self._journal.add(settled(batch.token, len(each), used, status.word, again))
         name = batched_name(batch.model)
-        caller.budget.count_batch(name, len(made), batch.most, used, held=len(batch.rows))
+        caller.budget.count_batch(name, len(each), batch.most, used, held=len(batch.rows))
         caller.made(name, made, used, n_estimated, share)
+        caller.counts.made += len(strange)
         caller.counts.faults.update(faulty.values())
         if status.word == "cancelled":
             self.cancelled.append(status.id)

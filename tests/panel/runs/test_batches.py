@@ -19,6 +19,7 @@ from graphs.deliberation import Deliberation
 from panel import Panel, RunFolderError, RunStopped
 from panel.calls.batch_journal import BATCHES, batches_of
 from panel.calls.budget import Caps
+from panel.models.batches import BatchRow
 from panel.models.openai_batches import OpenAIBatches
 from panel.runs import executor
 from panel.runs.answered_elsewhere import ByFiles
@@ -140,9 +141,32 @@ def test_rows_that_always_fail(tmp_path: Path) -> None:
         assert run.coverage.missing["failed"] == 8
         errors = {str(one["error"]) for one in results(tmp_path / "transient")}
         assert len(errors) == 1 and "500" in (said := errors.pop()) and "3 batches" in said
+        # They were answered, and the same command does not have them answered nine times.
+        assert spent(tmp_path / "transient")["calls"] == run.calls.made == 24
+        scored(panel_at(server.base_url), tmp_path / "transient")
+        assert len(server.batches.made) == 3
+        assert "in 3 batches" in str(results(tmp_path / "transient"))
     with serving(lambda number, payload: status(400)) as server:
         scored(panel_at(server.base_url), tmp_path / "rejected")
         assert len(server.batches.made) == 1
+
+
+def test_answers_under_wrong_names_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight answers that belong to no request were paid for: with a cap of 12 calls there is room
+    for four more, and no third batch."""
+    read = OpenAIBatches.read
+
+    def misnamed(self: OpenAIBatches, line: bytes) -> BatchRow | None:
+        row = read(self, line)
+        return row and row._replace(custom_id=f"x{row.custom_id}")
+
+    monkeypatch.setattr(OpenAIBatches, "read", misnamed)
+    with serving() as server:
+        run = scored(panel_at(server.base_url), tmp_path / "run", Caps(calls=12))
+        totals = [batch["request_counts"]["total"] for batch in server.batches.made]
+    assert totals == [8, 4]
+    assert spent(tmp_path / "run")["calls"] == run.calls.made == 12
+    assert run.calls.spent[NAME].output > 0
 
 
 def test_answers_that_cannot_be_read_are_asked_again(tmp_path: Path) -> None:
