@@ -39,6 +39,13 @@ T = TypeVar("T")
 _NO_ANSWER = "no answer in a batch"
 
 
+NOT_FOUND = 404
+
+
+class _Gone(Exception):
+    """A provider does not know a batch, or its files."""
+
+
 class BatchAddress(NamedTuple):
     """Where a model's batches are, for whoever looks at them later."""
 
@@ -87,6 +94,9 @@ class BatchRounds:
     ) -> None:
         self._caller, self._addresses, self._journal = caller, addresses, journal
         self._tell, self._pace = tell, pace
+        self.ending = False
+        """Whether batches are to be ended: one that is found is cancelled, and one that its
+        provider does not know is lost."""
         self.cancelled: list[str] = []
         """The ids of batches that somebody cancelled."""
 
@@ -206,12 +216,25 @@ class BatchRounds:
             wait = min(2 * wait, self._pace.longest_look)
 
     async def _settled(self, batch: BatchRecord) -> None:
+        try:
+            await self._settled_or_gone(batch)
+        except _Gone as gone:
+            self._lose(self._journal.batches[batch.token], gone)
+
+    async def _settled_or_gone(self, batch: BatchRecord) -> None:
+        """
+        Raises:
+            _Gone: its provider does not know it, and batches are to be ended.
+        """
         if batch.id is None:
             found = await self._found(batch, batch.prepared_at)
             if found is None:
                 self._drop(batch, "it never reached the provider")
                 return
             batch = self._journal.add(submitted(batch.token, found.id))
+            if self.ending and found.phase == "working":
+                api = self._caller.apis[batch.model]
+                await self._patiently(batch, lambda: api.cancel(found.id))
         status = await self._ended(batch, batch.id or "")
         if status.phase == "failed":
             self._drop(batch, status.errors or status.word)
@@ -285,6 +308,19 @@ class BatchRounds:
             )
         self._tell(f"{batch.model}: batch {status.id} has ended ({status.word}): {told}")
 
+    def _lose(self, batch: BatchRecord, why: _Gone) -> None:
+        """Settle a batch that can be neither fetched nor cancelled. What of it was answered, and is
+        paid for, is not known: it counts as the most that it may have taken."""
+        if batch.id is None:
+            batch = self._journal.add(submitted(batch.token, "-"))
+        n, name = len(batch.rows), batched_name(batch.model)
+        self._journal.add(settled(batch.token, n, batch.most, "lost"))
+        self._caller.budget.count_batch(name, n, batch.most, batch.most, held=n)
+        self._tell(
+            f"{batch.model}: batch {batch.id} is lost: {why}. It counts as {n:,} calls that took "
+            "the most they may"
+        )
+
     def _drop(self, batch: BatchRecord, why: str) -> None:
         self._journal.add(dropped(batch.token, why))
         held, name = len(batch.rows), batched_name(batch.model)
@@ -301,6 +337,8 @@ class BatchRounds:
             try:
                 return await call()
             except CallError as error:
+                if self.ending and error.status == NOT_FOUND:
+                    raise _Gone(str(error).rstrip(".")) from None
                 fault: CallError | TimeoutError = error
                 hopeless = error.kind != "transient"
             except TimeoutError as late:

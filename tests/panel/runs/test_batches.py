@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -41,8 +42,8 @@ def results(folder: Path) -> list[dict[str, object]]:
     return sorted(judgments, key=lambda one: (one["id"], one["judge"], one.get("round", 1)))
 
 
-def spent(folder: Path) -> dict[str, object]:
-    document: dict[str, object] = orjson.loads((folder / "spent.json").read_bytes())
+def spent(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = orjson.loads((folder / "spent.json").read_bytes())
     return document
 
 
@@ -316,6 +317,46 @@ def test_a_batch_that_is_cancelled(tmp_path: Path) -> None:
             scored(panel, folder)
         run = scored(panel, folder, batches=False)
     assert (run.calls.made, run.coverage.scored, len(server.batches.made)) == (8, 8, 1)
+
+
+@pytest.mark.parametrize("gone", ["batch", "answers"])
+def test_a_batch_that_is_gone_can_be_given_up(gone: str, tmp_path: Path) -> None:
+    """Where the provider answers 404 for a batch, or for its file of answers, waiting stops the
+    command and cancelling settles it: 8 calls at the most they may take, told in words. The folder
+    can then be scored by calls."""
+    folder, told = tmp_path / "run", list[str]()
+    with serving() as server:
+        panel = stopped_at_the_provider(server, folder)
+        (batch,) = batches_of(folder)
+        if gone == "batch":
+            server.batches.made.clear()
+        else:
+            server.batches.made[0] |= {"status": "completed", "output_file_id": "file-9"}
+        with pytest.raises(RunStopped, match="404"):
+            asyncio.run(take_answers(folder, lambda line: None, FAST))
+        asyncio.run(cancel(folder))
+        asyncio.run(take_answers(folder, told.append, FAST, ending=True))
+        assert "batch_1 is lost" in told[-1] and "8 calls" in told[-1]
+        assert spent(folder)["calls"] == 8
+        assert spent(folder)["usage"][NAME]["output"] == batch.most.output > 0
+        run = scored(panel, folder, batches=False)
+    assert (run.calls.made, run.coverage.scored) == (8, 8)
+
+
+def test_a_batch_that_is_found_late_is_cancelled(tmp_path: Path) -> None:
+    """A batch whose id was not noted, and which the provider's list lacks at first, is cancelled
+    once it is there."""
+    folder = tmp_path / "run"
+    with serving() as server:
+        stopped_at_the_provider(server, folder)
+        journal = folder / BATCHES
+        journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+        server.batches.script.unlisted = 1
+        (one,) = asyncio.run(cancel(folder))
+        assert one.status is None
+        asyncio.run(take_answers(folder, lambda line: None, FAST, ending=True))
+        assert server.batches.made[0]["status"] == "cancelled"
+    assert [batch.outcome for batch in batches_of(folder)] == ["cancelled"]
 
 
 def test_what_a_kill_left_uncounted_is_counted_once(tmp_path: Path) -> None:
