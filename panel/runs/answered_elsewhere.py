@@ -182,7 +182,7 @@ def _write(caller: BatchCaller, wanted: Mapping[str, WantedRows], to: Path) -> t
             path = to / f"{_REQUESTS}{_file_name(model)}-{number}.jsonl"
             if path.exists():
                 raise RunFolderError(
-                    f"{path} exists and is no file of requests; move it, or choose another "
+                    f"{path} exists and is not a file of requests; move it, or choose another "
                     "--batch-out"
                 )
             replace_file(path, b"".join(line + b"\n" for line in rows.lines(part)))

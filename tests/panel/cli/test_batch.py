@@ -149,7 +149,7 @@ def test_files_that_are_not_ours_stay(texts: str, server: ScriptedServer) -> Non
     assert {path.name for path in Path("out").iterdir()} == kept
     export.write_text("my own data\n")
     code, _, err = scored(texts, server, "--batch-out", "out")
-    assert (code, "is no file of requests" in err) == (2, True)
+    assert (code, "is not a file of requests" in err) == (2, True)
     assert export.read_text() == "my own data\n"
 
 
