@@ -31,8 +31,10 @@ from panel.models.client import NOTHING, CallError
 from rubrics import ModelRequest, ModelResponse, Usage
 
 TRIES = 3
-"""How often a request is sent in batches of one run where it comes back without an answer."""
+"""How often a request is sent in batches of one run where it comes back without an answer, however
+often the run is started."""
 _WAITS = "its answer has not come yet"
+_NO_ANSWER_BEFORE = "batches of an earlier start brought no answer to it"
 _NOT_ASKED = "no batch had an answer"
 
 
@@ -194,6 +196,12 @@ class BatchCaller(Caller):
     def sent(self, rows: list[RowKey]) -> None:
         """These go in a batch."""
         self._sent.update(row.custom_id for row in rows)
+
+    def tried_before(self, rows: Iterable[RowKey]) -> None:
+        """These went in a batch of an earlier process, and came back without an answer."""
+        for row in rows:
+            self._sent[row.custom_id] += 1
+            self._faults[row.custom_id] = CallError(_NO_ANSWER_BEFORE, kind="transient")
 
     def take(self, model: str, row: RowKey, answer: ModelResponse | CallError) -> None:
         """Keep the answer to a request, or why there is none.

@@ -17,6 +17,7 @@ import orjson
 from panel.calls.batch_records import BatchRecord, DamagedJournal, after, batches_in
 from panel.errors import RunFolderError
 from panel.io.private_files import open_private
+from panel.secrets import SECRETS
 
 try:
     import fcntl
@@ -66,6 +67,7 @@ class BatchJournal:
         Raises:
             RunFolderError: it cannot be written.
         """
+        record = {name: _masked(name, value) for name, value in record.items()}
         batch = after(record, self.batches.get(record["token"]))
         try:
             line = orjson.dumps(record) + b"\n"
@@ -90,6 +92,11 @@ def batches_of(folder: Path) -> list[BatchRecord]:
     """
     path = folder / BATCHES
     return list(_batches(path, _read(path)[0]).values())
+
+
+def _masked(name: str, value: Any) -> Any:
+    """A provider's own words without a key that they quote."""
+    return SECRETS.scrub(value) if name in ("why", "outcome") else value
 
 
 def _locked(file: IO[bytes]) -> bool:

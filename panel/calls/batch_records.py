@@ -10,7 +10,7 @@ what is still to be done.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
@@ -65,6 +65,7 @@ class BatchRecord:
         calls, used: what it took, once settled.
         outcome: the provider's word for how it ended, or why it was dropped.
         line: of the journal's, on which it was prepared, from 1; 0 where it was not read from one.
+        unanswered: the rows that came back without an answer, other than as it was cancelled.
     """
 
     token: str
@@ -83,6 +84,7 @@ class BatchRecord:
     settings: Mapping[str, Any] = field(default_factory=dict)
     headers: tuple[str, ...] = ()
     line: int = field(default=0, compare=False)
+    unanswered: tuple[RowKey, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -120,10 +122,18 @@ def dropped(token: str, why: str) -> dict[str, Any]:
     return {"change": "dropped", "token": token, "why": why}
 
 
-def settled(token: str, calls: int, used: Usage, outcome: str) -> dict[str, Any]:
-    """The record of a batch whose answers are in the cache."""
-    usage = [used.input, used.cached, used.output, used.written, used.reasoning]
-    return {"change": "settled", "token": token, "calls": calls, "used": usage, "outcome": outcome}
+def settled(
+    token: str, calls: int, used: Usage, outcome: str, unanswered: Sequence[int] = ()
+) -> dict[str, Any]:
+    """The record of a batch whose answers are in the cache; `unanswered` are places of rows."""
+    return {
+        "change": "settled",
+        "token": token,
+        "calls": calls,
+        "used": [used.input, used.cached, used.output, used.written, used.reasoning],
+        "outcome": outcome,
+        "unanswered": list(unanswered),
+    }
 
 
 def batches_in(records: Iterable[Mapping[str, Any]]) -> dict[str, BatchRecord]:
@@ -185,6 +195,8 @@ def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
         calls=int(record["calls"]),
         used=Usage(read, cached, answered, written, reasoning=reasoning),
         outcome=str(record["outcome"]),
+        # Not in journals of earlier versions.
+        unanswered=tuple(batch.rows[place] for place in record.get("unanswered", ())),
     )
 
 
@@ -232,7 +244,7 @@ def parts_of(sizes: Sequence[int], most_rows: int, most_bytes: int) -> Iterator[
         yield range(first, len(sizes))
 
 
-Place = Literal["first", "again", "unknown"]
+Place = Literal["first", "better", "again", "unknown"]
 
 
 @dataclass(slots=True)
@@ -242,19 +254,30 @@ class RowMatch:
     rows: Mapping[str, RowKey]
     """By custom id."""
     answered: set[str] = field(default_factory=set)
+    _faulty: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, rows: Iterable[RowKey]) -> RowMatch:
         return cls({row.custom_id: row for row in rows})
 
-    def take(self, custom_id: object) -> Place:
-        """Whether an answer of this name is a row's `first`, comes `again` or is of no row."""
+    def take(self, custom_id: object, *, is_fault: bool) -> Place:
+        """Whether an answer of this name is a row's `first`, `better` than the faults before it,
+        comes `again` or is of no row."""
         if not isinstance(custom_id, str) or custom_id not in self.rows:
             return "unknown"
-        if custom_id in self.answered:
+        if custom_id not in self.answered:
+            self.answered.add(custom_id)
+            if is_fault:
+                self._faulty.add(custom_id)
+            return "first"
+        if is_fault or custom_id not in self._faulty:
             return "again"
-        self.answered.add(custom_id)
-        return "first"
+        self._faulty.remove(custom_id)
+        return "better"
+
+    def places(self, names: Container[str]) -> list[int]:
+        """Where rows of these names are among all."""
+        return [place for place, name in enumerate(self.rows) if name in names]
 
     @property
     def missing(self) -> list[RowKey]:

@@ -21,7 +21,6 @@ from panel.calls.batch_caller import BatchCaller, WantedRows
 from panel.calls.batch_journal import BatchJournal
 from panel.calls.batch_records import (
     BatchRecord,
-    RowKey,
     RowMatch,
     dropped,
     parts_of,
@@ -37,6 +36,14 @@ from panel.models.usage import sound
 from rubrics import ModelResponse, Usage
 
 T = TypeVar("T")
+_NO_ANSWER = "no answer in a batch"
+
+
+NOT_FOUND = 404
+
+
+class _Gone(Exception):
+    """A provider does not know a batch, or its files."""
 
 
 class BatchAddress(NamedTuple):
@@ -89,30 +96,39 @@ class BatchRounds:
     ) -> None:
         self._caller, self._addresses, self._journal = caller, addresses, journal
         self._tell, self._pace = tell, pace
+        self.ending = False
+        """Whether batches are to be ended: one that is found is cancelled, and one that its
+        provider does not know is lost."""
         self.cancelled: list[str] = []
         """The ids of batches that somebody cancelled."""
 
     def go_on(self) -> None:
-        """Count what an earlier process has left: batches that are open, and one whose answers are
-        in the cache but not in what was spent, as a kill came between. What it was answered is
-        as if this process had been."""
-        budget, last = self._caller.budget, dict[str, BatchRecord]()
+        """Count what an earlier process has left: batches that are open, and those whose answers
+        are in the cache but not in what was spent, as a kill came between. What they answered is as
+        if this process had been told it."""
+        budget, calls = self._caller.budget, 0
         totals: dict[str, Usage] = {}
         sent = Counter[str]()
         for batch in self._journal.batches.values():
             if batch.open:
                 budget.hold_anyway(batched_name(batch.model), len(batch.rows), batch.most)
             elif batch.state == "settled":
-                last[batch.model] = batch
-                sent.update(row.custom_id for row in batch.rows)
-                totals[batch.model] = totals.get(batch.model, NOTHING) + batch.used
+                unanswered = set(batch.unanswered)
+                self._caller.tried_before(unanswered)
+                sent.update(row.custom_id for row in batch.rows if row not in unanswered)
+                calls += batch.calls
+                name = batched_name(batch.model)
+                totals[name] = totals.get(name, NOTHING) + batch.used
         # What went twice had its limit raised.
         self._caller.answered_before(name for name, n in sent.items() if n == 1)
-        for model, batch in last.items():
-            name = batched_name(model)
-            counted, all_ = budget.spending.usage.get(name, NOTHING), totals[model]
-            if (counted.input, counted.output) != (all_.input, all_.output):
-                budget.count_batch(name, batch.calls, NOTHING, batch.used, held=0)
+        spent = budget.spending
+        # How many of them were made by which model does not matter.
+        calls = max(0, calls - spent.batched)
+        for name, used in totals.items():
+            left = _beyond(used, spent.usage.get(name, NOTHING))
+            if calls or left:
+                budget.count_batch(name, calls, NOTHING, left, held=0)
+                calls = 0
 
     async def submit(self, wanted: Mapping[str, WantedRows]) -> int:
         """Send what a round has gathered, as far as the caps allow; how many requests that is.
@@ -213,12 +229,25 @@ class BatchRounds:
             wait = min(2 * wait, self._pace.longest_look)
 
     async def _settled(self, batch: BatchRecord) -> None:
+        try:
+            await self._settled_or_gone(batch)
+        except _Gone as gone:
+            self._lose(self._journal.batches[batch.token], gone)
+
+    async def _settled_or_gone(self, batch: BatchRecord) -> None:
+        """
+        Raises:
+            _Gone: its provider does not know it, and batches are to be ended.
+        """
         if batch.id is None:
             found = await self._found(batch, batch.prepared_at)
             if found is None:
                 self._drop(batch, "it never reached the provider")
                 return
             batch = self._journal.add(submitted(batch.token, found.id))
+            if self.ending and found.phase == "working":
+                api = self._caller.apis[batch.model]
+                await self._patiently(batch, lambda: api.cancel(found.id), "cancel its batch")
         status = await self._ended(batch, batch.id or "")
         if status.phase == "failed":
             self._drop(batch, status.errors or status.word)
@@ -248,43 +277,66 @@ class BatchRounds:
     async def _fill(self, batch: BatchRecord, status: BatchStatus) -> None:
         """The answers of an ended batch into the cache. Done twice it is as done once."""
         caller, match, odd = self._caller, RowMatch.of(batch.rows), Counter[str]()
-        made, used, n_estimated, faults = list[RowKey](), NOTHING, 0, Counter[str]()
+        took, faulty, strange = dict[str, Usage](), dict[str, str](), list[Usage]()
         share = _share(batch.most, len(batch.rows))
         async for name, answer in caller.apis[batch.model].results(
             status, self._journal.path.parent
         ):
-            if (place := match.take(name)) != "first":
+            place = match.take(name, is_fault=isinstance(answer, CallError))
+            is_call = not isinstance(answer, CallError) or answer.status is not None
+            was = _took(answer, share)
+            if place not in ("first", "better"):
                 odd[place] += 1
+                if place == "unknown" and (was or is_call):
+                    strange.append(was)
                 continue
-            row = match.rows[name]
-            caller.take(batch.model, row, answer)
+            caller.take(batch.model, match.rows[name], answer)
+            faulty.pop(name, None)
             if isinstance(answer, CallError):
-                faults[f"HTTP {answer.status}" if answer.status else "no answer in a batch"] += 1
-            if took := _took(answer, share):
-                made.append(row)
-                used += took
-                n_estimated += took is share
+                faulty[name] = f"HTTP {answer.status}" if answer.status else _NO_ANSWER
+            if was or is_call:
+                took[name] = was
+        # Answers under wrong names are paid for as those of the rows that have none.
+        del strange[len(match.missing) :]
         for row in match.missing:
             lost = CallError(
                 f"the batch {status.id} is {status.word} without an answer to it", kind="transient"
             )
             caller.take(batch.model, row, lost)
-            faults["no answer in a batch"] += 1
+            faulty[row.custom_id] = _NO_ANSWER
+        made = [match.rows[name] for name in took]
+        each = [*took.values(), *strange]
+        used, n_estimated = sum(each, NOTHING), sum(was is share for was in each)
+        again = () if status.word == "cancelled" else match.places(faulty)
         # Written down first: what the journal has and spent.json does not is counted by `go_on`.
-        self._journal.add(settled(batch.token, len(made), used, status.word))
+        self._journal.add(settled(batch.token, len(each), used, status.word, again))
         name = batched_name(batch.model)
-        caller.budget.count_batch(name, len(made), batch.most, used, held=len(batch.rows))
+        caller.budget.count_batch(name, len(each), batch.most, used, held=len(batch.rows))
         caller.made(name, made, used, n_estimated, share)
-        caller.counts.faults.update(faults)
+        caller.counts.made += len(strange)
+        caller.counts.faults.update(faulty.values())
         if status.word == "cancelled":
             self.cancelled.append(status.id)
-        answered = len(batch.rows) - faults.total()
+        answered = len(batch.rows) - len(faulty)
         told = f"{answered:,} of {len(batch.rows):,} requests have an answer"
         if odd:
             told += (
                 f"; {sum(odd.values()):,} rows came twice or belong to no request, and were ignored"
             )
         self._tell(f"{batch.model}: batch {status.id} has ended ({status.word}): {told}")
+
+    def _lose(self, batch: BatchRecord, why: _Gone) -> None:
+        """Settle a batch that can be neither fetched nor cancelled. What of it was answered, and is
+        paid for, is not known: it counts as the most that it may have taken."""
+        if batch.id is None:
+            batch = self._journal.add(submitted(batch.token, "-"))
+        n, name = len(batch.rows), batched_name(batch.model)
+        self._journal.add(settled(batch.token, n, batch.most, "lost"))
+        self._caller.budget.count_batch(name, n, batch.most, batch.most, held=n)
+        self._tell(
+            f"{batch.model}: batch {batch.id} is lost: {why}. It counts as {n:,} calls that took "
+            "the most they may"
+        )
 
     def _drop(self, batch: BatchRecord, why: str) -> None:
         self._journal.add(dropped(batch.token, why))
@@ -305,6 +357,8 @@ class BatchRounds:
             try:
                 return await call()
             except CallError as error:
+                if self.ending and error.status == NOT_FOUND:
+                    raise _Gone(str(error).rstrip(".")) from None
                 fault: CallError | TimeoutError = error
                 hopeless = error.kind != "transient"
             except TimeoutError as late:
@@ -339,6 +393,17 @@ def _took(answer: ModelResponse | CallError, share: Usage) -> Usage:
         return share
     used = sound(said)
     return used if used.input or not said else share
+
+
+def _beyond(usage: Usage, other: Usage) -> Usage:
+    """What a usage has more than another."""
+    return Usage(
+        max(0, usage.input - other.input),
+        max(0, usage.cached - other.cached),
+        max(0, usage.output - other.output),
+        max(0, usage.written - other.written),
+        reasoning=max(0, usage.reasoning - other.reasoning),
+    )
 
 
 def _share(most: Usage, n: int) -> Usage:

@@ -52,10 +52,12 @@ NO_CAPS = Caps()
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What calls came to: how many there were, and what each model used in them."""
+    """What calls came to: how many there were, and what each model used in them; `batched` is how
+    many of them were made by batches."""
 
     calls: int = 0
     usage: Mapping[str, Usage] = field(default_factory=dict)
+    batched: int = 0
 
     @property
     def tokens(self) -> int:
@@ -99,6 +101,7 @@ class Budget:
         self._calls = self._calls_in_flight = 0
         self._spent = self._in_flight = Amount()
         self._batch_calls, self._in_batches = 0, Amount()
+        self._batched = 0
         # What was used by each model, before and now, with what is set aside.
         self._used: dict[str, Usage] = {}
         self._settled = asyncio.Condition()
@@ -118,7 +121,8 @@ class Budget:
     @property
     def spending(self) -> Spending:
         """What was spent, before and now; a call in flight counts as what was set aside for it."""
-        return Spending(self._before.calls + self._calls, self._used)
+        before = self._before
+        return Spending(before.calls + self._calls, self._used, before.batched + self._batched)
 
     def go_on_from(self, before: Spending) -> None:
         """Count what was spent before, in place of what was given as that so far.
@@ -232,6 +236,7 @@ class Budget:
         self._batch_calls -= held
         self._in_batches -= self._amount(model, most)
         self._calls += calls
+        self._batched += calls
         self._spent += self._amount(model, used)
         self._used[model] = self._used.get(model, NOTHING) + used
         self._write_down()

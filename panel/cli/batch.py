@@ -138,8 +138,9 @@ def wait(run: str) -> None:
 def cancel(run: str) -> None:
     """Cancel the batches of RUN, and store the answers that are there.
 
-    Answers go into the cache, and are paid for. The run can then be continued by `score`, with
-    --batch or without.
+    Answers go into the cache, and are paid for. A batch that its provider does not know any more
+    counts as the most that it may have cost. The run can then be continued by `score`, with --batch
+    or without.
 
     Exit status: as of `wait`.
     """
@@ -151,7 +152,7 @@ def cancel(run: str) -> None:
         say("No batch is open.", err=True)
         return
     _show(found, False)
-    _take(run)
+    _take(run, ending=True)
 
 
 def _say_what_is_not_sent(run: str) -> None:
@@ -167,12 +168,12 @@ def _say_what_is_not_sent(run: str) -> None:
         )
 
 
-def _take(run: str) -> None:
+def _take(run: str, *, ending: bool = False) -> None:
     from panel.calls.batch_journal import InUse
     from panel.runs.open_batches import take_answers
 
     try:
-        run_to_end(take_answers(Path(run), _tell))
+        run_to_end(take_answers(Path(run), _tell, ending=ending))
     except InUse as busy:
         say(visible(f"{busy}; nothing more is to be done here."), err=True)
 

@@ -3,6 +3,7 @@ files that another system answers."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Protocol
+
+import orjson
 
 from panel.calls.batch_caller import BatchCaller, WantedRows
 from panel.calls.batch_journal import BatchJournal, batches_of
@@ -152,10 +155,10 @@ async def export(
     caller: Caller, collect: Collect, to: Path, answers: Path | None = None
 ) -> Exported:
     """Write what the cache lacks, once the answers that are there are in it, as JSON lines of
-    OpenAI's batches; a file of an earlier export goes.
+    OpenAI's batches; a file of an earlier export goes, and no other.
 
     Raises:
-        RunFolderError: a file cannot be written.
+        RunFolderError: a file cannot be written, or its name is taken by another.
         InputError: answers cannot be read.
     """
     assert isinstance(caller, BatchCaller)  # noqa: S101
@@ -172,12 +175,18 @@ async def export(
 def _write(caller: BatchCaller, wanted: Mapping[str, WantedRows], to: Path) -> tuple[Path, ...]:
     make_private_folder(to)
     for old in to.glob(f"{_REQUESTS}*.jsonl"):
-        old.unlink()
+        if _is_ours(old):
+            old.unlink()
     files, names = [], _file_names(wanted)
     for model, rows in wanted.items():
         api = caller.apis[model]
         for number, part in enumerate(parts_of(rows.sizes, api.most_rows, api.most_bytes), start=1):
             path = to / f"{_REQUESTS}{names[model]}-{number}.jsonl"
+            if path.exists():
+                raise RunFolderError(
+                    f"{path} exists and is not a file of requests; move it, or choose another "
+                    "--batch-out"
+                )
             replace_file(path, b"".join(line + b"\n" for line in rows.lines(part)))
             files.append(path)
     return tuple(files)
@@ -259,12 +268,31 @@ async def _read_in(caller: BatchCaller, collect: Collect, folder: Path) -> int:
         for line in _lines(folder):
             for model, match in rows.items():
                 row = caller.apis[model].read(line)
-                if row is not None and match.take(row.custom_id) == "first":
+                if row is None:
+                    continue
+                is_fault = isinstance(row.answer, CallError)
+                if match.take(row.custom_id, is_fault=is_fault) in ("first", "better"):
                     caller.take(model, match.rows[row.custom_id], row.answer)
-                    taken += not isinstance(row.answer, CallError)
+                    taken += not is_fault
         n += taken
         if not taken:
             return n
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file holds requests that were written out, and nothing else."""
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                row = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                return False
+            if not isinstance(row, dict) or row.keys() != {"custom_id", "method", "url", "body"}:
+                return False
+            if not re.fullmatch("[0-9a-f]{64}", str(row["custom_id"])):
+                return False
+        # Of an empty file it is not known what it was for.
+        return lines.tell() > 0
 
 
 def _lines(folder: Path) -> Iterator[bytes]:

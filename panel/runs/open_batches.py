@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from panel.calls.batch_caller import BatchCaller
 from panel.calls.batch_journal import BATCHES, BatchJournal, batches_of
 from panel.calls.batch_records import BatchRecord
-from panel.calls.batch_rounds import PACE, BatchAddress, BatchPace, BatchRounds
+from panel.calls.batch_rounds import NOT_FOUND, PACE, BatchAddress, BatchPace, BatchRounds
 from panel.calls.budget import NO_CAPS, Budget
 from panel.calls.cache import open_reply_store
 from panel.calls.endpoint import Endpoint
@@ -56,13 +56,16 @@ async def look(folder: Path) -> list[BatchNow]:
 
 
 async def cancel(folder: Path) -> list[BatchNow]:
-    """Ask providers to end all open batches of a run; raises as `look`."""
+    """Ask providers to end all open batches of a run; raises as `look`.
+
+    One that its provider does not know has no status here; `take_answers` settles it.
+    """
     batches = [batch for batch in _batches(folder) if batch.open]
     ended = []
     async with _clients(folder, batches) as clients:
         for batch in batches:
             api = clients[batch.token].batches
-            status = await _status(batch, api)
+            status = await _status(batch, api, may_be_gone=True)
             if status is not None and status.phase == "working":
                 try:
                     status = await api.cancel(status.id)
@@ -72,8 +75,13 @@ async def cancel(folder: Path) -> list[BatchNow]:
     return ended
 
 
-async def take_answers(folder: Path, tell: Callable[[str], None], pace: BatchPace = PACE) -> None:
+async def take_answers(
+    folder: Path, tell: Callable[[str], None], pace: BatchPace = PACE, *, ending: bool = False
+) -> None:
     """Wait for the open batches of a run, and put their answers into the cache.
+
+    Args:
+        ending: whether they are to be ended; see `BatchRounds.ending`.
 
     Raises:
         InUse: another process does.
@@ -92,6 +100,7 @@ async def take_answers(folder: Path, tell: Callable[[str], None], pace: BatchPac
             caller = BatchCaller(apis, endpoints, cache, budget, others_too=False)
             addresses = dict[str, BatchAddress]()
             rounds = BatchRounds(caller, addresses, journal, tell, pace)
+            rounds.ending = ending
             with spending_kept(caller, folder / SPENT):
                 rounds.go_on()
                 await rounds.settle()
@@ -155,10 +164,14 @@ async def _clients(
             await at.batches.aclose()
 
 
-async def _status(batch: BatchRecord, api: BatchApi) -> BatchStatus | None:
+async def _status(
+    batch: BatchRecord, api: BatchApi, *, may_be_gone: bool = False
+) -> BatchStatus | None:
     try:
         if batch.id is None:
             return await api.find(batch.token, batch.prepared_at)
         return await api.status(batch.id)
     except (CallError, TimeoutError) as error:
+        if may_be_gone and isinstance(error, CallError) and error.status == NOT_FOUND:
+            return None
         raise RunStopped(str(error)) from None

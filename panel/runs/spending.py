@@ -124,7 +124,7 @@ def spending_kept(caller: Caller, path: Path | None) -> Iterator[None]:
     except OSError as error:
         raise _unwritable(path, error) from None
     longest = _FEWEST_BYTES
-    unwritten, written_at = 0, monotonic()
+    unwritten, written_at, batched = 0, monotonic(), before.batched
 
     def write(spent: Spending, uncounted: int) -> None:
         nonlocal longest
@@ -137,12 +137,14 @@ def spending_kept(caller: Caller, path: Path | None) -> Iterator[None]:
             raise OSError(f"only {written} of {len(line)} bytes went into {path}")
 
     def write_now_and_then(spent: Spending) -> None:
-        nonlocal unwritten, written_at
+        nonlocal unwritten, written_at, batched
         unwritten += 1
         now = monotonic()
-        if unwritten == _CALLS_PER_WRITE or now - written_at > _SECONDS_PER_WRITE:
+        due = unwritten == _CALLS_PER_WRITE or now - written_at > _SECONDS_PER_WRITE
+        # A batch stands for thousands of calls.
+        if due or spent.batched != batched:
             write(spent, open_)
-            unwritten, written_at = 0, now
+            unwritten, written_at, batched = 0, now, spent.batched
 
     with file:
         try:
@@ -164,11 +166,15 @@ def _unwritable(path: Path, error: OSError) -> RunFolderError:
 
 
 def _line(spent: Spending, uncounted: int) -> bytes:
-    return orjson.dumps({"calls": spent.calls, "usage": spent.usage, "uncounted": uncounted})
+    record: dict[str, Any] = {"calls": spent.calls, "usage": spent.usage, "uncounted": uncounted}
+    if spent.batched:
+        record["batched"] = spent.batched
+    return orjson.dumps(record)
 
 
 def _read(document: Any) -> tuple[Spending, int]:
     usage = {str(model): usage_in(used) for model, used in document["usage"].items()}
     # Earlier versions did not write how many are not counted.
     uncounted = count_in(document.get("uncounted", 0))
-    return Spending(count_in(document["calls"]), usage), uncounted
+    batched = count_in(document.get("batched", 0))
+    return Spending(count_in(document["calls"]), usage, batched), uncounted

@@ -149,17 +149,21 @@ def test_parts_hold_every_row_once_within_the_limits(
 NAMES = [row.custom_id for row in ROWS]
 
 
-@given(st.lists(st.sampled_from([*NAMES, "unknown", None, 7])))
-def test_each_row_is_answered_once(names: list[object]) -> None:
-    """Of answers in any order, with copies and strangers: the first of each row, and what is
-    missing is every row without one, in the order of the rows."""
+@given(st.lists(st.tuples(st.sampled_from([*NAMES, "unknown", None, 7]), st.booleans())))
+def test_each_row_is_answered_once(answers: list[tuple[object, bool]]) -> None:
+    """Of answers in any order, with copies and strangers: the first of each row, and after faults
+    the first that is none; what is missing is every row without any, in the order of the rows."""
     match = RowMatch.of(ROWS)
-    places = [match.take(name) for name in names]
-    seen: set[object] = set()
-    for name, place in zip(names, places, strict=True):
+    places = [match.take(name, is_fault=is_fault) for name, is_fault in answers]
+    seen, good = set[object](), set[object]()
+    for (name, is_fault), place in zip(answers, places, strict=True):
+        beats = not is_fault and name not in good
+        later = "better" if beats else "again"
         known = name in NAMES
-        assert place == ("unknown" if not known else "again" if name in seen else "first")
+        assert place == ("unknown" if not known else later if name in seen else "first")
         seen.add(name)
+        if not is_fault:
+            good.add(name)
     assert match.missing == [row for row in ROWS if row.custom_id not in seen]
 
 

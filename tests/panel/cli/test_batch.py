@@ -150,6 +150,38 @@ def test_models_whose_file_names_would_be_the_same(tmp_path: Path, server: Scrip
     assert len({path.name.lower() for path in done.files}) == len(names)
 
 
+def test_an_answer_beats_a_fault(texts: str, server: ScriptedServer) -> None:
+    """Where a file of answers has faults, and a later one the answers, all 20 are read."""
+    scored(texts, server, "--batch-out", "out")
+    (export,) = Path("out").iterdir()
+    error = {"code": "server_error", "message": "boom"}
+    names = [orjson.loads(line)["custom_id"] for line in export.read_bytes().splitlines()]
+    faults = [{"custom_id": name, "response": None, "error": error} for name in names]
+    Path("out/a-faults.jsonl").write_bytes(b"\n".join(map(orjson.dumps, faults)))
+    answered(Path("out"))
+    code, out, _ = scored(texts, server, "--batch-in", "out", "--out", "run")
+    assert (code, "20 of 20 judgments scored" in out) == (0, True)
+
+
+def test_files_that_are_not_ours_stay(texts: str, server: ScriptedServer) -> None:
+    """An earlier export is replaced; answers and a user's own data stay, also where they are named
+    as requests are; a name that is taken is refused."""
+    scored(texts, server, "--batch-out", "out")
+    answered(Path("out"))
+    (export,) = Path("out").glob("requests-*")
+    Path(f"out/answers-{export.name}").rename("out/requests-answered.jsonl")
+    Path("out/requests-2025.jsonl").write_text("my own data\n")
+    Path("out/requests-none.jsonl").touch()
+    Path("out/requests-old.jsonl").write_bytes(export.read_bytes())
+    kept = {export.name, "requests-answered.jsonl", "requests-2025.jsonl", "requests-none.jsonl"}
+    assert scored(texts, server, "--batch-out", "out")[0] == 0
+    assert {path.name for path in Path("out").iterdir()} == kept
+    export.write_text("my own data\n")
+    code, _, err = scored(texts, server, "--batch-out", "out")
+    assert (code, "is not a file of requests" in err) == (2, True)
+    assert export.read_text() == "my own data\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -193,11 +225,14 @@ def test_a_dry_run_says_what_batches_would_cost(texts: str, server: ScriptedServ
 
 
 def test_a_refused_batch_is_told(texts: str, server: ScriptedServer) -> None:
-    """A batch that the provider refuses ends the command with status 1 and the provider's words."""
-    server.batches.script = BatchScript(refused="Enqueued token limit reached.")
+    """A batch that the provider refuses ends the command with status 1 and the provider's words;
+    a key that these quote is masked, in the journal, too."""
+    server.batches.script = BatchScript(refused=f"Enqueued token limit of {KEY} reached.")
     code, _, err = scored(texts, server, "--batch", "--out", "run")
     assert code == 1
-    assert "Enqueued token limit reached. The same command goes on" in err
+    assert "Enqueued token limit of [secret] reached. The same command goes on" in err
+    journal = Path("run/batches.jsonl").read_text()
+    assert "limit of [secret] reached" in journal and KEY not in journal
 
 
 def test_batches_that_are_over_need_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

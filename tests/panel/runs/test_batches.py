@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -22,7 +23,9 @@ from panel.calls.batch_caller import WantedRows
 from panel.calls.batch_journal import BATCHES, batches_of
 from panel.calls.batch_records import BatchRecord, RowKey, prepared
 from panel.calls.budget import Caps
+from panel.models.batches import BatchRow
 from panel.models.client import NOTHING
+from panel.models.openai_batches import OpenAIBatches
 from panel.runs import executor
 from panel.runs.answered_elsewhere import ByBatches, ByFiles
 from panel.runs.open_batches import cancel, look, take_answers
@@ -43,8 +46,8 @@ def results(folder: Path) -> list[dict[str, object]]:
     return sorted(judgments, key=lambda one: (one["id"], one["judge"], one.get("round", 1)))
 
 
-def spent(folder: Path) -> dict[str, object]:
-    document: dict[str, object] = orjson.loads((folder / "spent.json").read_bytes())
+def spent(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = orjson.loads((folder / "spent.json").read_bytes())
     return document
 
 
@@ -143,9 +146,32 @@ def test_rows_that_always_fail(tmp_path: Path) -> None:
         assert run.coverage.missing["failed"] == 8
         errors = {str(one["error"]) for one in results(tmp_path / "transient")}
         assert len(errors) == 1 and "500" in (said := errors.pop()) and "3 batches" in said
+        # They were answered, and the same command does not have them answered nine times.
+        assert spent(tmp_path / "transient")["calls"] == run.calls.made == 24
+        scored(panel_at(server.base_url), tmp_path / "transient")
+        assert len(server.batches.made) == 3
+        assert "in 3 batches" in str(results(tmp_path / "transient"))
     with serving(lambda number, payload: status(400)) as server:
         scored(panel_at(server.base_url), tmp_path / "rejected")
         assert len(server.batches.made) == 1
+
+
+def test_answers_under_wrong_names_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight answers that belong to no request were paid for: with a cap of 12 calls there is room
+    for four more, and no third batch."""
+    read = OpenAIBatches.read
+
+    def misnamed(self: OpenAIBatches, line: bytes) -> BatchRow | None:
+        row = read(self, line)
+        return row and row._replace(custom_id=f"x{row.custom_id}")
+
+    monkeypatch.setattr(OpenAIBatches, "read", misnamed)
+    with serving() as server:
+        run = scored(panel_at(server.base_url), tmp_path / "run", Caps(calls=12))
+        totals = [batch["request_counts"]["total"] for batch in server.batches.made]
+    assert totals == [8, 4]
+    assert spent(tmp_path / "run")["calls"] == run.calls.made == 12
+    assert run.calls.spent[NAME].output > 0
 
 
 def test_answers_that_cannot_be_read_are_asked_again(tmp_path: Path) -> None:
@@ -336,6 +362,46 @@ def test_a_batch_that_is_cancelled(tmp_path: Path) -> None:
     assert (run.calls.made, run.coverage.scored, len(server.batches.made)) == (8, 8, 1)
 
 
+@pytest.mark.parametrize("gone", ["batch", "answers"])
+def test_a_batch_that_is_gone_can_be_given_up(gone: str, tmp_path: Path) -> None:
+    """Where the provider answers 404 for a batch, or for its file of answers, waiting stops the
+    command and cancelling settles it: 8 calls at the most they may take, told in words. The folder
+    can then be scored by calls."""
+    folder, told = tmp_path / "run", list[str]()
+    with serving() as server:
+        panel = stopped_at_the_provider(server, folder)
+        (batch,) = batches_of(folder)
+        if gone == "batch":
+            server.batches.made.clear()
+        else:
+            server.batches.made[0] |= {"status": "completed", "output_file_id": "file-9"}
+        with pytest.raises(RunStopped, match="404"):
+            asyncio.run(take_answers(folder, lambda line: None, FAST))
+        asyncio.run(cancel(folder))
+        asyncio.run(take_answers(folder, told.append, FAST, ending=True))
+        assert "batch_1 is lost" in told[-1] and "8 calls" in told[-1]
+        assert spent(folder)["calls"] == 8
+        assert spent(folder)["usage"][NAME]["output"] == batch.most.output > 0
+        run = scored(panel, folder, batches=False)
+    assert (run.calls.made, run.coverage.scored) == (8, 8)
+
+
+def test_a_batch_that_is_found_late_is_cancelled(tmp_path: Path) -> None:
+    """A batch whose id was not noted, and which the provider's list lacks at first, is cancelled
+    once it is there."""
+    folder = tmp_path / "run"
+    with serving() as server:
+        stopped_at_the_provider(server, folder)
+        journal = folder / BATCHES
+        journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+        server.batches.script.unlisted = 1
+        (one,) = asyncio.run(cancel(folder))
+        assert one.status is None
+        asyncio.run(take_answers(folder, lambda line: None, FAST, ending=True))
+        assert server.batches.made[0]["status"] == "cancelled"
+    assert [batch.outcome for batch in batches_of(folder)] == ["cancelled"]
+
+
 def test_what_a_kill_left_uncounted_is_counted_once(tmp_path: Path) -> None:
     """A batch that is settled in the journal and not in what was spent, as a kill came between, is
     counted when the run goes on, and no more after that."""
@@ -348,6 +414,30 @@ def test_what_a_kill_left_uncounted_is_counted_once(tmp_path: Path) -> None:
         for _ in range(2):
             scored(panel, folder)
             assert spent(folder) == before
+
+
+def test_what_is_counted_when_killed_between_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight batches of a call each: each is in spent.json before the next. Of a record that lacks
+    five, as one written earlier does, five are counted at the next start, and none after it."""
+    monkeypatch.setattr(OpenAIBatches, "most_rows", 1)
+    folder, written = tmp_path / "run", []
+    with serving() as server:
+        panel = panel_at(server.base_url)
+
+        def tell(line: str) -> None:
+            if "has ended" in line:
+                written.append((folder / "spent.json").read_bytes())
+
+        scored(panel, folder, tell=tell)
+        assert [orjson.loads(record)["calls"] for record in written] == list(range(1, 9))
+        before = spent(folder)
+        (folder / "spent.json").write_bytes(written[2])
+        for _ in range(2):
+            scored(panel, folder)
+            now = spent(folder)
+            assert (now["calls"], now["usage"]) == (before["calls"], before["usage"])
 
 
 @pytest.fixture(scope="module")
