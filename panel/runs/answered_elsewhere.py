@@ -3,6 +3,7 @@ files that another system answers."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -211,12 +212,16 @@ def refuse_open_batches(output: RunOutput | None, batches: AnsweredElsewhere | N
     """
     if output is None:
         return
-    open_ = [batch for batch in batches_of(output.folder) if batch.open]
+    folder = output.folder
+    if not (folder.is_dir() and os.access(folder, os.R_OK | os.X_OK)):
+        # That it cannot be written is said when it is opened for writing.
+        return
+    open_ = [batch for batch in batches_of(folder) if batch.open]
     if open_ and (output.overwrite or not isinstance(batches, ByBatches)):
         raise RunFolderError(
-            f"{output.folder} has open batches, which are paid for ({len(open_):,}); go on with "
+            f"{folder} has open batches, which are paid for ({len(open_):,}); go on with "
             "--batch and without --overwrite, or end them with `persona-panel batch cancel "
-            f"{output.folder}`"
+            f"{folder}`"
         )
 
 
