@@ -113,10 +113,11 @@ def calibrate(
     >>> names = tuple(f"i{n}" for n in range(12))
     >>> given = np.array([3.0, 5, 4, 6, 2, 5, 4, 3, 5, 6, 2, 4])[:, None, None]
     >>> panel = Ratings(given, names, ("judge",), ("all",), ("all",))
-    >>> people = Ratings(given[:9] - 1, names[:9], ("ada",), ("all",), ("all",))
+    >>> said = np.array([2.0, 4, 4, 5, 1, 3, 3, 3, 4])[:, None, None]
+    >>> people = Ratings(said, names[:9], ("ada",), ("all",), ("all",))
     >>> [one] = calibrate(panel, people).systems
-    >>> round(one.found.panel - one.found.corrected, 6)
-    1.0
+    >>> round(one.found.panel, 2), round(one.found.human_only, 2), round(one.found.corrected, 2)
+    (4.08, 3.22, 3.2)
     """
     if panel.lower_is_better or humans.lower_is_better:
         raise ValueError("means of ranks say nothing of a system; scores or labels are needed")

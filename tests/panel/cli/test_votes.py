@@ -73,7 +73,7 @@ def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
     assert re.search(r"Personas have \d\.\d effective votes more", result.output)
     assert re.search(
         r"At the same number of judges, personas have \d\.\d effective votes more than models \(",
-        result.output,
+        " ".join(result.output.split()),
     )
     found = document(str(folder))
     by_source = {one["source"]: one for one in found["sources"]}

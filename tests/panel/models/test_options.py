@@ -20,7 +20,7 @@ from panel.models.providers import client_for
 from panel.testing import ScriptedServer, always, in_turn, ok, serving, status
 from rubrics import ModelRequest
 
-KEY = "canary-4f9e-0123456789"
+KEY = "canary-options-7d21-0123456789"
 ASK = ModelRequest("You judge.", ("Rate it.",))
 SECRETS = (
     *("api_key", "openai_api_key", "aws_secret_access_key", "auth_token", "token", "password"),

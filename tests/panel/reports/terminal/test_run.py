@@ -61,7 +61,7 @@ def test_a_large_run_is_a_screen_and_a_half(monkeypatch: pytest.MonkeyPatch) -> 
     for part in ("Systems", "Means by dimension", "Who sees it otherwise", "Axes: ", "Models: "):
         assert part in text
     assert "1 of 1,200 responses is contested" in text
-    assert "system-0, p0/r0: " in text
+    assert "system-0, p0/r0 (" in text
     assert "36,000 of 36,000 judgments scored" in text
 
 
