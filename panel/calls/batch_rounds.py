@@ -28,12 +28,12 @@ from panel.calls.batch_records import (
     settled,
     submitted,
 )
+from panel.calls.batch_usage import beyond, row_usage, share_of
 from panel.errors import RunStopped
 from panel.models.batches import BatchApi, BatchStatus
 from panel.models.catalogue import batched_name
 from panel.models.client import NOTHING, CallError
-from panel.models.usage import sound
-from rubrics import ModelResponse, Usage
+from rubrics import Usage
 
 T = TypeVar("T")
 _NO_ANSWER = "no answer in a batch"
@@ -125,7 +125,7 @@ class BatchRounds:
         # How many of them were made by which model does not matter.
         calls = max(0, calls - spent.batched)
         for name, used in totals.items():
-            left = _beyond(used, spent.usage.get(name, NOTHING))
+            left = beyond(used, spent.usage.get(name, NOTHING))
             if calls or left:
                 budget.count_batch(name, calls, NOTHING, left, held=0)
                 calls = 0
@@ -278,13 +278,13 @@ class BatchRounds:
         """The answers of an ended batch into the cache. Done twice it is as done once."""
         caller, match, odd = self._caller, RowMatch.of(batch.rows), Counter[str]()
         took, faulty, strange = dict[str, Usage](), dict[str, str](), list[Usage]()
-        share = _share(batch.most, len(batch.rows))
+        share = share_of(batch.most, len(batch.rows))
         async for name, answer in caller.apis[batch.model].results(
             status, self._journal.path.parent
         ):
             place = match.take(name, is_fault=isinstance(answer, CallError))
             is_call = not isinstance(answer, CallError) or answer.status is not None
-            was = _took(answer, share)
+            was = row_usage(answer, share)
             if place not in ("first", "better"):
                 odd[place] += 1
                 if place == "unknown" and (was or is_call):
@@ -384,27 +384,3 @@ def _may_have_arrived(fault: CallError | TimeoutError) -> bool:
 def _retry_after(fault: CallError | TimeoutError, otherwise: float) -> float:
     said = fault.retry_after if isinstance(fault, CallError) else None
     return otherwise if said is None else said
-
-
-def _took(answer: ModelResponse | CallError, share: Usage) -> Usage:
-    """What a row took; where it does not say so, its share of what the batch may take at most."""
-    said = answer.used if isinstance(answer, CallError) else answer.usage or None
-    if said is None:
-        return share
-    used = sound(said)
-    return used if used.input or not said else share
-
-
-def _beyond(usage: Usage, other: Usage) -> Usage:
-    """What a usage has more than another."""
-    return Usage(
-        max(0, usage.input - other.input),
-        max(0, usage.cached - other.cached),
-        max(0, usage.output - other.output),
-        max(0, usage.written - other.written),
-        reasoning=max(0, usage.reasoning - other.reasoning),
-    )
-
-
-def _share(most: Usage, n: int) -> Usage:
-    return Usage(-(-most.input // max(n, 1)), output=-(-most.output // max(n, 1)))
