@@ -6,7 +6,8 @@
     python -m benchmarks.coverage agree --figures icc2 mean_tau_b   these two alone, faster
 
 For each number of prompts, with judges fixed or drawn anew in each simulation (`crossed`: personas
-through models, both drawn), and with plain ratings or with few values and gaps, every interval that
+through models, both drawn), and with plain ratings, with few values and gaps or, of `agree`,
+`correlate` and `labels`, with most responses to one prompt (`--data uneven`), every interval that
 is printed is computed on simulated ratings by the functions that print it. `covered` is the share
 of the printed ones that hold the true value (the mean of many large simulations), with its Monte
 Carlo standard error; what was refused is counted beside it. A figure outside of 93 to 97 % by more
@@ -271,7 +272,9 @@ def main() -> int:
     parser.add_argument(
         "--judges", nargs="+", choices=["fixed", "sampled", "crossed"], default=None
     )
-    parser.add_argument("--data", nargs="+", choices=["plain", "gaps"], default=["plain", "gaps"])
+    parser.add_argument(
+        "--data", nargs="+", choices=["plain", "gaps", "uneven"], default=["plain", "gaps"]
+    )
     parser.add_argument("--figures", nargs="+", metavar="NAME", help="statistics; all by default")
     parser.add_argument("--responses", type=int, metavar="N", help="to a prompt")
     parser.add_argument("--scale", type=float, default=1.0, help=f"of {SIMULATIONS} simulations")

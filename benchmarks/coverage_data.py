@@ -17,6 +17,8 @@ Found = dict[str, tuple[float, float, float]]
 
 CROSSED = 5, 3
 """Personas and models."""
+MOST_RESPONSES, FEW_RESPONSES = 40, 3
+"""Where data are `uneven`: to the first prompt, and to each of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,24 +84,36 @@ class Judges:
 
 
 def rated(rng: np.random.Generator, prompts: int, judges: Judges, data: str) -> Ratings:
-    """Ratings of one response of each system to each prompt, none of the systems better."""
+    """Ratings of one response of each system to each prompt, none of the systems better; where
+    `data` are uneven, of as many as `responses_of` says, from 1 to 3."""
     systems, n_judges = judges.favour.shape
-    n = prompts * systems
-    truth = rng.normal(0, 0.5, prompts).repeat(systems) + rng.normal(0, 1, n)
-    by_prompt = rng.normal(0, 0.3, (prompts, n_judges)).repeat(systems, axis=0)
+    sizes = responses_of(prompts, systems, data)
+    n = sizes.sum()
+    truth = rng.normal(0, 0.5, prompts).repeat(sizes) + rng.normal(0, 1, n)
+    by_prompt = rng.normal(0, 0.3, (prompts, n_judges)).repeat(sizes, axis=0)
     scores = truth[:, None] * judges.steepness + judges.severity + by_prompt
-    scores += np.tile(judges.favour, (prompts, 1))
+    scores += np.concatenate([judges.favour[np.arange(size) % systems] for size in sizes])
     scores += rng.normal(0, 1, scores.shape) * judges.noise
     if data == "plain":
         scores = np.clip(np.round(5.5 + scores), 1, 10)
+    elif data == "uneven":
+        scores = np.clip(np.round(2 + 0.6 * scores), 1, 3)
     else:
         scores = np.clip(np.round(3 + 0.7 * scores), 1, 5)
         scores[rng.random(scores.shape) < 0.1] = np.nan
-    return _named(scores, prompts, systems)
+    return _named(scores, sizes, systems)
+
+
+def responses_of(prompts: int, systems: int, data: str) -> np.ndarray:
+    """How many responses each prompt has: one of each system or, uneven, most of all to the
+    first."""
+    if data != "uneven":
+        return np.full(prompts, systems)
+    return np.array([MOST_RESPONSES] + [FEW_RESPONSES] * (prompts - 1))
 
 
 CATEGORIES = ("agrees", "differs", "neither")
-_COMMON = {"plain": (0.4, 0.35, 0.25), "gaps": (0.7, 0.2, 0.1)}
+_COMMON = {"plain": (0.4, 0.35, 0.25), "gaps": (0.7, 0.2, 0.1), "uneven": (0.4, 0.35, 0.25)}
 """How common each label is: one of three is rare where there are gaps."""
 
 
@@ -108,17 +122,18 @@ def labelled(rng: np.random.Generator, prompts: int, judges: Judges, data: str) 
     more noise it has and the harder a prompt is, one at random. Prompts differ in which labels are
     common."""
     systems, n_judges = judges.favour.shape
-    n = prompts * systems
+    sizes = responses_of(prompts, systems, data)
+    n = sizes.sum()
     common = np.asarray(_COMMON[data])
-    by_prompt = rng.dirichlet(4 * common, prompts).repeat(systems, axis=0)
+    by_prompt = rng.dirichlet(4 * common, prompts).repeat(sizes, axis=0)
     truth = _one_of(rng, by_prompt)
-    hard = rng.normal(0, 0.5, prompts).repeat(systems)
+    hard = rng.normal(0, 0.5, prompts).repeat(sizes)
     knows = 1 / (1 + np.exp(-(1.5 - judges.noise - 0.5 * judges.severity + hard[:, None])))
     guessed = _one_of(rng, np.broadcast_to(common, (n, n_judges, len(common))))
     labels = np.where(rng.random((n, n_judges)) < knows, truth[:, None], guessed).astype(float)
     if data == "gaps":
         labels[rng.random(labels.shape) < 0.1] = np.nan
-    return _named(labels, prompts, systems, {"quality": CATEGORIES})
+    return _named(labels, sizes, systems, {"quality": CATEGORIES})
 
 
 def _one_of(rng: np.random.Generator, shares: np.ndarray) -> np.ndarray:
@@ -129,7 +144,7 @@ def _one_of(rng: np.random.Generator, shares: np.ndarray) -> np.ndarray:
 
 def _named(
     scores: np.ndarray,
-    prompts: int,
+    sizes: np.ndarray,
     systems: int,
     categories: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Ratings:
@@ -140,8 +155,8 @@ def _named(
         tuple(f"j{j}" for j in range(n_judges)),
         ("quality",),
         ("judges",) * n_judges,
-        prompts=tuple(f"p{i // systems}" for i in range(n)),
-        sources=tuple(f"s{i % systems}" for i in range(n)),
+        prompts=tuple(f"p{prompt}" for prompt in np.arange(len(sizes)).repeat(sizes)),
+        sources=tuple(f"s{i % systems}" for size in sizes for i in range(size)),
         categories=categories or {},
     )
 

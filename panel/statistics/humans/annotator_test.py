@@ -38,6 +38,7 @@ from panel.statistics.core.benjamini_yekutieli import benjamini_yekutieli
 from panel.statistics.core.options import check_choice
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.core.student_t import values_needed
+from panel.statistics.resampling.jackknife import left_out_variance
 
 AlignmentScore = Literal["accuracy", "neg_rmse"]
 """How near a rating is to the other humans': the share of them who gave the same label, or the
@@ -295,5 +296,5 @@ def _clustered_mean(values: Array, codes: IntArray) -> _ClusteredMean:
     sums, counts = np.bincount(codes, values), np.bincount(codes)
     n = len(sums)
     without = (sums.sum() - sums) / (counts.sum() - counts)
-    variance = (n - 1) / n * float(np.sum((without - without.mean()) ** 2))
+    variance = left_out_variance(without, counts / counts.sum())
     return _ClusteredMean(float(values.mean()), math.sqrt(variance), len(values), n)

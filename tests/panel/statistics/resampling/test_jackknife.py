@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
 from panel.statistics import Reason, by_items, jackknife, krippendorff_alpha, resampled_alpha
@@ -51,6 +52,44 @@ def test_a_number_is_left_out_by_hand() -> None:
     reach = error * stats.t.ppf(0.975, 29)
     found = jackknife(resampled_alpha(RATINGS), 30)
     assert (found.low, found.high) == pytest.approx((value - reach, value + reach))
+
+
+SIZES = np.array([40, 8, 3, 3, 2, 2])
+UNEVEN = np.repeat(np.arange(6), SIZES)
+OF_ITEMS = np.random.default_rng(2).normal(0.5, 0.2, 6)[UNEVEN] + 0.1 * np.arange(58) / 58
+
+
+def hc4(sizes: np.ndarray, means: np.ndarray) -> float:
+    """The standard error of a mean weighted by sizes, from the leverages and residuals of
+    statsmodels' least squares; the exponent is at most 3."""
+    root = np.sqrt(sizes)
+    fitted = OLS(root * means, root).fit()
+    leverage = fitted.get_influence().hat_matrix_diag
+    scores = (root * fitted.resid) ** 2 / (1 - leverage) ** np.minimum(3, len(means) * leverage)
+    return float(sqrt(scores.sum()) / sizes.sum())
+
+
+@pytest.mark.parametrize("kind", ["mean", "share", "number", "correlation", "entropy"])
+def test_a_prompt_with_most_of_the_items_counts_as_in_hc4(kind: str) -> None:
+    """A mean over items of prompts of 40 to 2 items has HC4's standard error, with the exponent at
+    most 3, whether shares are told by the mean or by the numbers of items."""
+    found = jackknife(resampled_mean(OF_ITEMS), 58, UNEVEN.tolist(), kind=kind)  # type: ignore[arg-type]
+    means = np.bincount(UNEVEN, OF_ITEMS) / SIZES
+    assert found.standard_error == pytest.approx(hc4(SIZES, means))
+
+
+def test_prompts_that_count_once_have_students_interval_whatever_their_sizes() -> None:
+    """A mean over prompts does not have the shares of their items, nor has a difference."""
+    means = np.bincount(UNEVEN, OF_ITEMS) / SIZES
+    theirs = stats.t.interval(0.95, 5, means.mean(), stats.sem(means))
+
+    def over_prompts(weights: np.ndarray) -> np.ndarray:
+        there = weights @ (np.arange(6) == UNEVEN[:, None]) > 0
+        return (there @ means) / there.sum(axis=1)
+
+    for kind in ("mean", "difference"):
+        found = jackknife(over_prompts, 58, UNEVEN.tolist(), kind=kind)  # type: ignore[arg-type]
+        assert (found.low, found.high) == pytest.approx(theirs)
 
 
 def test_a_kappa_has_the_larger_variance_of_hc3() -> None:
