@@ -74,6 +74,17 @@ def kendall_w(
     >>> kendall_w([[1, 3], [2, 2], [3, 1]]).mean.value
     0.0
     """
+    return concordances(ratings, prompts, n_permutations=n_permutations, seed=seed)[correct_ties]
+
+
+def concordances(
+    ratings: ArrayLike,
+    prompts: Labels | None = None,
+    *,
+    n_permutations: int = 0,
+    seed: int = 0,
+) -> tuple[OverPrompts, OverPrompts]:
+    """`kendall_w` without and with the correction for ties, from the same shuffles."""
     array = as_ratings(ratings)
     names, codes = encode_labels(prompts, len(array))
     rated = ~np.isnan(array)
@@ -85,30 +96,44 @@ def kendall_w(
 
     n, m = items_by_prompt, complete.sum(axis=1).astype(np.float64)
     unties = m**2 * (n**3 - n)
-    if correct_ties:
-        unties -= m * ranked.ties.sum(axis=1)
     # Rank sums are whole or half numbers, so S and what is left of the denominator are exact.
-    scale = np.where((n >= 2) & (m >= 2), divide(12, unties), np.nan)
+    scales = np.array(
+        [
+            np.where((n >= 2) & (m >= 2), divide(12, most), np.nan)
+            for most in (unties, unties - m * ranked.ties.sum(axis=1))
+        ]
+    )
     deviations = np.nansum(ranked.ranks, axis=1) - (m * (n + 1) / 2)[codes]
     spread = _sum_by_prompt(np.where(anyone, deviations, 0) ** 2, codes, len(names))
 
     present = (rated_by_prompt > 0).sum(axis=1)
-    result = over_prompts(
-        [
-            (name, _estimate(*row))
-            for name, *row in zip(names, spread * scale, n, m, present, strict=True)
-        ]
-    )
-    if not n_permutations or result.mean.reason:
-        return result
-
-    blocks = [
-        (ranked.ranks[np.ix_((codes == code) & anyone, complete[code])], scale[code])
-        for code in np.flatnonzero(~np.isnan(scale))
+    found = [
+        over_prompts(
+            [
+                (name, _estimate(*row))
+                for name, *row in zip(names, spread * scale, n, m, present, strict=True)
+            ]
+        )
+        for scale in scales
     ]
-    shuffled = _shuffled_means(blocks, n_permutations, np.random.default_rng(seed))
-    p_value = permutation_p_value(result.mean.value, shuffled, "greater")
-    return replace(result, mean=replace(result.mean, p_value=p_value))
+    if n_permutations and not found[0].mean.reason:
+        blocks = [
+            (ranked.ranks[np.ix_((codes == code) & anyone, complete[code])], scales[:, code])
+            for code in np.flatnonzero(~np.isnan(scales[0]))
+        ]
+        means = _shuffled_means(blocks, n_permutations, np.random.default_rng(seed))
+        found = [
+            replace(
+                one,
+                mean=replace(
+                    one.mean, p_value=permutation_p_value(one.mean.value, shuffled, "greater")
+                ),
+            )
+            if not one.mean.reason
+            else one
+            for one, shuffled in zip(found, means, strict=True)
+        ]
+    return found[0], found[1]
 
 
 def _sum_by_prompt(values: Array | Mask, codes: IntArray, n_prompts: int) -> Array:
@@ -133,20 +158,23 @@ def _estimate(value: float, n_items: float, n_raters: float, present: int) -> St
 
 
 def _shuffled_means(
-    blocks: list[tuple[Array, float]], n_permutations: int, rng: np.random.Generator
+    blocks: list[tuple[Array, Array]], n_permutations: int, rng: np.random.Generator
 ) -> Array:
-    """The mean W over prompts of each shuffle.
+    """The mean W over prompts of each shuffle, without and with the correction for ties
+    `(2, shuffles)`.
 
     Args:
-        blocks: each prompt's complete ranks `(items, raters)` and its 12 / denominator.
+        blocks: each prompt's complete ranks `(items, raters)` and its 12 / denominator without and
+            with the correction `(2,)`, NaN where it has no W.
     """
-    total = np.zeros(n_permutations)
-    for ranks, scale in blocks:
+    total = np.zeros((2, n_permutations))
+    for ranks, scales in blocks:
         centre = ranks.sum() / len(ranks)
         at_once = max(1, CELLS_AT_ONCE // ranks.size)
         for start in range(0, n_permutations, at_once):
             size = min(at_once, n_permutations - start)
             shuffles = rng.permuted(np.broadcast_to(ranks, (size, *ranks.shape)), axis=1)
             spread = ((shuffles.sum(axis=2) - centre) ** 2).sum(axis=1)
-            total[start : start + size] += spread * scale
-    return total / len(blocks)
+            total[:, start : start + size] += np.nan_to_num(scales)[:, None] * spread
+    defined = np.sum([~np.isnan(scales) for _, scales in blocks], axis=0)
+    return total / np.maximum(defined, 1)[:, None]

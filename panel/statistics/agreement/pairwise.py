@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from panel.statistics.agreement.kappa import resampled_cohen_kappa
 from panel.statistics.agreement.rank_matrices import (
+    resampled_mean_spearman,
     resampled_mean_tau_b,
     spearman_matrix,
     tau_b_matrix,
@@ -94,7 +95,7 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     -0.333
     """
     array = as_ratings(ratings)
-    pairs = np.array(list(_pairs(array, statistic, min_shared)), dtype=np.intp).reshape(-1, 2)
+    pairs = _columns(_pairs(array, statistic, min_shared))
     if statistic in _MATRIX:
         values = _MATRIX[statistic](array)[pairs[:, 0], pairs[:, 1]]
     else:
@@ -142,9 +143,13 @@ def resampled_pairwise(
     undefined does not enter that resample's mean.
     """
     array = as_ratings(ratings)
-    pairs = _pairs(array, statistic, min_shared)
+    pairs = list(_pairs(array, statistic, min_shared))
     if statistic == "tau_b":
-        return resampled_mean_tau_b(array, np.array(list(pairs), dtype=np.intp).reshape(-1, 2))
+        return resampled_mean_tau_b(array, _columns(pairs))
+    if statistic == "spearman":
+        found = resampled_mean_spearman(array, _columns(pairs))
+        if found is not None:
+            return found
     return mean_of([_PAIR[statistic](array[:, a], array[:, b]) for a, b in pairs])
 
 
@@ -155,6 +160,10 @@ def _pairs(array: Array, statistic: str, min_shared: int) -> Iterator[tuple[int,
     rated = (~np.isnan(array)).astype(np.intp)
     enough = rated.T @ rated >= min_shared
     return ((a, b) for a, b in combinations(range(array.shape[1]), 2) if enough[a, b])
+
+
+def _columns(pairs: Iterable[tuple[int, int]]) -> IntArray:
+    return np.array(list(pairs), dtype=np.intp).reshape(-1, 2)
 
 
 def why_no_pair(rated: Array, n_pairs: int) -> Reason:

@@ -4,24 +4,29 @@ Each rater becomes the signs of all differences between items, zero where a rati
 Products of those signs count the agreements of two raters, and the pairs of items that one tells
 apart among those that the other rated. Both are sums over pairs of items, so what leaving out a
 few items takes away needs only the pairs that those items are in. Twice a centred rank is the
-sum of an item's signs, so that ρ needs no more.
+sum of an item's signs, so that ρ needs no more. Where ratings have few values, both sums come from
+`panel.statistics.agreement.value_tables`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from panel.statistics.agreement.value_tables import (
+    Sums,
+    ValueTables,
+    spearman_sums,
+    tau_b_sums,
+)
 from panel.statistics.core.arrays import Array, IntArray, Resampled, as_ratings, divide
 
 CELLS_AT_ONCE = 2_000_000
 """Differences between items that are held at a time: 8 MB an array."""
 
 _Signs = NDArray[np.float32]
-_Sums = tuple[Array, Array]
-"""Agreements, and pairs that the first tells apart: `(…, raters, raters)` each."""
 
 
 def tau_b_matrix(ratings: ArrayLike) -> Array:
@@ -33,6 +38,8 @@ def tau_b_matrix(ratings: ArrayLike) -> Array:
     [[1.0, -1.0], [-1.0, 1.0]]
     """
     array = as_ratings(ratings)
+    if (tables := ValueTables.of(array)) is not None:
+        return _quotient(*tau_b_sums(tables.counts))
     agreement, untied = (np.zeros((array.shape[1], array.shape[1])) for _ in range(2))
     for _, signs, rated in _blocks(array):
         flat, there = signs.reshape(-1, signs.shape[2]), rated.reshape(-1, rated.shape[2])
@@ -50,6 +57,8 @@ def spearman_matrix(ratings: ArrayLike) -> Array:
     [[1.0, -1.0], [-1.0, 1.0]]
     """
     array = as_ratings(ratings)
+    if (tables := ValueTables.of(array)) is not None:
+        return _quotient(*spearman_sums(tables.counts))
     together, squares = (np.zeros((array.shape[1], array.shape[1])) for _ in range(2))
     for _, signs, rated in _blocks(array):
         # Twice the centred rank that the first gives an item among those that the second rated.
@@ -92,15 +101,33 @@ def resampled_mean_tau_b(ratings: ArrayLike, pairs: IntArray) -> Resampled:
     """The mean τ_b of these pairs of raters `(pairs, 2)` as a function of resampling weights; a
     pair that a resample leaves undefined does not enter that resample's mean."""
     array = as_ratings(ratings)
-    first, second = pairs.T
+    if (tables := ValueTables.of(array)) is not None:
+        return _mean_of_tables(tables, tau_b_sums, pairs)
+    return lambda weights: _mean_over(_quotient(*_weighted_sums(array, 1 - weights)), pairs)
 
+
+def resampled_mean_spearman(ratings: ArrayLike, pairs: IntArray) -> Resampled | None:
+    """The same of Spearman's ρ; None where ratings have too many values for it to be faster than
+    one pair after the other."""
+    tables = ValueTables.of(as_ratings(ratings))
+    return None if tables is None else _mean_of_tables(tables, spearman_sums, pairs)
+
+
+def _mean_of_tables(
+    tables: ValueTables, sums: Callable[[Array], Sums], pairs: IntArray
+) -> Resampled:
     def statistic(weights: Array) -> Array:
-        agreement, untied = _weighted_sums(array, 1 - weights)
-        values = _quotient(agreement, untied)[:, first, second]
-        defined = ~np.isnan(values)
-        return divide(np.where(defined, values, 0).sum(axis=1), defined.sum(axis=1))
+        found = [_quotient(*sums(tables.without(missing))) for missing in 1 - weights]
+        return _mean_over(np.array(found), pairs)
 
     return statistic
+
+
+def _mean_over(matrices: Array, pairs: IntArray) -> Array:
+    """The mean over pairs of raters of what each matrix `(resamples, raters, raters)` has."""
+    values = matrices[:, pairs[:, 0], pairs[:, 1]]
+    defined = ~np.isnan(values)
+    return divide(np.where(defined, values, 0).sum(axis=1), defined.sum(axis=1))
 
 
 def _quotient(together: Array, own: Array) -> Array:
@@ -108,7 +135,7 @@ def _quotient(together: Array, own: Array) -> Array:
     return divide(together, np.sqrt(own) * np.sqrt(np.swapaxes(own, -1, -2)))
 
 
-def _weighted_sums(array: Array, missing: Array) -> _Sums:
+def _weighted_sums(array: Array, missing: Array) -> Sums:
     """The sums over pairs of items, weighted by what `missing` `(resamples, items)` leaves of
     each item: with w = 1 − d, Σ wᵢ wⱼ xᵢⱼ is Σ xᵢⱼ − 2 Σ dᵢ xᵢⱼ + Σ dᵢ dⱼ xᵢⱼ."""
     n_raters = array.shape[1]

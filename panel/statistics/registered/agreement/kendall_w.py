@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
-from panel.statistics.agreement.concordance import kendall_w
+from panel.statistics.agreement.concordance import concordances
+from panel.statistics.core.prompts import OverPrompts
 from panel.statistics.core.results import Result
 
 
@@ -20,13 +22,16 @@ def corrected(block: AgreementBlock) -> Iterator[Result]:
 
 
 def _kendall_w(block: AgreementBlock, *, correct_ties: bool) -> Result:
-    return block.over_prompts(
-        kendall_w(
-            block.ratings,
-            block.prompts,
-            correct_ties=correct_ties,
-            n_permutations=block.options.n_permutations,
-            seed=block.options.seed,
-        ),
-        "share",
+    return block.over_prompts(_concordances(block)[correct_ties], "share")
+
+
+# Both come from the same shuffles, which take most of the time.
+@lru_cache(maxsize=64)
+def _concordances(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
+    options = block.options
+    return concordances(
+        block.ratings,
+        block.prompts,
+        n_permutations=options.n_permutations,
+        seed=options.seed,
     )
