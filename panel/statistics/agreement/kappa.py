@@ -14,9 +14,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from panel.statistics.agreement.value_tables import ValueTables, resampled_mean_of
 from panel.statistics.core.arrays import (
     Array,
     DistinctValues,
+    IntArray,
     Resampled,
     as_ratings,
     count_by_item,
@@ -106,6 +108,27 @@ def resampled_cohen_kappa(
         return np.where(defined, 1 - divide(observed, expected), np.nan)
 
     return statistic
+
+
+def resampled_mean_kappa(
+    ratings: ArrayLike, pairs: IntArray, weights: KappaWeights
+) -> Resampled | None:
+    """The mean Cohen's κ of these pairs of raters `(pairs, 2)` as a function of resampling weights;
+    None where ratings have too many values for it to be faster than one pair after the other."""
+    tables = ValueTables.of(as_ratings(ratings))
+    if tables is None:
+        return None
+    apart = _distance(tables.values[:, None], tables.values[None, :], weights)
+
+    def kappa(counts: Array) -> Array:
+        first, second = counts.sum(axis=3), counts.sum(axis=1)
+        observed = (counts * apart[:, None, :]).sum(axis=(1, 3)) * first.sum(axis=1)
+        # Rater, value of the first, rater, as what the second gives on average is apart from it.
+        expected = (first * (second @ apart).transpose(0, 2, 1)).sum(axis=1)
+        several = ((first > 0).sum(axis=1) > 1) & ((second > 0).sum(axis=2) > 1)
+        return np.where(several, 1 - divide(observed, expected), np.nan)
+
+    return resampled_mean_of(tables, kappa, pairs)
 
 
 def fleiss_kappa(ratings: ArrayLike) -> Statistic:

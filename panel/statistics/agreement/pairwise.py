@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.kappa import resampled_cohen_kappa
+from panel.statistics.agreement.kappa import resampled_cohen_kappa, resampled_mean_kappa
 from panel.statistics.agreement.rank_matrices import (
     resampled_mean_spearman,
     resampled_mean_tau_b,
@@ -55,6 +55,16 @@ _MATRIX: dict[PairStatistic, Callable[[Array], Array]] = {
     "spearman": spearman_matrix,
 }
 """Those of which all pairs are computed at once."""
+
+_RESAMPLED: dict[PairStatistic, Callable[[Array, IntArray], Resampled | None]] = {
+    "spearman": resampled_mean_spearman,
+    "cohen_kappa_none": lambda ratings, pairs: resampled_mean_kappa(ratings, pairs, "none"),
+    "cohen_kappa_linear": lambda ratings, pairs: resampled_mean_kappa(ratings, pairs, "linear"),
+    "cohen_kappa_quadratic": lambda ratings, pairs: resampled_mean_kappa(
+        ratings, pairs, "quadratic"
+    ),
+}
+"""The mean of all pairs at once, where ratings have few values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +153,11 @@ def resampled_pairwise(
     undefined does not enter that resample's mean.
     """
     array = as_ratings(ratings)
-    pairs = list(_pairs(array, statistic, min_shared))
+    pairs = _columns(_pairs(array, statistic, min_shared))
     if statistic == "tau_b":
-        return resampled_mean_tau_b(array, _columns(pairs))
-    if statistic == "spearman":
-        found = resampled_mean_spearman(array, _columns(pairs))
-        if found is not None:
-            return found
-    return mean_of([_PAIR[statistic](array[:, a], array[:, b]) for a, b in pairs])
+        return resampled_mean_tau_b(array, pairs)
+    together = _RESAMPLED[statistic](array, pairs) if statistic in _RESAMPLED else None
+    return together or mean_of([_PAIR[statistic](array[:, a], array[:, b]) for a, b in pairs])
 
 
 def _pairs(array: Array, statistic: str, min_shared: int) -> Iterator[tuple[int, int]]:

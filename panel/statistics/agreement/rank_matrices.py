@@ -10,7 +10,7 @@ sum of an item's signs, so that ρ needs no more. Where ratings have few values,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from panel.statistics.agreement.value_tables import (
     Sums,
     ValueTables,
+    mean_over_pairs,
+    resampled_mean_of,
     spearman_sums,
     tau_b_sums,
 )
@@ -102,32 +104,17 @@ def resampled_mean_tau_b(ratings: ArrayLike, pairs: IntArray) -> Resampled:
     pair that a resample leaves undefined does not enter that resample's mean."""
     array = as_ratings(ratings)
     if (tables := ValueTables.of(array)) is not None:
-        return _mean_of_tables(tables, tau_b_sums, pairs)
-    return lambda weights: _mean_over(_quotient(*_weighted_sums(array, 1 - weights)), pairs)
+        return resampled_mean_of(tables, lambda counts: _quotient(*tau_b_sums(counts)), pairs)
+    return lambda weights: mean_over_pairs(_quotient(*_weighted_sums(array, 1 - weights)), pairs)
 
 
 def resampled_mean_spearman(ratings: ArrayLike, pairs: IntArray) -> Resampled | None:
     """The same of Spearman's ρ; None where ratings have too many values for it to be faster than
     one pair after the other."""
     tables = ValueTables.of(as_ratings(ratings))
-    return None if tables is None else _mean_of_tables(tables, spearman_sums, pairs)
-
-
-def _mean_of_tables(
-    tables: ValueTables, sums: Callable[[Array], Sums], pairs: IntArray
-) -> Resampled:
-    def statistic(weights: Array) -> Array:
-        found = [_quotient(*sums(tables.without(missing))) for missing in 1 - weights]
-        return _mean_over(np.array(found), pairs)
-
-    return statistic
-
-
-def _mean_over(matrices: Array, pairs: IntArray) -> Array:
-    """The mean over pairs of raters of what each matrix `(resamples, raters, raters)` has."""
-    values = matrices[:, pairs[:, 0], pairs[:, 1]]
-    defined = ~np.isnan(values)
-    return divide(np.where(defined, values, 0).sum(axis=1), defined.sum(axis=1))
+    if tables is None:
+        return None
+    return resampled_mean_of(tables, lambda counts: _quotient(*spearman_sums(counts)), pairs)
 
 
 def _quotient(together: Array, own: Array) -> Array:

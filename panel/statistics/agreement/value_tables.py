@@ -1,18 +1,19 @@
 """Which values every two raters gave to the same items, as tables of counts.
 
-Ratings have few values (1 to 10), and then τ_b and Spearman's ρ of two raters follow from how often
-each pair of values occurs, as in A. Agresti (2010), *Analysis of Ordinal Categorical Data*, ch. 7:
-the work grows with the number of items, and not with that of pairs of items.
+Ratings have few values (1 to 10), and then τ_b, Spearman's ρ and Cohen's κ of two raters follow
+from how often each pair of values occurs, as in A. Agresti (2010), *Analysis of Ordinal Categorical
+Data*, ch. 7 and 8: the work grows with the number of items, and not with that of pairs of items.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, Mask
+from panel.statistics.core.arrays import Array, IntArray, Mask, Resampled, divide
 
 MOST_VALUES = 32
 """Of more values tables would be larger than what they save."""
@@ -28,10 +29,12 @@ class ValueTables:
     Attributes:
         given: whether a rater gave a value to an item, 1 or 0 `(items, raters × values)`.
         counts: over all items `(raters, values, raters, values)`.
+        values: the values, from the lowest on.
     """
 
     given: Array
     counts: Array
+    values: Array
 
     @classmethod
     def of(cls, ratings: Array) -> Self | None:
@@ -44,7 +47,7 @@ class ValueTables:
         given: Mask = ratings[:, :, None] == values
         flat = given.reshape(n_items, -1).astype(np.float64)
         shape = n_raters, len(values), n_raters, len(values)
-        return cls(flat, (flat.T @ flat).reshape(shape))
+        return cls(flat, (flat.T @ flat).reshape(shape), values)
 
     def without(self, missing: Array) -> Array:
         """The counts `(raters, values, raters, values)` less this share of each item `(items,)`."""
@@ -53,6 +56,27 @@ class ValueTables:
         less = given.T @ (given * missing[items, None])
         counts: Array = self.counts - less.reshape(self.counts.shape)
         return counts
+
+
+def resampled_mean_of(
+    tables: ValueTables, matrix: Callable[[Array], Array], pairs: IntArray
+) -> Resampled:
+    """The mean over pairs of raters `(pairs, 2)` of what `matrix` makes `(raters, raters)` of
+    counts, as a function of resampling weights."""
+
+    def statistic(weights: Array) -> Array:
+        found = [matrix(tables.without(missing)) for missing in 1 - weights]
+        return mean_over_pairs(np.array(found), pairs)
+
+    return statistic
+
+
+def mean_over_pairs(matrices: Array, pairs: IntArray) -> Array:
+    """The mean over pairs of raters `(pairs, 2)` of what each matrix `(resamples, raters, raters)`
+    has; a pair without a value does not enter."""
+    values = matrices[:, pairs[:, 0], pairs[:, 1]]
+    defined = ~np.isnan(values)
+    return divide(np.where(defined, values, 0).sum(axis=1), defined.sum(axis=1))
 
 
 def tau_b_sums(counts: Array) -> Sums:

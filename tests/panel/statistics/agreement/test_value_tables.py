@@ -1,10 +1,11 @@
-"""τ_b and Spearman's ρ of all pairs of raters from tables of their values, against scipy's."""
+"""Statistics of all pairs of raters from tables of values, against scipy's and scikit-learn's."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import cohen_kappa_score
 
 from panel.statistics.agreement.pairwise import PairStatistic, pairwise, resampled_pairwise
 from panel.statistics.agreement.value_tables import ValueTables
@@ -40,6 +41,25 @@ def test_few_values_give_what_scipy_does(statistic: PairStatistic) -> None:
     without = resampled_pairwise(RATINGS, statistic)(left_out_weights(PROMPTS, 12))
     expected = [np.mean(by_scipy(RATINGS[prompt != PROMPTS], statistic)) for prompt in range(12)]
     assert without == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
+def test_few_values_give_scikit_learns_kappa(weights: str) -> None:
+    """Without each prompt the mean κ over pairs is scikit-learn's, whose distances are between
+    places on the scale: all of 1 to 5 occur."""
+    statistic = f"cohen_kappa_{weights}"
+    without = resampled_pairwise(RATINGS, statistic)(left_out_weights(PROMPTS, 12))  # type: ignore[arg-type]
+    for prompt in range(12):
+        left = RATINGS[prompt != PROMPTS].astype(object)
+        pairs = [left[:, [a, b]] for a in range(4) for b in range(a + 1, 4)]
+        shared = [pair[~np.isnan(pair.astype(float)).any(axis=1)].astype(int) for pair in pairs]
+        expected = [
+            cohen_kappa_score(
+                *pair.T, labels=[1, 2, 3, 4, 5], weights=None if weights == "none" else weights
+            )
+            for pair in shared
+        ]
+        assert without[prompt] == pytest.approx(np.mean(expected))
 
 
 def test_tables_are_for_few_values_only() -> None:
