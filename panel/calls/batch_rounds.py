@@ -279,7 +279,7 @@ class BatchRounds:
         caller, match, odd = self._caller, RowMatch.of(batch.rows), Counter[str]()
         took, faulty, strange = dict[str, Usage](), dict[str, str](), list[Usage]()
         share = share_of(batch.most, len(batch.rows))
-        async for name, answer in caller.apis[batch.model].results(
+        async for name, answer, _ in caller.apis[batch.model].results(
             status, self._journal.path.parent
         ):
             place = match.take(name, is_fault=isinstance(answer, CallError))

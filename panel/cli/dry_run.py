@@ -6,7 +6,7 @@ On standard error: standard output has the estimate alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from panel.calls.budget import NOTHING_SPENT, Caps, Spending
@@ -16,7 +16,7 @@ from rubrics import Usage
 
 if TYPE_CHECKING:
     from panel.judging.cost_estimate import CostEstimate
-    from panel.plan.panel_plan import PanelPlan
+    from panel.plan.bound_models import BoundModel
     from panel.runs.held import HeldRun
 
 
@@ -40,13 +40,17 @@ def tell(
         say(visible(line), err=True)
 
 
-def tell_batches(estimates: Sequence[CostEstimate], plan: PanelPlan) -> None:
-    """Say what the run costs by calls and by batches, where a model has such at a known price."""
-    for line in _by_batches(estimates, plan):
+def tell_batches(estimates: Sequence[CostEstimate], models: Mapping[str, BoundModel]) -> None:
+    """Say what the run costs by calls and by batches, where a model has such at a known price.
+
+    Args:
+        models: by the names that the estimates have for them.
+    """
+    for line in _by_batches(estimates, models):
         say(visible(line), err=True)
 
 
-def _by_batches(estimates: Sequence[CostEstimate], plan: PanelPlan) -> list[str]:
+def _by_batches(estimates: Sequence[CostEstimate], models: Mapping[str, BoundModel]) -> list[str]:
     """The costs in sentences; nothing where no price of a batch is known.
 
     How much input comes from a provider's prompt cache is not known before. All of it is the most
@@ -54,7 +58,6 @@ def _by_batches(estimates: Sequence[CostEstimate], plan: PanelPlan) -> list[str]
     """
     from panel.models.batches import BatchClient
 
-    models = {model.id: model for model in plan.models}
     live = least = batched = 0.0
     cheaper = False
     for one in estimates:

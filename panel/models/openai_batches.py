@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import orjson
 
-from panel.models.batches import BatchPhase, BatchRow, BatchStatus
+from panel.models.batches import LONGEST_ROW, BatchPhase, BatchRow, BatchStatus
 from panel.models.client import NOTHING, CallError, not_too_long
 from panel.models.completions import read_completion
 from panel.models.error_responses import (
@@ -47,7 +47,6 @@ _CLOCKS_S = 300.0
 """By how much the provider's clock may be behind."""
 _TRANSFER_S = 3_600.0
 """How long a file may take to be sent or fetched."""
-_LONGEST_ROW = 8_000_000
 
 
 class BatchServer(Protocol):
@@ -151,11 +150,14 @@ class OpenAIBatches:
 
     def read(self, line: bytes) -> BatchRow | None:
         try:
-            row = orjson.loads(line) if len(line) <= _LONGEST_ROW else None
+            row = orjson.loads(line) if len(line) <= LONGEST_ROW else None
         except orjson.JSONDecodeError:
             return None
         if not isinstance(row, dict) or not ("response" in row or "error" in row):
             return None
+        match row:
+            case {"response": {"body": {"model": str(model)}}} if model:
+                return BatchRow(row.get("custom_id"), self._answer(row), model)
         return BatchRow(row.get("custom_id"), self._answer(row))
 
     async def aclose(self) -> None:

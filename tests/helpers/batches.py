@@ -25,6 +25,7 @@ from panel.models.openai_batches import OpenAIBatches
 from panel.models.openai_compatible import OpenAICompatible
 from panel.runs import executor
 from panel.runs.answered_elsewhere import ByBatches
+from panel.runs.execution import Execution
 from panel.runs.run import Run
 from tests.helpers.judgments import PLAIN
 
@@ -54,8 +55,10 @@ def scored(
     batches: bool = True,
 ) -> Run:
     """The run of four responses."""
-    by = ByBatches(folder, panel.plan, tell, FAST) if batches else None
-    return asyncio.run(executor.score(panel.plan, RESPONSES, out=folder, caps=caps, batches=by))
+    execution = Execution(answered_by=ByBatches(folder, tell, FAST) if batches else None)
+    return asyncio.run(
+        executor.score(panel.plan, RESPONSES, out=folder, caps=caps, execution=execution)
+    )
 
 
 class _Killed(OpenAIBatches):

@@ -14,7 +14,6 @@ from panel.calls.batch_journal import BATCHES, BatchJournal, InUse, batches_of
 from panel.calls.batch_records import (
     BatchRecord,
     DamagedJournal,
-    RowKey,
     RowMatch,
     batches_in,
     dropped,
@@ -23,10 +22,11 @@ from panel.calls.batch_records import (
     settled,
     submitted,
 )
+from panel.calls.cache import ReplyKey
 from panel.errors import RunFolderError
 from rubrics import Usage
 
-ROWS = tuple(RowKey("a" * 64, bytes([number]) * 32) for number in range(3))
+ROWS = tuple(ReplyKey("a" * 64, bytes([number]) * 32) for number in range(3))
 BATCH = BatchRecord(
     "t1", "openai:m", "openai:m", "http://x/v1", None, ROWS, Usage(90, output=30, written=90), 5.0
 )
@@ -34,7 +34,7 @@ BATCH = BatchRecord(
 
 def test_a_row_is_named_by_a_digest_of_its_place_in_the_cache() -> None:
     """SHA-256 of the page and the key, by hashlib."""
-    row = RowKey("page", b"k" * 32)
+    row = ReplyKey("page", b"k" * 32)
     assert row.custom_id == hashlib.sha256(b"page" + b"k" * 32).hexdigest()
 
 

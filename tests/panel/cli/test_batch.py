@@ -15,9 +15,12 @@ from aiohttp import web
 
 from panel import ModelConfig, Panel, Persona, Response
 from panel.calls.batch_journal import BatchJournal, batches_of
-from panel.calls.batch_records import BatchRecord, RowKey, prepared, settled, submitted
+from panel.calls.batch_records import BatchRecord, prepared, settled, submitted
+from panel.calls.cache import ReplyKey
 from panel.runs import executor
 from panel.runs.answered_elsewhere import ByBatches
+from panel.runs.execution import Execution
+from panel.runs.request_files import RequestFiles
 from panel.testing import ScriptedServer, default_text, ok, serving
 from panel.testing.batches import BatchScript, ScriptedBatches
 from panel.testing.server import Call
@@ -139,7 +142,7 @@ def test_models_whose_file_names_would_be_the_same(tmp_path: Path, server: Scrip
     personas = [Persona(id="ann", label="Ann", axis="own", description="You are Ann.")]
     text = Response(id="r", prompt="Why?", text="So.", system="s")
     plan = Panel(personas, models).plan
-    done = asyncio.run(executor.export_requests(plan, [text], tmp_path))
+    done = asyncio.run(executor.export_requests(plan, [text], RequestFiles(tmp_path)))
     asked = [
         orjson.loads(line)["body"]["model"]
         for path in done.files
@@ -208,7 +211,7 @@ def test_a_folder_without_batches(texts: str, tmp_path: Path) -> None:
     """`batch` says of a folder without batches what makes some."""
     for name in ("status", "wait", "cancel"):
         done = invoked("batch", name, tmp_path)
-        assert (done.returncode, "score --batch" in done.stderr) == (2, True)
+        assert (done.returncode, "with --batch" in done.stderr) == (2, True)
 
 
 def test_a_dry_run_says_what_batches_would_cost(texts: str, server: ScriptedServer) -> None:
@@ -239,7 +242,7 @@ def test_batches_that_are_over_need_no_key(tmp_path: Path, monkeypatch: pytest.M
     """Of a batch of three requests at OpenAI, one of which took tokens, `batch status` says so
     from the journal: without a key, and nothing is asked."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    rows = tuple(RowKey("a" * 64, bytes([number]) * 32) for number in range(3))
+    rows = tuple(ReplyKey("a" * 64, bytes([number]) * 32) for number in range(3))
     at, most = "https://api.openai.com/v1", Usage(9, output=9)
     batch = BatchRecord(
         "t", "openai:m", "openai:m", at, None, rows, most, 5.0, settings={"timeout": 9.0}
@@ -283,8 +286,8 @@ def test_a_batch_is_looked_at_as_it_was_sent(
     personas = [Persona(id="ann", label="Ann", axis="own", description="You are Ann.")]
     panel, text = Panel(personas, model), Response(id="r", prompt="Why?", text="So.", system="s")
     with pytest.raises(KeyboardInterrupt):
-        by = ByBatches(folder, panel.plan, stop)
-        asyncio.run(executor.score(panel.plan, [text], out=folder, batches=by))
+        by = Execution(answered_by=ByBatches(folder, stop))
+        asyncio.run(executor.score(panel.plan, [text], out=folder, execution=by))
     server.batches.script = BatchScript()
     assert set(sent) == {("org-1", "proj-1", "team-7351")}
     sent.clear()

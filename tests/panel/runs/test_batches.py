@@ -21,15 +21,18 @@ from graphs.deliberation import Deliberation
 from panel import Panel, RunFolderError, RunStopped
 from panel.calls.batch_caller import WantedRows
 from panel.calls.batch_journal import BATCHES, batches_of
-from panel.calls.batch_records import BatchRecord, RowKey, prepared
+from panel.calls.batch_records import BatchRecord, prepared
 from panel.calls.budget import Caps
+from panel.calls.cache import ReplyKey
 from panel.models.batches import BatchRow
 from panel.models.client import NOTHING
 from panel.models.openai_batches import OpenAIBatches
 from panel.runs import executor
-from panel.runs.answered_elsewhere import ByBatches, ByFiles
+from panel.runs.answered_elsewhere import ByBatches
+from panel.runs.execution import Execution
 from panel.runs.open_batches import cancel, look, take_answers
 from panel.runs.output import RunOutput
+from panel.runs.request_files import ByFiles
 from panel.testing import ScriptedServer, in_turn, ok, serving, status
 from panel.testing.batches import BatchScript
 from tests.helpers.batches import FAST, PRICE, RESPONSES, panel_at, scored
@@ -307,16 +310,15 @@ def test_open_batches_are_not_paid_for_again(tmp_path: Path) -> None:
         with pytest.raises(RunFolderError, match="batch cancel"):
             scored(panel, folder, batches=False)
         with pytest.raises(RunFolderError, match="open batches"):
-            asyncio.run(
-                executor.score(panel.plan, RESPONSES, out=folder, batches=ByFiles(tmp_path))
-            )
+            files = Execution(answered_by=ByFiles(tmp_path, print))
+            asyncio.run(executor.score(panel.plan, RESPONSES, out=folder, execution=files))
         with pytest.raises(RunFolderError, match="--overwrite"):
             panel.score(RESPONSES, out=RunOutput(folder, overwrite=True))
         server.batches.script = BatchScript()
         with pytest.raises(RunFolderError, match="without --overwrite"):
-            by = ByBatches(folder, panel.plan, lambda line: None, FAST)
+            by = Execution(answered_by=ByBatches(folder, lambda line: None, FAST))
             out = RunOutput(folder, overwrite=True)
-            asyncio.run(executor.score(panel.plan, RESPONSES, out=out, batches=by))
+            asyncio.run(executor.score(panel.plan, RESPONSES, out=out, execution=by))
         assert (len(server.calls), len(server.batches.made)) == (0, 1)
 
 
@@ -510,4 +512,4 @@ def test_a_full_disk_before_a_batch_is_told() -> None:
     with Path("/dev/full").open("r+b", buffering=0) as file:
         wanted = WantedRows(file, Path("/dev"))
         with pytest.raises(Abort, match=r"stored in /dev \(No space left on device\).*make room"):
-            wanted.add(RowKey("page", b"k"), b"{}", NOTHING)
+            wanted.add(ReplyKey("page", b"k"), b"{}", NOTHING)
