@@ -21,10 +21,10 @@ from panel.runs import executor
 from panel.runs.answered_elsewhere import ByBatches
 from panel.runs.execution import Execution
 from panel.runs.request_files import RequestFiles
-from panel.testing import ScriptedServer, default_text, ok, serving
+from panel.testing import ScriptedServer, serving
 from panel.testing.batches import BatchScript, ScriptedBatches
-from panel.testing.server import Call
 from rubrics import Usage
+from tests.helpers.answers import answered
 from tests.helpers.invoked import invoked
 
 KEY = "sk-batch-0123456789abcdef"
@@ -84,22 +84,6 @@ def test_a_run_by_batches(texts: str, server: ScriptedServer) -> None:
     assert invoked("batch", "cancel", "run", **address).stderr == "No batch is open.\n"
     files = [path for path in Path().rglob("*") if path.is_file()]
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
-
-
-def answered(folder: Path) -> int:
-    """What another system does: answers each request of a folder, into a file of its own."""
-    n = 0
-    for path in folder.glob("requests-*.jsonl"):
-        lines = []
-        for line in path.read_bytes().splitlines():
-            row = orjson.loads(line)
-            text = default_text(row["body"])
-            body = orjson.loads(ok(text).body(Call({}, row["body"], 0.0)))
-            response = {"status_code": 200, "body": body}
-            lines.append(orjson.dumps({"custom_id": row["custom_id"], "response": response}))
-        (folder / f"answers-{path.name}").write_bytes(b"\n".join(lines))
-        n += len(lines)
-    return n
 
 
 def test_requests_answered_by_another_system(texts: str, server: ScriptedServer) -> None:

@@ -6,10 +6,10 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,17 @@ from panel.runs.output import RunOutput
 from panel.runs.request_files import ByFiles
 from panel.testing import ScriptedServer, in_turn, ok, serving, status
 from panel.testing.batches import BatchScript
-from tests.helpers.batches import FAST, PRICE, RESPONSES, panel_at, scored
+from tests.helpers.batches import (
+    FAST,
+    PRICE,
+    RESPONSES,
+    forking,
+    generated,
+    panel_at,
+    scored,
+    swept,
+)
+from tests.sycophant import world
 
 NAME = "openai:stub (batch)"
 
@@ -443,13 +453,10 @@ def test_what_is_counted_when_killed_between_batches(
 
 
 @pytest.fixture(scope="module")
-def forks() -> Iterator[subprocess.Popen[str]]:
-    """Makes runs in processes of their own; see `tests.helpers.batches`."""
-    made = [sys.executable, "-m", "tests.helpers.batches"]
-    with subprocess.Popen(made, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as forks:
-        yield forks
-        assert forks.stdin is not None
-        forks.stdin.close()
+def killed() -> Iterator[Callable[..., None]]:
+    """Does things in processes of their own that are killed."""
+    with forking() as killed:
+        yield killed
 
 
 @pytest.mark.parametrize(
@@ -469,7 +476,7 @@ def forks() -> Iterator[subprocess.Popen[str]]:
 def test_a_kill_pays_nothing_twice(
     at: tuple[str, str] | None,
     rows: int,
-    forks: subprocess.Popen[str],
+    killed: Callable[..., None],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -481,14 +488,10 @@ def test_a_kill_pays_nothing_twice(
         if pids and (method, path) == at:
             os.kill(pids.pop(), signal.SIGKILL)
 
-    assert forks.stdin is not None and forks.stdout is not None
     with serving() as server:
         server.batches.script.told = told
         cache, folder = tmp_path / "cache", tmp_path / "run"
-        forks.stdin.write(f"{folder} {server.base_url} {rows} {cache}\n")
-        forks.stdin.flush()
-        pids.append(int(forks.stdout.readline()))
-        assert forks.stdout.readline() == f"{-signal.SIGKILL}\n"
+        killed(pids.append, "scored", folder, server.base_url, rows, cache)
         assert (folder / BATCHES).is_file()
         time.sleep(FAST.listed)
         run = scored(panel_at(server.base_url), folder, Caps(calls=8))
@@ -496,6 +499,57 @@ def test_a_kill_pays_nothing_twice(
         assert len(server.batches.asked) == len(set(server.batches.asked)) == 8
     assert run.coverage.complete
     assert spent(folder)["calls"] == 8
+
+
+@pytest.mark.parametrize(
+    ("what", "at", "number"),
+    [
+        # Two batches rewrite and check; that of the targets' requests is made, its id not known.
+        ("swept", ("POST", "/v1/batches"), 3),
+        # The judgments are there, and not fetched.
+        ("swept", ("GET", "/v1/batches/batch_4"), 1),
+        ("generated", ("POST", "/v1/batches"), 1),
+    ],
+)
+def test_a_kill_of_what_is_written_and_judged_pays_nothing_twice(
+    what: str,
+    at: tuple[str, str],
+    number: int,
+    killed: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A sweep that is killed while answers are generated or judged, and a file of texts, go on with
+    the same batches: each request is answered once, each call counted once, within a cap that has
+    room for no more; nothing is called."""
+    # Drawing a sweep takes seconds.
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    pids, seen = list[int](), Counter[tuple[str, str]]()
+
+    def told(*call: str) -> None:
+        seen[call[0], call[1]] += 1
+        if pids and seen[at] == number:
+            os.kill(pids.pop(), signal.SIGKILL)
+
+    n, out, script = {
+        "swept": (28, "run", world(sycophantic=True)),
+        "generated": (4, "texts.jsonl", None),
+    }[what]
+    with serving(script) if script else serving() as server:
+        server.batches.script.told = told
+        killed(pids.append, what, tmp_path / out, server.base_url, 99, tmp_path / "cache")
+        time.sleep(FAST.listed)
+        caps = Caps(calls=n)
+        if what == "swept":
+            assert swept(server.base_url, tmp_path / out, caps).complete
+            kept = tmp_path / out / "spent.json"
+        else:
+            assert generated(server.base_url, tmp_path / out, caps).complete
+            kept = tmp_path / "texts.spent.json"
+        assert len(server.batches.made) == (4 if what == "swept" else 1)
+        assert len(server.batches.asked) == len(set(server.batches.asked)) == n
+        assert not server.calls
+    assert orjson.loads(kept.read_bytes())["calls"] == n
 
 
 @pytest.mark.parametrize("spec", ["local:smollm2-135m", "nothing"])
