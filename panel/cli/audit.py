@@ -114,8 +114,10 @@ def injection(
         estimates = estimate_injection(panel, plan)
         with standard_output() as to:
             options.renderer.render_cost_estimates(estimates, to)
-        tell(estimates, options.caps, held, len(plan.responses) * len(panel.judges))
-        tell_batches(estimates, {model.id: model for model in panel.plan.models})
+        models = {model.id: model for model in panel.plan.models}
+        priced = answering.priced(estimates, models)
+        tell(priced, options.caps, held, len(plan.responses) * len(panel.judges))
+        tell_batches(estimates, models)
     elif not answering.export(partial(export_injection, panel, plan)):
         options = options.with_inputs(
             [(responses, mapping), (attack_file, {})], panel_options.inputs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from panel.cli.dry_run import at_batch_prices
 from panel.cli.failures import refusals_without_calls
 from panel.cli.options import Command, option
 from panel.cli.signals import run_to_end
 from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
+    from panel.judging.cost_estimate import CostEstimate
+    from panel.plan.bound_models import BoundModel
     from panel.runs.execution import Execution, OnStart
     from panel.runs.open_batches import BatchNow
     from panel.runs.request_files import Exported, RequestFiles
@@ -34,6 +37,12 @@ class AnswerOptions:
     by_batches: bool
     to: Path | None
     answers: Path | None
+
+    def priced(
+        self, estimates: Sequence[CostEstimate], models: Mapping[str, BoundModel]
+    ) -> Sequence[CostEstimate]:
+        """The estimates at the prices of what answers; `models` by the estimates' names."""
+        return at_batch_prices(estimates, models) if self.by_batches else estimates
 
     def execution(self, run: Path, on_start: OnStart) -> Execution:
         """How a run is carried out; `run` is its folder, or the file of its texts."""
@@ -143,6 +152,8 @@ def status(run: str, as_json: bool) -> None:
     _say_what_is_not_sent(run)
     found = run_to_end(look(Path(run)))
     _show(found, as_json)
+    if not found and not as_json:
+        say("No batch was submitted.", err=True)
     if any(one.batch.open for one in found) and not as_json:
         say("The command that submitted them takes the answers and goes on.", err=True)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from panel.calls.budget import NOTHING_SPENT, Caps, Spending
@@ -40,6 +41,26 @@ def tell(
         say(visible(line), err=True)
 
 
+def at_batch_prices(
+    estimates: Sequence[CostEstimate], models: Mapping[str, BoundModel]
+) -> list[CostEstimate]:
+    """The estimates at what batches cost, where a model has such at a known price.
+
+    Args:
+        models: by the names that the estimates have for them.
+    """
+    return [replace(one, usd=_batch_usd(one, models[one.model])) for one in estimates]
+
+
+def _batch_usd(one: CostEstimate, model: BoundModel) -> float | None:
+    from panel.models.batches import BatchClient
+
+    price = model.price
+    if price is None or price.batched is None or not isinstance(model.client, BatchClient):
+        return one.usd
+    return price.batched.cost(Usage(one.input_tokens, output=one.output_tokens))
+
+
 def tell_batches(estimates: Sequence[CostEstimate], models: Mapping[str, BoundModel]) -> None:
     """Say what the run costs by calls and by batches, where a model has such at a known price.
 
@@ -56,8 +77,6 @@ def _by_batches(estimates: Sequence[CostEstimate], models: Mapping[str, BoundMod
     How much input comes from a provider's prompt cache is not known before. All of it is the most
     that can; batches are reckoned without, as discounts do not combine everywhere.
     """
-    from panel.models.batches import BatchClient
-
     live = least = batched = 0.0
     cheaper = False
     for one in estimates:
@@ -69,9 +88,10 @@ def _by_batches(estimates: Sequence[CostEstimate], models: Mapping[str, BoundMod
         usage = Usage(one.input_tokens, output=one.output_tokens)
         live += price.cost(usage)
         least += price.cost(most_cached)
-        by_batch = price.batched if isinstance(model.client, BatchClient) else None
-        batched += (by_batch or price).cost(usage)
-        cheaper = cheaper or (by_batch is not None and one.calls > 0)
+        usd = _batch_usd(one, model)
+        assert usd is not None  # noqa: S101
+        batched += usd
+        cheaper = cheaper or usd < price.cost(usage)
     if not cheaper:
         return []
     told = f"By calls: about ${live:,.4f}"

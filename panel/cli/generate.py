@@ -165,7 +165,8 @@ def generate(
         estimates = estimate_texts(plan)
         with standard_output() as to:
             renderer.render_cost_estimates(estimates, to)
-        tell(estimates, caps, held, len(plan.wanted), "responses")
+        priced = answering.priced(estimates, plan.endpoints)
+        tell(priced, caps, held, len(plan.wanted), "responses")
         tell_batches(estimates, plan.endpoints)
         return
     if answering.export(partial(export_texts, plan)):

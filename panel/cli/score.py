@@ -107,8 +107,10 @@ def score(
         estimates = panel.estimate(batch)
         with standard_output() as to:
             options.renderer.render_cost_estimates(estimates, to)
-        tell(estimates, options.caps, held, len(batch) * len(panel.judges))
-        tell_batches(estimates, {model.id: model for model in panel.plan.models})
+        models = {model.id: model for model in panel.plan.models}
+        priced = answering.priced(estimates, models)
+        tell(priced, options.caps, held, len(batch) * len(panel.judges))
+        tell_batches(estimates, models)
     elif not answering.export(partial(_export, panel, batch)):
         options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
         _score(panel, responses, batch, human, random, by, report, options, answering, gate)

@@ -187,9 +187,9 @@ def sweep(
         estimates = panel.estimate_sweep(asked, systems, **design)
         with standard_output() as to:
             options.renderer.render_sweep_estimate(estimates, detectable, to)
-        tell(estimates, options.caps, held)
-        models = {model.id: model for model in panel.plan.models}
-        tell_batches(estimates, models | plan.endpoints)
+        models = {model.id: model for model in panel.plan.models} | plan.endpoints
+        tell(answering.priced(estimates, models), options.caps, held)
+        tell_batches(estimates, models)
         return
     if answering.export(partial(_export, panel, asked, systems, design)):
         return

@@ -21,10 +21,10 @@ from panel.models.batches import LONGEST_ROW, BatchRow
 from panel.models.client import CallError
 from panel.plan.bound_models import BoundModel
 from panel.runs.execution import Collect
+from rubrics import ModelRequest
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
 _SHOWN = 3
-_CUSTOM_ID = re.compile("[0-9a-f]{64}")
 _VERSION = re.compile(r"[-:@](v?\d[\d.-]*|latest)$")
 
 
@@ -96,14 +96,17 @@ class _Reading:
     ) -> None:
         self._caller, self._rows, self._asked = caller, rows, asked
         self._left_out: dict[str, _LeftOut] = {}
+        # Files of requests are in the same folder.
+        empty = ModelRequest("", ("",))
+        self._requests = [orjson.loads(api.line("", empty)).keys() for api in caller.apis.values()]
         self.taken = self.lines = 0
 
     def take(self, place: str, line: bytes | None) -> None:
         """Take the answer that is in a line; None, one that is too long."""
         row = None if line is None else self._read(line)
         if row is None:
-            why = "too long" if line is None else _why_no_answer(line)
-            if why != "request":
+            why = "too long" if line is None else self._why_no_answer(line)
+            if why is not None:
                 self.lines += 1
                 self._leave_out(why, place)
             return
@@ -148,6 +151,16 @@ class _Reading:
                 return apis[asked[0]].read(line)
         return None
 
+    def _why_no_answer(self, line: bytes) -> str | None:
+        """Why a line is no answer; None of a request of ours."""
+        if len(line) > LONGEST_ROW:
+            return "too long"
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return "no JSON"
+        return None if isinstance(row, dict) and row.keys() in self._requests else "no answer"
+
     def _leave_out(self, why: str, place: str, said: str = "") -> None:
         one = self._left_out.setdefault(why, _LeftOut(said))
         one.n += 1
@@ -157,29 +170,16 @@ class _Reading:
 
 _SENTENCES = {
     "too long": f"{{n}} {{rows}} left out, longer than {LONGEST_ROW:,} bytes",
-    "cut off": "{n} {rows} left out, no whole JSON",
+    "no JSON": "{n} {rows} left out, not valid JSON",
     "no answer": "{n} {rows} left out, without an answer or an error in the shape of batches",
-    "unknown": "{n} {rows} left out, with answers to nothing that is asked here",
+    "unknown": "{n} {rows} left out, with answers to what is not asked here, of other models, "
+    "settings or texts",
     "model": "{n} {rows} left out, answered by another model by their field model; where it is the "
     "one that was asked, remove the field",
     "fault": "{n} {rows} with an error in place of an answer",
     "other": "{n} {rows} left out, as the same request has another answer already",
     "odd": "{n} {rows} left out, whose answers cannot be stored",
 }
-
-
-def _why_no_answer(line: bytes) -> str:
-    """What a line is that is no answer: a `request` of ours is no fault."""
-    if len(line) > LONGEST_ROW:
-        return "too long"
-    try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return "cut off"
-    names = row.values() if isinstance(row, dict) else ()
-    if any(isinstance(name, str) and _CUSTOM_ID.fullmatch(name) for name in names):
-        return "request"
-    return "no answer"
 
 
 def _is_another(said: str, asked: str) -> bool:

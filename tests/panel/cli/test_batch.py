@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from collections.abc import Iterator
 from contextlib import closing
@@ -150,6 +151,62 @@ def test_an_answer_beats_a_fault(texts: str, server: ScriptedServer) -> None:
     assert (code, "20 of 20 judgments scored" in out) == (0, True)
 
 
+def test_rows_that_are_no_results_are_told(texts: str, server: ScriptedServer) -> None:
+    """Of 20 answers 17 are taken, also from a gzip file; the others are missing, and each kind of
+    row that is left out is told in a sentence, with how many there are and where the first is."""
+    scored(texts, server, "--batch-out", "out")
+    answered(Path("out"))
+    (path,) = Path("out").glob("answers-*")
+    rows = path.read_bytes().splitlines(keepends=True)
+    path.unlink()
+    again = orjson.loads(rows[0])
+    again["response"]["body"]["choices"][0]["message"]["content"] = "7"
+    fault = orjson.loads(rows[1]) | {"response": None, "error": {"message": "boom"}}
+    other, version = orjson.loads(rows[2]), orjson.loads(rows[3])
+    other["response"]["body"]["model"] = "gpt-4o"
+    version["response"]["body"]["model"] = "openai/gpt-4o-mini-2024-07-18"
+    long = {"custom_id": "x", "response": None, "error": "e" * 8_000_000}
+    odd = [again, fault, other, version, {"custom_id": "x", "error": "e"}, {"note": 1}, long]
+    lines = [rows[0], rows[0], *(orjson.dumps(row) + b"\n" for row in odd), rows[19][:-9]]
+    Path("out/a.jsonl").write_bytes(b"".join(lines))
+    Path("out/b.jsonl.gz").write_bytes(gzip.compress(b"".join(rows[4:19])))
+    code, out, err = scored(texts, server, "--batch-in", "out", "--out", "run")
+    assert (code, "17 of 20 judgments scored" in out, server.calls) == (1, True, [])
+    assert err.splitlines()[:7] == [
+        "1 row left out, as the same request has another answer already: a.jsonl:3",
+        "1 row with an error in place of an answer (the batch brought no answer: boom): a.jsonl:4",
+        "1 row left out, answered by another model by their field model; where it is the one that "
+        "was asked, remove the field ('gpt-4o', not 'gpt-4o-mini'): a.jsonl:5",
+        "1 row left out, with answers to what is not asked here, of other models, settings or "
+        "texts: a.jsonl:7",
+        "1 row left out, without an answer or an error in the shape of batches: a.jsonl:8",
+        "1 row left out, longer than 8,000,000 bytes: a.jsonl:9",
+        "1 row left out, not valid JSON: a.jsonl:10",
+    ]
+    # Of files that were written for a model with another setting nothing is taken.
+    code, out, err = scored(texts, server, "--option", "seed=7", "--batch-in", "out")
+    assert (code, "0 of 20 judgments scored" in out) == (4, True)
+    assert "of other models, settings or texts: a.jsonl:1, a.jsonl:2, a.jsonl:3, …" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("empty.txt", b"", "out: found no file *.jsonl or *.jsonl.gz"),
+        ("empty.jsonl", b"", "out: found requests without answers"),
+        ("cut.jsonl.gz", gzip.compress(b"{}" * 99)[:-9], "cut.jsonl.gz: found a damaged gzip file"),
+    ],
+)
+def test_folders_without_answers(
+    name: str, content: bytes, told: str, texts: str, server: ScriptedServer
+) -> None:
+    """A folder without files of answers, or with a damaged one, is refused with status 2."""
+    Path("out").mkdir()
+    (Path("out") / name).write_bytes(content)
+    code, _, err = scored(texts, server, "--batch-in", "out", "--out", "run")
+    assert (code, told in err, "Traceback" in err) == (2, True, False)
+
+
 def test_files_that_are_not_ours_stay(texts: str, server: ScriptedServer) -> None:
     """An earlier export is replaced; answers and a user's own data stay, also where they are named
     as requests are; a name that is taken is refused."""
@@ -208,6 +265,10 @@ def test_a_dry_run_says_what_batches_would_cost(texts: str, server: ScriptedServ
     least = (row["input_tokens"] * 0.075 + row["output_tokens"] * 0.6) / 1e6
     assert f"By calls: about ${live:,.4f}, or no less than ${least:,.4f}" in err
     assert f"With --batch: about ${live / 2:,.4f}, the cheapest in any case." in err
+    # A cap between the two prices stops a run by calls, and none by batches.
+    cap = ("--dry-run", "--max-usd", f"{0.75 * live:f}")
+    assert "would stop before its end at --max-usd" in scored(texts, server, *cap)[2]
+    assert "would stop" not in scored(texts, server, *cap, "--batch")[2]
     assert not server.batches.made
 
 
