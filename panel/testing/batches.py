@@ -26,6 +26,7 @@ class BatchScript:
         twice: whether each answer comes twice.
         backwards: whether the last row is answered first.
         lost: how many batches, from the first on, are made without a reply to who made them.
+        busy: how many batches, from the first on, are declined for now, with 429.
         unlisted: how often a list of batches lacks the newest.
         told: told of each call, its method and its path, once it is carried out and before it is
             answered.
@@ -37,6 +38,7 @@ class BatchScript:
     twice: bool = False
     backwards: bool = False
     lost: int = 0
+    busy: int = 0
     unlisted: int = 0
     told: Callable[[str, str], None] = lambda method, path: None
 
@@ -90,6 +92,9 @@ class ScriptedBatches:
         return web.json_response(about)
 
     def _make(self, request: web.BaseRequest, order: Mapping[str, Any]) -> web.Response:
+        if self.script.busy:
+            self.script.busy -= 1
+            return web.json_response({"error": {"message": "too many batches"}}, status=429)
         if order.get("input_file_id") not in self.files:
             return web.json_response({"error": {"message": "no such file"}}, status=400)
         total = len(self.files[order["input_file_id"]].splitlines())

@@ -374,6 +374,28 @@ def test_a_batch_that_is_cancelled(tmp_path: Path) -> None:
     assert (run.calls.made, run.coverage.scored, len(server.batches.made)) == (8, 8, 1)
 
 
+def test_a_batch_that_was_declined_for_now_is_sent_again(tmp_path: Path) -> None:
+    """After a 429 it is not looked for at the provider: nothing has arrived there."""
+    calls: list[tuple[str, str]] = []
+    with serving() as server:
+        server.batches.script = BatchScript(busy=1, told=lambda *call: calls.append(call))
+        assert scored(panel_at(server.base_url), tmp_path / "run").coverage.complete
+        assert (calls.count(("POST", "/v1/batches")), len(server.batches.made)) == (2, 1)
+    assert ("GET", "/v1/batches") not in calls
+
+
+def test_waiting_counts_what_a_kill_left_uncounted(tmp_path: Path) -> None:
+    """Answers of a batch that is settled in the journal and not in what was spent are counted by
+    `batch wait`, too: the folder may be scored by calls after it, whose caps count them."""
+    folder = tmp_path / "run"
+    with serving() as server:
+        scored(panel_at(server.base_url), folder)
+        before = spent(folder)
+        (folder / "spent.json").unlink()
+        asyncio.run(take_answers(folder, print, FAST))
+    assert spent(folder) == before
+
+
 @pytest.mark.parametrize("gone", ["batch", "answers"])
 def test_a_batch_that_is_gone_can_be_given_up(gone: str, tmp_path: Path) -> None:
     """Where the provider answers 404 for a batch, or for its file of answers, waiting stops the
