@@ -98,6 +98,15 @@ class BatchApi(Protocol):
 
 
 @runtime_checkable
+class UploadingBatchApi(Protocol):
+    """A `BatchApi` whose requests are uploaded to a file before a batch is made of it."""
+
+    async def remove_uploads(self, token: str) -> None:
+        """Delete the files of a token of which no batch came to be; raises as the other methods
+        do."""
+
+
+@runtime_checkable
 class BatchClient(Protocol):
     """A `ModelClient` whose requests can go as batches."""
 

@@ -86,7 +86,7 @@ class OpenAIBatches:
 
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
         boundary = uuid4().hex
-        name = f"persona-panel-{token}.jsonl"
+        name = _file_name(token)
         head = (
             f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
             f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
@@ -123,6 +123,14 @@ class OpenAIBatches:
             if is_older or not listed.get("has_more") or not isinstance(last, dict):
                 return None
             after = f"&after={last.get('id')}"
+
+    async def remove_uploads(self, token: str) -> None:
+        # The newest come first: those of a batch that was just given up.
+        listed, _ = await self._called("GET", f"/files?purpose=batch&limit={_PAGE}")
+        files = listed.get("data")
+        for file in files if isinstance(files, list) else ():
+            if isinstance(file, dict) and file.get("filename") == _file_name(token):
+                await self._called("DELETE", f"/files/{file.get('id')}")
 
     async def status(self, id_: str) -> BatchStatus:
         return _status(await self._called("GET", f"/batches/{id_}"))
@@ -210,6 +218,11 @@ class OpenAIBatches:
         if answer.status >= 300 or not isinstance(content, dict):
             raise self._model.fault_of(answer)
         return content, retry_after(answer.headers)
+
+
+def _file_name(token: str) -> str:
+    """Of the requests of a batch."""
+    return f"persona-panel-{token}.jsonl"
 
 
 def _id_of(called: tuple[dict[str, Any], float | None], what: str) -> str:

@@ -45,13 +45,14 @@ class BatchScript:
 
 @dataclass(slots=True)
 class ScriptedBatches:
-    """The files and batches of a server; `made` has each batch's object, the oldest first, and
-    `asked` the custom ids of all rows that were answered."""
+    """The files and batches of a server; `made` has each batch's object, the oldest first, `asked`
+    the custom ids of all rows that were answered, and `uploads` the files of requests by id."""
 
     script: BatchScript = field(default_factory=BatchScript)
     made: list[dict[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
+    uploads: dict[str, dict[str, Any]] = field(default_factory=dict)
     _looks: dict[str, int] = field(default_factory=dict)
 
     async def handle(self, request: web.BaseRequest, answer: AnswerRow) -> web.StreamResponse:
@@ -66,6 +67,10 @@ class ScriptedBatches:
             case "POST", "files":
                 # `request.read` would stop at a megabyte.
                 return self._upload(await request.content.read())
+            case "GET", "files":
+                return web.json_response({"object": "list", "data": [*self.uploads.values()]})
+            case "DELETE", "files", str(name) if self.uploads.pop(name, None):
+                return web.json_response({"id": name, "object": "file", "deleted": True})
             case "GET", "files", str(name), "content" if name in self.files:
                 return web.Response(body=self.files[name])
             case "POST", "batches":
@@ -89,6 +94,7 @@ class ScriptedBatches:
         self.files[name] = found[2]
         about = {"id": name, "object": "file", "bytes": len(found[2]), "created_at": _now()}
         about |= {"filename": found[1].decode(), "purpose": "batch", "status": "processed"}
+        self.uploads[name] = about
         return web.json_response(about)
 
     def _make(self, request: web.BaseRequest, order: Mapping[str, Any]) -> web.Response:

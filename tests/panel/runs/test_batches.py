@@ -519,6 +519,8 @@ def test_a_kill_pays_nothing_twice(
         run = scored(panel_at(server.base_url), folder, Caps(calls=8))
         assert len(server.batches.made) == 1
         assert len(server.batches.asked) == len(set(server.batches.asked)) == 8
+        # A file of requests that no batch was made of is deleted.
+        assert len(server.batches.uploads) == 1
     assert run.coverage.complete
     assert spent(folder)["calls"] == 8
 
