@@ -25,7 +25,7 @@ from rubrics import ModelRequest
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
 _SHOWN = 3
-_VERSION = re.compile(r"[-:@](v?\d[\d.-]*|latest)$")
+_VERSION = re.compile(r"[-:@](\d{4}-\d\d-\d\d|\d{3,8}|latest)$")
 
 
 class AnswersRead(NamedTuple):
@@ -116,7 +116,7 @@ class _Reading:
             self._leave_out("unknown", place)
             return
         model, key = known[row.custom_id]
-        if row.model is not None and _is_another(row.model, asked := self._asked[model]):
+        if row.model is not None and is_another_model(row.model, asked := self._asked[model]):
             self._leave_out("model", place, f"{shown(row.model)}, not {shown(asked)}")
             return
         is_fault = isinstance(row.answer, CallError)
@@ -182,8 +182,9 @@ _SENTENCES = {
 }
 
 
-def _is_another(said: str, asked: str) -> bool:
-    """Whether two names are of two models: not by a version, and not by a path before them."""
+def is_another_model(said: str, asked: str) -> bool:
+    """Whether two names are of two models: not by a date or number of a release at their end, and
+    not by a path before them."""
     one, other = (
         _VERSION.sub("", name.casefold().rstrip("/").rpartition("/")[2]) for name in (said, asked)
     )

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from panel.calls.batch_caller import BatchCaller
-from panel.calls.batch_journal import BatchJournal, batches_of
+from panel.calls.batch_journal import BatchJournal, batches_of, journal_of
 from panel.calls.batch_rounds import PACE, BatchAddress, BatchPace, BatchRounds
 from panel.calls.budget import Caps
 from panel.errors import ConfigurationError, RunFolderError, RunStopped
@@ -114,7 +114,7 @@ def refuse_open_batches(
     Raises:
         RunFolderError: it has open batches, and is to be overwritten or made without them.
     """
-    place = run if run.is_dir() else run.parent
+    place = journal_of(run).parent
     if not (place.is_dir() and os.access(place, os.R_OK | os.X_OK)):
         # That it cannot be written is said when it is opened for writing.
         return
