@@ -192,6 +192,9 @@ async def _rewritten(
                 reply = await context.say(step.role, models[step.role], prompt, step.request)
                 answered.append(step)
             except Unanswered as error:
+                if context.judging.collecting and error.status == "skipped":
+                    # It will be answered later, and what follows from it is asked then.
+                    return Rewriting()
                 reply = f"{error.status}: {error}"
             step = dialogue.send(reply)
     except StopIteration as done:

@@ -18,6 +18,7 @@ import numpy as np
 import orjson
 
 from graphs import Judge, Judgment
+from graphs.context import ShowPeers
 from graphs.revisions import step
 from panel.audit.attacks import Attack
 from panel.audit.channels import with_plants
@@ -31,7 +32,9 @@ from panel.io.private_files import replace_file
 from panel.models.event_loops import run_in_loop
 from panel.runs import executor
 from panel.runs.conclusion import judged_in
+from panel.runs.execution import CALLED, Execution
 from panel.runs.output import RunOutput
+from panel.runs.request_files import Exported, RequestFiles
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.ranking import LEVEL
@@ -177,17 +180,16 @@ async def aaudit_injection(
     out: str | Path | RunOutput,
     caps: Caps = NO_CAPS,
     on_judgment: Callable[[Judgment], None] | None = None,
-    on_start: executor.OnStart | None = None,
+    execution: Execution = CALLED,
 ) -> InjectionAudit:
     """Score all that the plan holds, and write the run and injection.json.
 
     Raises:
         PanelError: as `Panel.ascore`.
     """
-    peers = partial(with_plants, plants=plan.plants) if plan.plants else None
     run = await executor.score(
         panel.plan, plan.responses, out=out, caps=caps, on_judgment=on_judgment,
-        on_start=on_start, peers=peers,
+        peers=_peers(plan), execution=execution,
     )  # fmt: skip
     ratings, extent, unit = _on_one_scale(run.scores, panel.output_rubric)
     measured = measure(
@@ -205,6 +207,15 @@ async def aaudit_injection(
     except OSError as error:
         raise RunStopped(f"injection.json cannot be written: {error.strerror}") from error
     return audit
+
+
+async def export_injection(panel: Panel, plan: AuditPlan, files: RequestFiles) -> Exported:
+    """Write the requests that the audit would make; see `panel.runs.executor.export_requests`."""
+    return await executor.export_requests(panel.plan, plan.responses, files, peers=_peers(plan))
+
+
+def _peers(plan: AuditPlan) -> ShowPeers | None:
+    return partial(with_plants, plants=plan.plants) if plan.plants else None
 
 
 def _where_shown(ratings: Array, run: Run, plan: AuditPlan) -> Array:

@@ -19,9 +19,8 @@ from typing import IO, Any, Literal
 from graphs.context import Unanswered
 from panel.calls.abort_reasons import no_room, unwritable
 from panel.calls.answer_limit import is_spent_on_thinking
-from panel.calls.batch_records import RowKey
 from panel.calls.budget import Budget
-from panel.calls.cache import CannotBeKept, ReplyStore, key_of
+from panel.calls.cache import CannotBeKept, ReplyKey, ReplyStore, key_of
 from panel.calls.caller import Caller
 from panel.calls.endpoint import Endpoint
 from panel.calls.key_masking import without_keys
@@ -48,7 +47,7 @@ class WantedRows:
 
     file: IO[bytes]
     folder: Path
-    rows: list[RowKey] = field(default_factory=list)
+    rows: list[ReplyKey] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     most: list[Usage] = field(default_factory=list)
     _starts: list[int] = field(default_factory=list)
@@ -57,7 +56,7 @@ class WantedRows:
     def __contains__(self, name: str) -> bool:
         return name in self._names
 
-    def add(self, row: RowKey, line: bytes, most: Usage) -> None:
+    def add(self, row: ReplyKey, line: bytes, most: Usage) -> None:
         """One more; `most` is what it may take.
 
         Raises:
@@ -99,7 +98,7 @@ class BatchCaller(Caller):
         cache: ReplyStore,
         budget: Budget,
         *,
-        others_too: bool,
+        others_too: bool = False,
         seed: int = 0,
         read_ahead: Callable[[str, bytes], Awaitable[object]] | None = None,
     ) -> None:
@@ -114,6 +113,9 @@ class BatchCaller(Caller):
         self._fresh: set[str] = set()
         self._fresh_before: set[str] = set()
         self._raised: set[str] = set()
+        self.known: dict[str, tuple[str, ReplyKey]] | None = None
+        """The requests that were met since it began to collect, by custom id, each with its model;
+        None where nobody wants to know."""
         self.cap: str | None = None
         """The cap that forbids a further batch, None if none does."""
 
@@ -131,8 +133,10 @@ class BatchCaller(Caller):
             return await super().complete(
                 model, request, page, replicate, cut_is_usable=cut_is_usable
             )
-        row = RowKey(page, key_of(request, replicate))
+        row = ReplyKey(page, key_of(request, replicate))
         name = row.custom_id
+        if self.known is not None and model in self.apis:
+            self.known[name] = model, row
         if model not in self.apis:
             if self._stage == "collecting" and not self._others_too:
                 raise Unanswered("skipped", _WAITS)
@@ -166,11 +170,14 @@ class BatchCaller(Caller):
             super().forget(requests, page, replicate)
 
     @contextmanager
-    def collecting(self, folder: Path | None = None) -> Iterator[Mapping[str, WantedRows]]:
+    def collecting(
+        self, folder: Path | None = None, *, known: bool = False
+    ) -> Iterator[Mapping[str, WantedRows]]:
         """Gather what the cache lacks, by model, for as long as the block lasts.
 
         Args:
             folder: where there is room for the requests; None, the system's.
+            known: whether `known` is to have all requests that are met, answered or not.
 
         Raises:
             Abort: there is none.
@@ -178,6 +185,7 @@ class BatchCaller(Caller):
         place = Path(gettempdir()) if folder is None else folder
         with ExitStack() as files:
             self._stage, self._wanted = "collecting", {}
+            self.known = {} if known else None
             for model in self.apis:
                 try:
                     file = files.enter_context(TemporaryFile(buffering=0, dir=place))
@@ -193,17 +201,21 @@ class BatchCaller(Caller):
         self._stage = "reading"
         self.counts.cached = 0
 
-    def sent(self, rows: list[RowKey]) -> None:
+    def kept(self, row: ReplyKey) -> ModelResponse | None:
+        """The reply that the cache has."""
+        return self._cache.get(row.page, row.key)
+
+    def sent(self, rows: list[ReplyKey]) -> None:
         """These go in a batch."""
         self._sent.update(row.custom_id for row in rows)
 
-    def tried_before(self, rows: Iterable[RowKey]) -> None:
+    def tried_before(self, rows: Iterable[ReplyKey]) -> None:
         """These went in a batch of an earlier process, and came back without an answer."""
         for row in rows:
             self._sent[row.custom_id] += 1
             self._faults[row.custom_id] = CallError(_NO_ANSWER_BEFORE, kind="transient")
 
-    def take(self, model: str, row: RowKey, answer: ModelResponse | CallError) -> None:
+    def take(self, model: str, row: ReplyKey, answer: ModelResponse | CallError) -> None:
         """Keep the answer to a request, or why there is none.
 
         Raises:
@@ -231,7 +243,7 @@ class BatchCaller(Caller):
         self._fresh_before.update(names)
 
     def made(
-        self, name: str, rows: list[RowKey], used: Usage, n_estimated: int, each: Usage
+        self, name: str, rows: list[ReplyKey], used: Usage, n_estimated: int, each: Usage
     ) -> None:
         """Count the calls of a batch, whose answers to these rows are this run's own.
 
@@ -265,7 +277,7 @@ class BatchCaller(Caller):
         self._raised.add(name)
         return self._endpoints[model].answer_limit.raised(request, asked)
 
-    def _want(self, model: str, row: RowKey, asked: ModelRequest) -> None:
+    def _want(self, model: str, row: ReplyKey, asked: ModelRequest) -> None:
         wanted = self._wanted[model]
         if (name := row.custom_id) not in wanted:
             line = self.apis[model].line(name, asked)

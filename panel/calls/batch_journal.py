@@ -1,4 +1,5 @@
-"""The journal of a run's batches, `batches.jsonl` in its folder: only ever added to.
+"""The journal of a run's batches, `batches.jsonl` in its folder or beside its file of texts: only
+ever added to.
 
 A record is on the disk, by fsync, before what it announces is done. One that a kill has cut off is
 as if it had never been begun. It holds digests, ids and counts: no text, no key, no header.
@@ -25,27 +26,37 @@ except ImportError:  # Windows has none: there two runs must be kept apart by ha
     fcntl = None  # type: ignore[assignment]
 
 BATCHES = "batches.jsonl"
+_TEXTS = ".jsonl"
 
 
 class InUse(RunFolderError):
     """Another process takes the answers of a run's batches."""
 
 
+def journal_of(run: Path) -> Path:
+    """Where the journal of a run is: in its folder; where the run is a file of texts, NAME.jsonl,
+    in NAME.batches.jsonl beside it."""
+    if run.suffix == _TEXTS and not run.is_dir():
+        return run.with_name(f"{run.stem}.{BATCHES}")
+    return run / BATCHES
+
+
 class BatchJournal:
-    """A folder's journal, for one process at a time to write.
+    """The journal of a run, which is a folder or a file of texts, for one process at a time to
+    write.
 
     Raises:
         InUse: another process writes it.
         RunFolderError: it cannot be read or written.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / BATCHES
+    def __init__(self, run: Path) -> None:
+        self.path = journal_of(run)
         try:
             self._file = open_private(self.path, "ab", buffered=False)
             try:
                 if not _locked(self._file):
-                    raise InUse(f"{folder} is in use: another command handles its batches")
+                    raise InUse(f"{run} is in use: another command handles its batches")
                 records, whole = _read(self.path)
                 self.batches = _batches(self.path, records)
                 # Else the next record would be the rest of a line that was cut off.
@@ -84,13 +95,13 @@ class BatchJournal:
         self._file.close()
 
 
-def batches_of(folder: Path) -> list[BatchRecord]:
-    """The batches of a run's folder, the oldest first; none where it never had any.
+def batches_of(run: Path) -> list[BatchRecord]:
+    """The batches of a run, the oldest first; none where it never had any.
 
     Raises:
         RunFolderError: the journal cannot be read.
     """
-    path = folder / BATCHES
+    path = journal_of(run)
     return list(_batches(path, _read(path)[0]).values())
 
 

@@ -9,11 +9,11 @@ what is still to be done.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
+from panel.calls.cache import ReplyKey
 from panel.io.wording import shown
 from panel.models.client import NOTHING
 from rubrics import Usage
@@ -30,19 +30,6 @@ _NEXT: Mapping[str, tuple[BatchState, ...]] = {
 
 class DamagedJournal(ValueError):
     """A record is none that can follow those before it; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowKey:
-    """Where a request's reply is kept in the cache: see `panel.calls.cache.ReplyStore`."""
-
-    page: str
-    key: bytes
-
-    @property
-    def custom_id(self) -> str:
-        """The request's name in a batch, 64 characters from 0 to 9 and a to f."""
-        return hashlib.sha256(self.page.encode() + self.key).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +60,7 @@ class BatchRecord:
     spec: str
     address: str
     key_env: str | None
-    rows: tuple[RowKey, ...]
+    rows: tuple[ReplyKey, ...]
     most: Usage
     prepared_at: float
     state: BatchState = "prepared"
@@ -84,7 +71,7 @@ class BatchRecord:
     settings: Mapping[str, Any] = field(default_factory=dict)
     headers: tuple[str, ...] = ()
     line: int = field(default=0, compare=False)
-    unanswered: tuple[RowKey, ...] = ()
+    unanswered: tuple[ReplyKey, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -166,7 +153,7 @@ def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
         if batch is not None:
             raise DamagedJournal(f"the batch {batch.token} is prepared twice")
         read, answered = _field(record, "most", _two, "two numbers")
-        rows = _field(record, "rows", _row_keys, "pages with keys")
+        rows = _field(record, "rows", _reply_keys, "pages with keys")
         return BatchRecord(
             token=str(record["token"]),
             model=_field(record, "model", _text, "text"),
@@ -221,8 +208,8 @@ def _two(values: Any) -> tuple[int, int]:
     return one, other
 
 
-def _row_keys(pairs: Any) -> tuple[RowKey, ...]:
-    return tuple(RowKey(_text(page), bytes.fromhex(key)) for page, key in pairs)
+def _reply_keys(pairs: Any) -> tuple[ReplyKey, ...]:
+    return tuple(ReplyKey(_text(page), bytes.fromhex(key)) for page, key in pairs)
 
 
 # Rows
@@ -251,13 +238,13 @@ Place = Literal["first", "better", "again", "unknown"]
 class RowMatch:
     """Which answers of a batch belong to which of its rows, in whatever order they come."""
 
-    rows: Mapping[str, RowKey]
+    rows: Mapping[str, ReplyKey]
     """By custom id."""
     answered: set[str] = field(default_factory=set)
     _faulty: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, rows: Iterable[RowKey]) -> RowMatch:
+    def of(cls, rows: Iterable[ReplyKey]) -> RowMatch:
         return cls({row.custom_id: row for row in rows})
 
     def take(self, custom_id: object, *, is_fault: bool) -> Place:
@@ -280,6 +267,6 @@ class RowMatch:
         return [place for place, name in enumerate(self.rows) if name in names]
 
     @property
-    def missing(self) -> list[RowKey]:
+    def missing(self) -> list[ReplyKey]:
         """Rows without an answer, in their order: of a batch that expired, or broke off."""
         return [row for name, row in self.rows.items() if name not in self.answered]

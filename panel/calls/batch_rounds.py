@@ -13,11 +13,13 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from panel.calls.batch_caller import BatchCaller, WantedRows
+from panel.calls.batch_faults import may_have_arrived, wait_after
 from panel.calls.batch_journal import BatchJournal
 from panel.calls.batch_records import (
     BatchRecord,
@@ -30,7 +32,7 @@ from panel.calls.batch_records import (
 )
 from panel.calls.batch_usage import beyond, row_usage, share_of
 from panel.errors import RunStopped
-from panel.models.batches import BatchApi, BatchStatus
+from panel.models.batches import BatchApi, BatchStatus, UploadingBatchApi
 from panel.models.catalogue import batched_name
 from panel.models.client import NOTHING, CallError
 from rubrics import Usage
@@ -198,7 +200,7 @@ class BatchRounds:
                 return await api.submit(batch.token, lines)
             except CallError as error:
                 if error.kind != "transient":
-                    self._drop(batch, str(error))
+                    await self._drop(batch, str(error))
                     raise self._stopped(batch, f"did not take the batch: {error}") from None
                 fault: CallError | TimeoutError = error
             except TimeoutError as late:
@@ -206,12 +208,12 @@ class BatchRounds:
             if time.monotonic() - began > self._pace.patience:
                 raise self._stopped(batch, f"did not take the batch: {fault}") from None
             self._tell(f"{batch.model}: {fault}; trying again")
-            if _may_have_arrived(fault):
+            if may_have_arrived(fault):
                 found = await self._found(batch, time.time())
                 if found is not None:
                     return found
             else:
-                await asyncio.sleep(_retry_after(fault, wait))
+                await asyncio.sleep(wait_after(fault, wait))
             wait = min(2 * wait, self._pace.longest_look)
 
     async def _found(self, batch: BatchRecord, sent_at: float) -> BatchStatus | None:
@@ -242,7 +244,7 @@ class BatchRounds:
         if batch.id is None:
             found = await self._found(batch, batch.prepared_at)
             if found is None:
-                self._drop(batch, "it never reached the provider")
+                await self._drop(batch, "it never reached the provider")
                 return
             batch = self._journal.add(submitted(batch.token, found.id))
             if self.ending and found.phase == "working":
@@ -250,7 +252,7 @@ class BatchRounds:
                 await self._patiently(batch, lambda: api.cancel(found.id), "cancel its batch")
         status = await self._ended(batch, batch.id or "")
         if status.phase == "failed":
-            self._drop(batch, status.errors or status.word)
+            await self._drop(batch, status.errors or status.word)
             why = f"refused the batch {status.id}: {status.errors or status.word}"
             raise self._stopped(batch, why)
         await self._patiently(
@@ -279,7 +281,7 @@ class BatchRounds:
         caller, match, odd = self._caller, RowMatch.of(batch.rows), Counter[str]()
         took, faulty, strange = dict[str, Usage](), dict[str, str](), list[Usage]()
         share = share_of(batch.most, len(batch.rows))
-        async for name, answer in caller.apis[batch.model].results(
+        async for name, answer, _ in caller.apis[batch.model].results(
             status, self._journal.path.parent
         ):
             place = match.take(name, is_fault=isinstance(answer, CallError))
@@ -338,10 +340,15 @@ class BatchRounds:
             "the most they may"
         )
 
-    def _drop(self, batch: BatchRecord, why: str) -> None:
+    async def _drop(self, batch: BatchRecord, why: str) -> None:
         self._journal.add(dropped(batch.token, why))
         held, name = len(batch.rows), batched_name(batch.model)
         self._caller.budget.count_batch(name, 0, batch.most, NOTHING, held=held)
+        api = self._caller.apis[batch.model]
+        if isinstance(api, UploadingBatchApi):
+            # A file that stays costs nothing, and not every server lists or deletes files.
+            with suppress(CallError, TimeoutError):
+                await api.remove_uploads(batch.token)
 
     async def _patiently(
         self, batch: BatchRecord, call: Callable[[], Awaitable[T]], what: str
@@ -365,22 +372,9 @@ class BatchRounds:
                 fault, hopeless = late, False
             if hopeless or time.monotonic() - began > self._pace.patience:
                 raise self._stopped(batch, f"does not {what}: {fault}") from None
-            await asyncio.sleep(_retry_after(fault, wait))
+            await asyncio.sleep(wait_after(fault, wait))
             wait = min(2 * wait, self._pace.longest_look)
 
     def _stopped(self, batch: BatchRecord, why: str) -> RunStopped:
         said = f"{batch.model} {why}".rstrip(".")
         return RunStopped(f"{said}. The same command goes on with the run")
-
-
-def _may_have_arrived(fault: CallError | TimeoutError) -> bool:
-    """Whether a batch may be at the provider all the same: not where it was told to wait, or no
-    connection was made."""
-    if isinstance(fault, TimeoutError):
-        return True
-    return fault.status != 429 and (fault.status is not None or fault.used is None)
-
-
-def _retry_after(fault: CallError | TimeoutError, otherwise: float) -> float:
-    said = fault.retry_after if isinstance(fault, CallError) else None
-    return otherwise if said is None else said

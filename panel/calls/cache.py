@@ -20,7 +20,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import orjson
 import platformdirs
@@ -43,6 +43,18 @@ class CannotBeKept(ValueError):
 class CacheUnreachable(Abort, RunStopped):
     """A store elsewhere no longer answers; the message is a sentence with the remedy. It ends a
     run wherever it is raised."""
+
+
+class ReplyKey(NamedTuple):
+    """Where the reply to a request is kept; see `ReplyStore`."""
+
+    page: str
+    key: bytes
+
+    @property
+    def custom_id(self) -> str:
+        """The request's name in a provider's batch, 64 characters from 0 to 9 and a to f."""
+        return hashlib.sha256(self.page.encode() + self.key).hexdigest()
 
 
 class ReplyStore(Protocol):

@@ -21,7 +21,7 @@ from graphs.context import Unanswered
 from panel.calls.abort_reasons import unrecorded, unwritable
 from panel.calls.answer_limit import is_spent_on_thinking
 from panel.calls.budget import Budget, CapReached
-from panel.calls.cache import CannotBeKept, ReplyStore, SharedReplyStore, key_of, page_of
+from panel.calls.cache import CannotBeKept, ReplyKey, ReplyStore, SharedReplyStore, key_of, page_of
 from panel.calls.call_counts import CallCounts
 from panel.calls.endpoint import Endpoint
 from panel.calls.in_flight import call_under_way, waiting_for_a_server
@@ -42,13 +42,6 @@ _PAGES_IN_MEMORY = 64
 _NO_TURN = nullcontext()
 
 
-class _Entry(NamedTuple):
-    """Where a reply is kept."""
-
-    page: str
-    key: bytes
-
-
 class _Call(NamedTuple):
     """A request on its way to a model, and where the reply is to be kept.
 
@@ -58,7 +51,7 @@ class _Call(NamedTuple):
     model: str
     endpoint: Endpoint
     request: ModelRequest
-    entry: _Entry
+    entry: ReplyKey
     before: ModelResponse | None = None
 
 
@@ -86,7 +79,7 @@ class Caller:
         self._random = random.Random(seed)
         self.counts = CallCounts()
         self._could_not_keep: Exception | None = None
-        self._under_way: dict[_Entry, asyncio.Event] = {}
+        self._under_way: dict[ReplyKey, asyncio.Event] = {}
         self._parameters: dict[str, Mapping[str, Any]] = {}
         # Judges of one response follow each other: its page is worked out for the first.
         self.page = lru_cache(_PAGES_IN_MEMORY)(self._page)
@@ -112,7 +105,7 @@ class Caller:
                 try, or `skipped` where the model has been given up or a cap is reached.
             Abort: this reply or another could not be kept.
         """
-        entry = _Entry(page, key_of(request, replicate))
+        entry = ReplyKey(page, key_of(request, replicate))
         if self._read_ahead is not None:
             await self._read_ahead(*entry)
         while True:
@@ -138,7 +131,7 @@ class Caller:
         return reply
 
     async def _asked(
-        self, model: str, request: ModelRequest, entry: _Entry, cut_is_usable: bool
+        self, model: str, request: ModelRequest, entry: ReplyKey, cut_is_usable: bool
     ) -> ModelResponse:
         """The model's own reply, of two where one was cut off; see `complete`."""
         endpoint = self._endpoints[model]
@@ -283,7 +276,7 @@ class Caller:
             return reply
 
     async def _put_later(
-        self, endpoint: Endpoint, entry: _Entry, reply: ModelResponse, error: Exception
+        self, endpoint: Endpoint, entry: ReplyKey, reply: ModelResponse, error: Exception
     ) -> None:
         """Keep a reply once this process can open files again.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.dry_run import tell
+from panel.cli.batch import AnswerOptions, batch_options
+from panel.cli.dry_run import tell, tell_batches
 from panel.cli.failures import refusals, refusals_without_calls
 from panel.cli.options import RunOptions, column_mapping, output_format, run_options
 from panel.cli.panel_options import (
@@ -52,6 +54,7 @@ def audit() -> None:
     help="Use only attacks of this family; repeatable.",
 )
 @run_options("responses")
+@batch_options
 @refusals
 def injection(
     responses: str | None,
@@ -63,6 +66,7 @@ def injection(
     ids: tuple[str, ...],
     families: tuple[str, ...],
     options: RunOptions,
+    answering: AnswerOptions,
 ) -> None:
     """Measure how much prompt injections raise scores, compared with neutral text.
 
@@ -90,7 +94,7 @@ def injection(
         raise click.UsageError("--map works only with RESPONSES; leave it out.")
 
     from panel.audit.attacks import AttackSet, shipped_attacks, shipped_responses, shipped_rivals
-    from panel.audit.injection import estimate_injection
+    from panel.audit.injection import estimate_injection, export_injection
     from panel.audit.plan import plan_injection
     from panel.io.definitions import load_definition
     from panel.io.responses import load_responses
@@ -110,12 +114,15 @@ def injection(
         estimates = estimate_injection(panel, plan)
         with standard_output() as to:
             options.renderer.render_cost_estimates(estimates, to)
-        tell(estimates, options.caps, held, len(plan.responses) * len(panel.judges))
-    else:
+        models = {model.id: model for model in panel.plan.models}
+        priced = answering.priced(estimates, models)
+        tell(priced, options.caps, held, len(plan.responses) * len(panel.judges))
+        tell_batches(estimates, models)
+    elif not answering.export(partial(export_injection, panel, plan)):
         options = options.with_inputs(
             [(responses, mapping), (attack_file, {})], panel_options.inputs
         )
-        _audit(panel, plan, options)
+        _audit(panel, plan, options, answering)
 
 
 @audit.command()
@@ -160,7 +167,7 @@ def bias(run: str, renderer: Renderer) -> None:
         )
 
 
-def _audit(panel: Panel, plan: AuditPlan, options: RunOptions) -> None:
+def _audit(panel: Panel, plan: AuditPlan, options: RunOptions, answering: AnswerOptions) -> None:
     """The audit itself, with what it prints and its exit status."""
     from panel.audit.injection import aaudit_injection
     from panel.cli.watching import run_shown
@@ -179,7 +186,7 @@ def _audit(panel: Panel, plan: AuditPlan, options: RunOptions) -> None:
             out=options.out,
             caps=options.caps,
             on_judgment=progress.take,
-            on_start=progress.begin,
+            execution=answering.execution(options.out.folder, progress.begin),
         ),
     )
     with standard_output() as to:

@@ -1,7 +1,8 @@
-"""`persona-panel batch`: the batches of a run, and the options of `score` for them."""
+"""`persona-panel batch`: the provider batches of a run, and the options of commands for them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -9,46 +10,83 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from panel.cli.dry_run import at_batch_prices
 from panel.cli.failures import refusals_without_calls
 from panel.cli.options import Command, option
 from panel.cli.signals import run_to_end
 from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
-    from panel.panel import Panel
-    from panel.runs.answered_elsewhere import AnsweredElsewhere
+    from panel.judging.cost_estimate import CostEstimate
+    from panel.plan.bound_models import BoundModel
+    from panel.runs.execution import Execution, OnStart
     from panel.runs.open_batches import BatchNow
+    from panel.runs.request_files import Exported, RequestFiles
 
 
 @dataclass(frozen=True, slots=True)
-class BatchOptions:
+class AnswerOptions:
     """Whether and how requests are answered elsewhere.
 
     Attributes:
-        by_provider: by batches of the models' providers.
+        by_batches: by batches of the models' providers.
         to: a folder that requests are written to, and no run is made.
         answers: a folder with answers.
     """
 
-    by_provider: bool
+    by_batches: bool
     to: Path | None
     answers: Path | None
 
-    def of(self, panel: Panel, folder: Path) -> AnsweredElsewhere | None:
-        """How the models of a run are answered; None, they are called."""
-        from panel.runs.answered_elsewhere import ByBatches, ByFiles
+    def priced(
+        self, estimates: Sequence[CostEstimate], models: Mapping[str, BoundModel]
+    ) -> Sequence[CostEstimate]:
+        """The estimates at the prices of what answers; `models` by the estimates' names."""
+        return at_batch_prices(estimates, models) if self.by_batches else estimates
 
-        if self.by_provider:
-            return ByBatches(folder, panel.plan, _tell)
-        return None if self.answers is None else ByFiles(self.answers)
+    def execution(self, run: Path, on_start: OnStart) -> Execution:
+        """How a run is carried out; `run` is its folder, or the file of its texts."""
+        from panel.runs.answered_elsewhere import ByBatches
+        from panel.runs.execution import Execution
+        from panel.runs.request_files import ByFiles
+
+        if self.by_batches:
+            return Execution(on_start, ByBatches(run, _tell))
+        if self.answers is not None:
+            return Execution(on_start, ByFiles(self.answers, _tell))
+        return Execution(on_start)
+
+    def export(self, start: Callable[[RequestFiles], Coroutine[Any, Any, Exported]]) -> bool:
+        """Have requests written to files, where that is wanted in place of a run; whether it is."""
+        from panel.conclusions.wording import counted
+        from panel.runs.request_files import RequestFiles
+
+        if self.to is None:
+            return False
+        done = run_to_end(start(RequestFiles(self.to, self.answers)))
+        for line in done.left_out:
+            _tell(line)
+        if self.answers is not None:
+            _tell(f"Read from {self.answers}: {counted(done.taken, 'answer')}.")
+        if not done.requests:
+            _tell("No request is left: without --batch-out, the same command makes the run.")
+            return True
+        names = ", ".join(file.name for file in done.files)
+        _tell(f"Written to {self.to}: {counted(done.requests, 'request')} ({names}).")
+        _tell(
+            "Put files of answers into the same folder; then run the same command with --batch-in "
+            f"{self.to}, too: it reads them and writes the requests that follow from them, until "
+            "none is left."
+        )
+        return True
 
 
 def batch_options(command: Command) -> Command:
-    """Options for answers that come in batches; the command is given them as `batches`."""
+    """Options for answers that come from elsewhere; the command is given them as `answering`."""
 
     @option(
         "--batch",
-        "by_provider",
+        "by_batches",
         is_flag=True,
         help="Ask models by their provider's batches, at a lower price and within a day, where "
         "openai:NAME or its server has such; others are called as usual. Needs --out: started "
@@ -58,30 +96,31 @@ def batch_options(command: Command) -> Command:
         "--batch-out",
         metavar="DIR",
         help="Write the requests that the cache does not answer to files in DIR, as rows of "
-        "OpenAI's batches, and make no run.",
+        "OpenAI's batches, and make no run; with --batch-in, what follows from its answers.",
     )
     @option(
         "--batch-in",
         metavar="DIR",
-        help="Read answers to such requests from the files *.jsonl in DIR, and make the run from "
-        "these and the cache, without a call.",
+        help="Read answers to such requests from the files *.jsonl and *.jsonl.gz in DIR, and make "
+        "the run from these and the cache, without a call.",
     )
     @wraps(command)
     def with_batches(
-        *args: Any, by_provider: bool, batch_out: str | None, batch_in: str | None, **others: Any
+        *args: Any, by_batches: bool, batch_out: str | None, batch_in: str | None, **others: Any
     ) -> Any:
-        if by_provider and (batch_out or batch_in):
+        if by_batches and (batch_out or batch_in):
             raise click.UsageError(
                 "--batch asks the models' providers, --batch-out and --batch-in another system; "
                 "leave one of them out."
             )
-        source = click.get_current_context().get_parameter_source("out")
-        if by_provider and not others["options"].dry_run and source is _DEFAULT:
+        context = click.get_current_context()
+        no_out = context.get_parameter_source("out") is _DEFAULT
+        if by_batches and no_out and not context.params["dry_run"]:
             raise click.UsageError(
                 "--batch needs --out RUN: the same command then goes on there with its batches."
             )
         to, answers = (None if one is None else Path(one) for one in (batch_out, batch_in))
-        return command(*args, batches=BatchOptions(by_provider, to, answers), **others)
+        return command(*args, answering=AnswerOptions(by_batches, to, answers), **others)
 
     return with_batches
 
@@ -93,8 +132,9 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 def batch() -> None:
     """Look at the batches of a run, wait for them or cancel them.
 
-    They were submitted by `score --batch --out RUN`, which waits for them, too, takes their
-    answers and goes on; it can be stopped and started again at any time.
+    They were submitted by a command with `--batch --out RUN`, which waits for them, too, takes
+    their answers and goes on; it can be stopped and started again at any time. RUN is a folder, or
+    the file of responses that `generate` writes.
     """
 
 
@@ -112,6 +152,8 @@ def status(run: str, as_json: bool) -> None:
     _say_what_is_not_sent(run)
     found = run_to_end(look(Path(run)))
     _show(found, as_json)
+    if not found and not as_json:
+        say("No batch was submitted.", err=True)
     if any(one.batch.open for one in found) and not as_json:
         say("The command that submitted them takes the answers and goes on.", err=True)
 
@@ -123,7 +165,7 @@ def wait(run: str) -> None:
     """Wait for the batches of RUN, and store their answers.
 
     Answers go into the cache. Nothing else is submitted: what follows from the answers, and what
-    had none, is asked by the same `score --batch` command.
+    had none, is asked by the command that submitted them.
 
     Exit status: 0; 1, a provider did not answer or refused a batch; 2, there are no batches, or
     wrong configuration.
@@ -139,8 +181,8 @@ def cancel(run: str) -> None:
     """Cancel the batches of RUN, and store the answers that are there.
 
     Answers go into the cache, and are paid for. A batch that its provider does not know any more
-    counts as the most that it may have cost. The run can then be continued by `score`, with --batch
-    or without.
+    counts as the most that it may have cost. The run can then be continued by the same command,
+    with --batch or without.
 
     Exit status: as of `wait`.
     """
@@ -162,7 +204,7 @@ def _say_what_is_not_sent(run: str) -> None:
         say(
             visible(
                 f"Asked without the headers {', '.join(names)}, whose values are in no file of the "
-                "run; if the server refuses that, go on with `score --batch` itself."
+                "run; if the server refuses that, go on with the command that submitted them."
             ),
             err=True,
         )

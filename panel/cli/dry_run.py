@@ -6,7 +6,8 @@ On standard error: standard output has the estimate alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from panel.calls.budget import NOTHING_SPENT, Caps, Spending
@@ -16,7 +17,7 @@ from rubrics import Usage
 
 if TYPE_CHECKING:
     from panel.judging.cost_estimate import CostEstimate
-    from panel.plan.panel_plan import PanelPlan
+    from panel.plan.bound_models import BoundModel
     from panel.runs.held import HeldRun
 
 
@@ -40,21 +41,42 @@ def tell(
         say(visible(line), err=True)
 
 
-def tell_batches(estimates: Sequence[CostEstimate], plan: PanelPlan) -> None:
-    """Say what the run costs by calls and by batches, where a model has such at a known price."""
-    for line in _by_batches(estimates, plan):
+def at_batch_prices(
+    estimates: Sequence[CostEstimate], models: Mapping[str, BoundModel]
+) -> list[CostEstimate]:
+    """The estimates at what batches cost, where a model has such at a known price.
+
+    Args:
+        models: by the names that the estimates have for them.
+    """
+    return [replace(one, usd=_batch_usd(one, models[one.model])) for one in estimates]
+
+
+def _batch_usd(one: CostEstimate, model: BoundModel) -> float | None:
+    from panel.models.batches import BatchClient
+
+    price = model.price
+    if price is None or price.batched is None or not isinstance(model.client, BatchClient):
+        return one.usd
+    return price.batched.cost(Usage(one.input_tokens, output=one.output_tokens))
+
+
+def tell_batches(estimates: Sequence[CostEstimate], models: Mapping[str, BoundModel]) -> None:
+    """Say what the run costs by calls and by batches, where a model has such at a known price.
+
+    Args:
+        models: by the names that the estimates have for them.
+    """
+    for line in _by_batches(estimates, models):
         say(visible(line), err=True)
 
 
-def _by_batches(estimates: Sequence[CostEstimate], plan: PanelPlan) -> list[str]:
+def _by_batches(estimates: Sequence[CostEstimate], models: Mapping[str, BoundModel]) -> list[str]:
     """The costs in sentences; nothing where no price of a batch is known.
 
     How much input comes from a provider's prompt cache is not known before. All of it is the most
     that can; batches are reckoned without, as discounts do not combine everywhere.
     """
-    from panel.models.batches import BatchClient
-
-    models = {model.id: model for model in plan.models}
     live = least = batched = 0.0
     cheaper = False
     for one in estimates:
@@ -66,9 +88,10 @@ def _by_batches(estimates: Sequence[CostEstimate], plan: PanelPlan) -> list[str]
         usage = Usage(one.input_tokens, output=one.output_tokens)
         live += price.cost(usage)
         least += price.cost(most_cached)
-        by_batch = price.batched if isinstance(model.client, BatchClient) else None
-        batched += (by_batch or price).cost(usage)
-        cheaper = cheaper or (by_batch is not None and one.calls > 0)
+        usd = _batch_usd(one, model)
+        assert usd is not None  # noqa: S101
+        batched += usd
+        cheaper = cheaper or usd < price.cost(usage)
     if not cheaper:
         return []
     told = f"By calls: about ${live:,.4f}"

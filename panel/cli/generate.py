@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.dry_run import tell
+from panel.cli.batch import AnswerOptions, batch_options
+from panel.cli.dry_run import tell, tell_batches
 from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import gathered, refusals
 from panel.cli.options import (
@@ -94,6 +95,7 @@ _MISSING_SHOWN = 5
 )
 @dry_run
 @caps_of_a_file
+@batch_options
 @output_format
 @refusals
 def generate(
@@ -113,6 +115,7 @@ def generate(
     limit: int | None,
     dry_run: bool,
     caps: Caps,
+    answering: AnswerOptions,
     renderer: Renderer,
 ) -> None:
     """Have models write responses to prompts: essays, speeches, critiques, questions.
@@ -126,9 +129,15 @@ def generate(
     Exit status: 0, all responses are there; 1, some are missing; 2, wrong input or configuration,
     no model was called; 130, 143, 129, stopped by a signal. The same command continues.
     """
+    if answering.by_batches and overwrite:
+        raise click.UsageError(
+            "With --batch the same command goes on with its batches, and --overwrite would begin "
+            "anew; leave out --overwrite, and remove the file or choose another --out."
+        )
+
     from panel.generation.plan import generation_plan
     from panel.generation.request import load_instructions
-    from panel.generation.running import estimate_texts, held_texts
+    from panel.generation.running import estimate_texts, export_texts, held_texts
     from panel.io.generation_prompts import load_generation_prompts
     from panel.plan.definitions import configured
     from panel.runs.output_file import OutputFile
@@ -156,9 +165,13 @@ def generate(
         estimates = estimate_texts(plan)
         with standard_output() as to:
             renderer.render_cost_estimates(estimates, to)
-        tell(estimates, caps, held, len(plan.wanted), "responses")
+        priced = answering.priced(estimates, plan.endpoints)
+        tell(priced, caps, held, len(plan.wanted), "responses")
+        tell_batches(estimates, plan.endpoints)
         return
-    done = _generated(plan, output, caps, patience)
+    if answering.export(partial(export_texts, plan)):
+        return
+    done = _generated(plan, output, caps, patience, answering)
     with standard_output() as to:
         renderer.render_generated_texts(done, to)
     _tell_missing(done)
@@ -172,7 +185,11 @@ def generate(
 
 
 def _generated(
-    plan: GenerationPlan, output: OutputFile, caps: Caps, patience: int | None
+    plan: GenerationPlan,
+    output: OutputFile,
+    caps: Caps,
+    patience: int | None,
+    answering: AnswerOptions,
 ) -> GeneratedTexts:
     from graphs.sweeping import TargetAnswer
     from panel.cli.progress import ScoreProgress
@@ -198,7 +215,7 @@ def _generated(
             caps=caps,
             patience_s=patience,
             on_answer=take,
-            on_start=progress.begin,
+            execution=answering.execution(output.path, progress.begin),
         )
 
     return shown(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.batch import BatchOptions, batch_options
+from panel.cli.batch import AnswerOptions, batch_options
 from panel.cli.dry_run import tell, tell_batches
 from panel.cli.exit_status import status_of
 from panel.cli.failures import refusals
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from panel.gate.figures import Figure
     from panel.io.responses import ResponseFile
     from panel.panel import Panel
+    from panel.runs.request_files import Exported, RequestFiles
     from panel.statistics.core.options import Random
 
 
@@ -68,7 +69,7 @@ def score(
     random: Random,
     report: bool,
     options: RunOptions,
-    batches: BatchOptions,
+    answering: AnswerOptions,
     gate: Gate,
 ) -> None:
     """Score every response in RESPONSES with a panel of judges, and rank them.
@@ -106,34 +107,20 @@ def score(
         estimates = panel.estimate(batch)
         with standard_output() as to:
             options.renderer.render_cost_estimates(estimates, to)
-        tell(estimates, options.caps, held, len(batch) * len(panel.judges))
-        tell_batches(estimates, panel.plan)
-    elif batches.to is not None:
-        _export(panel, batch, batches.to, batches.answers)
-    else:
+        models = {model.id: model for model in panel.plan.models}
+        priced = answering.priced(estimates, models)
+        tell(priced, options.caps, held, len(batch) * len(panel.judges))
+        tell_batches(estimates, models)
+    elif not answering.export(partial(_export, panel, batch)):
         options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
-        _score(panel, responses, batch, human, random, by, report, options, batches, gate)
+        _score(panel, responses, batch, human, random, by, report, options, answering, gate)
 
 
-def _export(panel: Panel, batch: ResponseFile, to: Path, answers: Path | None) -> None:
+async def _export(panel: Panel, batch: ResponseFile, files: RequestFiles) -> Exported:
     """Requests written to files, in place of a run."""
-    from panel.cli.signals import run_to_end
-    from panel.conclusions.wording import counted
     from panel.runs.executor import export_requests
 
-    done = run_to_end(export_requests(panel.plan, batch, to, answers))
-    if answers is not None:
-        say(f"Read from {answers}: {counted(done.taken, 'answer')}.", err=True)
-    if not done.requests:
-        say("No request is left: without --batch-out, the same command makes the run.", err=True)
-        return
-    names = ", ".join(file.name for file in done.files)
-    say(f"Written to {to}: {counted(done.requests, 'request')} ({names}).", err=True)
-    say(
-        "Put files of answers into the same folder; then run the same command with --batch-in "
-        f"{to} in place of --batch-out.",
-        err=True,
-    )
+    return await export_requests(panel.plan, batch, files)
 
 
 def _planned(panel: Panel, batch: ResponseFile) -> list[Figure]:
@@ -153,7 +140,7 @@ def _score(
     by: str | None,
     report: bool,
     options: RunOptions,
-    batches: BatchOptions,
+    answering: AnswerOptions,
     gate: Gate,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
@@ -186,8 +173,7 @@ def _score(
             humans=humans,
             random=random,
             on_judgment=progress.take,
-            on_start=progress.begin,
-            batches=batches.of(panel, options.out.folder),
+            execution=answering.execution(options.out.folder, progress.begin),
         ),
     )
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}

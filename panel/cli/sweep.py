@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.dry_run import tell
+from panel.cli.batch import AnswerOptions, batch_options
+from panel.cli.dry_run import tell, tell_batches
 from panel.cli.exit_status import status_of
 from panel.cli.failures import gathered, refusals
 from panel.cli.gate import Gate, gate_options
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from panel.gate.figures import Figure
     from panel.models.config import ModelConfig
     from panel.panel import Panel
+    from panel.runs.request_files import Exported, RequestFiles
     from panel.sweep.plan import Options
     from panel.sweep.running import Event
 
@@ -97,6 +99,7 @@ _SEEN = ("framed", "baseline")
 )
 @report_option
 @run_options("prompts")
+@batch_options
 @gate_options
 @refusals
 def sweep(
@@ -116,6 +119,7 @@ def sweep(
     like: str | None,
     report: bool,
     options: RunOptions,
+    answering: AnswerOptions,
     gate: Gate,
 ) -> None:
     """Measure how adversarial framings of prompts degrade the quality of responses.
@@ -183,14 +187,18 @@ def sweep(
         estimates = panel.estimate_sweep(asked, systems, **design)
         with standard_output() as to:
             options.renderer.render_sweep_estimate(estimates, detectable, to)
-        tell(estimates, options.caps, held)
+        models = {model.id: model for model in panel.plan.models} | plan.endpoints
+        tell(answering.priced(estimates, models), options.caps, held)
+        tell_batches(estimates, models)
+        return
+    if answering.export(partial(_export, panel, asked, systems, design)):
         return
     n = len(asked or ()) * len(systems) * (1 + len(chosen.ids)) if given is None else len(given)
     options = options.with_inputs(
         [(prompts, mapping), (responses_file, responses_mapping)],
         [framings, *targets, *rewriters, *panel_options.inputs],
     )
-    _sweep(panel, asked, systems, design, n, report, options, gate)
+    _sweep(panel, asked, systems, design, n, report, options, answering, gate)
 
 
 def _refuse_mixed(
@@ -231,6 +239,19 @@ def _planned(
     return planned_sweep(panel.plan, sweep_plan_of(panel.plan, prompts, targets, design))
 
 
+async def _export(
+    panel: Panel,
+    prompts: Sequence[Prompt] | None,
+    targets: Sequence[str | ModelConfig],
+    design: Options,
+    files: RequestFiles,
+) -> Exported:
+    """Requests written to files, in place of a sweep."""
+    from panel.sweep.running import export_sweep
+
+    return await export_sweep(panel.plan, prompts, targets, design, files)
+
+
 def _sweep(
     panel: Panel,
     prompts: Sequence[Prompt] | None,
@@ -239,6 +260,7 @@ def _sweep(
     n_responses: int,
     report: bool,
     options: RunOptions,
+    answering: AnswerOptions,
     gate: Gate,
 ) -> None:
     """The sweep itself, with what it prints and its exit status."""
@@ -259,7 +281,7 @@ def _sweep(
             out=options.out,
             caps=options.caps,
             on_event=_Stages(progress),
-            on_start=progress.begin,
+            execution=answering.execution(options.out.folder, progress.begin),
         ),
     )
     with standard_output() as to:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -21,10 +21,13 @@ from panel.io.private_files import replace_file
 from panel.judging.cost_estimate import CostEstimate, ModelEstimate
 from panel.judging.model_access import open_caller
 from panel.judging.preflight import refuse_unpriced
-from panel.runs.executor import OnStart, predicted_calls
+from panel.runs.answered_elsewhere import collecting_caller, refuse_open_batches
+from panel.runs.execution import CALLED, Execution
+from panel.runs.executor import predicted_calls
 from panel.runs.growing_file import AppendedFile
 from panel.runs.held import HeldRun
 from panel.runs.output_file import OutputFile
+from panel.runs.request_files import Exported, RequestFiles, export
 from panel.runs.spending import spending_kept
 from rubrics import Calls
 
@@ -41,7 +44,7 @@ async def generate_texts(
     caps: Caps = NO_CAPS,
     patience_s: float | None = None,
     on_answer: OnAnswer | None = None,
-    on_start: OnStart | None = None,
+    execution: Execution = CALLED,
 ) -> GeneratedTexts:
     """Have the targets write, and write what comes to `output`: a line for each text as soon as it
     is there, in the order of the prompts at the end. What is missing is told in the result.
@@ -53,6 +56,9 @@ async def generate_texts(
     """
     refuse_unpriced(list(plan.targets), caps)
     held_texts(plan, output, caps)
+    refuse_open_batches(output.path, execution.answered_by, overwrite=output.overwrite)
+    # Targets do not hear each other.
+    kind = execution.caller_of(plan.endpoints, caps, others_too=False)
     with output.writing():
         spent = output.spent.read_bytes() if output.spent.exists() else None
     output.prepare()
@@ -69,10 +75,10 @@ async def generate_texts(
             begin = partial(output.write_manifest, plan.document(), starts)
             if not output.overwrite:
                 begin()
-            async with open_caller(plan.endpoints, caps, patience_s=patience_s) as caller:
+            opened = open_caller(plan.endpoints, caps, patience_s=patience_s, caller=kind)
+            async with opened as caller:
                 with spending_kept(caller, output.spent):
-                    if on_start is not None:
-                        on_start(caller.state)
+                    await execution.begin(caller, plan.endpoints, lambda: _collect(plan, caller))
                     await _all_texts(plan, caller, file, begin, done, on_answer)
         finally:
             lacking = file.close()
@@ -115,10 +121,26 @@ async def _all_texts(
         if on_answer is not None:
             on_answer(answer)
 
+    await _each(plan, one)
+
+
+async def _collect(plan: GenerationPlan, caller: Caller) -> None:
+    """Have the targets asked, for what the caller gathers of it: nothing comes of their answers."""
+    await _each(plan, lambda wanted: _answered(wanted, caller))
+
+
+async def _each(
+    plan: GenerationPlan, do: Callable[[WantedText], Coroutine[Any, Any, object]]
+) -> None:
+    """Do something about all texts at once.
+
+    Raises:
+        Abort: the run cannot go on.
+    """
     try:
         async with asyncio.TaskGroup() as tasks:
             for wanted in plan.wanted:
-                tasks.create_task(one(wanted))
+                tasks.create_task(do(wanted))
     except* Abort as group:
         raise group.exceptions[0] from None
 
@@ -133,6 +155,14 @@ async def _answered(wanted: WantedText, caller: Caller) -> TargetAnswer:
         ),
         lambda: caller.forget([wanted.request], page, wanted.sample),
     )
+
+
+async def export_texts(plan: GenerationPlan, files: RequestFiles) -> Exported:
+    """Write the requests that the cache does not answer, to be answered elsewhere; calls no model
+    that could be asked so. Raises as `generate_texts` and `export`."""
+    kind, _ = collecting_caller(plan.endpoints, others_too=False)
+    async with open_caller(plan.endpoints, NO_CAPS, caller=kind) as caller:
+        return await export(caller, plan.endpoints, lambda: _collect(plan, caller), files)
 
 
 def _write_in_order(

@@ -45,11 +45,17 @@ class BatchStatus:
     files: tuple[str, ...] = ()
 
 
+LONGEST_ROW = 8_000_000
+"""Bytes that a row of answers may have; a longer one is none."""
+
+
 class BatchRow(NamedTuple):
-    """What came back for one request: an answer, or why there is none."""
+    """What came back for one request: an answer, or why there is none; `model` is who answered, in
+    the answer's own words, None where it does not say."""
 
     custom_id: Any
     answer: ModelResponse | CallError
+    model: str | None = None
 
 
 class BatchApi(Protocol):
@@ -89,6 +95,15 @@ class BatchApi(Protocol):
 
     async def aclose(self) -> None:
         """Give back connections."""
+
+
+@runtime_checkable
+class UploadingBatchApi(Protocol):
+    """A `BatchApi` whose requests are uploaded to a file before a batch is made of it."""
+
+    async def remove_uploads(self, token: str) -> None:
+        """Delete the files of a token of which no batch came to be; raises as the other methods
+        do."""
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import orjson
 
-from panel.models.batches import BatchPhase, BatchRow, BatchStatus
+from panel.models.batches import LONGEST_ROW, BatchPhase, BatchRow, BatchStatus
 from panel.models.client import NOTHING, CallError, not_too_long
 from panel.models.completions import read_completion
 from panel.models.error_responses import (
@@ -47,7 +47,6 @@ _CLOCKS_S = 300.0
 """By how much the provider's clock may be behind."""
 _TRANSFER_S = 3_600.0
 """How long a file may take to be sent or fetched."""
-_LONGEST_ROW = 8_000_000
 
 
 class BatchServer(Protocol):
@@ -87,7 +86,7 @@ class OpenAIBatches:
 
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
         boundary = uuid4().hex
-        name = f"persona-panel-{token}.jsonl"
+        name = _file_name(token)
         head = (
             f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
             f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
@@ -125,6 +124,14 @@ class OpenAIBatches:
                 return None
             after = f"&after={last.get('id')}"
 
+    async def remove_uploads(self, token: str) -> None:
+        # The newest come first: those of a batch that was just given up.
+        listed, _ = await self._called("GET", f"/files?purpose=batch&limit={_PAGE}")
+        files = listed.get("data")
+        for file in files if isinstance(files, list) else ():
+            if isinstance(file, dict) and file.get("filename") == _file_name(token):
+                await self._called("DELETE", f"/files/{file.get('id')}")
+
     async def status(self, id_: str) -> BatchStatus:
         return _status(await self._called("GET", f"/batches/{id_}"))
 
@@ -151,11 +158,14 @@ class OpenAIBatches:
 
     def read(self, line: bytes) -> BatchRow | None:
         try:
-            row = orjson.loads(line) if len(line) <= _LONGEST_ROW else None
+            row = orjson.loads(line) if len(line) <= LONGEST_ROW else None
         except orjson.JSONDecodeError:
             return None
         if not isinstance(row, dict) or not ("response" in row or "error" in row):
             return None
+        match row:
+            case {"response": {"body": {"model": str(model)}}} if model:
+                return BatchRow(row.get("custom_id"), self._answer(row), model)
         return BatchRow(row.get("custom_id"), self._answer(row))
 
     async def aclose(self) -> None:
@@ -208,6 +218,11 @@ class OpenAIBatches:
         if answer.status >= 300 or not isinstance(content, dict):
             raise self._model.fault_of(answer)
         return content, retry_after(answer.headers)
+
+
+def _file_name(token: str) -> str:
+    """Of the requests of a batch."""
+    return f"persona-panel-{token}.jsonl"
 
 
 def _id_of(called: tuple[dict[str, Any], float | None], what: str) -> str:

@@ -18,8 +18,7 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
@@ -29,7 +28,6 @@ from graphs.records import has_own_prompt
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.cache import open_reply_store
 from panel.calls.caller import Caller
-from panel.calls.state import CallsState
 from panel.errors import ConfigurationError, RunStopped
 from panel.io.batch import Batch, as_async, identified, responses_in
 from panel.io.responses import ResponseFile
@@ -41,13 +39,8 @@ from panel.judging.preflight import refuse_unpriced, refuse_without_logprobs
 from panel.plan.bound_models import BoundModel
 from panel.plan.manifest import manifest_of
 from panel.plan.panel_plan import PanelPlan
-from panel.runs.answered_elsewhere import (
-    AnsweredElsewhere,
-    Exported,
-    collecting_caller,
-    export,
-    refuse_open_batches,
-)
+from panel.runs.answered_elsewhere import collecting_caller, refuse_open_batches
+from panel.runs.execution import CALLED, Execution, MakeCaller
 from panel.runs.folder import RunFolder, refuse_another
 from panel.runs.held import HeldRun, held_in
 from panel.runs.judge_units import judge_units
@@ -55,6 +48,7 @@ from panel.runs.kept_texts import KeptTexts
 from panel.runs.notebook import notebook_progress
 from panel.runs.output import RunOutput
 from panel.runs.provenance import start_of
+from panel.runs.request_files import Exported, RequestFiles, export
 from panel.runs.run import Run
 from panel.runs.spending import SPENT, earlier_spending, spending_kept
 
@@ -65,9 +59,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OnJudgment = Callable[[Judgment], None]
-OnStart = Callable[[Callable[[], CallsState]], None]
-"""Called once nothing speaks against a run, before it judges anything; what it is given tells how
-the run's calls stand, whenever it is called."""
 
 
 class ScoreOptions(TypedDict, total=False):
@@ -89,14 +80,13 @@ async def score(
     humans: Ratings | None = None,
     random: Random = "prompts",
     on_judgment: OnJudgment | None = None,
-    on_start: OnStart | None = None,
     peers: ShowPeers | None = None,
-    batches: AnsweredElsewhere | None = None,
+    execution: Execution = CALLED,
 ) -> Run:
     """Have every judge of a plan read every response; see `Panel.ascore`.
 
     `peers` changes what judges that deliberate are shown of each other; an audit puts attacks
-    there. `batches`: models are not called, but answered in rounds before the run itself is made.
+    there.
     """
     batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
     mode.check(batch)
@@ -107,15 +97,12 @@ async def score(
         _compare_with(humans, run, plan)
     output = None if out is None else _output(out, responses)
     manifest, texts = manifest_of(plan) | {"random": random}, KeptTexts.of_batch(batch)
-    refuse_open_batches(output, batches)
-    kind = Caller if batches is None else batches.caller_of(plan, caps)
-    probed = batches is None or batches.probes
+    kind = _kind(plan, caps, output, execution)
+    probed = execution.probes
     async with prepared(plan, caps, output, manifest, texts, kind=kind, probed=probed) as caller:
         folder = None
         if output is not None:
             folder = RunFolder(output, manifest, texts, start_of(output, plan.models))
-        if on_start is not None and batches is None:
-            on_start(caller.state)
         told = on_judgment or notebook_progress(len(batch) * len(plan.judges))
 
         def take(judgment: Judgment) -> None:
@@ -134,12 +121,10 @@ async def score(
                 run.folder = folder.path
 
         with written_at_the_end(caller, folder, finish):
-            if batches is not None:
-                await batches.answer(caller, partial(_collect, plan, mode, batch, caller, peers))
-                if on_start is not None:
-                    on_start(caller.state)
-            verdicts = _verdicts(plan, mode, mode.units(batch), caller, take, peers)
-            async with aclosing(verdicts):
+            judging = _Judging(plan, mode, caller, peers)
+            models = {model.id: model for model in plan.models}
+            await execution.begin(caller, models, lambda: judging.collect(batch))
+            async with aclosing(judging.verdicts(mode.units(batch), take)) as verdicts:
                 async for verdict in verdicts:
                     run.conclude(verdict)
                     if folder is not None:
@@ -160,22 +145,24 @@ async def stream(
     units = mode.streamed_units(identified(response) async for response in as_async(given))
     async with prepared(plan, caps) as caller:
         take = on_judgment or (lambda _: None)
-        async with aclosing(_verdicts(plan, mode, units, caller, take)) as verdicts:
+        async with aclosing(_Judging(plan, mode, caller).verdicts(units, take)) as verdicts:
             async for verdict in verdicts:
                 yield verdict
 
 
 async def export_requests(
-    plan: PanelPlan, responses: Responses, to: Path, answers: Path | None = None
+    plan: PanelPlan, responses: Responses, files: RequestFiles, *, peers: ShowPeers | None = None
 ) -> Exported:
     """Write the requests that scoring would make and the cache does not answer, to be answered
-    elsewhere; calls no model that could be asked so. Raises as `score` and `export`."""
+    elsewhere; calls no model that could be asked so. `peers` as `score`. Raises as `score` and
+    `export`."""
     batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
     mode.check(batch)
-    kind = collecting_caller(plan)
+    models = {model.id: model for model in plan.models}
+    kind, _ = collecting_caller(models, others_too=plan.deliberation is not None)
     async with prepared(plan, NO_CAPS, kind=kind, probed=False) as caller:
-        collect = partial(_collect, plan, mode, batch, caller, None)
-        return await export(caller, collect, to, answers)
+        judging = _Judging(plan, mode, caller, peers)
+        return await export(caller, models, lambda: judging.collect(batch), files)
 
 
 def estimate(plan: PanelPlan, responses: Responses) -> list[CostEstimate]:
@@ -211,7 +198,7 @@ async def prepared(
     more: Mapping[str, BoundModel] | None = None,
     *,
     off_loop: bool = False,
-    kind: Callable[..., Caller] = Caller,
+    kind: MakeCaller = Caller,
     probed: bool = True,
 ) -> AsyncIterator[Caller]:
     """The way to a plan's models, and to `more` under other names, once nothing speaks against
@@ -293,31 +280,48 @@ def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
     run.deliberation()
 
 
-def _verdicts(
-    plan: PanelPlan,
-    mode: Mode,
-    units: AsyncIterator[tuple[Response, ...]],
-    caller: Caller,
-    on_judgment: OnJudgment,
-    peers: ShowPeers | None = None,
-    *,
-    collecting: bool = False,
-) -> AsyncGenerator[Verdict, None]:
-    texts: dict[str, Response] = {}
-    context = graph_context(plan, texts, caller, on_judgment, peers)
-    context = replace(context, collecting=collecting)
-    return judge_units(units, mode, context, texts, responses_in_flight(plan))
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """The judges of a plan, with the way to their models; `peers` as `score`."""
+
+    plan: PanelPlan
+    mode: Mode
+    caller: Caller
+    peers: ShowPeers | None = None
+
+    def verdicts(
+        self,
+        units: AsyncIterator[tuple[Response, ...]],
+        on_judgment: OnJudgment,
+        *,
+        collecting: bool = False,
+    ) -> AsyncGenerator[Verdict, None]:
+        """The verdicts on responses that are read together or one by one."""
+        texts: dict[str, Response] = {}
+        context = graph_context(self.plan, texts, self.caller, on_judgment, self.peers)
+        context = replace(context, collecting=collecting)
+        return judge_units(units, self.mode, context, texts, responses_in_flight(self.plan))
+
+    async def collect(self, batch: Batch) -> None:
+        """Have all judges asked, for what the caller gathers of it: nothing comes of their
+        answers."""
+        verdicts = self.verdicts(self.mode.units(batch), lambda _: None, collecting=True)
+        async with aclosing(verdicts):
+            async for _ in verdicts:
+                pass
 
 
-async def _collect(
-    plan: PanelPlan, mode: Mode, batch: Batch, caller: Caller, peers: ShowPeers | None
-) -> None:
-    """Have all judges asked, for what the caller gathers of it: nothing comes of their answers."""
-    units = mode.units(batch)
-    verdicts = _verdicts(plan, mode, units, caller, lambda _: None, peers, collecting=True)
-    async with aclosing(verdicts):
-        async for _ in verdicts:
-            pass
+def _kind(
+    plan: PanelPlan, caps: Caps, output: RunOutput | None, execution: Execution
+) -> MakeCaller:
+    """What makes the caller of a run, whose folder has no open batches that it does not go on
+    with."""
+    if output is not None:
+        refuse_open_batches(output.folder, execution.answered_by, overwrite=output.overwrite)
+    # Who deliberates must have heard the others.
+    others_too = plan.deliberation is not None
+    models = {model.id: model for model in plan.models}
+    return execution.caller_of(models, caps, others_too=others_too)
 
 
 def _warn_of_missing_prompts(plan: PanelPlan, batch: Batch) -> None:

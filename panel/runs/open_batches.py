@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from panel.calls.batch_caller import BatchCaller
-from panel.calls.batch_journal import BATCHES, BatchJournal, batches_of
+from panel.calls.batch_journal import BATCHES, BatchJournal, batches_of, journal_of
 from panel.calls.batch_records import BatchRecord
 from panel.calls.batch_rounds import NOT_FOUND, PACE, BatchAddress, BatchPace, BatchRounds
 from panel.calls.budget import NO_CAPS, Budget
@@ -37,7 +37,7 @@ class BatchNow:
     status: BatchStatus | None
 
 
-async def look(folder: Path) -> list[BatchNow]:
+async def look(run: Path) -> list[BatchNow]:
     """How all batches of a run stand, the oldest first.
 
     Raises:
@@ -45,8 +45,8 @@ async def look(folder: Path) -> list[BatchNow]:
         ConfigurationError: a key is missing.
         RunStopped: a provider does not say.
     """
-    batches = _batches(folder)
-    async with _clients(folder, [batch for batch in batches if batch.open]) as clients:
+    batches = _batches(run)
+    async with _clients(run, [batch for batch in batches if batch.open]) as clients:
         return [
             BatchNow(batch, await _status(batch, clients[batch.token].batches))
             if batch.open
@@ -55,14 +55,14 @@ async def look(folder: Path) -> list[BatchNow]:
         ]
 
 
-async def cancel(folder: Path) -> list[BatchNow]:
+async def cancel(run: Path) -> list[BatchNow]:
     """Ask providers to end all open batches of a run; raises as `look`.
 
     One that its provider does not know has no status here; `take_answers` settles it.
     """
-    batches = [batch for batch in _batches(folder) if batch.open]
+    batches = [batch for batch in _batches(run) if batch.open]
     ended = []
-    async with _clients(folder, batches) as clients:
+    async with _clients(run, batches) as clients:
         for batch in batches:
             api = clients[batch.token].batches
             status = await _status(batch, api, may_be_gone=True)
@@ -76,7 +76,7 @@ async def cancel(folder: Path) -> list[BatchNow]:
 
 
 async def take_answers(
-    folder: Path, tell: Callable[[str], None], pace: BatchPace = PACE, *, ending: bool = False
+    run: Path, tell: Callable[[str], None], pace: BatchPace = PACE, *, ending: bool = False
 ) -> None:
     """Wait for the open batches of a run, and put their answers into the cache.
 
@@ -88,37 +88,41 @@ async def take_answers(
         RunFolderError, ConfigurationError, RunStopped: as `look`.
         Abort: the cache cannot be written.
     """
-    open_ = [batch for batch in _batches(folder) if batch.open]
-    async with _clients(folder, open_) as clients:
-        with closing(BatchJournal(folder)) as journal, closing(open_reply_store()) as cache:
+    open_ = [batch for batch in _batches(run) if batch.open]
+    async with _clients(run, open_) as clients:
+        with closing(BatchJournal(run)) as journal, closing(open_reply_store()) as cache:
             by_model = {batch.model: clients[batch.token] for batch in open_}
             apis = {model: at.batches for model, at in by_model.items()}
             endpoints = {
                 model: Endpoint(at.client, RateLimiter(1)) for model, at in by_model.items()
             }
             budget = Budget(NO_CAPS, {})
-            caller = BatchCaller(apis, endpoints, cache, budget, others_too=False)
+            caller = BatchCaller(apis, endpoints, cache, budget)
             addresses = dict[str, BatchAddress]()
             rounds = BatchRounds(caller, addresses, journal, tell, pace)
             rounds.ending = ending
-            with spending_kept(caller, folder / SPENT):
+            spent = journal.path.name.removesuffix(BATCHES) + SPENT
+            with spending_kept(caller, journal.path.with_name(spent)):
                 rounds.go_on()
                 await rounds.settle()
 
 
-def headers_left_out(folder: Path) -> list[str]:
+def headers_left_out(run: Path) -> list[str]:
     """The headers that a panel file names for models with open batches, and that are not sent
     without it; raises as `look`."""
-    return sorted({name for batch in _batches(folder) if batch.open for name in batch.headers})
+    return sorted({name for batch in _batches(run) if batch.open for name in batch.headers})
 
 
-def _batches(folder: Path) -> list[BatchRecord]:
-    if not (folder / BATCHES).is_file():
-        raise RunFolderError(f"{folder} has no batches; they are made by `score --batch`")
-    return batches_of(folder)
+def _batches(run: Path) -> list[BatchRecord]:
+    if not journal_of(run).is_file():
+        raise RunFolderError(
+            f"{run} has no batches; they are made by `score`, `sweep`, `generate` and `audit "
+            "injection` with --batch"
+        )
+    return batches_of(run)
 
 
-def _client(folder: Path, batch: BatchRecord) -> ModelClient:
+def _client(run: Path, batch: BatchRecord) -> ModelClient:
     options = dict(batch.settings)
     try:
         config = ModelConfig(
@@ -129,13 +133,13 @@ def _client(folder: Path, batch: BatchRecord) -> ModelClient:
             options=options,
         )
     except (ValidationError, LookupError):
-        raise _odd_spec(folder, batch) from None
+        raise _odd_spec(run, batch) from None
     return client_for(config, False)
 
 
-def _odd_spec(folder: Path, batch: BatchRecord) -> RunFolderError:
+def _odd_spec(run: Path, batch: BatchRecord) -> RunFolderError:
     return RunFolderError(
-        f"{folder / BATCHES}, line {batch.line}, spec: found {shown(batch.spec)}; expected a model "
+        f"{journal_of(run)}, line {batch.line}, spec: found {shown(batch.spec)}; expected a model "
         "whose provider has batches. Look up at the provider which batches are open before you "
         "remove the file"
     )
@@ -148,14 +152,14 @@ class _AtProvider(NamedTuple):
 
 @asynccontextmanager
 async def _clients(
-    folder: Path, batches: Sequence[BatchRecord]
+    run: Path, batches: Sequence[BatchRecord]
 ) -> AsyncIterator[dict[str, _AtProvider]]:
     """The clients of open batches, by token."""
     clients = {}
     for batch in batches:
-        client = _client(folder, batch)
+        client = _client(run, batch)
         if not isinstance(client, BatchClient):
-            raise _odd_spec(folder, batch)
+            raise _odd_spec(run, batch)
         clients[batch.token] = _AtProvider(client, client.batches())
     try:
         yield clients

@@ -12,13 +12,14 @@ from typing import Any, NoReturn
 
 import orjson
 
+from panel.calls.batch_journal import journal_of
 from panel.calls.budget import NOTHING_SPENT, Budget, Caps
 from panel.errors import ConfigurationError, RunFolderError
 from panel.io.documents import as_json
 from panel.io.outputs import refuse_as_output
 from panel.io.private_files import make_private_folder, replace_file
 from panel.judging.preflight import refuse_unpriced
-from panel.models.catalogue import cost
+from panel.models.catalogue import cost, with_batches
 from panel.plan.bound_models import BoundModel
 from panel.runs.held import HeldRun, sum_of
 from panel.runs.output import RunOutput
@@ -100,6 +101,7 @@ class OutputFile:
             make_private_folder(self.path.parent)
             if self.overwrite:
                 self.spent.unlink(missing_ok=True)
+                journal_of(self.path).unlink(missing_ok=True)
 
     def held(self, results: int, models: Mapping[str, BoundModel], caps: Caps) -> HeldRun:
         """What earlier runs into the file have done and spent; `results` are in it.
@@ -111,7 +113,7 @@ class OutputFile:
         """
         refuse_unpriced(list(models.values()), caps)
         spent, uncounted = (NOTHING_SPENT, 0) if self.overwrite else record_in(self.spent)
-        prices = {name: model.price for name, model in models.items()}
+        prices = with_batches({name: model.price for name, model in models.items()})
         Budget(caps, prices).go_on_from(spent)
         costs = [cost(prices.get(name), usage) for name, usage in spent.usage.items()]
         return HeldRun(self.path, results, spent, sum_of(costs), uncounted)

@@ -28,15 +28,18 @@ from panel.calls.in_flight import InFlightLimit
 from panel.calls.tracing import is_traced, traced
 from panel.io.batch import Batch
 from panel.judging.model_access import graph_context
-from panel.models.catalogue import Price
-from panel.plan.bound_models import texts_at_once
+from panel.models.catalogue import Price, with_batches
+from panel.plan.bound_models import BoundModel, texts_at_once
 from panel.plan.manifest import manifest_of, prices_document
 from panel.plan.panel_plan import PanelPlan
-from panel.runs.executor import OnStart, prepared, written_at_the_end
+from panel.runs.answered_elsewhere import collecting_caller, refuse_open_batches
+from panel.runs.execution import CALLED, Execution
+from panel.runs.executor import prepared, written_at_the_end
 from panel.runs.held import HeldRun, held_in
 from panel.runs.notebook import notebook_progress
 from panel.runs.output import RunOutput
 from panel.runs.provenance import start_of
+from panel.runs.request_files import Exported, RequestFiles, export
 from panel.runs.run import Run
 from panel.sweep.folder import SweepFolder, texts_of
 from panel.sweep.plan import SweepPlan, endpoint_name, sweep_plan_of
@@ -158,6 +161,16 @@ def sweep_context(
     )
 
 
+async def _collect(panel: PanelPlan, plan: SweepPlan, caller: Caller) -> None:
+    """Have everything asked that follows from what is answered, for what the caller gathers of it:
+    nothing comes of the answers."""
+    gathered = Gathered()
+    judging = graph_context(panel, gathered.responses, caller, lambda _: None)
+    judging = replace(judging, collecting=True)
+    context = sweep_context(plan, judging, caller, gathered, texts_at_once(panel.models))
+    await run_prompts(plan.prompts, context, lambda _: None)
+
+
 async def run_prompts(prompts: Sequence[Prompt], context: SweepContext, take: OnEvent) -> None:
     """Take every prompt through the graph, some at a time.
 
@@ -203,19 +216,24 @@ async def run_sweep(
     out: str | Path | RunOutput | None = None,
     caps: Caps = NO_CAPS,
     on_event: OnEvent | None = None,
-    on_start: OnStart | None = None,
+    execution: Execution = CALLED,
 ) -> Sweep:
     """Plan a sweep, run it and write it; see `Panel.asweep`."""
     plan = sweep_plan_of(panel, prompts, targets, options)
     output = None if out is None else RunOutput.of(out)
     prices, manifest, texts = _prices(panel, plan), _manifest(panel, plan), texts_of(plan)
-    async with prepared(panel, caps, output, manifest, texts, plan.endpoints) as caller:
+    if output is not None:
+        refuse_open_batches(output.folder, execution.answered_by, overwrite=output.overwrite)
+    models = _models(panel, plan)
+    kind = execution.caller_of(models, caps, others_too=_others_too(panel, plan))
+    probed, more = execution.probes, plan.endpoints
+    async with prepared(
+        panel, caps, output, manifest, texts, more, kind=kind, probed=probed
+    ) as caller:
         folder = None
         if output is not None:
             start = start_of(output, [*panel.models, *plan.endpoints.values()])
             folder = SweepFolder(output, manifest, plan, start)
-        if on_start is not None:
-            on_start(caller.state)
         n_responses = len(plan.prompts) * (1 + len(plan.conditions)) * len(plan.systems)
         told = on_event or notebook_progress(n_responses * len(panel.judges))
         gathered, started = Gathered(), time.monotonic()
@@ -256,9 +274,36 @@ async def run_sweep(
                 run.folder = folder.path
 
         with written_at_the_end(caller, folder, finish):
+            await execution.begin(caller, models, lambda: _collect(panel, plan, caller))
             await run_prompts(plan.prompts, context, take)
     assert sweep is not None  # noqa: S101
     return sweep
+
+
+async def export_sweep(
+    panel: PanelPlan,
+    prompts: Sequence[str | Prompt] | None,
+    targets: Models,
+    options: Options,
+    files: RequestFiles,
+) -> Exported:
+    """Write the requests that a sweep would make next and the cache does not answer, to be answered
+    elsewhere; calls no model that could be asked so. Raises as `run_sweep` and `export`."""
+    plan = sweep_plan_of(panel, prompts, targets, options)
+    models = _models(panel, plan)
+    kind, _ = collecting_caller(models, others_too=_others_too(panel, plan))
+    async with prepared(panel, NO_CAPS, more=plan.endpoints, kind=kind, probed=False) as caller:
+        return await export(caller, models, lambda: _collect(panel, plan, caller), files)
+
+
+def _models(panel: PanelPlan, plan: SweepPlan) -> dict[str, BoundModel]:
+    """All models of a sweep, by the names under which they are called."""
+    return {model.id: model for model in panel.models} | plan.endpoints
+
+
+def _others_too(panel: PanelPlan, plan: SweepPlan) -> bool:
+    """Whether what a model says decides what others are asked: a variant, a response, a reading."""
+    return plan.responses is None or panel.deliberation is not None
 
 
 def held_sweep(
@@ -271,12 +316,12 @@ def held_sweep(
 ) -> HeldRun:
     """What a folder holds of this sweep; refuses what `run_sweep` would refuse; see `held_in`."""
     plan = sweep_plan_of(panel, prompts, targets, options)
-    models = {model.id: model for model in panel.models} | dict(plan.endpoints)
+    models = _models(panel, plan)
     return held_in(output, _manifest(panel, plan), texts_of(plan), models, caps)
 
 
 def _prices(panel: PanelPlan, plan: SweepPlan) -> dict[str, Price | None]:
-    return panel.prices | {name: bound.price for name, bound in plan.endpoints.items()}
+    return with_batches({name: model.price for name, model in _models(panel, plan).items()})
 
 
 def _manifest(panel: PanelPlan, plan: SweepPlan) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class BatchScript:
         twice: whether each answer comes twice.
         backwards: whether the last row is answered first.
         lost: how many batches, from the first on, are made without a reply to who made them.
+        busy: how many batches, from the first on, are declined for now, with 429.
         unlisted: how often a list of batches lacks the newest.
         told: told of each call, its method and its path, once it is carried out and before it is
             answered.
@@ -37,19 +38,21 @@ class BatchScript:
     twice: bool = False
     backwards: bool = False
     lost: int = 0
+    busy: int = 0
     unlisted: int = 0
     told: Callable[[str, str], None] = lambda method, path: None
 
 
 @dataclass(slots=True)
 class ScriptedBatches:
-    """The files and batches of a server; `made` has each batch's object, the oldest first, and
-    `asked` the custom ids of all rows that were answered."""
+    """The files and batches of a server; `made` has each batch's object, the oldest first, `asked`
+    the custom ids of all rows that were answered, and `uploads` the files of requests by id."""
 
     script: BatchScript = field(default_factory=BatchScript)
     made: list[dict[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
+    uploads: dict[str, dict[str, Any]] = field(default_factory=dict)
     _looks: dict[str, int] = field(default_factory=dict)
 
     async def handle(self, request: web.BaseRequest, answer: AnswerRow) -> web.StreamResponse:
@@ -64,6 +67,10 @@ class ScriptedBatches:
             case "POST", "files":
                 # `request.read` would stop at a megabyte.
                 return self._upload(await request.content.read())
+            case "GET", "files":
+                return web.json_response({"object": "list", "data": [*self.uploads.values()]})
+            case "DELETE", "files", str(name) if self.uploads.pop(name, None):
+                return web.json_response({"id": name, "object": "file", "deleted": True})
             case "GET", "files", str(name), "content" if name in self.files:
                 return web.Response(body=self.files[name])
             case "POST", "batches":
@@ -87,9 +94,13 @@ class ScriptedBatches:
         self.files[name] = found[2]
         about = {"id": name, "object": "file", "bytes": len(found[2]), "created_at": _now()}
         about |= {"filename": found[1].decode(), "purpose": "batch", "status": "processed"}
+        self.uploads[name] = about
         return web.json_response(about)
 
     def _make(self, request: web.BaseRequest, order: Mapping[str, Any]) -> web.Response:
+        if self.script.busy:
+            self.script.busy -= 1
+            return web.json_response({"error": {"message": "too many batches"}}, status=429)
         if order.get("input_file_id") not in self.files:
             return web.json_response({"error": {"message": "no such file"}}, status=400)
         total = len(self.files[order["input_file_id"]].splitlines())

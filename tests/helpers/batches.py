@@ -1,8 +1,8 @@
 """A run by batches, in this process or in one that can be killed.
 
-`python -m tests.helpers.batches` reads lines `FOLDER URL ROWS CACHE` and makes each run in a fork
-of its own, whose process id it prints, and then how it ended; after ROWS answers that fork kills
-itself. It begins once its number is printed.
+`python -m tests.helpers.batches` reads lines `WHAT OUT URL ROWS CACHE` and does WHAT (a function of
+this module, `scored`, `swept` or `generated`) in a fork of its own, whose process id it prints, and
+then how it ended; after ROWS answers that fork kills itself. It begins once its number is printed.
 """
 
 from __future__ import annotations
@@ -10,14 +10,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from panel import Panel, Persona, Response
+from panel import Panel, Persona, Response, Sweep
 from panel.calls.batch_rounds import BatchPace
 from panel.calls.budget import NO_CAPS, Caps
+from panel.generation.plan import GenerationPlan, generation_plan
+from panel.generation.report import GeneratedTexts
+from panel.generation.running import generate_texts
+from panel.io.generation_prompts import GenerationPrompt
 from panel.models.batches import BatchRow, BatchStatus
 from panel.models.catalogue import Price
 from panel.models.config import ModelConfig
@@ -25,8 +31,12 @@ from panel.models.openai_batches import OpenAIBatches
 from panel.models.openai_compatible import OpenAICompatible
 from panel.runs import executor
 from panel.runs.answered_elsewhere import ByBatches
+from panel.runs.execution import Execution
+from panel.runs.output_file import OutputFile
 from panel.runs.run import Run
+from panel.sweep.running import run_sweep
 from tests.helpers.judgments import PLAIN
+from tests.sycophant import questions
 
 FAST = BatchPace(first_look=0.01, longest_look=0.02, listed=0.1, patience=0.5)
 PRICE = Price(input=2.0, output=10.0, batch=0.5)
@@ -39,10 +49,15 @@ RESPONSES = [
 ]
 
 
+def model_at(url: str, temperature: float | None = None) -> ModelConfig:
+    """A model at a server, with a price."""
+    return ModelConfig(model="openai:stub", base_url=url, price=PRICE, temperature=temperature)
+
+
 def panel_at(url: str, *, temperature: float | None = None, **options: object) -> Panel:
-    """Two judges by a model at a server, with a price."""
-    model = ModelConfig(model="openai:stub", base_url=url, price=PRICE, temperature=temperature)
-    return Panel(PERSONAS, model, PLAIN, **options)  # type: ignore[arg-type]
+    """Two judges by a model at a server, or by the option `models`."""
+    models = options.pop("models", model_at(url, temperature))
+    return Panel(PERSONAS, models, PLAIN, **options)  # type: ignore[arg-type]
 
 
 def scored(
@@ -54,8 +69,63 @@ def scored(
     batches: bool = True,
 ) -> Run:
     """The run of four responses."""
-    by = ByBatches(folder, panel.plan, tell, FAST) if batches else None
-    return asyncio.run(executor.score(panel.plan, RESPONSES, out=folder, caps=caps, batches=by))
+    execution = Execution(answered_by=ByBatches(folder, tell, FAST) if batches else None)
+    return asyncio.run(
+        executor.score(panel.plan, RESPONSES, out=folder, caps=caps, execution=execution)
+    )
+
+
+def swept(
+    url: str,
+    out: Path,
+    caps: Caps = NO_CAPS,
+    tell: Callable[[str], None] = lambda line: None,
+    *,
+    batches: bool = True,
+) -> Sweep:
+    """The sweep of two prompts by one target, with one judge: 28 requests, in four rounds."""
+    panel = Panel(PERSONAS[:1], model_at(url))
+    execution = Execution(answered_by=ByBatches(out, tell, FAST) if batches else None)
+    work = run_sweep(
+        panel.plan, questions(2), model_at(url), {}, out=out, caps=caps, execution=execution
+    )
+    return asyncio.run(work)
+
+
+def generated(
+    url: str,
+    out: Path,
+    caps: Caps = NO_CAPS,
+    tell: Callable[[str], None] = lambda line: None,
+    *,
+    batches: bool = True,
+) -> GeneratedTexts:
+    """Answers to four prompts, in a file."""
+    execution = Execution(answered_by=ByBatches(out, tell, FAST) if batches else None)
+    work = generate_texts(generation(url), OutputFile(out), caps=caps, execution=execution)
+    return asyncio.run(work)
+
+
+def generation(url: str) -> GenerationPlan:
+    """Four prompts for one target."""
+    prompts = [GenerationPrompt(id=f"p{i}", text=f"What of {i}?") for i in range(4)]
+    return generation_plan(prompts, [model_at(url)])
+
+
+@contextmanager
+def forking() -> Iterator[Callable[..., None]]:
+    """Gives what does something in a fork until it is killed, with what is told its process id."""
+    made = [sys.executable, "-m", "tests.helpers.batches"]
+    with subprocess.Popen(made, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as forks:
+        assert forks.stdin is not None and forks.stdout is not None
+
+        def killed(begun: Callable[[int], None], *told: object) -> None:
+            print(*told, file=forks.stdin, flush=True)
+            begun(int(forks.stdout.readline()))
+            assert forks.stdout.readline() == f"{-signal.SIGKILL}\n"
+
+        yield killed
+        forks.stdin.close()
 
 
 class _Killed(OpenAIBatches):
@@ -72,14 +142,17 @@ class _Killed(OpenAIBatches):
 
 def _main() -> None:
     for line in sys.stdin:
-        folder, url, rows, cache = line.split()
+        what, out, url, rows, cache = line.split()
         begun, begin = os.pipe()
         if not (pid := os.fork()):
             os.environ["PERSONA_PANEL_CACHE"] = cache
             os.read(begun, 1)
             _Killed.rows = int(rows)
             OpenAICompatible.batches = lambda self: _Killed(self)  # type: ignore[method-assign]
-            scored(panel_at(url), Path(folder))
+            if what == "scored":
+                scored(panel_at(url), Path(out))
+            else:
+                {"swept": swept, "generated": generated}[what](url, Path(out))
             os._exit(0)
         print(pid, flush=True)
         time.sleep(0.05)

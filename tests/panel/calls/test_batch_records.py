@@ -14,7 +14,6 @@ from panel.calls.batch_journal import BATCHES, BatchJournal, InUse, batches_of
 from panel.calls.batch_records import (
     BatchRecord,
     DamagedJournal,
-    RowKey,
     RowMatch,
     batches_in,
     dropped,
@@ -23,18 +22,34 @@ from panel.calls.batch_records import (
     settled,
     submitted,
 )
+from panel.calls.batch_usage import row_usage
+from panel.calls.cache import ReplyKey
 from panel.errors import RunFolderError
-from rubrics import Usage
+from rubrics import ModelResponse, Usage
 
-ROWS = tuple(RowKey("a" * 64, bytes([number]) * 32) for number in range(3))
+ROWS = tuple(ReplyKey("a" * 64, bytes([number]) * 32) for number in range(3))
 BATCH = BatchRecord(
     "t1", "openai:m", "openai:m", "http://x/v1", None, ROWS, Usage(90, output=30, written=90), 5.0
 )
 
 
+@pytest.mark.parametrize(
+    ("said", "used"),
+    [
+        (Usage(7, output=2), Usage(7, output=2)),
+        # Nothing is said, or no input, which every request has: the share of the most.
+        (Usage(), Usage(5, output=9)),
+        (Usage(output=2), Usage(5, output=9)),
+    ],
+)
+def test_what_a_row_took(said: Usage, used: Usage) -> None:
+    """What it says, if that can be."""
+    assert row_usage(ModelResponse("7", usage=said), Usage(5, output=9)) == used
+
+
 def test_a_row_is_named_by_a_digest_of_its_place_in_the_cache() -> None:
     """SHA-256 of the page and the key, by hashlib."""
-    row = RowKey("page", b"k" * 32)
+    row = ReplyKey("page", b"k" * 32)
     assert row.custom_id == hashlib.sha256(b"page" + b"k" * 32).hexdigest()
 
 

@@ -246,6 +246,22 @@ def test_a_reply_is_served_at_every_stage(
         go_on.set()
 
 
+def test_a_reply_that_is_put_while_its_page_is_read_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where another thread than the loop's reads the page."""
+    with closing(DiskReplyStore(tmp_path)) as cache:
+        read = cache._read_page
+
+        def read_slowly(page: str) -> dict[bytes, bytes]:
+            found = read(page)
+            cache.put("page", GOOD, REPLY)
+            return found
+
+        monkeypatch.setattr(cache, "_read_page", read_slowly)
+        assert cache.get("page", GOOD) == replace(REPLY, cached=True)
+
+
 def until(true: Callable[[], object]) -> None:
     limit = time.monotonic() + 10
     while not true():

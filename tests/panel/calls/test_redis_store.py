@@ -110,6 +110,24 @@ async def test_a_lease_is_renewed_while_its_worker_lives(server: RedisServer) ->
         assert (await asyncio.wait_for(waiting, 10)) == ModelResponse("7", cached=True)
 
 
+async def test_a_lease_that_ended_is_taken_again_unless_another_has_it(server: RedisServer) -> None:
+    """A lease that a server has lost is there again at the next renewal; one that another worker
+    took meanwhile is left to it, and not given up with the reply."""
+    with closing(opened(server, lease_s=0.15)) as store, server.client() as client:
+        async with store.claimed(PAGE, KEY):
+            (name,) = client.keys("*lease*")
+            own = client.getdel(name)
+            for _ in range(500):
+                await asyncio.sleep(0.02)
+                if client.get(name) == own:
+                    break
+            assert client.get(name) == own
+            client.set(name, b"another")
+            await asyncio.sleep(0.15)
+            assert client.get(name) == b"another"
+        assert client.get(name) == b"another"
+
+
 async def test_the_lease_of_a_worker_that_died_ends(server: RedisServer) -> None:
     """A process is killed in the middle of a call: another may ask once its lease of half a
     second has ended, and not before."""

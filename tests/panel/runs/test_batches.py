@@ -6,10 +6,10 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +21,31 @@ from graphs.deliberation import Deliberation
 from panel import Panel, RunFolderError, RunStopped
 from panel.calls.batch_caller import WantedRows
 from panel.calls.batch_journal import BATCHES, batches_of
-from panel.calls.batch_records import BatchRecord, RowKey, prepared
+from panel.calls.batch_records import BatchRecord, prepared
 from panel.calls.budget import Caps
+from panel.calls.cache import ReplyKey
 from panel.models.batches import BatchRow
 from panel.models.client import NOTHING
 from panel.models.openai_batches import OpenAIBatches
 from panel.runs import executor
-from panel.runs.answered_elsewhere import ByBatches, ByFiles
+from panel.runs.answered_elsewhere import ByBatches
+from panel.runs.execution import Execution
 from panel.runs.open_batches import cancel, look, take_answers
 from panel.runs.output import RunOutput
+from panel.runs.request_files import ByFiles
 from panel.testing import ScriptedServer, in_turn, ok, serving, status
 from panel.testing.batches import BatchScript
-from tests.helpers.batches import FAST, PRICE, RESPONSES, panel_at, scored
+from tests.helpers.batches import (
+    FAST,
+    PRICE,
+    RESPONSES,
+    forking,
+    generated,
+    panel_at,
+    scored,
+    swept,
+)
+from tests.sycophant import world
 
 NAME = "openai:stub (batch)"
 
@@ -307,16 +320,15 @@ def test_open_batches_are_not_paid_for_again(tmp_path: Path) -> None:
         with pytest.raises(RunFolderError, match="batch cancel"):
             scored(panel, folder, batches=False)
         with pytest.raises(RunFolderError, match="open batches"):
-            asyncio.run(
-                executor.score(panel.plan, RESPONSES, out=folder, batches=ByFiles(tmp_path))
-            )
+            files = Execution(answered_by=ByFiles(tmp_path, print))
+            asyncio.run(executor.score(panel.plan, RESPONSES, out=folder, execution=files))
         with pytest.raises(RunFolderError, match="--overwrite"):
             panel.score(RESPONSES, out=RunOutput(folder, overwrite=True))
         server.batches.script = BatchScript()
         with pytest.raises(RunFolderError, match="without --overwrite"):
-            by = ByBatches(folder, panel.plan, lambda line: None, FAST)
+            by = Execution(answered_by=ByBatches(folder, lambda line: None, FAST))
             out = RunOutput(folder, overwrite=True)
-            asyncio.run(executor.score(panel.plan, RESPONSES, out=out, batches=by))
+            asyncio.run(executor.score(panel.plan, RESPONSES, out=out, execution=by))
         assert (len(server.calls), len(server.batches.made)) == (0, 1)
 
 
@@ -360,6 +372,28 @@ def test_a_batch_that_is_cancelled(tmp_path: Path) -> None:
             scored(panel, folder)
         run = scored(panel, folder, batches=False)
     assert (run.calls.made, run.coverage.scored, len(server.batches.made)) == (8, 8, 1)
+
+
+def test_a_batch_that_was_declined_for_now_is_sent_again(tmp_path: Path) -> None:
+    """After a 429 it is not looked for at the provider: nothing has arrived there."""
+    calls: list[tuple[str, str]] = []
+    with serving() as server:
+        server.batches.script = BatchScript(busy=1, told=lambda *call: calls.append(call))
+        assert scored(panel_at(server.base_url), tmp_path / "run").coverage.complete
+        assert (calls.count(("POST", "/v1/batches")), len(server.batches.made)) == (2, 1)
+    assert ("GET", "/v1/batches") not in calls
+
+
+def test_waiting_counts_what_a_kill_left_uncounted(tmp_path: Path) -> None:
+    """Answers of a batch that is settled in the journal and not in what was spent are counted by
+    `batch wait`, too: the folder may be scored by calls after it, whose caps count them."""
+    folder = tmp_path / "run"
+    with serving() as server:
+        scored(panel_at(server.base_url), folder)
+        before = spent(folder)
+        (folder / "spent.json").unlink()
+        asyncio.run(take_answers(folder, print, FAST))
+    assert spent(folder) == before
 
 
 @pytest.mark.parametrize("gone", ["batch", "answers"])
@@ -441,13 +475,10 @@ def test_what_is_counted_when_killed_between_batches(
 
 
 @pytest.fixture(scope="module")
-def forks() -> Iterator[subprocess.Popen[str]]:
-    """Makes runs in processes of their own; see `tests.helpers.batches`."""
-    made = [sys.executable, "-m", "tests.helpers.batches"]
-    with subprocess.Popen(made, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as forks:
-        yield forks
-        assert forks.stdin is not None
-        forks.stdin.close()
+def killed() -> Iterator[Callable[..., None]]:
+    """Does things in processes of their own that are killed."""
+    with forking() as killed:
+        yield killed
 
 
 @pytest.mark.parametrize(
@@ -467,7 +498,7 @@ def forks() -> Iterator[subprocess.Popen[str]]:
 def test_a_kill_pays_nothing_twice(
     at: tuple[str, str] | None,
     rows: int,
-    forks: subprocess.Popen[str],
+    killed: Callable[..., None],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -479,21 +510,70 @@ def test_a_kill_pays_nothing_twice(
         if pids and (method, path) == at:
             os.kill(pids.pop(), signal.SIGKILL)
 
-    assert forks.stdin is not None and forks.stdout is not None
     with serving() as server:
         server.batches.script.told = told
         cache, folder = tmp_path / "cache", tmp_path / "run"
-        forks.stdin.write(f"{folder} {server.base_url} {rows} {cache}\n")
-        forks.stdin.flush()
-        pids.append(int(forks.stdout.readline()))
-        assert forks.stdout.readline() == f"{-signal.SIGKILL}\n"
+        killed(pids.append, "scored", folder, server.base_url, rows, cache)
         assert (folder / BATCHES).is_file()
         time.sleep(FAST.listed)
         run = scored(panel_at(server.base_url), folder, Caps(calls=8))
         assert len(server.batches.made) == 1
         assert len(server.batches.asked) == len(set(server.batches.asked)) == 8
+        # A file of requests that no batch was made of is deleted.
+        assert len(server.batches.uploads) == 1
     assert run.coverage.complete
     assert spent(folder)["calls"] == 8
+
+
+@pytest.mark.parametrize(
+    ("what", "at", "number"),
+    [
+        # Two batches rewrite and check; that of the targets' requests is made, its id not known.
+        ("swept", ("POST", "/v1/batches"), 3),
+        # The judgments are there, and not fetched.
+        ("swept", ("GET", "/v1/batches/batch_4"), 1),
+        ("generated", ("POST", "/v1/batches"), 1),
+    ],
+)
+def test_a_kill_of_what_is_written_and_judged_pays_nothing_twice(
+    what: str,
+    at: tuple[str, str],
+    number: int,
+    killed: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A sweep that is killed while answers are generated or judged, and a file of texts, go on with
+    the same batches: each request is answered once, each call counted once, within a cap that has
+    room for no more; nothing is called."""
+    # Drawing a sweep takes seconds.
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    pids, seen = list[int](), Counter[tuple[str, str]]()
+
+    def told(*call: str) -> None:
+        seen[call[0], call[1]] += 1
+        if pids and seen[at] == number:
+            os.kill(pids.pop(), signal.SIGKILL)
+
+    n, out, script = {
+        "swept": (28, "run", world(sycophantic=True)),
+        "generated": (4, "texts.jsonl", None),
+    }[what]
+    with serving(script) if script else serving() as server:
+        server.batches.script.told = told
+        killed(pids.append, what, tmp_path / out, server.base_url, 99, tmp_path / "cache")
+        time.sleep(FAST.listed)
+        caps = Caps(calls=n)
+        if what == "swept":
+            assert swept(server.base_url, tmp_path / out, caps).complete
+            kept = tmp_path / out / "spent.json"
+        else:
+            assert generated(server.base_url, tmp_path / out, caps).complete
+            kept = tmp_path / "texts.spent.json"
+        assert len(server.batches.made) == (4 if what == "swept" else 1)
+        assert len(server.batches.asked) == len(set(server.batches.asked)) == n
+        assert not server.calls
+    assert orjson.loads(kept.read_bytes())["calls"] == n
 
 
 @pytest.mark.parametrize("spec", ["local:smollm2-135m", "nothing"])
@@ -510,4 +590,4 @@ def test_a_full_disk_before_a_batch_is_told() -> None:
     with Path("/dev/full").open("r+b", buffering=0) as file:
         wanted = WantedRows(file, Path("/dev"))
         with pytest.raises(Abort, match=r"stored in /dev \(No space left on device\).*make room"):
-            wanted.add(RowKey("page", b"k"), b"{}", NOTHING)
+            wanted.add(ReplyKey("page", b"k"), b"{}", NOTHING)

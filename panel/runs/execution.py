@@ -1,0 +1,102 @@
+"""How a run is carried out, which is no part of what is run: who is told of it, and who answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from panel.calls.batch_caller import BatchCaller
+from panel.calls.budget import Caps
+from panel.calls.caller import Caller
+from panel.calls.state import CallsState
+from panel.plan.bound_models import BoundModel
+
+OnStart = Callable[[Callable[[], CallsState]], None]
+"""Called once nothing speaks against a run, before it judges anything; what it is given tells how
+the run's calls stand, whenever it is called."""
+Collect = Callable[[], Awaitable[None]]
+"""Has everything asked once that a run asks, by a caller that collects."""
+MakeCaller = Callable[..., Caller]
+"""Makes a run's caller, with the arguments of `Caller`."""
+
+
+class AnsweredElsewhere(Protocol):
+    """How requests are answered where models are not called for them.
+
+    Attributes:
+        probes: whether a model may be called to find out what it can do.
+        keeps_batches: whether provider batches that are open are gone on with.
+    """
+
+    @property
+    def probes(self) -> bool: ...
+
+    @property
+    def keeps_batches(self) -> bool: ...
+
+    def caller_of(
+        self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
+    ) -> MakeCaller:
+        """What makes the run's caller.
+
+        Args:
+            models: that the run asks, by the names under which they are called.
+            others_too: whether what models without batches say decides what others are asked.
+
+        Raises:
+            ConfigurationError: no model can be asked so, or caps cannot be held.
+        """
+
+    async def answer(
+        self, caller: BatchCaller, models: Mapping[str, BoundModel], collect: Collect
+    ) -> None:
+        """Have requests answered until the cache lacks none that can be.
+
+        Raises:
+            RunStopped, RunFolderError, InputError, Abort: the run cannot go on.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How a run is carried out.
+
+    Attributes:
+        on_start: see `OnStart`.
+        answered_by: who answers in rounds, before the run itself is made from the cache; None, the
+            models are called.
+    """
+
+    on_start: OnStart | None = None
+    answered_by: AnsweredElsewhere | None = None
+
+    @property
+    def probes(self) -> bool:
+        """Whether a model may be called to find out what it can do."""
+        return self.answered_by is None or self.answered_by.probes
+
+    def caller_of(
+        self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
+    ) -> MakeCaller:
+        """What makes the run's caller; see `AnsweredElsewhere.caller_of`."""
+        if self.answered_by is None:
+            return Caller
+        return self.answered_by.caller_of(models, caps, others_too=others_too)
+
+    async def begin(
+        self, caller: Caller, models: Mapping[str, BoundModel], collect: Collect
+    ) -> None:
+        """Have answered what is not to be called for, and tell that the run itself begins.
+
+        Raises as `AnsweredElsewhere.answer`.
+        """
+        if self.answered_by is not None:
+            assert isinstance(caller, BatchCaller)  # noqa: S101
+            await self.answered_by.answer(caller, models, collect)
+        if self.on_start is not None:
+            self.on_start(caller.state)
+
+
+CALLED = Execution()
+"""Models are called, and nobody is told."""

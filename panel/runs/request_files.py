@@ -1,0 +1,167 @@
+"""Requests in files that another system answers, and runs made of its answers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import orjson
+
+from panel.calls.batch_caller import BatchCaller, WantedRows
+from panel.calls.batch_records import parts_of
+from panel.calls.budget import Caps
+from panel.calls.caller import Caller
+from panel.errors import RunFolderError
+from panel.io.private_files import make_private_folder, replace_file
+from panel.plan.bound_models import BoundModel
+from panel.runs.answer_files import files_of_answers, read_answers
+from panel.runs.answered_elsewhere import collecting_caller
+from panel.runs.execution import Collect, MakeCaller
+
+_REQUESTS = "requests-"
+
+
+@dataclass(frozen=True)
+class ByFiles:
+    """By files of answers that another system has written.
+
+    Args:
+        answers: the folder that has them.
+        tell: shows a user a line.
+    """
+
+    answers: Path
+    tell: Callable[[str], None]
+    probes = False
+    keeps_batches = False
+
+    def caller_of(
+        self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
+    ) -> MakeCaller:
+        """See `AnsweredElsewhere.caller_of`.
+
+        Raises:
+            InputError: there are no files, found out before a run's folder is made.
+        """
+        files_of_answers(self.answers)
+        return collecting_caller(models, others_too=others_too)[0]
+
+    async def answer(
+        self, caller: BatchCaller, models: Mapping[str, BoundModel], collect: Collect
+    ) -> None:
+        """See `AnsweredElsewhere.answer`."""
+        read = await read_answers(caller, models, collect, self.answers)
+        for line in read.left_out:
+            self.tell(line)
+        caller.read_only()
+
+
+@dataclass(frozen=True)
+class RequestFiles:
+    """Where requests are written to be answered elsewhere, in place of a run.
+
+    Args:
+        to: a folder.
+        answers: a folder with answers, which are read before; None, there are none.
+    """
+
+    to: Path
+    answers: Path | None = None
+
+
+@dataclass(frozen=True)
+class Exported:
+    """Requests that were written to files.
+
+    Attributes:
+        files: those that were written.
+        requests: how many the files have.
+        taken: how many answers were read before.
+        left_out: what of the answers was not, in sentences.
+    """
+
+    files: tuple[Path, ...]
+    requests: int
+    taken: int = 0
+    left_out: tuple[str, ...] = ()
+
+
+async def export(
+    caller: Caller, models: Mapping[str, BoundModel], collect: Collect, files: RequestFiles
+) -> Exported:
+    """Write what the cache lacks, once the answers that are there are in it, as JSON lines of
+    provider batches; a file of an earlier export goes, and no other.
+
+    Raises:
+        RunFolderError: a file cannot be written, or its name is taken by another.
+        InputError: answers cannot be read.
+    """
+    assert isinstance(caller, BatchCaller)  # noqa: S101
+    taken, left_out = 0, tuple[str, ...]()
+    if files.answers is not None:
+        taken, left_out = await read_answers(caller, models, collect, files.answers)
+    with caller.collecting() as wanted:
+        await collect()
+        try:
+            written = _write(caller, wanted, files.to)
+        except OSError as error:
+            raise RunFolderError(f"{files.to} cannot be written: {error.strerror}") from None
+        n = sum(len(rows.rows) for rows in wanted.values())
+        return Exported(written, n, taken, left_out)
+
+
+def _write(caller: BatchCaller, wanted: Mapping[str, WantedRows], to: Path) -> tuple[Path, ...]:
+    make_private_folder(to)
+    for old in to.glob(f"{_REQUESTS}*.jsonl"):
+        if _is_ours(old):
+            old.unlink()
+    files, names = [], _file_names(wanted)
+    for model, rows in wanted.items():
+        api = caller.apis[model]
+        for number, part in enumerate(parts_of(rows.sizes, api.most_rows, api.most_bytes), start=1):
+            path = to / f"{_REQUESTS}{names[model]}-{number}.jsonl"
+            if path.exists():
+                raise RunFolderError(
+                    f"{path} exists and is not a file of requests; move it, or choose another "
+                    "--batch-out"
+                )
+            replace_file(path, b"".join(line + b"\n" for line in rows.lines(part)))
+            files.append(path)
+    return tuple(files)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file holds requests that were written out, and nothing else."""
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                row = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                return False
+            if not isinstance(row, dict) or row.keys() != {"custom_id", "method", "url", "body"}:
+                return False
+            if not re.fullmatch("[0-9a-f]{64}", str(row["custom_id"])):
+                return False
+        # Of an empty file it is not known what it was for.
+        return lines.tell() > 0
+
+
+def _file_names(models: Iterable[str]) -> dict[str, str]:
+    """A file's name for each model; those that would share one are numbered."""
+    plain = {
+        model: "".join(char if char.isalnum() or char in "-_." else "-" for char in model)
+        for model in models
+    }
+    # Some file systems take large and small letters for the same.
+    n = Counter(name.lower() for name in plain.values())
+    taken, names = set(n), dict[str, str]()
+    for model, name in plain.items():
+        numbered = (f"{name}-model-{number}" for number in count(1))
+        free = (one for one in numbered if one.lower() not in taken)
+        names[model] = name if n[name.lower()] == 1 else next(free)
+        taken.add(names[model].lower())
+    return names
