@@ -10,6 +10,7 @@ import click
 
 from panel.cli.batch import BatchOptions, batch_options
 from panel.cli.dry_run import tell, tell_batches
+from panel.cli.engine import EngineOptions, engine_options
 from panel.cli.exit_status import status_of
 from panel.cli.failures import refusals
 from panel.cli.gate import Gate, gate_options
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 @report_option
 @run_options("responses")
 @batch_options
+@engine_options
 @gate_options
 @refusals
 def score(
@@ -69,6 +71,7 @@ def score(
     report: bool,
     options: RunOptions,
     batches: BatchOptions,
+    engine: EngineOptions,
     gate: Gate,
 ) -> None:
     """Score every response in RESPONSES with a panel of judges, and rank them.
@@ -112,7 +115,7 @@ def score(
         _export(panel, batch, batches.to, batches.answers)
     else:
         options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
-        _score(panel, responses, batch, human, random, by, report, options, batches, gate)
+        _score(panel, responses, batch, human, random, by, report, options, batches, engine, gate)
 
 
 def _export(panel: Panel, batch: ResponseFile, to: Path, answers: Path | None) -> None:
@@ -154,6 +157,7 @@ def _score(
     report: bool,
     options: RunOptions,
     batches: BatchOptions,
+    engine: EngineOptions,
     gate: Gate,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
@@ -173,23 +177,25 @@ def _score(
         from panel.io.ratings import load_ratings
 
         humans = load_ratings(human, mapping=options.out.mappings.get(human))
-    run = run_shown(
-        panel,
-        counted(len(batch), "response"),
-        len(batch) * len(panel.judges),
-        options.out.folder,
-        lambda progress: executor.score(
-            panel.plan,
-            batch,
-            out=options.out,
-            caps=options.caps,
-            humans=humans,
-            random=random,
-            on_judgment=progress.take,
-            on_start=progress.begin,
-            batches=batches.of(panel, options.out.folder),
-        ),
-    )
+    with engine.opened() as opened:
+        run = run_shown(
+            panel,
+            counted(len(batch), "response"),
+            len(batch) * len(panel.judges),
+            options.out.folder,
+            lambda progress: executor.score(
+                panel.plan,
+                batch,
+                out=options.out,
+                caps=options.caps,
+                humans=humans,
+                random=random,
+                on_judgment=progress.take,
+                on_start=progress.begin,
+                batches=batches.of(panel, options.out.folder),
+                engine=opened,
+            ),
+        )
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
     with standard_output() as to:
         if by is None:

@@ -70,6 +70,25 @@ OnStart = Callable[[Callable[[], CallsState]], None]
 the run's calls stand, whenever it is called."""
 
 
+class Engine(Protocol):
+    """Where the responses of a run are judged, if not in its own process."""
+
+    def verdicts(
+        self,
+        plan: PanelPlan,
+        units: AsyncIterator[tuple[Response, ...]],
+        caller: Caller,
+        caps: Caps,
+        on_judgment: OnJudgment,
+    ) -> AsyncGenerator[Verdict, None]:
+        """The verdicts on units of responses (see `Mode.units`), as they come, and each of their
+        judgments before. Cache, limits and budget are the caller's, wherever calls are made.
+
+        Raises:
+            Abort, PanelError: the run cannot go on.
+        """
+
+
 class ScoreOptions(TypedDict, total=False):
     """How a batch is scored, where it is not as usual; see `Panel.ascore`."""
 
@@ -92,11 +111,13 @@ async def score(
     on_start: OnStart | None = None,
     peers: ShowPeers | None = None,
     batches: AnsweredElsewhere | None = None,
+    engine: Engine | None = None,
 ) -> Run:
     """Have every judge of a plan read every response; see `Panel.ascore`.
 
     `peers` changes what judges that deliberate are shown of each other; an audit puts attacks
     there. `batches`: models are not called, but answered in rounds before the run itself is made.
+    `engine`: where the responses are judged, if that is not here.
     """
     batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
     mode.check(batch)
@@ -138,7 +159,11 @@ async def score(
                 await batches.answer(caller, partial(_collect, plan, mode, batch, caller, peers))
                 if on_start is not None:
                     on_start(caller.state)
-            verdicts = _verdicts(plan, mode, mode.units(batch), caller, take, peers)
+            units = mode.units(batch)
+            if engine is None:
+                verdicts = _verdicts(plan, mode, units, caller, take, peers)
+            else:
+                verdicts = engine.verdicts(plan, units, caller, caps, take)
             async with aclosing(verdicts):
                 async for verdict in verdicts:
                     run.conclude(verdict)
@@ -291,6 +316,17 @@ def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
         )
     run.humans = humans
     run.deliberation()
+
+
+def judged(
+    plan: PanelPlan,
+    units: AsyncIterator[tuple[Response, ...]],
+    caller: Caller,
+    on_judgment: OnJudgment,
+) -> AsyncGenerator[Verdict, None]:
+    """The verdicts on units of responses (see `Mode.units`) by a caller that is open: a part of a
+    run, for engines."""
+    return _verdicts(plan, mode_of(plan), units, caller, on_judgment)
 
 
 def _verdicts(
