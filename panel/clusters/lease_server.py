@@ -124,16 +124,18 @@ class LeaseServer:
     def _take(self, letter: Letter) -> None:
         if letter.counts is not None:
             add_counts(self._caller.counts, letter.counts)
+        notices, questions = letter.notices, letter.questions
         if letter.worker in self._lost:
-            # What it had leased is settled; a call for which nothing was set aside was made.
-            for notice in letter.notices:
-                if isinstance(notice, Settle) and notice.reserved is None:
-                    self._later(self._settled(*notice))
-            return
-        held = self._workers.setdefault(letter.worker, _Held())
-        for notice in letter.notices:
+            # What it had leased is settled; but for calls that nothing was set aside for, and for
+            # replies.
+            held = _Held()
+            notices = [one for one in notices if isinstance(one, Settle) and one.reserved is None]
+            questions = [one for one in questions if isinstance(one[1], Store)]
+        else:
+            held = self._workers.setdefault(letter.worker, _Held())
+        for notice in notices:
             self._note(held, notice)
-        for number, question in letter.questions:
+        for number, question in questions:
             task = asyncio.create_task(self._answer(letter.reply_to, held, number, question))
             held.waiting.add(task)
             task.add_done_callback(held.waiting.discard)

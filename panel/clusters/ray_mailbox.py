@@ -34,17 +34,17 @@ class RayMailbox:
     """A `Mailbox` by the actor of a name; pickled, it is the same elsewhere."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self.name = name
         self._actor = ray.get_actor(name, namespace=NAMESPACE)
 
     def __reduce__(self) -> tuple[type[RayMailbox], tuple[str]]:
-        return RayMailbox, (self._name,)
+        return RayMailbox, (self.name,)
 
     @classmethod
     def started(cls) -> tuple[RayMailbox, Any]:
         """A new one on the machine of this process, and the actor, with which it ends."""
         here = ray.get_runtime_context().get_node_id()
-        name = f"coordinator-{uuid4().hex}"
+        name = f"run-{uuid4().hex[:12]}"
         actor = (
             ray.remote(_Coordinator)
             .options(

@@ -112,7 +112,14 @@ async def at_work(assignment: Assignment, mailbox: Mailbox) -> AsyncIterator[Wor
         log = logging.getLogger("panel")
         log.addHandler(handler)
         opened = open_caller(
-            models, caps, plan.concurrency, plan.patience, caller=leasing, opened=lambda: store
+            models,
+            caps,
+            plan.concurrency,
+            plan.patience,
+            # Closing it waits for the driver, whose letters the loop must take meanwhile.
+            off_loop=True,
+            caller=leasing,
+            opened=lambda: store,
         )
         try:
             async with opened as caller:

@@ -47,8 +47,13 @@ def opened(address: str | None, workers: int | None) -> Iterator[RayEngine]:
         ConfigurationError: the cluster does not answer.
     """
     was_there = ray.is_initialized()
+    _require_answer(address)
     if not was_there:
         _connect(address)
+    elif address is not None and address != ray.get_runtime_context().gcs_address:
+        raise ConfigurationError(
+            f"this process uses another Ray cluster than {address} already; leave out the address"
+        )
     try:
         yield RayEngine(workers or _usual_workers())
     finally:
@@ -56,26 +61,38 @@ def opened(address: str | None, workers: int | None) -> Iterator[RayEngine]:
             ray.shutdown()
 
 
-def _connect(address: str | None) -> None:
-    if address is not None and address.startswith("ray://"):
+def _require_answer(address: str | None) -> None:
+    """See that something listens at an address: Ray itself would try for minutes."""
+    if address is None:
+        return
+    if address.startswith("ray://"):
         raise ConfigurationError(
             f"{address} is an address for Ray's client, by which workers cannot reach this "
-            "command; start it on a machine of the cluster (or by `ray job submit`) with --engine "
+            "command; start it on a machine of the cluster, or by `ray job submit`, with --engine "
             "ray:HOST:PORT"
         )
+    host, _, port = address.rpartition(":")
     try:
-        if address not in (None, "auto", "local"):
-            host, _, port = str(address).rpartition(":")
-            with socket.create_connection((host, int(port)), timeout=_CONNECT_S):
-                pass
+        with socket.create_connection((host, int(port)), timeout=_CONNECT_S):
+            pass
+    except (OSError, ValueError) as error:
+        raise _unreachable(address, error) from None
+
+
+def _connect(address: str | None) -> None:
+    try:
         ray.init(address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, ValueError, RuntimeError, RayError) as error:
-        where = "no Ray cluster" if address is None else f"no Ray cluster at {address}"
-        said = " ".join(str(error).split())[:200]
-        raise ConfigurationError(
-            f"{where} answers ({said}); start one with `ray start --head`, and name its address: "
-            "--engine ray:HOST:PORT"
-        ) from None
+        raise _unreachable(address, error) from None
+
+
+def _unreachable(address: str | None, error: Exception) -> ConfigurationError:
+    where = "no Ray cluster" if address is None else f"no Ray cluster at {address}"
+    said = " ".join(str(error).split())[:200]
+    return ConfigurationError(
+        f"{where} answers ({said}); start one with `ray start --head`, and name its address: "
+        "--engine ray:HOST:PORT"
+    )
 
 
 def _usual_workers() -> int:
@@ -221,7 +238,12 @@ class _Team:
                 )
 
     async def _started(self, name: str) -> Any:
-        actor = ray.remote(_Actor).options(num_cpus=1, max_concurrency=2 * _PARTS_AT_ONCE)
+        actor = ray.remote(_Actor).options(
+            name=f"{self._mailbox.name}-{name}",
+            namespace=NAMESPACE,
+            num_cpus=1,
+            max_concurrency=2 * _PARTS_AT_ONCE,
+        )
         return actor.remote(replace(self._assignment, name=name), self._mailbox)
 
     async def _work(self, actor: Any) -> bool:
