@@ -15,7 +15,9 @@ from panel.calls.budget import Budget, CapReached, Caps
 from panel.calls.call_counts import CallCounts
 from panel.calls.rate_limiter import RateLimiter
 from panel.clusters.messages import (
+    ALIVE_S,
     DRIVER,
+    Alive,
     CountTokens,
     Enter,
     Leave,
@@ -58,14 +60,14 @@ class LeaseClient:
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
         """Answers come for as long as the block lasts."""
-        listening = asyncio.create_task(self._listen())
+        tasks = [asyncio.create_task(work) for work in (self._listen(), self._say_alive())]
         try:
             yield
         finally:
             self._send()
-            listening.cancel()
-            with suppress(asyncio.CancelledError):
-                await listening
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def ask(self, question: Any) -> Any:
         """The driver's answer.
@@ -98,6 +100,11 @@ class LeaseClient:
         letter = Letter(self._name, self._notices, self._questions, self._name, counts)
         self._questions, self._notices = [], []
         self._mailbox.post(DRIVER, letter)
+
+    async def _say_alive(self) -> None:
+        while True:
+            await asyncio.sleep(ALIVE_S)
+            self.tell(Alive())
 
     async def _listen(self) -> None:
         try:

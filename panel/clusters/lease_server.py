@@ -19,7 +19,10 @@ from panel.calls.call_counts import CallCounts
 from panel.calls.caller import Caller
 from panel.calls.journaled_store import decoded
 from panel.clusters.messages import (
+    ALIVE_S,
     DRIVER,
+    LOST_S,
+    Alive,
     Answers,
     Claim,
     CountTokens,
@@ -45,12 +48,14 @@ _Entry = tuple[str, bytes]
 
 @dataclass(slots=True)
 class _Held:
-    """What a worker has leased and not given back, and its questions that wait."""
+    """What a worker has leased and not given back, its questions that wait, and when it last said
+    something."""
 
     slots: Counter[str] = field(default_factory=Counter)
     reserved: list[tuple[str, Usage]] = field(default_factory=list)
     claims: dict[_Entry, AbstractAsyncContextManager[Any]] = field(default_factory=dict)
     waiting: set[asyncio.Task[None]] = field(default_factory=set)
+    heard: float = field(default_factory=time.monotonic)
 
 
 class LeaseServer:
@@ -78,13 +83,13 @@ class LeaseServer:
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[LeaseServer]:
         """Answer letters for as long as the block lasts."""
-        listening = asyncio.create_task(self._listen())
+        tasks = [asyncio.create_task(work) for work in (self._listen(), self._lose_silent())]
         try:
             yield self
         finally:
-            listening.cancel()
-            with suppress(asyncio.CancelledError):
-                await listening
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             for worker in list(self._workers):
                 await self.lose(worker)
             await asyncio.gather(*self._settling, return_exceptions=True)
@@ -117,6 +122,15 @@ class LeaseServer:
         except Exception as error:
             self._fail(error)
 
+    async def _lose_silent(self) -> None:
+        """Not everybody who starts workers is told of their end."""
+        while True:
+            await asyncio.sleep(ALIVE_S)
+            now = time.monotonic()
+            for worker, held in list(self._workers.items()):
+                if now - held.heard > LOST_S:
+                    await self.lose(worker)
+
     def _fail(self, error: Exception) -> None:
         if not self.failure.done():
             self.failure.set_exception(error)
@@ -130,12 +144,15 @@ class LeaseServer:
             # replies.
             held = _Held()
             notices = [one for one in notices if isinstance(one, Settle) and one.reserved is None]
-            questions = [one for one in questions if isinstance(one[1], Store)]
         else:
             held = self._workers.setdefault(letter.worker, _Held())
+            held.heard = time.monotonic()
         for notice in notices:
             self._note(held, notice)
         for number, question in questions:
+            if letter.worker in self._lost and not isinstance(question, Store):
+                self._put_out(letter.reply_to, number, _taken_for_lost())
+                continue
             task = asyncio.create_task(self._answer(letter.reply_to, held, number, question))
             held.waiting.add(task)
             task.add_done_callback(held.waiting.discard)
@@ -151,7 +168,7 @@ class LeaseServer:
                 self._later(self._end_claim((notice.page, notice.key), shared))
         elif isinstance(notice, Told):
             logging.getLogger(notice.logger).log(notice.level, "%s", notice.text)
-        else:
+        elif not isinstance(notice, Alive):
             self._note_call(held, notice)
 
     def _note_call(self, held: _Held, notice: Any) -> None:
@@ -186,6 +203,9 @@ class LeaseServer:
             answer = await self._answered(held, question)
         except Exception as error:
             answer = error
+        self._put_out(reply_to, number, answer)
+
+    def _put_out(self, reply_to: str, number: int, answer: Any) -> None:
         if reply_to not in self._outbox:
             self._outbox[reply_to] = []
             # What is answered in the same moment goes together.
@@ -257,6 +277,10 @@ class LeaseServer:
         self._claimed.pop(entry).set()
         with suppress(Abort):
             await shared.__aexit__(None, None, None)
+
+
+def _taken_for_lost() -> Abort:
+    return Abort(f"this worker was silent for {LOST_S:.0f} s, and its part was given to another")
 
 
 def add_counts(counts: CallCounts, more: CallCounts) -> None:

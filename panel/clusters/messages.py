@@ -12,6 +12,10 @@ from rubrics import Usage
 
 DRIVER = "driver"
 """The address of the driver's letters."""
+ALIVE_S = 15.0
+"""How often a worker says that it is there."""
+LOST_S = 90.0
+"""How long a worker that says nothing is waited for."""
 
 # Questions, each with its answer
 
@@ -104,6 +108,10 @@ class Settle(NamedTuple):
     model: str
     reserved: Usage | None
     used: Usage
+
+
+class Alive(NamedTuple):
+    """A worker is there, though it may have nothing to say."""
 
 
 class Told(NamedTuple):

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,9 @@ if TYPE_CHECKING or find_spec("ray") is not None or "PERSONA_PANEL_ALL_EXTRAS" i
     import ray
 else:
     pytest.skip("pip install 'persona-panel[ray]'", allow_module_level=True)
+
+# Ray warns of its own settings.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 RESPONSES = [
     Response(id=f"r{i}", prompt=f"Why {i // 4}?", text=f"Text {i}.", system=f"s{i % 4}")
@@ -158,6 +162,37 @@ def test_the_same_command_goes_on_after_the_driver_was_killed(
         assert 0 <= asked_again(server) <= 8
     run = load_run(tmp_path / "run")
     assert run.coverage.scored == JUDGMENTS
+
+
+def test_a_data_set_of_responses_becomes_one_of_judgments(cluster: str, tmp_path: Path) -> None:
+    """Its rows are those of the same run's data frame, in whatever order, each call made once; a
+    panel that compares is refused."""
+    from panel.ray import judge
+
+    rows = [
+        {"id": one.id, "prompt": one.prompt, "answer": one.text, "system": one.system}
+        for one in RESPONSES
+    ]
+    with serving() as server:
+        plan = PanelPlan.from_file(panel_file(tmp_path, server))
+        data = judge(
+            ray.data.from_items(rows),
+            plan,
+            mapping={"response": "answer"},
+            workers=1,
+            batch_size=len(rows) // 2,
+        )
+        judged = data.to_pandas()
+        assert len(server.calls) == JUDGMENTS
+        expected = Panel.from_plan(plan).score(RESPONSES).to_frame()
+    columns = ["prompt_id", "id", "judge", "dimension", "score", "status"]
+    there, here = (
+        sorted(map(tuple, frame[columns].to_numpy().tolist())) for frame in (judged, expected)
+    )
+    assert there == here
+    comparing = replace(plan, models=(replace(plan.models[0], elicitation="pairwise"),))
+    with pytest.raises(ConfigurationError, match="compares the responses to a prompt"):
+        judge(ray.data.from_items(rows), comparing)
 
 
 def test_a_cluster_that_does_not_answer_is_told(tmp_path: Path) -> None:
