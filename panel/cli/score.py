@@ -76,8 +76,9 @@ def score(
 ) -> None:
     """Score every response in RESPONSES with a panel of judges, and rank them.
 
-    RESPONSES is a .jsonl, .json, .csv, .tsv or .parquet file (all but .parquet also with .gz),
-    or - for JSONL on standard input, with the fields prompt, response and system (or
+    RESPONSES is a .jsonl, .json, .csv, .tsv or .parquet file (all but .parquet also with .gz), a
+    folder of Parquet files, a pattern such as 'texts/*.parquet', an address such as s3://…, or -
+    for JSONL on standard input, with the fields prompt, response and system (or
     prompt_text, response_text, respondent_id) and optionally id (or response_id), prompt_id
     and context. --map says which columns they are, where they have other names. All other
     fields are copied into the outputs.

@@ -57,8 +57,8 @@ class ResponseFile:
     folder of Parquet files, a pattern such as `texts/*.parquet`, an address that fsspec knows
     (`s3://…`), `-` for JSONL on standard input, an open stream of JSONL, or a table in memory: a
     data frame (pandas, polars, anything with `__arrow_c_stream__` or `__dataframe__`), a data set
-    of Hugging Face, a list of dicts. A stream is kept. Fields are `prompt`, `response` and `system` (or
-    `prompt_text`, `response_text` or `text`, `respondent_id`), and optionally `id` (or
+    of Hugging Face, a list of dicts. A stream is kept. Fields are `prompt`, `response` and
+    `system` (or `prompt_text`, `response_text` or `text`, `respondent_id`), and optionally `id` (or
     `response_id`), `prompt_id` and `context`; all others are kept as metadata, with the types that
     the format has. A response without an id is called after its system and text
     (`panel.io.digests.response_id_of`), a prompt without one after its text (`prompt_id_of`).

@@ -35,6 +35,7 @@ _PARTS_AT_ONCE = 5
 """Parts that a worker has at once: what ends last of one leaves it no time without work."""
 _MOST_LOSSES = 3
 _CONNECT_S = 5.0
+_START_S = 60.0
 _END_S = 10.0
 
 
@@ -194,11 +195,13 @@ class _Team:
         self._server = server
         self._done: asyncio.Queue[Judged] = asyncio.Queue()
         self._losses = 0
+        self._has_begun = False
 
     async def judged(self, workers: int) -> AsyncGenerator[Judged, None]:
         """What comes of all parts, as it comes."""
         places = [asyncio.create_task(self._fill(place)) for place in range(workers)]
         working = asyncio.gather(*places)
+        waiting = asyncio.create_task(self._tell_of_waiting())
         try:
             while not working.done() or not self._done.empty():
                 next_ = asyncio.ensure_future(self._done.get())
@@ -213,8 +216,9 @@ class _Team:
                     await self._server.failure
             await working
         finally:
+            waiting.cancel()
             working.cancel()
-            await asyncio.gather(*places, return_exceptions=True)
+            await asyncio.gather(working, *places, waiting, return_exceptions=True)
 
     async def _fill(self, place: int) -> None:
         """Have a place filled by a worker, and by another where that is killed, until there is no
@@ -237,6 +241,17 @@ class _Team:
                     "the run"
                 )
 
+    async def _tell_of_waiting(self) -> None:
+        await asyncio.sleep(_START_S)
+        if not self._has_begun:
+            cpus = ray.available_resources().get("CPU", 0.0)
+            logger.warning(
+                "No worker has begun in %.0f s: each needs a CPU, and %.0f are free in the "
+                "cluster; they begin as soon as they can.",
+                _START_S,
+                cpus,
+            )
+
     async def _started(self, name: str) -> Any:
         actor = ray.remote(_Actor).options(
             name=f"{self._mailbox.name}-{name}",
@@ -252,6 +267,7 @@ class _Team:
             await _unwrapped(actor.begin.remote())
         except RayActorError:
             return False
+        self._has_begun = True
         lived = await asyncio.gather(*(self._judge_parts(actor) for _ in range(_PARTS_AT_ONCE)))
         return all(lived)
 
