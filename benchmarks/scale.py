@@ -1,21 +1,28 @@
-"""A large run: a million judgments by one process, and the same texts by two workers at once.
+"""A large run: a million judgments by one process, and the same texts by several workers at once.
 
     python -m benchmarks.scale                        some 20 minutes on two free cores
     python -m benchmarks.scale --judgments 30000      a look
+    python -m benchmarks.scale --only ray             one of its parts: one, redis, ray
 
-One process: throughput, memory over time, and `report` on the run that it leaves. Two workers, a
+One process: throughput, memory over time, and `report` on the run that it leaves. Two commands, a
 tenth of the size, share a Redis server (`apt-get install redis-server`; left out without), which is
-killed and started again in the middle: each judgment is to be paid for once. Linux only.
+killed and started again in the middle: each judgment is to be paid for once. Two and four workers
+on Ray (`pip install 'persona-panel[ray]'`; left out without), a tenth of the size, one of which is
+killed in the middle; then four within a limit per minute and a cap. Linux only.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import signal
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.harness import (
@@ -36,6 +43,7 @@ from benchmarks.overhead import JUDGES, MODELS
 
 CONCURRENCY = 198
 OUTAGE_S = 1.0
+RAY_PORT = 6389
 
 
 def main() -> int:
@@ -45,13 +53,24 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--judgments", type=int, default=1_000_000, help="default: 1000000")
+    parser.add_argument("--only", choices=("one", "redis", "ray"), help="default: all three")
     options = parser.parse_args()
     responses = max(10, options.judgments // JUDGES)
-    one_process(responses)
-    if (server := shutil.which("redis-server")) is None:
-        print("two workers: left out, there is no redis-server on this machine")
-        return 0
-    return 0 if two_workers(max(10, responses // 10), server) else 1
+    fewer = max(10, responses // 10)
+    well = True
+    if options.only in (None, "one"):
+        one_process(responses)
+    if options.only in (None, "redis"):
+        if (server := shutil.which("redis-server")) is None:
+            print("two workers: left out, there is no redis-server on this machine")
+        else:
+            well &= two_workers(fewer, server)
+    if options.only in (None, "ray"):
+        if (program := shutil.which("ray")) is None:
+            print("Ray: left out, it is not installed")
+        else:
+            well &= on_ray(fewer, program)
+    return 0 if well else 1
 
 
 def one_process(responses: int) -> None:
@@ -103,6 +122,83 @@ def two_workers(responses: int, program: str) -> bool:
         made = calls_received(url)["received"]
     print(f"  calls made by both: {made:,} for {judgments:,} judgments")
     return bool(made == judgments)
+
+
+def on_ray(responses: int, program: str) -> bool:
+    """Whether workers on Ray repeated no more than what a killed one had in flight, and kept to
+    what they share."""
+    env = environment(RAY_AUTH_MODE="disabled", RAY_USAGE_STATS_ENABLED="0")
+    start = ["start", "--head", "--port", str(RAY_PORT), "--num-cpus", "4"]
+    subprocess.run([program, *start], env=env, check=True, stdout=subprocess.DEVNULL)
+    try:
+        well = [killed_on_ray(responses, workers, env) for workers in (2, 4)]
+        return all([*well, within_limits_on_ray(env)])
+    finally:
+        subprocess.run([program, "stop"], env=env, check=True, stdout=subprocess.DEVNULL)
+
+
+def killed_on_ray(responses: int, workers: int, env: Mapping[str, str]) -> bool:
+    """A run of so many workers, one of which is killed in the middle."""
+    judgments, held, killed = responses * JUDGES, list[float](), list[int]()
+    with scratch("ray") as folder, stub() as url:
+
+        def watch(pid: int, seconds: float) -> None:
+            pids = ray_workers()
+            held.append(max(map(resident_mb, pids), default=0.0))
+            if not killed and calls_received(url)["received"] > judgments / 3:
+                killed.extend(pids[:1])
+                os.kill(pids[0], signal.SIGKILL)
+
+        used = measure(
+            [
+                *command(folder, url, responses),
+                *(str(folder / "run"), "--engine", f"ray:127.0.0.1:{RAY_PORT}"),
+                *("--workers", str(workers)),
+            ],
+            {**env, "PERSONA_PANEL_CACHE": str(folder / "cache")},
+            watch=watch,
+        )
+        made = calls_received(url)["received"]
+        say(f"{workers} workers on Ray, the driver", judgments, used)
+        print(f"  the largest worker: {max(held):,.0f} MB; workers killed: {len(killed)}")
+        print(f"  calls made: {made:,} for {judgments:,} judgments")
+    return bool(killed) and judgments <= made <= judgments + CONCURRENCY
+
+
+def within_limits_on_ray(env: Mapping[str, str]) -> bool:
+    """Whether four workers make as many calls as a cap allows, at the rate that a limit allows."""
+    cap, per_minute = 600, 2400
+    with scratch("limits") as folder, stub() as url:
+        model = model_line("stub", url, requests_per_minute=per_minute)
+        texts = write_responses(folder / "responses.jsonl", 2 * cap // 10)
+        whole = score(texts, write_panel(folder / "panel.yaml", [model]), "--max-calls", str(cap))
+        whole += [str(folder / "run"), "--engine", f"ray:127.0.0.1:{RAY_PORT}", "--workers", "4"]
+        seen = list[tuple[float, int]]()
+
+        def watch(pid: int, seconds: float) -> None:
+            seen.append((time.monotonic(), calls_received(url)["received"]))
+
+        with suppress(RuntimeError):  # Exit status 1: judgments are missing.
+            measure(whole, {**env, "PERSONA_PANEL_CACHE": str(folder / "cache")}, watch=watch)
+        made = calls_received(url)["received"]
+    (first, before), (last, after) = (
+        next(one for one in seen if one[1] > 0),
+        next(one for one in seen if one[1] == made),
+    )
+    rate = 60 * (after - before) / (last - first)
+    print(f"4 workers on Ray: {made} calls under a cap of {cap}, {rate:,.0f} a minute of at most")
+    print(f"  {per_minute:,}")
+    return made == cap and rate <= 1.02 * per_minute
+
+
+def ray_workers() -> list[int]:
+    """The processes of workers."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if path.read_bytes().startswith(b"ray::_Actor"):
+                found.append(int(path.parent.name))
+    return sorted(found)
 
 
 def command(folder: Path, url: str, responses: int) -> list[str]:

@@ -70,8 +70,8 @@ class Caller:
         seed: int = 0,
         read_ahead: Callable[[str, bytes], Awaitable[object]] | None = None,
     ) -> None:
-        self._endpoints = endpoints
-        self._cache = cache
+        self.endpoints = self._endpoints = endpoints
+        self.store = self._cache = cache
         self._read_ahead = read_ahead
         self._claimed = cache.claimed if isinstance(cache, SharedReplyStore) else _not_shared
         self.budget = budget

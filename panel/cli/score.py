@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 
 from panel.cli.batch import AnswerOptions, batch_options
 from panel.cli.dry_run import tell, tell_batches
+from panel.cli.engine import EngineOptions, engine_options
 from panel.cli.exit_status import status_of
 from panel.cli.failures import refusals
 from panel.cli.gate import Gate, gate_options
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 @report_option
 @run_options("responses")
 @batch_options
+@engine_options
 @gate_options
 @refusals
 def score(
@@ -70,12 +73,14 @@ def score(
     report: bool,
     options: RunOptions,
     answering: AnswerOptions,
+    engine: EngineOptions,
     gate: Gate,
 ) -> None:
     """Score every response in RESPONSES with a panel of judges, and rank them.
 
-    RESPONSES is a .jsonl, .json, .csv, .tsv or .parquet file (all but .parquet also with .gz),
-    or - for JSONL on standard input, with the fields prompt, response and system (or
+    RESPONSES is a .jsonl, .json, .csv, .tsv or .parquet file (all but .parquet also with .gz), a
+    folder of Parquet files, a pattern such as 'texts/*.parquet', an address such as s3://…, or -
+    for JSONL on standard input, with the fields prompt, response and system (or
     prompt_text, response_text, respondent_id) and optionally id (or response_id), prompt_id
     and context. --map says which columns they are, where they have other names. All other
     fields are copied into the outputs.
@@ -113,7 +118,7 @@ def score(
         tell_batches(estimates, models)
     elif not answering.export(partial(_export, panel, batch)):
         options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
-        _score(panel, responses, batch, human, random, by, report, options, answering, gate)
+        _score(panel, responses, batch, human, random, by, report, options, answering, engine, gate)
 
 
 async def _export(panel: Panel, batch: ResponseFile, files: RequestFiles) -> Exported:
@@ -141,6 +146,7 @@ def _score(
     report: bool,
     options: RunOptions,
     answering: AnswerOptions,
+    engine: EngineOptions,
     gate: Gate,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
@@ -160,22 +166,25 @@ def _score(
         from panel.io.ratings import load_ratings
 
         humans = load_ratings(human, mapping=options.out.mappings.get(human))
-    run = run_shown(
-        panel,
-        counted(len(batch), "response"),
-        len(batch) * len(panel.judges),
-        options.out.folder,
-        lambda progress: executor.score(
-            panel.plan,
-            batch,
-            out=options.out,
-            caps=options.caps,
-            humans=humans,
-            random=random,
-            on_judgment=progress.take,
-            execution=answering.execution(options.out.folder, progress.begin),
-        ),
-    )
+    with engine.opened() as opened:
+        run = run_shown(
+            panel,
+            counted(len(batch), "response"),
+            len(batch) * len(panel.judges),
+            options.out.folder,
+            lambda progress: executor.score(
+                panel.plan,
+                batch,
+                out=options.out,
+                caps=options.caps,
+                humans=humans,
+                random=random,
+                on_judgment=progress.take,
+                execution=replace(
+                    answering.execution(options.out.folder, progress.begin), engine=opened
+                ),
+            ),
+        )
     labels = {dimension.id: dimension.label for dimension in panel.output_rubric.dimensions}
     with standard_output() as to:
         if by is None:

@@ -19,13 +19,15 @@ from typing import IO, Any
 
 from panel.errors import Fault, InputError, Unit
 from panel.io.file_formats import FileRow, Header, file_rows, growing_rows, stream_rows
+from panel.io.file_sets import files_of
 from panel.io.tables import DataTable, is_table, table_rows
 from panel.io.wording import did_you_mean, nearest, printable, shown
 
 _NAMES_SHOWN = 12
 
 Source = str | Path | IO[str] | IO[bytes]
-"""A path, `-` for JSONL on standard input, or an open stream of JSONL."""
+"""A path, a pattern or an address (see `panel.io.file_sets`), `-` for JSONL on standard input, or
+an open stream of JSONL."""
 ColumnMapping = Mapping[str, str]
 """A field's name, as the documentation of a file has it, to the name of the column that holds it
 in this file: `{"response": "answer"}`."""
@@ -283,10 +285,13 @@ def _parts(
             return
         source = getattr(sys.stdin, "buffer", sys.stdin)
     if isinstance(source, str | Path):
-        path = Path(source)
         if fields.grows:
-            yield from growing_rows(path, report.add)
-        else:
+            yield from growing_rows(Path(source), report.add)
+            return
+        given = report.file
+        for name, path in files_of(source):
+            report.file = name
             yield from file_rows(path, fields.columns, report.add)
+        report.file = given
     else:
         yield from stream_rows(source, report.add)

@@ -53,11 +53,12 @@ class ResponseFile:
     """The responses of a file, all of them or the first `limit`, read anew each time that they
     are gone through: the file need not fit into memory.
 
-    `source` is a path (.jsonl, .ndjson, .json, .csv, .tsv, each also with .gz, or .parquet), `-`
-    for JSONL on standard input, an open stream of JSONL, or a table in memory: a data frame
-    (pandas, polars, anything with `__arrow_c_stream__` or `__dataframe__`), a data set of Hugging
-    Face, a list of dicts. A stream is kept. Fields are `prompt`, `response` and `system` (or
-    `prompt_text`, `response_text` or `text`, `respondent_id`), and optionally `id` (or
+    `source` is a path (.jsonl, .ndjson, .json, .csv, .tsv, each also with .gz, or .parquet), a
+    folder of Parquet files, a pattern such as `texts/*.parquet`, an address that fsspec knows
+    (`s3://…`), `-` for JSONL on standard input, an open stream of JSONL, or a table in memory: a
+    data frame (pandas, polars, anything with `__arrow_c_stream__` or `__dataframe__`), a data set
+    of Hugging Face, a list of dicts. A stream is kept. Fields are `prompt`, `response` and
+    `system` (or `prompt_text`, `response_text` or `text`, `respondent_id`), and optionally `id` (or
     `response_id`), `prompt_id` and `context`; all others are kept as metadata, with the types that
     the format has. A response without an id is called after its system and text
     (`panel.io.digests.response_id_of`), a prompt without one after its text (`prompt_id_of`).
@@ -138,14 +139,18 @@ def _responses(
         raise report.error()
 
 
+_Place = tuple[str, int]
+"""A file and a line in it."""
+
+
 class _Intake:
     """Makes responses of records, and remembers what must not come twice."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
         # By prompts' digests: the texts themselves may be more than memory holds.
-        self._prompts: dict[tuple[str, Any], tuple[bytes, int]] = {}
-        self._seen: dict[tuple[Any, ...], int] = {}
+        self._prompts: dict[tuple[str, Any], tuple[bytes, _Place]] = {}
+        self._seen: dict[tuple[Any, ...], _Place] = {}
         self._has_ids = False
         self._without_id: list[int] = []
 
@@ -186,10 +191,11 @@ class _Intake:
             # Versions of a prompt, as a sweep has them, share its id.
             version = label_of(record.cells.get(CONDITION))
             key = (prompt_id, version if isinstance(version, str) else None)
-            first, line = self._prompts.setdefault(key, (digest, record.line))
+            place = (self._report.file, record.line)
+            first, other = self._prompts.setdefault(key, (digest, place))
             if first != digest:
                 self._report.add(
-                    f"{shown(prompt_id)}, which is another prompt's, on {self._report.unit} {line}",
+                    f"{shown(prompt_id)}, which is another prompt's, on {self._told(other)}",
                     "one prompt for each prompt_id",
                     line=record.line,
                     field="prompt_id",
@@ -211,8 +217,9 @@ class _Intake:
         prompt_id, prompt, own = (fields.get(field) for field in ("prompt_id", "prompt", "id"))
         if not all(isinstance(part, str) and part for part in (prompt_id, prompt, own)):
             return
-        first = self._seen.setdefault((prompt_id, short_digest(str(prompt)), own), record.line)
-        if first == record.line:
+        place = (self._report.file, record.line)
+        first = self._seen.setdefault((prompt_id, short_digest(str(prompt)), own), place)
+        if first == place:
             return
         if "id" in record.names:
             found, field = shown(own), "id"
@@ -221,11 +228,17 @@ class _Intake:
             found, field = f"the same text by {shown(fields.get('system'))}", "text"
             expected = "a text once for each prompt and system, or a column of ids"
         self._report.add(
-            f"{found} again, first on {self._report.unit} {first}",
+            f"{found} again, first on {self._told(first)}",
             expected,
             line=record.line,
             field=record.names[field],
         )
+
+    def _told(self, place: _Place) -> str:
+        """Where something stands: the file is named where it is another."""
+        file, line = place
+        told = f"{self._report.unit} {line}"
+        return told if file == self._report.file else f"{told} of {file}"
 
     def _report_flaws(self, record: Record) -> frozenset[str]:
         """Report the cells that could not be written out again; gives their names."""

@@ -19,7 +19,7 @@ from graphs import Judge, Judgment, Response
 from graphs.context import GraphContext, ShowPeers
 from panel.calls.adaptive_concurrency import MAX_CONCURRENCY
 from panel.calls.budget import Budget, Caps
-from panel.calls.cache import SharedReplyStore, open_reply_store
+from panel.calls.cache import ReplyStore, SharedReplyStore, open_reply_store
 from panel.calls.caller import Caller
 from panel.calls.endpoint import PATIENCE_S, Endpoint
 from panel.calls.rate_limiter import shared_rate_limiter
@@ -48,12 +48,14 @@ async def open_caller(
     *,
     off_loop: bool = False,
     caller: Callable[..., Caller] = Caller,
+    opened: Callable[[], ReplyStore] = open_reply_store,
 ) -> AsyncIterator[Caller]:
     """A caller of these models by these names, within the caps.
 
     `concurrency` and `patience_s` are of models that say nothing of it themselves. `off_loop`: the
     cache is opened, read and closed in a thread, as a server's loop must not wait for a disk; a
-    run's own loop is faster without. `caller` makes it, with the arguments of `Caller`.
+    run's own loop is faster without. `caller` makes it, with the arguments of `Caller`; `opened`
+    opens the cache.
     """
     thread = ThreadPoolExecutor(1, thread_name_prefix="reply-store") if off_loop else None
 
@@ -62,7 +64,7 @@ async def open_caller(
             return work(*arguments)
         return await asyncio.get_running_loop().run_in_executor(thread, work, *arguments)
 
-    cache = await beside(open_reply_store)
+    cache = await beside(opened)
     read_ahead: Callable[[str, bytes], Coroutine[Any, Any, object]] | None = None
     if thread is not None:
         read_ahead = partial(beside, cache.get)

@@ -1,16 +1,19 @@
-"""How a run is carried out, which is no part of what is run: who is told of it, and who answers."""
+"""How a run is carried out, which is no part of what is run: who is told of it, who answers,
+and where responses are judged."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from graphs import Judgment, Response, Verdict
 from panel.calls.batch_caller import BatchCaller
 from panel.calls.budget import Caps
 from panel.calls.caller import Caller
 from panel.calls.state import CallsState
 from panel.plan.bound_models import BoundModel
+from panel.plan.panel_plan import PanelPlan
 
 OnStart = Callable[[Callable[[], CallsState]], None]
 """Called once nothing speaks against a run, before it judges anything; what it is given tells how
@@ -58,6 +61,25 @@ class AnsweredElsewhere(Protocol):
         """
 
 
+class Engine(Protocol):
+    """Where the responses of a run are judged, if not in its own process."""
+
+    def verdicts(
+        self,
+        plan: PanelPlan,
+        units: AsyncIterator[tuple[Response, ...]],
+        caller: Caller,
+        caps: Caps,
+        on_judgment: Callable[[Judgment], None],
+    ) -> AsyncGenerator[Verdict, None]:
+        """The verdicts on units of responses (see `Mode.units`), as they come, and each of their
+        judgments before. Cache, limits and budget are the caller's, wherever calls are made.
+
+        Raises:
+            Abort, PanelError: the run cannot go on.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Execution:
     """How a run is carried out.
@@ -66,10 +88,12 @@ class Execution:
         on_start: see `OnStart`.
         answered_by: who answers in rounds, before the run itself is made from the cache; None, the
             models are called.
+        engine: where responses are judged; None, in this process.
     """
 
     on_start: OnStart | None = None
     answered_by: AnsweredElsewhere | None = None
+    engine: Engine | None = None
 
     @property
     def probes(self) -> bool:

@@ -124,7 +124,13 @@ async def score(
             judging = _Judging(plan, mode, caller, peers)
             models = {model.id: model for model in plan.models}
             await execution.begin(caller, models, lambda: judging.collect(batch))
-            async with aclosing(judging.verdicts(mode.units(batch), take)) as verdicts:
+            units, engine = mode.units(batch), execution.engine
+            verdicts = (
+                judging.verdicts(units, take)
+                if engine is None
+                else engine.verdicts(plan, units, caller, caps, take)
+            )
+            async with aclosing(verdicts):
                 async for verdict in verdicts:
                     run.conclude(verdict)
                     if folder is not None:
@@ -309,6 +315,17 @@ class _Judging:
         async with aclosing(verdicts):
             async for _ in verdicts:
                 pass
+
+
+def judged(
+    plan: PanelPlan,
+    units: AsyncIterator[tuple[Response, ...]],
+    caller: Caller,
+    on_judgment: OnJudgment,
+) -> AsyncGenerator[Verdict, None]:
+    """The verdicts on units of responses (see `Mode.units`) by a caller that is open: a part of a
+    run, for engines."""
+    return _Judging(plan, mode_of(plan), caller).verdicts(units, on_judgment)
 
 
 def _kind(

@@ -322,8 +322,8 @@ def test_a_missing_file(here: Path) -> None:
 
 
 def test_a_directory(tmp_path: Path) -> None:
-    """A directory is no file of responses."""
-    assert fault_of(str(tmp_path)).found == "a directory"
+    """A directory is one of Parquet files, or none of responses."""
+    assert fault_of(str(tmp_path)).found == "a folder without a Parquet file"
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.csv", "in.tsv"])

@@ -1,0 +1,9 @@
+"""A run over several machines: workers judge parts of a batch, and the process that started the
+run holds what they share.
+
+That process, the driver, has the cache, the rate limits, the budget and the run's folder, as in a
+run of its own. Workers have none of these: they ask for each, by letters that go through a mailbox
+which both can reach. So a limit or a cap is kept exactly, however many workers there are, and a
+reply is in the driver's cache whoever asked for it. Which system starts workers and carries letters
+is said in `panel.clusters.engines`.
+"""

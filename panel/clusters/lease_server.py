@@ -1,0 +1,299 @@
+"""The driver's side: what workers share is leased to them from the driver's own caller."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphs.context import Abort
+from panel.calls.abort_reasons import unrecorded, unwritable
+from panel.calls.budget import CapReached
+from panel.calls.cache import SharedReplyStore
+from panel.calls.call_counts import CallCounts
+from panel.calls.caller import Caller
+from panel.calls.journaled_store import decoded
+from panel.clusters.messages import (
+    ALIVE_S,
+    DRIVER,
+    LOST_S,
+    Alive,
+    Answers,
+    Claim,
+    CountTokens,
+    Enter,
+    GiveUp,
+    Leave,
+    Letter,
+    Mailbox,
+    Pause,
+    PushedBack,
+    Reserve,
+    Settle,
+    Store,
+    Succeeded,
+    Synchronize,
+    Told,
+)
+from panel.models.client import NOTHING
+from rubrics import ModelResponse, Usage
+
+_Entry = tuple[str, bytes]
+
+
+@dataclass(slots=True)
+class _Held:
+    """What a worker has leased and not given back, its questions that wait, and when it last said
+    something."""
+
+    slots: Counter[str] = field(default_factory=Counter)
+    reserved: list[tuple[str, Usage]] = field(default_factory=list)
+    claims: dict[_Entry, AbstractAsyncContextManager[Any]] = field(default_factory=dict)
+    waiting: set[asyncio.Task[None]] = field(default_factory=set)
+    heard: float = field(default_factory=time.monotonic)
+
+
+class LeaseServer:
+    """Answers the letters of workers, by the limits, the budget and the cache of a caller.
+
+    Two workers that ask for the same reply at once have one call made. A worker that is lost has
+    its slots and claims given to others; what its calls in flight may have cost counts as spent.
+
+    Attributes:
+        failure: has an exception once the run cannot go on, and never a result.
+    """
+
+    def __init__(self, caller: Caller, mailbox: Mailbox) -> None:
+        self._caller = caller
+        self._store = caller.store
+        self._shared = self._store if isinstance(self._store, SharedReplyStore) else None
+        self._mailbox = mailbox
+        self._workers: dict[str, _Held] = {}
+        self._lost: set[str] = set()
+        self._claimed: dict[_Entry, asyncio.Event] = {}
+        self._outbox: dict[str, list[tuple[int, Any]]] = {}
+        self._settling: set[asyncio.Task[None]] = set()
+        self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[LeaseServer]:
+        """Answer letters for as long as the block lasts."""
+        tasks = [asyncio.create_task(work) for work in (self._listen(), self._lose_silent())]
+        try:
+            yield self
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for worker in list(self._workers):
+                await self.lose(worker)
+            await asyncio.gather(*self._settling, return_exceptions=True)
+            if not self.failure.done():
+                self.failure.cancel()
+            elif not self.failure.cancelled():
+                self.failure.exception()
+
+    async def lose(self, worker: str) -> None:
+        """Take back what a worker has leased that is gone: its calls in flight may have been
+        answered and are not known."""
+        self._lost.add(worker)
+        held = self._workers.pop(worker, _Held())
+        for task in held.waiting:
+            task.cancel()
+        await asyncio.gather(*held.waiting, return_exceptions=True)
+        for model, n in held.slots.items():
+            for _ in range(n):
+                self._caller.endpoints[model].limiter.leave()
+        for model, most in held.reserved:
+            await self._settled(model, most, most)
+        for entry, shared in held.claims.items():
+            await self._end_claim(entry, shared)
+
+    async def _listen(self) -> None:
+        try:
+            while True:
+                for letter in await self._mailbox.fetch(DRIVER):
+                    self._take(letter)
+        except Exception as error:
+            self._fail(error)
+
+    async def _lose_silent(self) -> None:
+        """Not everybody who starts workers is told of their end."""
+        while True:
+            await asyncio.sleep(ALIVE_S)
+            now = time.monotonic()
+            for worker, held in list(self._workers.items()):
+                if now - held.heard > LOST_S:
+                    await self.lose(worker)
+
+    def _fail(self, error: Exception) -> None:
+        if not self.failure.done():
+            self.failure.set_exception(error)
+
+    def _take(self, letter: Letter) -> None:
+        if letter.counts is not None:
+            add_counts(self._caller.counts, letter.counts)
+        notices, questions = letter.notices, letter.questions
+        if letter.worker in self._lost:
+            # What it had leased is settled; but for calls that nothing was set aside for, and for
+            # replies.
+            held = _Held()
+            notices = [one for one in notices if isinstance(one, Settle) and one.reserved is None]
+        else:
+            held = self._workers.setdefault(letter.worker, _Held())
+            held.heard = time.monotonic()
+        for notice in notices:
+            self._note(held, notice)
+        for number, question in questions:
+            if letter.worker in self._lost and not isinstance(question, Store):
+                self._put_out(letter.reply_to, number, _taken_for_lost())
+                continue
+            task = asyncio.create_task(self._answer(letter.reply_to, held, number, question))
+            held.waiting.add(task)
+            task.add_done_callback(held.waiting.discard)
+
+    def _note(self, held: _Held, notice: Any) -> None:
+        if isinstance(notice, Settle):
+            if notice.reserved is not None:
+                held.reserved.remove((notice.model, notice.reserved))
+            self._later(self._settled(*notice))
+        elif isinstance(notice, GiveUp):
+            shared = held.claims.pop((notice.page, notice.key), None)
+            if shared is not None:
+                self._later(self._end_claim((notice.page, notice.key), shared))
+        elif isinstance(notice, Told):
+            logging.getLogger(notice.logger).log(notice.level, "%s", notice.text)
+        elif not isinstance(notice, Alive):
+            self._note_call(held, notice)
+
+    def _note_call(self, held: _Held, notice: Any) -> None:
+        limiter = self._caller.endpoints[notice.model].limiter
+        match notice:
+            case Leave(model):
+                held.slots[model] -= 1
+                limiter.leave()
+            case Succeeded(_, latency_s):
+                limiter.succeeded(latency_s)
+            case PushedBack(_, age_s, no_descriptor):
+                told = limiter.no_descriptor if no_descriptor else limiter.pushed_back
+                told(time.monotonic() - age_s)
+            case Pause(_, seconds):
+                limiter.pause_for(seconds)
+            case CountTokens(_, estimated, actual):
+                limiter.settle(estimated, actual)
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+
+    async def _settled(self, model: str, reserved: Usage | None, used: Usage) -> None:
+        try:
+            await self._caller.budget.settle(model, reserved, used)
+        except OSError as error:
+            self._fail(unrecorded(error))
+
+    async def _answer(self, reply_to: str, held: _Held, number: int, question: Any) -> None:
+        try:
+            answer = await self._answered(held, question)
+        except Exception as error:
+            answer = error
+        self._put_out(reply_to, number, answer)
+
+    def _put_out(self, reply_to: str, number: int, answer: Any) -> None:
+        if reply_to not in self._outbox:
+            self._outbox[reply_to] = []
+            # What is answered in the same moment goes together.
+            asyncio.get_running_loop().call_soon(self._send, reply_to)
+        self._outbox[reply_to].append((number, answer))
+
+    def _send(self, reply_to: str) -> None:
+        self._mailbox.post(reply_to, Answers(self._outbox.pop(reply_to)))
+
+    async def _answered(self, held: _Held, question: Any) -> Any:
+        match question:
+            case Claim(page, key):
+                return await self._claim(held, (page, key))
+            case Store(changes):
+                await self._keep(held, changes)
+            case Enter(model, tokens):
+                await self._caller.endpoints[model].limiter.enter(tokens)
+                held.slots[model] += 1
+            case Reserve(model, most):
+                try:
+                    await self._caller.budget.reserve(model, most)
+                except CapReached as cap:
+                    return str(cap)
+                except OSError as error:
+                    raise unrecorded(error) from None
+                held.reserved.append((model, most))
+            case Synchronize():
+                await asyncio.gather(*self._settling)
+        return None
+
+    async def _claim(self, held: _Held, entry: _Entry) -> ModelResponse | None:
+        while True:
+            if self._shared is not None:
+                await self._shared.read_ahead(*entry)
+            if (kept := self._store.get(*entry)) is not None:
+                return kept
+            if (ended := self._claimed.get(entry)) is None:
+                break
+            await ended.wait()
+        self._claimed[entry] = asyncio.Event()
+        shared = AsyncExitStack()
+        try:
+            if self._shared is not None:
+                # Other runs may use the same cache.
+                kept = await shared.enter_async_context(self._shared.claimed(*entry))
+        except BaseException:
+            await self._end_claim(entry, shared)
+            raise
+        if kept is not None:
+            await self._end_claim(entry, shared)
+            return kept
+        held.claims[entry] = shared
+        return None
+
+    async def _keep(self, held: _Held, changes: Mapping[str, Mapping[bytes, bytes]]) -> None:
+        for page, changed in changes.items():
+            for key, stored in changed.items():
+                try:
+                    if not stored:
+                        self._store.forget(page, [key])
+                    elif (reply := decoded(stored)) is not None:
+                        self._store.put(page, key, reply)
+                except Exception as error:
+                    raise unwritable(self._store, error) from None
+                if (shared := held.claims.pop((page, key), None)) is not None:
+                    await self._end_claim((page, key), shared)
+
+    async def _end_claim(self, entry: _Entry, shared: AbstractAsyncContextManager[Any]) -> None:
+        self._claimed.pop(entry).set()
+        with suppress(Abort):
+            await shared.__aexit__(None, None, None)
+
+
+def _taken_for_lost() -> Abort:
+    return Abort(f"this worker was silent for {LOST_S:.0f} s, and its part was given to another")
+
+
+def add_counts(counts: CallCounts, more: CallCounts) -> None:
+    """Add to the counts of a run what came to it elsewhere."""
+    counts.made += more.made
+    counts.cached += more.cached
+    counts.faults.update(more.faults)
+    counts.estimated.calls += more.estimated.calls
+    for into, usage in (
+        (counts.spent, more.spent),
+        (counts.estimated.usage, more.estimated.usage),
+    ):
+        for model, used in usage.items():
+            into[model] = into.get(model, NOTHING) + used
+    for model, odd in more.odd.items():
+        counts.odd.setdefault(model, odd)

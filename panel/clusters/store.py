@@ -1,0 +1,93 @@
+"""The driver's cache, as a worker uses it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import ClassVar
+
+import platformdirs
+
+from panel.calls.journal import JournalEntry
+from panel.calls.journaled_store import JournaledStore, Pages
+from panel.clusters.lease_client import LeaseClient
+from panel.clusters.messages import DRIVER, Claim, GiveUp, Letter, Mailbox, Store
+from panel.io.private_files import make_private_folder
+from rubrics import ModelResponse
+
+
+class ClusterStore(JournaledStore):
+    """A `SharedReplyStore` that holds nothing for long: replies are in a journal on this machine
+    until the driver has them. What a worker has left that was killed, the next one on its machine
+    sends.
+
+    `location` is that of the driver's cache.
+    """
+
+    batch_s: ClassVar[float] = 0.02
+
+    def __init__(self, location: str, name: str, client: LeaseClient, mailbox: Mailbox) -> None:
+        digest = hashlib.sha256(location.encode()).hexdigest()[:16]
+        folder = Path(platformdirs.user_cache_dir("persona-panel"), "unsent", digest)
+        make_private_folder(folder)
+        super().__init__(folder)
+        self._location = location
+        # The writer's own letters: it waits for their answers while the loop may wait for it.
+        self._name, self._reply_to = name, f"{name}/writer"
+        self._client = client
+        self._mailbox = mailbox
+        # By page and key; whether the reply was put, so that the driver ends the claim with it.
+        self._claims: dict[tuple[str, bytes], bool] = {}
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    def put_stored(self, page: str, key: bytes, stored: bytes) -> None:
+        """Keep a reply; raises as `put`."""
+        super().put_stored(page, key, stored)
+        if (page, key) in self._claims:
+            self._claims[page, key] = True
+
+    async def read_ahead(self, page: str, key: bytes) -> None:
+        """Nothing: what the driver has comes with the claim."""
+
+    @asynccontextmanager
+    async def claimed(self, page: str, key: bytes) -> AsyncIterator[ModelResponse | None]:
+        """The reply, or the right to ask for it; see `SharedReplyStore`."""
+        reply: ModelResponse | None = await self._client.ask(Claim(page, key))
+        if reply is not None:
+            yield reply
+            return
+        self._claims[page, key] = False
+        try:
+            yield None
+        finally:
+            if not self._claims.pop((page, key)):
+                self._client.tell(GiveUp(page, key))
+
+    def entries(self) -> Iterator[JournalEntry]:
+        """None: they are the driver's to list."""
+        return iter(())
+
+    def _write(self, changes: Pages, *, again: bool = False) -> None:
+        letter = Letter(self._name, (), [(0, Store(changes))], self._reply_to)
+        self._mailbox.post(DRIVER, letter)
+        for answers in self._mailbox.wait(self._reply_to):
+            for _, said in answers.to:
+                if isinstance(said, Exception):
+                    raise said
+
+    def _read_page(self, page: str) -> dict[bytes, bytes]:
+        return {}
+
+    def _close_database(self) -> None:
+        """There is none here."""
+
+    def _unmoved(self, error: Exception) -> str:
+        return (
+            f"Answers on their way to the cache {self._location} are in a journal in "
+            f"{self._folder}; the next worker on this machine sends them."
+        )

@@ -1,0 +1,101 @@
+"""What an argument names that stands for files: one, those of a folder or a pattern, also where an
+address leads by fsspec (`s3://…`, `gs://…`, `memory://…`).
+
+Files elsewhere are copied once a process: an input is gone through several times.
+"""
+
+from __future__ import annotations
+
+import atexit
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from glob import glob, has_magic
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from panel.errors import Fault, InputError
+from panel.secrets import scrub
+
+_PARQUET = "*.parquet"
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.:-]+://", re.IGNORECASE)
+
+
+class NamedFile(NamedTuple):
+    """A file as faults name it, and where it can be read."""
+
+    name: str
+    path: Path
+
+
+def files_of(source: str | Path) -> Sequence[NamedFile]:
+    """The files that a path, a pattern (`texts/*.parquet`) or an address stands for, in the order
+    of their names; of a folder, all Parquet files in it, at whatever depth. A path that is neither
+    a folder nor a pattern is itself, whether there is such a file or not.
+
+    Raises:
+        InputError: there is none, or what is elsewhere cannot be read.
+    """
+    name = str(source)
+    if _ADDRESS.match(name):
+        return _copies(name)
+    path = Path(source)
+    if path.is_dir():
+        found = sorted(path.rglob(_PARQUET))
+        if not found:
+            raise _nothing(name, "a folder without a Parquet file")
+    elif has_magic(name) and not path.exists():
+        found = sorted(map(Path, glob(name, recursive=True)))  # noqa: PTH207 (it may be absolute)
+        if not found:
+            raise _nothing(name, "no file of such a name")
+    else:
+        return [NamedFile(name, path)]
+    return [NamedFile(str(one), one) for one in found]
+
+
+@cache
+def _copies(address: str) -> Sequence[NamedFile]:
+    """The files behind an address, copied into a folder that is removed when the process ends."""
+    try:
+        import fsspec
+    except ImportError:
+        expected = "fsspec to be installed: pip install 'persona-panel[remote]'"
+        raise _nothing(address, "an address", expected) from None
+    try:
+        system, root = fsspec.url_to_fs(address)
+        found = _listed(system, root)
+        folder = Path(tempfile.mkdtemp(prefix="persona-panel-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        copies = []
+        for number, path in enumerate(found):
+            own = folder / f"{number}-{PurePosixPath(path).name}"
+            system.get_file(path, str(own))
+            copies.append(NamedFile(str(system.unstrip_protocol(path)), own))
+    except ImportError as error:
+        # fsspec says which package such an address needs.
+        raise _nothing(address, "an address", f"the package for it ({error})") from None
+    except FileNotFoundError:
+        raise _nothing(address, "no such file") from None
+    # Each package raises what it likes for a key, a network or a bucket.
+    except Exception as error:
+        said = scrub(" ".join(str(error).split())[:200]) or type(error).__name__
+        raise _nothing(address, f"what cannot be read ({said})") from None
+    if not copies:
+        raise _nothing(address, "no file there")
+    return copies
+
+
+def _listed(system: Any, root: str) -> list[str]:
+    if has_magic(root):
+        return sorted(system.glob(root))
+    if system.isdir(root):
+        return sorted(path for path in system.find(root) if path.endswith(_PARQUET[1:]))
+    return [root]
+
+
+def _nothing(
+    name: str, found: str, expected: str = "a file, or a folder of Parquet files"
+) -> InputError:
+    return InputError([Fault(name, found, expected)])

@@ -1,0 +1,124 @@
+"""What workers share: limits, caps and replies, with four workers beside their driver."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from panel import ModelConfig, PanelPlan, Persona, Response
+from panel.calls.budget import NO_CAPS, Caps
+from panel.calls.caller import Caller
+from panel.clusters.worker import Judged
+from panel.io.batch import identified
+from panel.testing import ok, serving
+from rubrics import Rubric
+from tests.helpers.cluster import parts, workers_of
+from tests.helpers.judgments import PLAIN
+
+PERSONAS = [
+    Persona(id=name, label=name.title(), axis="own", description=f"You are {name}.")
+    for name in ("ann", "bob")
+]
+RESPONSES = [
+    identified(Response(id=f"r{i}", prompt="Why?", text=f"Text {i}.", system=f"s{i % 2}"))
+    for i in range(60)
+]
+WORKERS = 4
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What workers leave behind is below tmp_path."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+
+
+def plan_of(url: str, rubric: Rubric = PLAIN, **limits: float) -> PanelPlan:
+    model = ModelConfig.model_validate({"model": "openai:stub", "base_url": url} | limits)
+    return PanelPlan.of(PERSONAS, model, rubric)
+
+
+async def judged(
+    plan: PanelPlan, caps: Caps = NO_CAPS, *, dealt: bool = True
+) -> tuple[Caller, list[Judged]]:
+    """What four workers make of the responses: each of a fourth of them, or all of all."""
+    whole = [[(response,) for response in RESPONSES]] * WORKERS
+    async with workers_of(plan, WORKERS, caps) as (caller, _, workers):
+        given = parts(RESPONSES, WORKERS) if dealt else whole
+        done = await asyncio.gather(
+            *(worker.judge(part) for worker, part in zip(workers, given, strict=True))
+        )
+    return caller, done
+
+
+def test_requests_per_minute_are_those_of_all_workers_together() -> None:
+    """120 calls at 2,400 a minute take 3 s, less what may go at once at the beginning (40), by
+    four workers as by one: the rate after that is within 2 %."""
+    with serving() as server:
+        asyncio.run(judged(plan_of(server.base_url, requests_per_minute=2400)))
+        times = sorted(call.at for call in server.calls)
+    assert len(times) == 120
+    rate = 60 * (len(times) - 40) / (times[-1] - times[0])
+    assert rate <= 2400 * 1.02
+
+
+def test_tokens_per_minute_are_those_of_all_workers_together() -> None:
+    """What is beyond a bucket of ten seconds' worth goes at the limit, within 2 %."""
+    limit = 130_000
+    with serving() as server:
+        caller, _ = asyncio.run(judged(plan_of(server.base_url, tokens_per_minute=limit)))
+        times = sorted(call.at for call in server.calls)
+    [used] = caller.counts.spent.values()
+    rate = 60 * (used.input + used.output - limit / 6) / (times[-1] - times[0])
+    assert 0 < rate <= limit * 1.02
+
+
+def test_concurrency_is_that_of_all_workers_together() -> None:
+    """Of a model that takes six calls at once, four workers make six at once and never seven."""
+    with serving(latency_s=0.02) as server:
+        asyncio.run(judged(plan_of(server.base_url, concurrency=6)))
+        assert server.in_flight_max == 6
+
+
+def test_a_cap_is_that_of_all_workers_together() -> None:
+    """Under a cap of 50 calls, four workers make 50, all of which are counted; the other
+    judgments say that the cap is reached."""
+    with serving() as server:
+        caller, done = asyncio.run(judged(plan_of(server.base_url), Caps(calls=50)))
+        assert len(server.calls) == 50
+    assert caller.budget.spending.calls == caller.counts.made == 50
+    judgments = [judgment for one in done for judgment in one.judgments]
+    assert Counter(one.status for one in judgments) == {"scored": 50, "skipped": 70}
+    assert {one.error for one in judgments if one.error} == {"the cap of 50 calls is reached"}
+
+
+def test_two_workers_that_ask_the_same_pay_once() -> None:
+    """Four workers judge the same 60 texts at the same time: each call is made once."""
+    with serving(latency_s=0.01) as server:
+        caller, done = asyncio.run(judged(plan_of(server.base_url), dealt=False))
+        assert len(server.calls) == caller.counts.made == 120
+    assert caller.counts.cached == 360
+    assert all(one.status == "scored" for each in done for one in each.judgments)
+
+
+async def test_what_a_lost_worker_has_leased_goes_to_others() -> None:
+    """A worker is lost with all slots of a model, claims, and calls that are paid for: another
+    judges the same texts, and the lost calls count as made at the most that they may have
+    taken."""
+    with serving(lambda call, _: ok(), latency_s=0.2) as server:
+        plan = plan_of(server.base_url, concurrency=2)
+        async with workers_of(plan, 2, Caps(calls=1000)) as (caller, leases, (lost, other)):
+            part = parts(RESPONSES[:4], 1)[0]
+            losing = asyncio.create_task(lost.judge(part))
+            while len(server.calls) < 2:  # noqa: ASYNC110 (the server is in a thread)
+                await asyncio.sleep(0.01)
+            await leases.lose("w0")
+            done = await asyncio.wait_for(other.judge(part), 20)
+            losing.cancel()
+            assert caller.budget.spending.calls == 2 + 8
+    assert [one.status for one in done.judgments] == ["scored"] * 8
+    # Set aside for an answer of unknown length, and not what the server has said.
+    [used] = caller.budget.spending.usage.values()
+    assert used.output > sum(one.usage.output for one in done.judgments)
