@@ -157,7 +157,12 @@ class BatchCaller(Caller):
                 return self._as_it_came(kept, name)
             asked = higher
         if self._stage == "collecting" and self._may_go(name):
-            self._want(model, row, asked)
+            try:
+                self._want(model, row, asked)
+            except CallError as refused:
+                # By the provider's package, before anything is sent.
+                self._faults[name] = refused
+                raise Unanswered("failed", str(refused)) from None
             raise Unanswered("skipped", _WAITS)
         if (fault := self._faults.get(name)) is not None:
             often = f" (in {self._sent[name]} batches)" if self._sent[name] > 1 else ""

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from panel.calls.cache import ReplyKey
 from panel.io.wording import shown
+from panel.models.batches import BatchSought
 from panel.models.client import NOTHING
 from rubrics import Usage
 
@@ -77,6 +78,12 @@ class BatchRecord:
     def open(self) -> bool:
         """Whether it may still bring answers."""
         return self.state in ("prepared", "submitted")
+
+
+def sought(batch: BatchRecord, all_: Iterable[BatchRecord]) -> BatchSought:
+    """A batch without an id, as its provider is asked for it; `all_` are those of its run."""
+    others = frozenset(other.id for other in all_ if other.id is not None)
+    return BatchSought(batch.token, batch.prepared_at, len(batch.rows), others)
 
 
 # Records

@@ -28,11 +28,12 @@ from panel.calls.batch_records import (
     parts_of,
     prepared,
     settled,
+    sought,
     submitted,
 )
 from panel.calls.batch_usage import beyond, row_usage, share_of
 from panel.errors import RunStopped
-from panel.models.batches import BatchApi, BatchStatus, UploadingBatchApi
+from panel.models.batches import BatchApi, BatchStatus, NotToldYet, UploadingBatchApi
 from panel.models.catalogue import batched_name
 from panel.models.client import NOTHING, CallError
 from rubrics import Usage
@@ -219,11 +220,18 @@ class BatchRounds:
     async def _found(self, batch: BatchRecord, sent_at: float) -> BatchStatus | None:
         """A batch that may be at the provider; None where it is not, for sure."""
         api, wait = self._caller.apis[batch.model], self._pace.first_look
+        wanted, told = sought(batch, self._journal.batches.values()), ""
         while True:
             looked_at = time.time()
-            status = await self._patiently(
-                batch, lambda: api.find(batch.token, batch.prepared_at), "list its batches"
-            )
+            try:
+                status = await self._patiently(batch, lambda: api.find(wanted), "list its batches")
+            except NotToldYet as undecided:
+                # However long it takes: what is sent in its place may be paid for twice.
+                if told != (told := str(undecided)):
+                    self._tell(f"{batch.model}: {told}")
+                await asyncio.sleep(wait)
+                wait = min(1.5 * wait, self._pace.longest_look)
+                continue
             left = sent_at + self._pace.listed - looked_at
             if status is not None or left <= 0:
                 return status

@@ -6,13 +6,16 @@ decided above, in `panel.calls`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from panel.models.client import CallError
 from rubrics import ModelRequest, ModelResponse
+
+CLOCKS_S = 300.0
+"""By how much a provider's clock may be behind."""
 
 BatchPhase = Literal["working", "ended", "failed"]
 """`ended`: there is all that there will be, be it of a batch that was completed, that expired or
@@ -49,6 +52,27 @@ LONGEST_ROW = 8_000_000
 """Bytes that a row of answers may have; a longer one is none."""
 
 
+class BatchSought(NamedTuple):
+    """A batch that may be at its provider, of which no id was noted.
+
+    Attributes:
+        token: under which it was sent.
+        since: before which it was not sent, in seconds since 1970.
+        rows: how many requests it has.
+        others: the ids of the run's other batches, none of which it is.
+    """
+
+    token: str
+    since: float
+    rows: int
+    others: Collection[str] = ()
+
+
+class NotToldYet(Exception):
+    """Batches that may be the one that is sought say so only once they have ended; the message
+    names them."""
+
+
 class BatchRow(NamedTuple):
     """What came back for one request: an answer, or why there is none; `model` is who answered, in
     the answer's own words, None where it does not say."""
@@ -79,9 +103,13 @@ class BatchApi(Protocol):
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
         """Send a batch, under a token by which `find` knows it."""
 
-    async def find(self, token: str, since: float) -> BatchStatus | None:
-        """The batch of a token, sent after `since` (seconds since 1970); None where there is
-        none."""
+    async def find(self, sought: BatchSought) -> BatchStatus | None:
+        """The batch that was sent under a token; None where the provider lists none.
+
+        Raises:
+            NotToldYet: the provider does not tell yet. It is asked again; until then nothing is
+                sent in the batch's place.
+        """
 
     async def status(self, id_: str) -> BatchStatus:
         """How a batch stands."""

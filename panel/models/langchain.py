@@ -13,6 +13,7 @@ from weakref import finalize
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import var_child_runnable_config
 
 from panel.models.client import Capabilities, not_too_long
@@ -111,7 +112,7 @@ class LangChainClient:
             async with timer:
                 answer = self._answer(request)
                 lasting = self._own or is_passing(asyncio.get_running_loop())
-                message = await (in_lasting_loop(answer, _lasting_context()) if lasting else answer)
+                message = await (in_lasting_loop(answer, lasting_context()) if lasting else answer)
         # Every provider's package raises its own.
         except Exception as error:
             if timer.expired():
@@ -120,32 +121,33 @@ class LangChainClient:
             if reply := answer_in(error, latency_s):
                 return reply
             raise call_error_of(error) from None
-        return not_too_long(_as_reply(message, time.monotonic() - started))
+        return not_too_long(as_reply(message, time.monotonic() - started))
 
     async def aclose(self) -> None:
         """The chat model's connections stay for the next run."""
 
     async def _answer(self, request: ModelRequest) -> BaseMessage:
+        messages = self._messages(request)
+        if (structured := self._structured_output(request)) is not None:
+            answer = cast(dict[str, BaseMessage], await structured.ainvoke(messages))
+            return answer["raw"]
         options = request_for_logprobs(self._chat, request.top_logprobs)
-        if request.schema is not None and self._structured is not False:
-            try:
-                runnable = self._chat.with_structured_output(
-                    {"title": "judgment", "description": "The ratings.", **request.schema},
-                    include_raw=True,
-                )
-            except (NotImplementedError, ValueError):
-                self._structured = False
-            else:
-                answer = cast(
-                    dict[str, BaseMessage], await runnable.ainvoke(self._messages(request))
-                )
-                return answer["raw"]
         if not options:
-            return await self._chat.ainvoke(self._messages(request))
+            return await self._chat.ainvoke(messages)
         with overheard(self._chat) as said:
-            message = await self._chat.ainvoke(self._messages(request), **options)
+            message = await self._chat.ainvoke(messages, **options)
         message.response_metadata.setdefault("logprobs", next(iter(said), None))
         return message
+
+    def _structured_output(self, request: ModelRequest) -> Runnable[Any, Any] | None:
+        if request.schema is None or self._structured is False:
+            return None
+        schema = {"title": "judgment", "description": "The ratings.", **request.schema}
+        try:
+            return self._chat.with_structured_output(schema, include_raw=True)
+        except (NotImplementedError, ValueError):
+            self._structured = False
+            return None
 
     def _messages(self, request: ModelRequest) -> list[BaseMessage]:
         messages: list[BaseMessage] = [SystemMessage(request.system)] if request.system else []
@@ -163,7 +165,7 @@ class LangChainClient:
         return [kept, {"type": "text", "text": "".join(blocks[1:])}]
 
 
-def _lasting_context() -> Context:
+def lasting_context() -> Context:
     """The present context without the graph's state, which a connection would keep, and with its
     callbacks, by which calls are traced."""
     context = copy_context()
@@ -172,7 +174,8 @@ def _lasting_context() -> Context:
     return context
 
 
-def _as_reply(message: BaseMessage, latency_s: float) -> ModelResponse:
+def as_reply(message: BaseMessage, latency_s: float) -> ModelResponse:
+    """What a message says, as the answer to a request."""
     meta = message.response_metadata
     calls = getattr(message, "tool_calls", None) or ()
     # Where structured output is a tool's arguments, they are the answer.

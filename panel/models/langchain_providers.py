@@ -39,7 +39,7 @@ class LangChainProvider:
     its key, `extra` the one of persona-panel's that installs it. `max_retries` is what makes the
     package try a call once: 0, or 1 where it counts the first attempt. `close` is the method of its
     chat model that closes the connections; None where chat models share them, or a call closes its
-    own.
+    own. `batches` is the module whose `of` makes the batches of a `BatchedClient`.
     """
 
     name: str
@@ -48,6 +48,7 @@ class LangChainProvider:
     extra: str | None = None
     max_retries: int = 0
     close: str | None = None
+    batches: str | None = None
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -98,6 +99,7 @@ class LangChainProvider:
 
         from panel.models.chat_options import refuse_unknown, told_with_options
         from panel.models.langchain import LangChainClient
+        from panel.models.langchain_batches import BatchedClient
 
         options: dict[str, Any] = {"temperature": config.temperature, "base_url": config.base_url}
         options["api_key"] = key
@@ -125,7 +127,9 @@ class LangChainProvider:
             told = told_with_options(error, self.module, config)
             raise ConfigurationError(f"{config.model} cannot be used: {reason}{told}") from None
         refuse_unknown(type(chat), config)
-        return LangChainClient(
+        batches = self._batches_of(chat)
+        kind = LangChainClient if batches is None else BatchedClient
+        client = kind(
             chat,
             config.model_name,
             timeout_s=config.timeout,
@@ -134,6 +138,13 @@ class LangChainProvider:
             own=True,
             close=self._closing(chat),
         )
+        if isinstance(client, BatchedClient):
+            client.batches_module = batches or ""
+        return client
+
+    def _batches_of(self, chat: BaseChatModel) -> str | None:
+        # Vertex takes batches from a bucket, not from who calls.
+        return None if getattr(chat, "_use_vertexai", False) else self.batches
 
     def _closing(self, chat: BaseChatModel) -> Callable[[], Any] | None:
         try:
@@ -158,7 +169,13 @@ def _distribution(module: str) -> str:
 LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
     provider.name: provider
     for provider in (
-        LangChainProvider("anthropic", "langchain_anthropic", "ANTHROPIC_API_KEY", "anthropic"),
+        LangChainProvider(
+            "anthropic",
+            "langchain_anthropic",
+            "ANTHROPIC_API_KEY",
+            "anthropic",
+            batches="panel.models.anthropic_batches",
+        ),
         LangChainProvider("anthropic_bedrock", "langchain_aws"),
         LangChainProvider("azure_ai", "langchain_azure_ai"),
         LangChainProvider(
@@ -175,7 +192,13 @@ LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
         LangChainProvider("fireworks", "langchain_fireworks", "FIREWORKS_API_KEY"),
         LangChainProvider("google_anthropic_vertex", "langchain_google_vertexai"),
         LangChainProvider(
-            "google_genai", "langchain_google_genai", "GOOGLE_API_KEY", "google", 1, "aclose"
+            "google_genai",
+            "langchain_google_genai",
+            "GOOGLE_API_KEY",
+            "google",
+            1,
+            "aclose",
+            batches="panel.models.gemini_batches",
         ),
         LangChainProvider("google_vertexai", "langchain_google_vertexai", max_retries=1),
         LangChainProvider(

@@ -15,7 +15,14 @@ from uuid import uuid4
 
 import orjson
 
-from panel.models.batches import LONGEST_ROW, BatchPhase, BatchRow, BatchStatus
+from panel.models.batches import (
+    CLOCKS_S,
+    LONGEST_ROW,
+    BatchPhase,
+    BatchRow,
+    BatchSought,
+    BatchStatus,
+)
 from panel.models.client import NOTHING, CallError, not_too_long
 from panel.models.completions import read_completion
 from panel.models.error_responses import (
@@ -43,8 +50,6 @@ _PHASES: dict[str, BatchPhase] = {
     "failed": "failed",
 }
 _PAGE = 100
-_CLOCKS_S = 300.0
-"""By how much the provider's clock may be behind."""
 _TRANSFER_S = 3_600.0
 """How long a file may take to be sent or fetched."""
 
@@ -105,7 +110,7 @@ class OpenAIBatches:
         }
         return _status(await self._called("POST", "/batches", orjson.dumps(order)))
 
-    async def find(self, token: str, since: float) -> BatchStatus | None:
+    async def find(self, sought: BatchSought) -> BatchStatus | None:
         after = ""
         while True:
             listed, _ = await self._called("GET", f"/batches?limit={_PAGE}{after}")
@@ -114,12 +119,12 @@ class OpenAIBatches:
                 return None
             for batch in batches:
                 about = batch.get("metadata") if isinstance(batch, dict) else None
-                if isinstance(about, dict) and about.get(_MARK) == token:
+                if isinstance(about, dict) and about.get(_MARK) == sought.token:
                     return _status((batch, None))
             last = batches[-1]
             # The newest come first; where a server has another order it says when there are more.
             made = last.get("created_at") if isinstance(last, dict) else None
-            is_older = isinstance(made, int | float) and made < since - _CLOCKS_S
+            is_older = isinstance(made, int | float) and made < sought.since - CLOCKS_S
             if is_older or not listed.get("has_more") or not isinstance(last, dict):
                 return None
             after = f"&after={last.get('id')}"

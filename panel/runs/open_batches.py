@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from panel.calls.batch_caller import BatchCaller
 from panel.calls.batch_journal import BATCHES, BatchJournal, batches_of, journal_of
-from panel.calls.batch_records import BatchRecord
+from panel.calls.batch_records import BatchRecord, sought
 from panel.calls.batch_rounds import NOT_FOUND, PACE, BatchAddress, BatchPace, BatchRounds
 from panel.calls.budget import NO_CAPS, Budget
 from panel.calls.cache import open_reply_store
@@ -21,7 +21,7 @@ from panel.calls.endpoint import Endpoint
 from panel.calls.rate_limiter import RateLimiter
 from panel.errors import RunFolderError, RunStopped
 from panel.io.wording import shown
-from panel.models.batches import BatchApi, BatchClient, BatchStatus
+from panel.models.batches import BatchApi, BatchClient, BatchStatus, NotToldYet
 from panel.models.client import CallError, ModelClient
 from panel.models.config import ModelConfig
 from panel.models.providers import client_for
@@ -48,7 +48,7 @@ async def look(run: Path) -> list[BatchNow]:
     batches = _batches(run)
     async with _clients(run, [batch for batch in batches if batch.open]) as clients:
         return [
-            BatchNow(batch, await _status(batch, clients[batch.token].batches))
+            BatchNow(batch, await _status(batch, batches, clients[batch.token].batches))
             if batch.open
             else BatchNow(batch, None)
             for batch in batches
@@ -60,12 +60,13 @@ async def cancel(run: Path) -> list[BatchNow]:
 
     One that its provider does not know has no status here; `take_answers` settles it.
     """
-    batches = [batch for batch in _batches(run) if batch.open]
+    batches = _batches(run)
+    open_ = [batch for batch in batches if batch.open]
     ended = []
-    async with _clients(run, batches) as clients:
-        for batch in batches:
+    async with _clients(run, open_) as clients:
+        for batch in open_:
             api = clients[batch.token].batches
-            status = await _status(batch, api, may_be_gone=True)
+            status = await _status(batch, batches, api, may_be_gone=True)
             if status is not None and status.phase == "working":
                 try:
                     status = await api.cancel(status.id)
@@ -169,12 +170,14 @@ async def _clients(
 
 
 async def _status(
-    batch: BatchRecord, api: BatchApi, *, may_be_gone: bool = False
+    batch: BatchRecord, all_: Sequence[BatchRecord], api: BatchApi, *, may_be_gone: bool = False
 ) -> BatchStatus | None:
     try:
         if batch.id is None:
-            return await api.find(batch.token, batch.prepared_at)
+            return await api.find(sought(batch, all_))
         return await api.status(batch.id)
+    except NotToldYet:
+        return None
     except (CallError, TimeoutError) as error:
         if may_be_gone and isinstance(error, CallError) and error.status == NOT_FOUND:
             return None

@@ -9,6 +9,7 @@ import orjson
 import pytest
 from pydantic import SecretStr
 
+from panel.models.batches import BatchSought
 from panel.models.client import CallError
 from panel.models.openai_batches import OpenAIBatches
 from panel.models.openai_compatible import OpenAICompatible
@@ -63,7 +64,7 @@ async def test_the_scripted_server_speaks_the_protocol() -> None:
             text = (await client.files.content(done.output_file_id or "")).text
             assert orjson.loads(text)["custom_id"] == "one"
         # What the package has sent, our own client finds.
-        found = await api.find("token", 0.0)
+        found = await api.find(BatchSought("token", 0.0, 1))
         assert found is not None and (found.id, found.phase) == (made.id, "ended")
         await model.aclose()
 
@@ -162,13 +163,13 @@ async def test_a_batch_is_found_among_many() -> None:
         now = made[0]["created_at"]
         for number in range(149):
             made.append(made[0] | {"id": f"other_{number}", "metadata": {"persona_panel": "x"}})
-        found = await api.find("first", now)
+        found = await api.find(BatchSought("first", now, 1))
         assert found is not None and found.id == "batch_1"
-        assert await api.find("never", now) is None
+        assert await api.find(BatchSought("never", now, 1)) is None
         # A provider's clock may be some minutes behind ours.
         made[50]["created_at"] = now - 290
-        assert await api.find("first", now) is not None
+        assert await api.find(BatchSought("first", now, 1)) is not None
         # The last batch of the first page is older than that: so is what follows it.
         made[50]["created_at"] = now - 10_000
-        assert await api.find("first", now) is None
+        assert await api.find(BatchSought("first", now, 1)) is None
         await model.aclose()

@@ -1,0 +1,316 @@
+"""Anthropic's message batches, by its own package.
+
+`POST /v1/messages/batches` with all requests in its body, `GET /v1/messages/batches/ID`, and
+`GET /v1/messages/batches/ID/results` once it has ended
+(https://docs.claude.com/en/docs/build-with-claude/batch-processing).
+
+A batch has no metadata, so its token is in the names of its requests, which the provider shows with
+the results: of a batch that is in progress nobody can tell whether it is the one that is sought.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import orjson
+
+from panel.io.private_files import open_private
+from panel.models.batches import (
+    CLOCKS_S,
+    BatchPhase,
+    BatchRow,
+    BatchSought,
+    BatchStatus,
+    NotToldYet,
+)
+from panel.models.client import NOTHING, CallError
+from panel.models.langchain_batches import (
+    TRANSFER_S,
+    BatchedClient,
+    OfflineClient,
+    OfflineLine,
+    at_provider,
+    row_in,
+)
+from rubrics import ModelRequest
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+    from langchain_core.language_models import BaseChatModel
+
+PATH = "/v1/messages/batches"
+_PAGE = 100
+_DIGEST = 43
+"""Characters of a request's name in base64: 256 bits. The rest of the 64 is for the token."""
+_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The HTTP statuses of errors in live calls."""
+
+
+def address_of(chat: BaseChatModel) -> str:
+    """Where a chat model's batches go."""
+    return str(getattr(chat, "anthropic_api_url", "") or "https://api.anthropic.com")
+
+
+def of(client: BatchedClient) -> AnthropicBatches:
+    """The batches of a model."""
+    import anthropic
+
+    line, chat = OfflineLine(), client.chat.model_copy()
+    kind = anthropic.DefaultHttpxClient
+    # Where the chat model keeps the client that it makes when it is first called.
+    chat.__dict__["_client"] = anthropic.Anthropic(
+        api_key="-",
+        base_url=address_of(chat),
+        max_retries=0,
+        # Else the package refuses a long answer that is not streamed.
+        timeout=TRANSFER_S,
+        http_client=kind(transport=line.transport(kind)),
+    )
+    return AnthropicBatches(client, client.offline(chat, line))
+
+
+class AnthropicBatches:
+    """The batches of one model; see `panel.models.batches.BatchApi`."""
+
+    # The provider takes 100,000 requests and 256 MB; less of it is held in memory at a time.
+    most_rows = 100_000
+    most_bytes = 100_000_000
+
+    def __init__(self, client: BatchedClient, offline: OfflineClient) -> None:
+        self._client, self._offline = client, offline
+        self._betas: str | None = None
+
+    def line(self, custom_id: str, request: ModelRequest) -> bytes:
+        sent = self._offline.sent(request)
+        # An option that is still tried out by the provider is announced beside the body.
+        self._betas = sent.headers.get("anthropic-beta", self._betas)
+        params = orjson.loads(sent.body)
+        return orjson.dumps({"custom_id": custom_id, "params": params})
+
+    def read(self, line: bytes) -> BatchRow | None:
+        row = row_in(line)
+        if row is None or not isinstance(result := row.get("result"), dict):
+            return None
+        name = _plain_name(row.get("custom_id"))
+        match result:
+            case {"type": "succeeded", "message": {**message}}:
+                return BatchRow(name, self._offline.read(200, message))
+            case {"type": "errored", "error": {**said}}:
+                error = said.get("error")
+                kind = error.get("type") if isinstance(error, dict) else None
+                status = _STATUSES.get(kind, 500) if isinstance(kind, str) else 500
+                return BatchRow(name, self._offline.read(status, said))
+        # It never began: the batch expired or was cancelled.
+        told = f"the batch brought no answer: {result.get('type') or 'no reason is given'}"
+        return BatchRow(name, CallError(told, kind="transient", used=NOTHING))
+
+    async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
+        parts = [part for line in lines for part in (b",", _under_token(line, token))]
+        # Joined once: a copy of it takes as much memory again.
+        body = b"".join([b'{"requests":[', *parts[1:], b"]}"])
+        headers = {"Content-Type": "application/json"}
+        if self._betas is not None:
+            headers["anthropic-beta"] = self._betas
+
+        async def sent() -> Any:
+            return await self._api.post(
+                PATH,
+                cast_to=object,
+                content=body,
+                options={"headers": headers, "timeout": TRANSFER_S},
+            )
+
+        return _status(await at_provider(sent(), TRANSFER_S))
+
+    async def find(self, sought: BatchSought) -> BatchStatus | None:
+        """See `BatchApi.find`. The requests of a batch are listed once it has ended."""
+        undecided, after = [], ""
+        while True:
+            page = await self._got(f"{PATH}?limit={_PAGE}{after}")
+            for batch in page.get("data") or ():
+                status = _status(batch)
+                if status.id in sought.others or not _may_be(batch, sought):
+                    continue
+                if status.phase == "working":
+                    undecided.append(status.id)
+                elif await self._has_token(status, sought.token):
+                    return status
+            # The newest come first.
+            last = _made_at(page["data"][-1]) if page.get("data") else None
+            older = last is None or last < sought.since - CLOCKS_S
+            if older or not page.get("has_more"):
+                break
+            after = f"&after_id={page.get('last_id')}"
+        if undecided:
+            raise NotToldYet(
+                f"the batch may have arrived as {', '.join(undecided)}, whose requests the "
+                "provider shows once it has ended; waiting, so as not to pay twice"
+            )
+        return None
+
+    async def status(self, id_: str) -> BatchStatus:
+        return _status(await self._got(f"{PATH}/{id_}"))
+
+    async def cancel(self, id_: str) -> BatchStatus:
+        async def cancelled() -> Any:
+            return await self._api.post(f"{PATH}/{id_}/cancel", cast_to=object)
+
+        return _status(await at_provider(cancelled(), self._client.timeout_s))
+
+    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchRow]:
+        file = folder / f".batch-{uuid4().hex}"
+        try:
+            await at_provider(self._download(status.id, file), TRANSFER_S)
+            for row in self._rows(file):
+                yield row
+        finally:
+            file.unlink(missing_ok=True)
+
+    async def aclose(self) -> None:
+        """The chat model's connections stay."""
+
+    @property
+    def _api(self) -> AsyncAnthropic:
+        api: AsyncAnthropic = self._client.chat._async_client  # type: ignore[attr-defined]
+        return api
+
+    def _rows(self, file: Path) -> Iterator[BatchRow]:
+        with file.open("rb") as lines:
+            for line in lines:
+                if (row := self.read(line)) is not None:
+                    yield row
+
+    async def _got(self, path: str) -> dict[str, Any]:
+        async def got() -> Any:
+            return await self._api.get(path, cast_to=object)
+
+        content = await at_provider(got(), self._client.timeout_s)
+        return content if isinstance(content, dict) else {}
+
+    async def _download(self, id_: str, to: Path) -> None:
+        with open_private(to, "xb") as file:
+            async for part in self._streamed(id_):
+                file.write(part)
+
+    async def _has_token(self, status: BatchStatus, token: str) -> bool:
+        """Whether the requests of an ended batch were sent under a token.
+
+        Raises:
+            CallError: that is not known any more.
+        """
+
+        async def first() -> bytes:
+            said = b""
+            async for part in self._streamed(status.id):
+                said += part
+                if b"\n" in said:
+                    break
+            return said.partition(b"\n")[0]
+
+        row = row_in(await at_provider(first(), self._client.timeout_s))
+        name = None if row is None else row.get("custom_id")
+        return isinstance(name, str) and name[_DIGEST:] == _short(token)
+
+    async def _streamed(self, id_: str) -> AsyncIterator[bytes]:
+        # Not at the address that the batch names: the key goes to where it was sent before.
+        from anthropic import AsyncStream
+
+        stream = await self._api.get(
+            f"{PATH}/{id_}/results",
+            cast_to=object,
+            options={"timeout": TRANSFER_S},
+            stream=True,
+            stream_cls=AsyncStream[object],
+        )
+        try:
+            async for part in stream.response.aiter_bytes():
+                yield part
+        finally:
+            await stream.close()
+
+
+def _short(token: str) -> str:
+    return token[: 64 - _DIGEST]
+
+
+def _under_token(line: bytes, token: str) -> bytes:
+    """A row whose request is named by its digest and the token of its batch."""
+    start = len(b'{"custom_id":"')
+    digest = bytes.fromhex(line[start : start + 64].decode())
+    name = urlsafe_b64encode(digest).rstrip(b"=") + _short(token).encode()
+    return line[:start] + name + line[start + 64 :]
+
+
+def _plain_name(said: Any) -> Any:
+    """The digest that a request is named by, without the token of its batch."""
+    if not isinstance(said, str) or len(said) <= _DIGEST:
+        return said
+    try:
+        # As it is in files that another system answers.
+        bytes.fromhex(said)
+    except ValueError:
+        pass
+    else:
+        return said
+    try:
+        return urlsafe_b64decode(said[:_DIGEST] + "=").hex()
+    except ValueError:
+        return said
+
+
+def _made_at(batch: Any) -> float | None:
+    try:
+        return datetime.fromisoformat(batch["created_at"]).timestamp()
+    except (LookupError, TypeError, ValueError):
+        return None
+
+
+def _may_be(batch: dict[str, Any], sought: BatchSought) -> bool:
+    made = _made_at(batch)
+    in_time = made is None or made >= sought.since - CLOCKS_S
+    return in_time and _status(batch).total == sought.rows
+
+
+def _status(batch: Any) -> BatchStatus:
+    """
+    Raises:
+        CallError: it is no batch.
+    """
+    if not isinstance(batch, dict) or not isinstance(id_ := batch.get("id"), str) or not id_:
+        raise CallError("the server gives the batch no id", kind="transient", status=502)
+    said = batch.get("request_counts")
+    counts = {
+        name: n for name, n in (said if isinstance(said, dict) else {}).items() if type(n) is int
+    }
+    word = str(batch.get("processing_status") or "unknown")
+    phase: BatchPhase = "ended" if word == "ended" else "working"
+    if phase == "ended":
+        word = "completed"
+        if counts.get("expired"):
+            word = "expired"
+        if batch.get("cancel_initiated_at") and counts.get("canceled"):
+            word = "cancelled"
+    failed = sum(counts.get(name, 0) for name in ("errored", "canceled", "expired"))
+    return BatchStatus(
+        id=id_,
+        phase=phase,
+        word=word,
+        done=counts.get("succeeded", 0),
+        failed=failed,
+        total=sum(counts.values()),
+    )

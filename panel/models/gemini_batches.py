@@ -1,0 +1,206 @@
+"""Batches of Google's Gemini API, by its own package.
+
+A file of requests by `POST /upload/v1beta/files`, a batch of it by
+`POST /v1beta/models/NAME:batchGenerateContent`, `GET /v1beta/batches/ID`, and a file of responses
+(https://ai.google.dev/gemini-api/docs/batch-api). The batch's display name holds its token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import orjson
+
+from panel.io.private_files import open_private
+from panel.models.batches import BatchPhase, BatchRow, BatchSought, BatchStatus
+from panel.models.client import NOTHING, CallError
+from panel.models.langchain_batches import (
+    TRANSFER_S,
+    BatchedClient,
+    OfflineClient,
+    OfflineLine,
+    at_provider,
+    row_in,
+)
+from panel.models.langchain_logprobs import positions_in
+from rubrics import ModelRequest, ModelResponse
+
+if TYPE_CHECKING:
+    from google.genai.client import AsyncClient
+    from google.genai.types import BatchJob
+    from langchain_core.language_models import BaseChatModel
+
+_PAGE = 100
+_PHASES: dict[str, BatchPhase] = {
+    "succeeded": "ended",
+    "partially_succeeded": "ended",
+    "cancelled": "ended",
+    # After 48 hours: it then brings no answers at all.
+    "expired": "ended",
+    "failed": "failed",
+}
+_STATUSES = {1: 499, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14: 503, 16: 401}
+"""From the codes of google.rpc.Status, in rows of a batch, to those of live calls."""
+
+
+def address_of(chat: BaseChatModel) -> str:
+    """Where a chat model's batches go."""
+    said = getattr(chat, "base_url", None)
+    return said if isinstance(said, str) else "https://generativelanguage.googleapis.com"
+
+
+def of(client: BatchedClient) -> GeminiBatches:
+    """The batches of a model."""
+    import httpx
+    from google.genai import Client
+    from google.genai.types import HttpOptions
+
+    line = OfflineLine()
+    args = {"transport": line.transport(httpx.Client)}
+    offline = Client(
+        api_key="-", http_options=HttpOptions(base_url=address_of(client.chat), client_args=args)
+    )
+    chat = client.chat.model_copy(update={"client": offline})
+    return GeminiBatches(client, client.offline(chat, line))
+
+
+class GeminiBatches:
+    """The batches of one model; see `panel.models.batches.BatchApi`."""
+
+    # The provider takes 2 GB; less of it is held in memory at a time.
+    most_rows = 50_000
+    most_bytes = 100_000_000
+
+    def __init__(self, client: BatchedClient, offline: OfflineClient) -> None:
+        self._client, self._offline = client, offline
+
+    def line(self, custom_id: str, request: ModelRequest) -> bytes:
+        body = orjson.loads(self._offline.sent(request).body)
+        return orjson.dumps({"key": custom_id, "request": body})
+
+    def read(self, line: bytes) -> BatchRow | None:
+        match row := row_in(line):
+            case {"key": name, "response": {**response}}:
+                reply = self._offline.read(200, response)
+                if isinstance(reply, ModelResponse):
+                    reply = _with_logprobs(reply, response)
+                return BatchRow(name, reply)
+            case {"key": name, "error": {**said}}:
+                code = said.get("code")
+                status = _STATUSES.get(code, code) if isinstance(code, int) else 500
+                status = status if 400 <= status < 600 else 500
+                error = {"status": str(code), **said, "code": status}
+                return BatchRow(name, self._offline.read(status, {"error": error}))
+        if row is None or "key" not in row or "request" in row:
+            return None
+        told = "the batch brought no answer: no reason is given"
+        return BatchRow(row["key"], CallError(told, kind="transient", used=NOTHING))
+
+    async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
+        name = _name(token)
+
+        async def made() -> BatchJob:
+            file = await self._api.files.upload(
+                file=BytesIO(b"".join(part for line in lines for part in (line, b"\n"))),
+                config={"display_name": name, "mime_type": "application/jsonl"},
+            )
+            return await self._api.batches.create(
+                model=getattr(self._client.chat, "model"),  # noqa: B009
+                src=file.name or "",
+                config={"display_name": name},
+            )
+
+        return _status(await at_provider(made(), TRANSFER_S))
+
+    async def find(self, sought: BatchSought) -> BatchStatus | None:
+        """See `BatchApi.find`. In which order batches are listed is not said: all are looked at."""
+        name = _name(sought.token)
+
+        async def found() -> BatchJob | None:
+            async for job in await self._api.batches.list(config={"page_size": _PAGE}):
+                if job.display_name == name:
+                    return job
+            return None
+
+        job = await at_provider(found(), TRANSFER_S)
+        return None if job is None else _status(job)
+
+    async def status(self, id_: str) -> BatchStatus:
+        async def got() -> BatchJob:
+            return await self._api.batches.get(name=id_)
+
+        return _status(await at_provider(got(), self._client.timeout_s))
+
+    async def cancel(self, id_: str) -> BatchStatus:
+        async def cancelled() -> BatchJob:
+            await self._api.batches.cancel(name=id_)
+            return await self._api.batches.get(name=id_)
+
+        return _status(await at_provider(cancelled(), self._client.timeout_s))
+
+    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchRow]:
+        for name in status.files:
+            file = folder / f".batch-{uuid4().hex}"
+            try:
+                await at_provider(self._download(name, file), TRANSFER_S)
+                with file.open("rb") as lines:
+                    for line in lines:
+                        if (row := self.read(line)) is not None:
+                            yield row
+            finally:
+                file.unlink(missing_ok=True)
+
+    async def aclose(self) -> None:
+        """The chat model's connections stay."""
+
+    @property
+    def _api(self) -> AsyncClient:
+        api: AsyncClient = getattr(self._client.chat, "async_client")  # noqa: B009
+        return api
+
+    async def _download(self, name: str, to: Path) -> None:
+        open_private(to, "xb").close()
+        await self._api.files.download(file=name, destination=to)
+
+
+def _name(token: str) -> str:
+    return f"persona-panel-{token}"
+
+
+def _with_logprobs(reply: ModelResponse, response: dict[Any, Any]) -> ModelResponse:
+    """The same with its log-probabilities, which LangChain leaves out."""
+    from google.genai.types import GenerateContentResponse
+
+    with suppress(ValueError):
+        for candidate in GenerateContentResponse.model_validate(response).candidates or ():
+            if candidate.logprobs_result is not None:
+                said = candidate.logprobs_result
+                return replace(reply, logprobs=positions_in({"logprobs": said}))
+    return reply
+
+
+def _status(job: BatchJob) -> BatchStatus:
+    """
+    Raises:
+        CallError: it is no batch.
+    """
+    if not job.name:
+        raise CallError("the server gives the batch no name", kind="transient", status=502)
+    word = job.state.value.removeprefix("JOB_STATE_").lower() if job.state else "unknown"
+    file = job.dest.file_name if job.dest else None
+    counts = job.completion_stats
+    return BatchStatus(
+        id=job.name,
+        phase=_PHASES.get(word, "working"),
+        word=word,
+        done=(counts and counts.successful_count) or 0,
+        failed=(counts and counts.failed_count) or 0,
+        errors=" ".join(((job.error and job.error.message) or "").split()),
+        files=(file,) if file else (),
+    )

@@ -1,0 +1,173 @@
+"""Batches of providers that are reached through LangChain: rows as its chat models make and read
+them, and the provider's own package for the rest.
+
+A row has the body of a live call, and its answer is read as that of one. So both go through the
+chat model itself, whose connection is replaced: by what notes the body that would be sent, or
+returns the answer that a batch has brought.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar, cast
+
+import orjson
+from langchain_core.language_models import BaseChatModel
+from langsmith.run_helpers import tracing_context
+
+from panel.models.batches import LONGEST_ROW, BatchApi
+from panel.models.client import CallError, not_too_long
+from panel.models.event_loops import in_lasting_loop
+from panel.models.langchain import LangChainClient, as_reply, lasting_context
+from panel.models.langchain_errors import answer_in, call_error_of
+from panel.models.langchain_logprobs import request_for_logprobs
+from rubrics import ModelRequest, ModelResponse
+
+T = TypeVar("T")
+TRANSFER_S = 3_600.0
+"""How long rows may take to be sent, or answers to be fetched."""
+
+
+class Sent(NamedTuple):
+    """What a chat model would send."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+
+class _Noted(Exception):
+    """Nothing is sent: what would be is noted."""
+
+
+class BatchedClient(LangChainClient):
+    """A `LangChainClient` whose provider has batches; see `panel.models.batches.BatchClient`."""
+
+    batches_module = ""
+    """The module whose `of` makes them."""
+
+    @property
+    def address(self) -> str:
+        """Of the server that takes batches."""
+        return str(import_module(self.batches_module).address_of(self._chat))
+
+    def batches(self) -> BatchApi:
+        """Its provider's batches."""
+        return cast(BatchApi, import_module(self.batches_module).of(self))
+
+    @property
+    def chat(self) -> BaseChatModel:
+        """The chat model, whose connections belong to the lasting loop."""
+        return self._chat
+
+    @property
+    def timeout_s(self) -> float:
+        """For one call, in seconds."""
+        return self._timeout_s
+
+    def offline(self, chat: BaseChatModel, line: OfflineLine) -> OfflineClient:
+        """The same model without a connection; `chat` is a copy that calls `line`."""
+        return OfflineClient(
+            chat, self._name, line, timeout_s=self._timeout_s, keep_prefix=self._marks
+        )
+
+
+class OfflineLine:
+    """Stands for a connection: notes what is sent, or returns the answer that it holds."""
+
+    def __init__(self) -> None:
+        self.sent: Sent | None = None
+        self.answer: tuple[int, bytes] | None = None
+
+    def transport(self, client_class: type) -> Any:
+        """A transport for HTTP clients of this class, of whichever package it is derived from."""
+        base = next(one for one in client_class.__mro__ if one.__name__ == "Client")
+        http = import_module(base.__module__.partition(".")[0])
+
+        def exchange(request: Any) -> Any:
+            if self.answer is None:
+                self.sent = Sent(request.read(), dict(request.headers))
+                raise _Noted
+            status, body = self.answer
+            return http.Response(status, content=body, headers={"Content-Type": "application/json"})
+
+        return http.MockTransport(exchange)
+
+
+class OfflineClient(LangChainClient):
+    """Makes the bodies of a model's calls, and reads answers to them, without a call."""
+
+    def __init__(
+        self,
+        chat: BaseChatModel,
+        name: str,
+        line: OfflineLine,
+        *,
+        timeout_s: float,
+        keep_prefix: bool,
+    ) -> None:
+        super().__init__(chat, name, timeout_s=timeout_s, keep_prefix=keep_prefix)
+        self._line = line
+
+    def sent(self, request: ModelRequest) -> Sent:
+        """What a live call would send.
+
+        Raises:
+            CallError: the provider's package refuses the request.
+        """
+        self._line.sent = self._line.answer = None
+        try:
+            with tracing_context(enabled=False):
+                messages = self._messages(request)
+                if (structured := self._structured_output(request)) is not None:
+                    structured.invoke(messages)
+                else:
+                    options = request_for_logprobs(self._chat, request.top_logprobs)
+                    self._chat.invoke(messages, **options)
+        # The provider's package wraps `_Noted` in an error of its own.
+        except Exception as error:
+            if self._line.sent is None:
+                raise call_error_of(error) from None
+        assert self._line.sent is not None  # noqa: S101
+        return self._line.sent
+
+    def read(self, status: int, body: Any) -> ModelResponse | CallError:
+        """The reply that a live call would bring of this answer, or its fault."""
+        self._line.answer = (status, orjson.dumps(body))
+        try:
+            with tracing_context(enabled=False):
+                message = self._chat.invoke("-")
+            return not_too_long(as_reply(message, 0.0))
+        except CallError as error:
+            return error
+        except Exception as error:
+            return answer_in(error, 0.0) or call_error_of(error)
+
+
+async def at_provider(work: Coroutine[Any, Any, T], timeout_s: float) -> T:
+    """What a call of a provider's package brings, made in the lasting loop.
+
+    Raises:
+        CallError, TimeoutError: it brings nothing.
+    """
+    timer = asyncio.timeout(timeout_s)
+    try:
+        async with timer:
+            return await in_lasting_loop(work, lasting_context())
+    except CallError:
+        raise
+    # Every provider's package raises its own.
+    except Exception as error:
+        if timer.expired():
+            raise TimeoutError(f"no answer within {timeout_s:g} s") from None
+        raise call_error_of(error) from None
+
+
+def row_in(line: bytes) -> dict[str, Any] | None:
+    """The object that a line holds; None where it holds none."""
+    try:
+        row = orjson.loads(line) if len(line) <= LONGEST_ROW else None
+    except orjson.JSONDecodeError:
+        return None
+    return row if isinstance(row, dict) else None
