@@ -97,9 +97,19 @@ class _Engine:
         before, self._read = self._read, (system, *blocks)
         after, self._after = self._after, None
         goes_on = messages[-1]["role"] == "assistant"
-        begun = goes_on and before == self._read and len(messages) == len(head) + 2
-        if begun and _begin_differently(after, messages[-1]["content"]):
-            return  # the question stands there as it was read, and nothing of this answer's start
+        if (
+            goes_on
+            and before == self._read
+            and after is not None
+            and len(messages) == len(head) + 2
+        ):
+            # The question stands there as it was read; no token of this beginning may follow it.
+            beginning = messages[-1]["content"]
+            if not _begin_differently(after, beginning):
+                other = next(c for c in "?!#" if c not in (beginning[:1], after.lstrip()[:1]))
+                put = {"role": "assistant", "content": other}
+                self._answer({"messages": [*messages[:-1], put], "max_tokens": 0})
+            return
         if not goes_on and before[:-1] == self._read[:-1] and before[-1][:1] != blocks[-1][:1]:
             return  # nothing of the last question can be taken for the start of this one
         # What both share but for the last, which was read together with what followed it.
@@ -127,9 +137,9 @@ def _same(pair: tuple[str, str]) -> bool:
     return pair[0] == pair[1]
 
 
-def _begin_differently(after: str | None, beginning: str) -> bool:
+def _begin_differently(after: str, beginning: str) -> bool:
     """Whether two beginnings of an answer surely have no token in common."""
-    first, other = beginning[:1], (after or "").lstrip()[:1]
+    first, other = beginning[:1], after.lstrip()[:1]
     # Two characters beyond ASCII may begin with the same token, and white space is cut off.
     return bool(other) and first.isascii() and not first.isspace() and first not in ("", other)
 

@@ -76,8 +76,9 @@ async def test_the_same_ask_gives_the_same_numbers_whatever_came_before(
         rating(text, persona, prefill)
         for text in (RULES + SHIPS, RULES + BEES)
         for persona in ("a lawyer", "a sailor")
-        for prefill in ("", "1", "The rating is ")
+        for prefill in ("", "The rating is ")
     ]
+    asks.append(replace(asks[0], prefill="1"))
     asks.append(ModelRequest("", (BEES,), top_logprobs=512, max_tokens=1))
     asks.append(replace(asks[0], blocks=(SHIPS, "As a lawyer, ", "Rate it.")))
     asks.append(replace(asks[0], blocks=(SHIPS, "As a lawyer, ", "Be brief. ", "Rate it.")))
