@@ -27,9 +27,11 @@ from pydantic import ConfigDict, PrivateAttr
 
 from panel.models.client import CallError, Capabilities
 from panel.models.completions import as_message, body_of, read_completion
+from panel.models.embedded_conversion import FORM, checked, faster_copy
 from panel.models.embedded_weights import (
     CONTEXT_TOKENS,
     ENGINES,
+    SHA256,
     THREADS,
     require_engine,
     weights_of,
@@ -65,6 +67,8 @@ class _Engine:
         params.cpuparams_batch.n_threads = THREADS
         self._server = xllamacpp.Server(params)
         self._read: tuple[str, ...] = ()
+        # How the answer began that stands in memory after the last question; None if unknown.
+        self._after: str | None = None
 
     def complete(self, blocks: Sequence[str], body: dict[str, Any]) -> dict[str, Any]:
         """llama.cpp's own answer. `blocks` are what the first user message is made of."""
@@ -72,28 +76,46 @@ class _Engine:
             # Nothing is shared, so nothing is taken from what was read before.
             self._read = ()
             return self._answer(body | {"cache_prompt": False})
-        self._read_ahead(tuple(blocks), body["messages"])
-        return self._answer(body)
+        messages = body["messages"]
+        self._read_ahead((*_parted(blocks[0]), *blocks[1:]), messages)
+        answer = self._answer(body)
+        match [message for message in messages if message["role"] != "system"]:
+            case [_]:
+                self._after = answer["choices"][0]["message"].get("content")
+            case [_, {"role": "assistant", "content": beginning}]:
+                self._after = beginning
+        return answer
 
     def has_read(self, text: str) -> bool:
         """Whether this is the text that the last call began with."""
-        return self._read[1:2] == (text,)
+        parts = _parted(text)
+        return self._read[1 : 1 + len(parts)] == parts
 
     def _read_ahead(self, blocks: tuple[str, ...], messages: list[dict[str, Any]]) -> None:
         head = [message for message in messages if message["role"] == "system"]
         system = head[0]["content"] if head else ""
         before, self._read = self._read, (system, *blocks)
+        after, self._after = self._after, None
         goes_on = messages[-1]["role"] == "assistant"
+        if (
+            goes_on
+            and before == self._read
+            and after is not None
+            and len(messages) == len(head) + 2
+        ):
+            # The question stands there as it was read; no token of this beginning may follow it.
+            beginning = messages[-1]["content"]
+            if not _begin_differently(after, beginning):
+                other = next(c for c in "?!#" if c not in (beginning[:1], after.lstrip()[:1]))
+                put = {"role": "assistant", "content": other}
+                self._answer({"messages": [*messages[:-1], put], "max_tokens": 0})
+            return
         if not goes_on and before[:-1] == self._read[:-1] and before[-1][:1] != blocks[-1][:1]:
             return  # nothing of the last question can be taken for the start of this one
         # What both share but for the last, which was read together with what followed it.
         shared = sum(1 for _ in takewhile(_same, zip(before[:-1], self._read[:-1], strict=False)))
-        steps = list(range(max(1, shared - 1), len(blocks)))
-        if goes_on:
-            # Read to its end, and its end once more: so an answer's beginning follows the
-            # question alike, whether or not that has just been asked.
-            asked = before == self._read
-            steps = [len(blocks)] if asked else [*steps, len(blocks), len(blocks)]
+        # An answer's beginning follows a question that was read to its end.
+        steps = range(max(1, shared - 1), len(blocks) + goes_on)
         for n in steps:
             user = {"role": "user", "content": "".join(blocks[:n])}
             body = {"messages": [*head, user], "max_tokens": 0}
@@ -113,6 +135,26 @@ class _Engine:
 
 def _same(pair: tuple[str, str]) -> bool:
     return pair[0] == pair[1]
+
+
+def _begin_differently(after: str, beginning: str) -> bool:
+    """Whether two beginnings of an answer surely have no token in common."""
+    first, other = beginning[:1], after.lstrip()[:1]
+    # Two characters beyond ASCII may begin with the same token, and white space is cut off.
+    return bool(other) and first.isascii() and not first.isspace() and first not in ("", other)
+
+
+_SHORT = 200
+"""Characters of an instruction that is read again sooner than looked for."""
+
+
+def _parted(block: str) -> tuple[str, ...]:
+    """A first block's instructions, its first paragraph, apart from the text that follows: all
+    responses are asked about with the same ones, so an engine reads them once."""
+    instructions, gap, text = block.partition("\n\n")
+    if len(instructions) < _SHORT or not text:
+        return (block,)
+    return (instructions + gap, text)
 
 
 class _Engines:
@@ -182,6 +224,12 @@ _loading = threading.Lock()
 _threads = ThreadPoolExecutor(ENGINES, thread_name_prefix="local-model")
 
 
+_READING = 2
+"""Counts the ways in which prompts were split over time: each gives slightly other numbers."""
+_faster_copy = cache(faster_copy)
+_checked = cache(checked)
+
+
 @cache
 def _engines(path: Path, context_tokens: int) -> _Engines:
     return _Engines(path, context_tokens)
@@ -201,10 +249,13 @@ class EmbeddedChat(BaseChatModel):
     temperature: float = 0.0
 
     _path: Path = PrivateAttr()
+    _converted: Path | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
         require_engine()
         self._path = weights_of(self.model).resolve()
+        if self.model in SHA256:
+            self._converted = _faster_copy(self._path, SHA256[self.model])
 
     @property
     def _llm_type(self) -> str:
@@ -234,11 +285,14 @@ class EmbeddedChat(BaseChatModel):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What changes an answer: the file by its name and size, and the settings."""
+        """What changes an answer: the file by its name and size, in which form its weights are
+        read, how prompts are read, and the settings."""
         return {
             "provider": "local",
             "model": self.model,
             "bytes": self._path.stat().st_size,
+            "weights": FORM if self._converted else "as they are",
+            "reading": _READING,
             "context_tokens": self.context_tokens,
             "temperature": self.temperature,
         }
@@ -254,8 +308,13 @@ class EmbeddedChat(BaseChatModel):
 
     def _complete(self, blocks: Sequence[str], body: dict[str, Any]) -> dict[str, Any]:
         with _loading:
-            engines = _engines(self._path, self.context_tokens)
+            engines = _engines(self._weights(), self.context_tokens)
         return engines.complete(blocks, body)
+
+    def _weights(self) -> Path:
+        if self._converted is None:
+            return self._path
+        return _checked(self._converted, self._path, SHA256[self.model])
 
     async def aclose(self) -> None:
         """The loaded model stays: other panels of this process may be using it."""

