@@ -36,6 +36,7 @@ CHECKED = {
     "humans": "null_humans",
     "rankings": "null_rankings",
     "annotator_test": "annotator_test",
+    "compared_advantages": "compared_advantages",
     "prediction_powered": "prediction_powered",
 }
 

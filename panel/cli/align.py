@@ -79,8 +79,8 @@ def align(
     A gain is established where the error, compared with people's mean, is lower than that of the
     panel as it is, and the scores are shown to order the texts of a prompt as people do. Nothing is
     learnt from fewer than ten prompts, or where the reliability of people's mean is not shown to be
-    above 0.25. A missing rating stays missing: the weights of the other judges are divided by their
-    sum.
+    above 0.25. With several dimensions on one scale their mean, the composite, comes first. A
+    missing rating stays missing: the weights of the other judges are divided by their sum.
 
     `align` changes the scores of single texts. For the mean of a system with an interval, take
     `calibrate`, which cancels a bias of the panel.

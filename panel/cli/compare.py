@@ -10,6 +10,7 @@ import click
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.options import by_option, output_format, random_option
+from panel.cli.people_options import epsilon_option
 from panel.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     metavar="RATINGS",
     help="Human ratings of the texts, where panels are compared: which panel is nearer to people.",
 )
+@epsilon_option("With --human, add either panel's winning rate by the alternative annotator test,")
 @click.option(
     "--html",
     metavar="FILE",
@@ -44,6 +46,7 @@ def compare(
     run_b: str,
     more: tuple[str, ...],
     human: str | None,
+    epsilon: float | None,
     html: str | None,
     by: str | None,
     random: Random,
@@ -62,11 +65,14 @@ def compare(
     confidence interval, p adjusted by Holm's method over all dimensions and runs, and the effect
     size (the mean of the prompts' differences, divided by their standard deviation); and the
     responses that changed most. Of two panels, also how far they rank responses alike and, with
-    --human, which of them is nearer to people.
+    --human, which of them is nearer to people: in how it ranks responses, in its scores, and in how
+    often it is at least as near to the other people as a person is (the advantage `rho` of
+    `correlate`).
 
     RATINGS is a file as `correlate` reads it. --json prints a list of the differences, with p
-    before it was adjusted, too; with --by an object: the list under `rows`, those of strata under
-    `strata`, and under `apart` how far each stratum is above the mean of the others.
+    before it was adjusted, too; with --human or --by an object: the list under `rows`, nearness to
+    people under `people`, the differences of strata under `strata`, and under `apart` how far each
+    stratum is above the mean of the others.
 
     Exit status: 0; 2 for bad input and for runs that cannot be compared; 3 where a requirement is
     not met.
@@ -74,8 +80,10 @@ def compare(
     from panel.comparison.compare import compare as compared
     from panel.gate.comparison_figures import comparison_figures
 
+    if epsilon is not None and human is None:
+        raise click.UsageError("--epsilon is of people's ratings; give them as --human RATINGS.")
     runs = map(Path, (run_a, run_b, *more))
-    found = compared(*runs, human=human, random=random, by=by)
+    found = compared(*runs, human=human, random=random, by=by, epsilon=epsilon)
     gate.refuse_unknown(lambda: comparison_figures(found))
     if html is not None:
         from panel.comparison.page.writing import write_page

@@ -69,7 +69,9 @@ def correlate(
     With --epsilon, whether the panel and each of its judges may take the place of a human, by the
     alternative annotator test: the winning rate (`omega` in --require), and how often each is at
     least as near to the other humans as a human is (`rho`). Humans with fewer than 30 shared items
-    are left out. In --json the rows of a single judge have its name in `rater`, the panel's null.
+    are left out. With several dimensions on one scale their mean, the composite, comes first, with
+    its correlations. In --json the rows of a single judge have its name in `rater`, the panel's
+    null.
 
     Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met.
     """

@@ -38,8 +38,9 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
     """Choose the items of RUN that people should rate, for `calibrate`.
 
     RUN is a run's folder, or a file of ratings as `agree` reads it. Items are drawn at random, as
-    many of each system, the more probably the more the judges disagree on them: there people's
-    ratings narrow the corrected intervals most. The CSV has the columns item, prompt, source (the
+    many of each system, the more probably the more the judges disagree on them (there people's
+    ratings narrow the corrected intervals most) and the fewer items their prompt has (a prompt
+    counts once). The CSV has the columns item, prompt, source (the
     system), inclusion_probability and spread (the standard deviation of the judges' scores).
 
     `study make --items` makes packets of these items for raters, and `study collect` writes their

@@ -57,6 +57,7 @@ def compare(
     human: Ratings | str | Path | None = None,
     random: Random = "prompts",
     by: str | None = None,
+    epsilon: float | None = None,
 ) -> RunComparison:
     """Compare runs with the first of them: other texts rated by the same panel, or the same texts
     rated by another panel.
@@ -75,6 +76,9 @@ def compare(
         by: also within each `persona`, `axis`, `model`, `prompt` or `dimension`, or each value of a
             column of the responses' metadata, and whether these differ.
 
+        epsilon: by how much a person may be ahead, in [0, 1): with it, the winning rate of each
+            panel over these people is given, too (see `annotator_test`).
+
     Raises:
         InputError: a run cannot be read or compared with the first; names what was found and what
             would do, for all runs at once.
@@ -88,14 +92,16 @@ def compare(
     people_name = str(human) if isinstance(human, str | Path) else "human ratings"
     for pair in pairs:
         if ratings is not None:
-            pair.compare_with(ratings, people_name)
+            pair.compare_with(ratings, people_name, epsilon)
     _adjust(pairs)
     found = tuple(pair.found() for pair in pairs)
     conclusion = compare_conclusion([pair.two_runs() for pair in pairs], random)
     if by is not None:
         apart = [row for one in found for row in one.apart]
         conclusion = [*conclusion, *runs_by_strata(by, apart)]
-    return RunComparison(tuple(one.name for one in opened), found, random, tuple(conclusion), by)
+    return RunComparison(
+        tuple(one.name for one in opened), found, random, tuple(conclusion), by, epsilon
+    )
 
 
 def _opened(given: Sequence[Run | str | Path]) -> list[OpenedRun]:
@@ -181,9 +187,9 @@ class _RunPair:
             found.append((name, self._difference(whole.of(own), prompts, COMPOSITE)))
         return found
 
-    def compare_with(self, people: Ratings, name: str) -> None:
+    def compare_with(self, people: Ratings, name: str, epsilon: float | None) -> None:
         """Take in which of the panels is nearer to people."""
-        self.people = nearer_of(self.a, self.b, self.matched, self.terms, people, name)
+        self.people = nearer_of(self.a, self.b, self.matched, self.terms, people, name, epsilon)
 
     @property
     def same_tests(self) -> list[str]:
@@ -293,17 +299,12 @@ def _adjust(pairs: Sequence[_RunPair]) -> None:
         pair.apart = [replace(one, p_adjusted=next(p_values)) for one in pair.apart]
     figures = iter(
         adjusted_figures(
-            [
-                figure
-                for pair in pairs
-                for one in pair.people.values()
-                for figure in (one.tau, one.distance)
-            ]
+            [figure for pair in pairs for one in pair.people.values() for figure in one.figures]
         )
     )
     for pair in pairs:
         pair.people = {
-            name: one.with_figures(next(figures), next(figures))
+            name: one.with_figures(*(next(figures) for _ in one.figures))
             for name, one in pair.people.items()
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from panel.io.aligned_ratings import align_ratings
 from panel.statistics.core.arrays import Array, row_means
 from panel.statistics.core.ranking import Limits
 from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.paired.advantages import compared_advantages
 from panel.statistics.paired.panels import NearerToPeople, nearer_to_people
 
 
@@ -25,8 +27,9 @@ def nearer_of(
     terms: ScoredTerms,
     people: Ratings,
     people_name: str,
+    epsilon: float | None,
 ) -> dict[str, NearerToPeople]:
-    """By dimension, which of two panels is nearer to the mean of people's ratings.
+    """By dimension, which of two panels is nearer to people's ratings.
 
     Items and dimensions have the names that `align_ratings` takes; ratings that name no dimension
     are compared with the composite, and so is the mean over dimensions of people who rated them
@@ -50,14 +53,16 @@ def nearer_of(
     ours = _scores(a, matched, terms)
     ours, theirs = align_ratings(ours, people, f"{a.name} and {b.name}", people_name)
     found = {}
-    for name, target, rated in _targets(ours, theirs):
-        paired = terms.paired[name]
-        found[name] = nearer_to_people(
-            paired.a,
-            paired.b,
-            target,
-            [pair.prompt_id for pair in matched.pairs],
-            same_scale=_lie_in(rated, terms.limits[name]) and not theirs.lower_is_better,
+    prompts = [pair.prompt_id for pair in matched.pairs]
+    for name, rated in _targets(ours, theirs):
+        paired, raters = terms.paired[name], _of_items(theirs.sign * rated, theirs, ours)
+        sides = paired.a, paired.b
+        same_scale = _lie_in(rated, terms.limits[name]) and not theirs.lower_is_better
+        found[name] = replace(
+            nearer_to_people(*sides, row_means(raters), prompts, same_scale=same_scale),
+            advantages=compared_advantages(
+                *sides, raters, prompts, epsilon=epsilon, same_scale=same_scale
+            ),
         )
     return found
 
@@ -77,23 +82,26 @@ def _scores(a: OpenedRun, matched: Matched, terms: ScoredTerms) -> Ratings:
     )
 
 
-def _targets(ours: Ratings, theirs: Ratings) -> Iterator[tuple[str, Array, Array]]:
-    """By dimension, people's mean of each of our items, and all their ratings."""
+def _targets(ours: Ratings, theirs: Ratings) -> Iterator[tuple[str, Array]]:
+    """By dimension, people's ratings `(items, people)` of all that they rated."""
     numeric = theirs.numeric()
     names = [name for name in ours.dimensions if name in numeric.dimensions]
     single = set(ours.dimensions) - {ALL}
     if ALL in ours.dimensions and ALL not in names and single == set(numeric.dimensions):
-        whole = numeric.composite()
-        yield COMPOSITE, _means(whole, ALL, ours), whole.scores
+        yield COMPOSITE, numeric.composite().scores[:, :, 0]
     for name in names:
         rated = numeric.scores[:, :, numeric.dimensions.index(name)]
-        yield (COMPOSITE if name == ALL else name), _means(numeric, name, ours), rated
+        yield (COMPOSITE if name == ALL else name), rated
 
 
-def _means(theirs: Ratings, name: str, ours: Ratings) -> Array:
-    means = row_means(theirs.sign * theirs.scores[:, :, theirs.dimensions.index(name)])
+def _of_items(rated: Array, theirs: Ratings, ours: Ratings) -> Array:
+    """People's ratings of each of our items `(items, people)`, NaN of those that nobody rated."""
     place = {item: row for row, item in enumerate(theirs.items)}
-    return np.array([means[place[item]] if item in place else np.nan for item in ours.items])
+    found = np.full((len(ours.items), rated.shape[1]), np.nan)
+    for row, item in enumerate(ours.items):
+        if item in place:
+            found[row] = rated[place[item]]
+    return found
 
 
 def _lie_in(scores: Array, limits: Limits) -> bool:

@@ -173,6 +173,7 @@ class RunComparison:
         random: what intervals take as a sample.
         by: what strata are; None where none were asked for.
         conclusion: what is established, what is not, and what would settle it.
+        epsilon: by how much a person may be ahead of a panel that wins; None without winning rates.
     """
 
     runs: tuple[str, ...]
@@ -180,6 +181,7 @@ class RunComparison:
     random: Random
     conclusion: tuple[str, ...]
     by: str | None = None
+    epsilon: float | None = None
 
     to_frame = FrameMethod(comparison_columns)
     """See `panel.comparison.result.comparison_columns`."""

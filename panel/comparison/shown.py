@@ -56,6 +56,12 @@ def people_title(one: ComparedRuns) -> str:
     return f"Which panel is nearer to people (τ_b {where})"
 
 
+def places_title(found: RunComparison) -> str:
+    """What the table of the alternative annotator test is called."""
+    allowance = "" if found.epsilon is None else f", epsilon {found.epsilon:g}"
+    return f"Which panel takes a person's place better (alternative annotator test{allowance})"
+
+
 def strata_title(by: str | None) -> str:
     """What the table of differences within strata is called."""
     return "Differences by dimension" if by == "dimension" else f"Composite by {by}"
@@ -69,7 +75,13 @@ APART_REMARK = (
 PEOPLE_REMARK = (
     "τ_b with the mean human rating: higher is nearer. Distance of a panel's score from it, in "
     "points, if people rated on the panel's scale: lower is nearer. Differences are paired by "
-    "prompt; p is adjusted by Holm's method over both, all dimensions and runs."
+    "prompt; p is adjusted by Holm's method over them, those of ρ, all dimensions and runs."
+)
+PLACES_REMARK = (
+    "Advantage ρ: how often a panel is at least as near to the other people as a person is, on "
+    "average over people who share 30 items; higher is better, with these people as they are. "
+    "Winning rate ω (with --epsilon): the share of people over whom it wins; a count of tests, "
+    "which has no interval. Differences and p as for nearness."
 )
 
 
@@ -104,6 +116,13 @@ def people_reasons(one: ComparedRuns) -> list[str]:
             "τ_b": [found.tau for _, found in one.people],
             "distance": [found.distance for _, found in one.people],
         }
+    )
+
+
+def places_reasons(one: ComparedRuns) -> list[str]:
+    """What of the alternative annotator test is not there."""
+    return figure_reasons(
+        {"ρ": [found.advantages.difference for _, found in one.people if found.advantages]}
     )
 
 

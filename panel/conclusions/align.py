@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isnan
 
+from panel.conclusions.rows import dimension_called
 from panel.conclusions.wording import counted, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.ranking import LEVEL
@@ -58,7 +59,7 @@ def without_a_gain(found: Alignment) -> str | None:
     ]
     if not without:
         return None
-    names = [name for name in without if name != ALL]
+    names = [dimension_called(name) for name in without if name != ALL]
     on = f" on {listed(names, 'dimensions')}" if names else ""
     return (
         f"no gain is established{on}: these scores are not shown to be nearer to people's ratings "
@@ -67,7 +68,7 @@ def without_a_gain(found: Alignment) -> str | None:
 
 
 def _on_dimension(found: AlignedDimension) -> list[str]:
-    on = "" if found.dimension == ALL else f" on {found.dimension}"
+    on = "" if found.dimension == ALL else f" on {dimension_called(found.dimension)}"
     said = []
     by_verdict: dict[str, list[MethodAlignment]] = {}
     for one in found.learnt.methods:
@@ -119,7 +120,7 @@ def _but(none: Sequence[MethodAlignment]) -> str:
 
 
 def _refused(reason: Reason, those: Sequence[AlignedDimension]) -> str:
-    names = [one.dimension for one in those if one.dimension != ALL]
+    names = [dimension_called(one.dimension) for one in those if one.dimension != ALL]
     on = f" on {listed(names, 'dimensions')}" if names else ""
     learnt = those[0].learnt
     facts = []

@@ -3,10 +3,11 @@ which of its judges pass."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from panel.conclusions.rows import by_dimension, figure, on_dimensions
 from panel.conclusions.wording import NAMES_SHOWN, counted, listed
+from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import Row
 
 PASSED = 0.5
@@ -17,8 +18,8 @@ _RATE, _ADVANTAGE, _NEEDED = "alt_test_winning_rate", "alt_test_advantage", "alt
 def annotator_test_conclusion(
     rows: Sequence[Row], group: str, correlated: Collection[str]
 ) -> list[str]:
-    """A sentence for each dimension on the panel, and one on its judges; none where the test was
-    not asked for.
+    """A sentence for each dimension on the panel, and one on its judges; one for each reason why
+    the test is undefined; none where it was not asked for.
 
     Where people's ratings are noisy, one score for every item passes the test, too: with a
     reliability of their mean of 0.56 in 95 % of simulated tables. So a panel that passes is said to
@@ -30,11 +31,10 @@ def annotator_test_conclusion(
     """
     rates = by_dimension(rows, group, _RATE)
     advantages, needed = (by_dimension(rows, group, name) for name in (_ADVANTAGE, _NEEDED))
-    said = []
+    said = _undefined(rates)
     for dimension, rate in rates.items():
         on = on_dimensions([dimension], rates, "")
         if rate.reason:
-            said.append(f"The alternative annotator test is undefined{on}: {rate.reason}.")
             continue
         figures = (
             f"winning rate ω {rate.value:.2f} ({rate.note}), advantage ρ "
@@ -58,6 +58,19 @@ def annotator_test_conclusion(
                 f"winning rate of {PASSED:g} (80 % power)."
             )
         said += _judges(rows, group, dimension, on)
+    return said
+
+
+def _undefined(rates: Mapping[str, Row]) -> list[str]:
+    """A sentence for each reason, with all dimensions that it is the reason of."""
+    by_reason: dict[Reason, list[str]] = {}
+    for dimension, rate in rates.items():
+        if rate.reason:
+            by_reason.setdefault(rate.reason, []).append(dimension)
+    said = []
+    for reason, names in by_reason.items():
+        on = on_dimensions(names, rates, "every dimension")
+        said.append(f"The alternative annotator test is undefined{on}: {reason}.")
     return said
 
 

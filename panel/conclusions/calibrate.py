@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from math import isnan
 
 from panel.conclusions.leads import leads_conclusion
+from panel.conclusions.rows import dimension_called
 from panel.conclusions.wording import NAMES_SHOWN, counted, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import ALL, COMPOSITE
+from panel.statistics.core.table import ALL
 from panel.statistics.humans.calibration import (
     Calibration,
     CorrectedPair,
@@ -92,7 +93,7 @@ def _ahead(pairs: Sequence[CorrectedPair], whose: str) -> list[str]:
         a, b, sign = (one.a, one.b, 1) if one.found.corrected > 0 else (one.b, one.a, -1)
         ends = sorted((sign * one.found.ci_low, sign * one.found.ci_high))
         told = in_brackets(interval(*ends), told_p(one.p_adjusted))
-        on = "" if one.dimension == ALL else f" on {_dimension(one.dimension)}"
+        on = "" if one.dimension == ALL else f" on {dimension_called(one.dimension)}"
         said.append(
             f"By {whose} means {a} is ahead of {b}{on}: {abs(one.found.corrected):.2f}{told}."
         )
@@ -135,9 +136,5 @@ def _to_halve(corrected: Sequence[CorrectedSystem]) -> str:
 def _name(one: CorrectedSystem) -> str:
     if one.dimension == ALL:
         return "the mean" if one.system == ALL else one.system
-    on = _dimension(one.dimension)
+    on = dimension_called(one.dimension)
     return on if one.system == ALL else f"{one.system} on {on}"
-
-
-def _dimension(name: str) -> str:
-    return "the composite" if name == COMPOSITE else name

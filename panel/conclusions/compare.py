@@ -182,20 +182,35 @@ def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:
     """Which panel is nearer to people."""
     if not found:
         return []
-    said = _nearer(
-        "ranks responses more as people do",
-        "higher in τ_b",
-        1,
-        a,
-        b,
-        {name: one.tau for name, one in found.items()},
-    ) + _nearer(
-        "gives scores nearer to people's",
-        "points nearer",
-        -1,
-        a,
-        b,
-        {name: one.distance for name, one in found.items()},
+    said = (
+        _nearer(
+            "ranks responses more as people do",
+            "higher in τ_b",
+            1,
+            a,
+            b,
+            {name: one.tau for name, one in found.items()},
+        )
+        + _nearer(
+            "gives scores nearer to people's",
+            "points nearer",
+            -1,
+            a,
+            b,
+            {name: one.distance for name, one in found.items()},
+        )
+        + _nearer(
+            "takes a person's place better",
+            "higher in the advantage ρ",
+            1,
+            a,
+            b,
+            {
+                name: one.advantages.difference
+                for name, one in found.items()
+                if one.advantages is not None
+            },
+        )
     )
     if said:
         return said

@@ -23,7 +23,7 @@ from panel.statistics.breakdown.stratum_rows import broken_down_by
 from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.student_t import values_needed
-from panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
+from panel.statistics.core.table import COMPOSITE, NO_PERSONA_GROUP, Ratings, Row
 from panel.statistics.humans.correlate import HUMANS
 
 _SHOWN = 3
@@ -45,7 +45,8 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
     something, where such a widened interval leaves 0 out; from one human it differs within prompts
     where the correlation is within them and that difference has an interval. The number of
     prompts is that of a t-test of Fisher's z, with the value and the spread that were observed,
-    for the dimension that needs most.
+    for the dimension that needs most. The composite, where there is one, comes first and is tested
+    by itself.
     """
     *_, group = panel.raters_by_group()
     by = broken_down_by(rows)
@@ -54,19 +55,35 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
         return differ
     found = _tested(by_dimension(rows, group, _MAIN), by_dimension(rows, group, _WITHIN))
     labels = by_dimension(rows, group, _LABELS)
-    said = []
+    # The primary result is a family of its own, as in `calibrate`.
+    primary = {name: found.pop(name) for name in [COMPOSITE] if _is_composite(name, found, panel)}
+    said = _correlated(primary) + _to_settle(primary, _over(panel, humans)) if primary else []
     if found:
         said += _correlated(found)
         said += _people(rows, group, found, humans)
-        said += _to_settle(found, clusters_of(humans if humans.prompts is not None else panel))
+        said += _to_settle(found, _over(panel, humans))
     if labels:
         said.append(_labelled(labels))
-    correlated = [name for name, row in found.items() if _sign(row, len(found)) == 1]
+    correlated = [
+        name
+        for family in (primary, found)
+        for name, row in family.items()
+        if _sign(row, len(family)) == 1
+    ]
     correlated += _beyond_chance(labels)
     said += annotator_test_conclusion(rows, group, correlated)
     said += _gained(by_dimension(rows, group, _GAIN))
     said += differ
     return said or ["Panel and humans share no dimension on which they can be compared."]
+
+
+def _is_composite(name: str, found: Mapping[str, Row], panel: Ratings) -> bool:
+    """Whether the row of this name is of the mean over dimensions, not of one that is so called."""
+    return name in found and name not in panel.dimensions
+
+
+def _over(panel: Ratings, humans: Ratings) -> str:
+    return clusters_of(humans if humans.prompts is not None else panel)
 
 
 def _by_strata(rows: Sequence[Row], by: str) -> list[str]:

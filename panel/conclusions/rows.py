@@ -7,7 +7,7 @@ from math import atanh, isnan, nan, tanh
 
 from panel.conclusions.wording import in_brackets, interval, listed, p_adjusted
 from panel.statistics.core.student_t import spread_of_interval, widened
-from panel.statistics.core.table import ALL, Ratings, Row
+from panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
 
 
 def by_dimension(rows: Iterable[Row], group: str, statistic: str) -> dict[str, Row]:
@@ -44,7 +44,12 @@ def on_dimensions(names: Sequence[str], of: Collection[str], every: str) -> str:
         return ""
     if len(names) == len(of) > 1:
         return f" on {every}"
-    return f" on {listed(names, 'dimensions')}"
+    return f" on {listed([dimension_called(name) for name in names], 'dimensions')}"
+
+
+def dimension_called(name: str) -> str:
+    """A dimension as sentences have it."""
+    return "the composite" if name == COMPOSITE else name
 
 
 def clusters_of(ratings: Ratings) -> str:

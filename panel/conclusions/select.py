@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from panel.conclusions.ratings_to_collect import too_few_to_come
 from panel.conclusions.wording import counted
 from panel.statistics.core.table import Ratings
 from panel.statistics.humans.prediction_powered import LEAST_PROMPTS
@@ -13,7 +14,7 @@ from panel.statistics.humans.selection import SelectedItem
 
 def select_conclusion(found: Sequence[SelectedItem], panel: Ratings, n: int) -> list[str]:
     """How many items of how many systems and prompts, their probabilities, and where they are too
-    few for `calibrate`."""
+    few for `calibrate`, the annotator test and `align`."""
     systems = Counter(one.system for one in found)
     prompts = {one.prompt for one in found}
     of = f" of {counted(len(systems), 'system')}" if panel.sources is not None else ""
@@ -37,4 +38,5 @@ def select_conclusion(found: Sequence[SelectedItem], panel: Ratings, n: int) -> 
             f"A correction takes {LEAST_PROMPTS} prompts of each system rated by people; here it "
             f"is {fewest} of some: {more}."
         )
-    return said
+    n_prompts = len({one.prompt or one.item for one in found})
+    return said + too_few_to_come(n_prompts=n_prompts, texts_per_rater=len(found))

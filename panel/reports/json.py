@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from math import isnan
 from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit
     from panel.breakdown import Contested
     from panel.breakdown.strata import SystemsBy
-    from panel.comparison.result import RunComparison
+    from panel.comparison.result import ComparedRuns, RunComparison
     from panel.fidelity.result import FidelityReport
     from panel.generation.report import GeneratedTexts
     from panel.judging.cost_estimate import CostEstimate
@@ -168,21 +169,43 @@ def render_alignment(found: Alignment, to: TextIO) -> None:
 
 def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
     """A list of objects, one for each run compared with the first and dimension; of a comparison
-    by strata an object with that list and those of strata."""
+    with people's ratings, or by strata, an object with that list, and the conclusion: under
+    `people` a row for each run, dimension and figure (`tau_b`, `distance`, `alt_test_advantage`,
+    `alt_test_winning_rate`), under `strata` and `apart` those of strata."""
     rows = [{name: getattr(row, name) for name in _DIFFERENCE} for row in comparison.rows]
-    if comparison.by is None:
-        _write(rows, to)
-        return
-    strata = [
-        {"by": comparison.by, "stratum": row.stratum}
-        | {name: getattr(row, name) for name in _DIFFERENCE}
-        for one in comparison.compared
-        for row in one.strata
-    ]
-    apart = [asdict(row) for one in comparison.compared for row in one.apart]
-    _write(
-        {"conclusion": comparison.conclusion, "rows": rows, "strata": strata, "apart": apart}, to
-    )
+    parts: dict[str, Any] = {}
+    if any(one.people for one in comparison.compared):
+        parts["people"] = [row for one in comparison.compared for row in _nearness(one)]
+    if comparison.by is not None:
+        parts["strata"] = [
+            {"by": comparison.by, "stratum": row.stratum}
+            | {name: getattr(row, name) for name in _DIFFERENCE}
+            for one in comparison.compared
+            for row in one.strata
+        ]
+        parts["apart"] = [asdict(row) for one in comparison.compared for row in one.apart]
+    whole = {"conclusion": comparison.conclusion, "rows": rows, **parts}
+    _write(whole if parts else rows, to)
+
+
+def _nearness(one: ComparedRuns) -> Iterator[dict[str, Any]]:
+    """Each figure of how near either panel is to people."""
+    for dimension, found in one.people:
+        sides = {
+            "tau_b": (found.a_tau, found.b_tau, found.tau),
+            "distance": (found.a_distance, found.b_distance, found.distance),
+        }
+        if (places := found.advantages) is not None:
+            pair = places.a_advantage, places.b_advantage, places.difference
+            sides["alt_test_advantage"] = pair
+        names = {"a": one.a, "b": one.b, "dimension": dimension}
+        for statistic, (a, b, figure) in sides.items():
+            facts = {name: value for name, value in asdict(figure).items() if name != "value"}
+            values = {"a_value": a, "b_value": b, "difference": figure.value}
+            yield names | {"statistic": statistic} | values | facts
+        if places is not None and not isnan(places.a_winning_rate):
+            rates = {"a_value": places.a_winning_rate, "b_value": places.b_winning_rate}
+            yield names | {"statistic": "alt_test_winning_rate"} | rates
 
 
 def render_fidelity(found: FidelityReport, to: TextIO) -> None:

@@ -78,6 +78,13 @@ class StudyDesign:
             for session in self.sessions
         )
 
+    def rated_per_rater(self) -> tuple[int, ...]:
+        """How many texts each rater sees, those for calibration included, repeated ones once."""
+        return tuple(
+            sum(len(one.texts) for one in session if one.role in ("calibration", "main"))
+            for session in self.sessions
+        )
+
     def incomplete_sets(self) -> int:
         """How many rotated sets lack texts of their prompt, so that a rank in them is no rank among
         all."""

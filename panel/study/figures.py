@@ -29,6 +29,7 @@ def design_figures(study: Study) -> dict[str, Any]:
         "incomplete_sets": design.incomplete_sets(),
         "per_rater": design.settings.per_rater,
         "rotated_texts_per_rater": _ends(design.rotated_per_rater()),
+        "rated_texts_per_rater": _ends(design.rated_per_rater()),
         "texts_per_rater": _ends(design.texts_per_rater()),
         "ratings_per_text": _ends(list(design.ratings_per_text().values())),
         "pairs": len(pairs),

@@ -24,6 +24,7 @@ _PEOPLE = (
     "τ_b,\na", "τ_b,\nb", "τ_b,\nb - a", "p,\nadjusted",
     "distance,\na", "distance,\nb", "distance,\nb - a", "p,\nadjusted",
 )  # fmt: skip
+_PLACES = ("ρ,\na", "ρ,\nb", "ρ,\nb - a", "p,\nadjusted", "ω,\na", "ω,\nb")
 
 
 def show_run_comparison(found: RunComparison, console: Console) -> None:
@@ -42,6 +43,7 @@ def show_run_comparison(found: RunComparison, console: Console) -> None:
             _show_alike(one, console)
         if one.people:
             _show_people(one, console)
+            _show_places(one, found, console)
         if one.risen or one.fallen:
             _show_changed(one, console)
     for sentence in shown.how_to_read(found):
@@ -140,6 +142,25 @@ def _show_people(one: ComparedRuns, console: Console) -> None:
     ]
     show_table(console, shown.people_title(one), ["dimension"], _PEOPLE, lines)
     _remarks([*shown.people_reasons(one), shown.PEOPLE_REMARK], console)
+
+
+def _show_places(one: ComparedRuns, found: RunComparison, console: Console) -> None:
+    """The alternative annotator test of both panels."""
+    tested = [(name, each.advantages) for name, each in one.people if each.advantages is not None]
+    lines = []
+    for name, places in tested:
+        cells = [
+            Text(figure(places.a_advantage)),
+            Text(figure(places.b_advantage)),
+            _figure(places.difference),
+            Text(p_value(places.difference.p_adjusted)),
+        ]
+        if found.epsilon is not None:
+            cells += map(Text, map(figure, (places.a_winning_rate, places.b_winning_rate)))
+        lines.append(TableRow(name, cells))
+    columns = _PLACES if found.epsilon is not None else _PLACES[:4]
+    show_table(console, shown.places_title(found), ["dimension"], columns, lines)
+    _remarks([*shown.places_reasons(one), shown.PLACES_REMARK], console)
 
 
 def _show_changed(one: ComparedRuns, console: Console) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from panel.conclusions.ratings_to_collect import ranks_alone, too_few_to_come
 from panel.conclusions.wording import counted
 from panel.reports.terminal.tables import TableRow, show_table
 from panel.study.collection import CollectedStudy, RaterProgress
@@ -49,6 +50,13 @@ def show_study_design(figures: dict[str, Any], console: Console) -> None:
             "between texts; scores are, and so are comparisons within sets. A --per-rater that is "
             "a multiple of the texts to a prompt avoids it."
         )
+    tasks = figures["tasks"]
+    for sentence in ranks_alone(tasks) or too_few_to_come(
+        n_prompts=figures["prompts"],
+        texts_per_rater=figures["rated_texts_per_rater"][1],
+        raters_per_text=figures["ratings_per_text"][1],
+    ):
+        console.print(sentence)
 
 
 def show_study_progress(found: CollectedStudy, console: Console) -> None:

@@ -17,7 +17,7 @@ from panel.statistics.core.options import (
     check_choice,
 )
 from panel.statistics.core.prompts import OverPrompts
-from panel.statistics.core.registry import OnStep, Registry, Table
+from panel.statistics.core.registry import BlockOf, OnStep, Registry, Table
 from panel.statistics.core.results import (
     Result,
     adjust_over_dimensions,
@@ -68,7 +68,7 @@ class AgreementBlock:
     prompt_kind: str = "prompts"
     judge_factors: Mapping[str, Labels] = field(default_factory=dict)
     side: str = "panel"
-    over_dimensions: bool = False
+    of: BlockOf = "dimension"
 
     def without_judges(self) -> list[list[AgreementBlock]]:
         """For each factor that raters are sampled by, the block without each of its levels; none

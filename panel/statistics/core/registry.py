@@ -43,6 +43,11 @@ several groups, judges without a persona to compare with, categories in place of
 rated different items of a prompt."""
 
 
+BlockOf = Literal["dimension", "composite", "all"]
+"""What a block of ratings is of: one dimension; the composite, where people rated all of its
+dimensions; or all dimensions together, none of which is shown by itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table in the terminal. Statistics with equal tables stand in one.
@@ -86,8 +91,8 @@ class Block(Protocol):
         """Whose figures are computed: the `panel`'s, or the `humans'` in its place."""
 
     @property
-    def over_dimensions(self) -> bool:
-        """Whether the block is of all dimensions together, not of one."""
+    def of(self) -> BlockOf:
+        """Which dimensions the block is of."""
 
     def without_judges(self) -> Sequence[Sequence[Self]]:
         """For each factor that judges are sampled from, the block without each of its levels;
@@ -109,7 +114,7 @@ class RegisteredStatistic(Generic[BlockT]):
     levels: Collection[MeasurementLevel]
     needs: Collection[str]
     side: str
-    over_dimensions: bool
+    of: tuple[BlockOf, ...]
     show_note: bool
     order: int
 
@@ -119,7 +124,7 @@ class RegisteredStatistic(Generic[BlockT]):
             block.level in self.levels
             and set(self.needs) <= set(block.has)
             and self.side in (block.side, "both")
-            and self.over_dimensions == block.over_dimensions
+            and block.of in self.of
         )
 
 
@@ -145,7 +150,7 @@ class Registry(Generic[BlockT]):
         levels: Collection[MeasurementLevel] = ORDERED,
         needs: Collection[str] = (),
         side: Literal["panel", "humans", "both"] = "panel",
-        over_dimensions: bool = False,
+        of: tuple[BlockOf, ...] = ("dimension",),
         show_note: bool = False,
         order: int = LAST,
     ) -> Callable[[_Function[BlockT]], _Function[BlockT]]:
@@ -159,7 +164,8 @@ class Registry(Generic[BlockT]):
             needs: what the ratings must have for it to be computed.
             side: `correlate` only: whether it is of the panel, of the humans in its place, or
                 of both.
-            over_dimensions: `correlate` only: whether it takes all dimensions together.
+            of: `correlate` only: of what it is computed: each `dimension`, the `composite` (with an
+                epsilon), `all` dimensions together.
             show_note: whether its notes are printed below the table.
             order: of rows and columns, smallest first, then by name. By default it comes
                 behind all that say one.
@@ -186,7 +192,7 @@ class Registry(Generic[BlockT]):
                 tuple(levels),
                 tuple(needs),
                 side,
-                over_dimensions,
+                of,
                 show_note,
                 order,
             )

@@ -10,7 +10,7 @@ import numpy as np
 
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.holm import holm
-from panel.statistics.core.table import Ratings
+from panel.statistics.core.table import COMPOSITE, Ratings
 from panel.statistics.humans.alignment import (
     METHODS,
     N_FOLDS,
@@ -19,6 +19,7 @@ from panel.statistics.humans.alignment import (
     learnt_alignment,
 )
 from panel.statistics.humans.alignment_rules import AlignmentMethod
+from panel.statistics.humans.composites import composites
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,9 @@ def align(
 
     Each dimension that both rated by numbers is aligned by itself. The panel's score of an item is
     the mean of its judges, those without a persona left out. Prompts are the panel's (items, where
-    it names none).
+    it names none). Where the panel's composite is the mean of several dimensions and people rated
+    each of them, it comes first, as the dimension `composite`: the primary result, whose p-values
+    are adjusted over its methods alone; see `panel.statistics.humans.composites`.
 
     Args:
         panel, humans: under the same names, as `load_aligned_ratings` gives them.
@@ -114,24 +117,29 @@ def align(
         raise ValueError(f"panel and humans share no {what}")
     judges = [column for column, name in enumerate(ours.raters) if name not in ours.controls]
     rows, their_rows = map(list, zip(*shared, strict=True))
+    whole = composites(panel, humans)
+    parts = [(name, ours, theirs) for name in dimensions]
+    if whole is not None:
+        parts.insert(0, (COMPOSITE, *whole))
     found = []
-    for name in dimensions:
-        people = np.full((len(ours.items), len(theirs.raters)), np.nan)
-        people[rows] = theirs.scores[their_rows, :, theirs.dimensions.index(name)]
+    for name, own, others in parts:
+        people = np.full((len(own.items), len(others.raters)), np.nan)
+        people[rows] = others.scores[their_rows, :, others.dimensions.index(name)]
         learnt = learnt_alignment(
-            ours.scores[:, judges, ours.dimensions.index(name)],
+            own.scores[:, judges, own.dimensions.index(name)],
             people,
-            ours.prompts,
+            own.prompts,
             methods=methods,
             folds=folds,
             seed=seed,
         )
         found.append(AlignedDimension(name, tuple(ours.raters[j] for j in judges), learnt))
-    return Alignment(panel, _adjusted(found))
+    n_primary = 0 if whole is None else 1
+    return Alignment(panel, _adjusted(found[:n_primary]) + _adjusted(found[n_primary:]))
 
 
 def _adjusted(found: Sequence[AlignedDimension]) -> tuple[AlignedDimension, ...]:
-    """With p-values adjusted over methods and dimensions."""
+    """With p-values adjusted over the methods and dimensions of a family."""
     p_values = iter(holm([one.p for each in found for one in each.learnt.methods]).tolist())
 
     def of(each: AlignedDimension) -> tuple[MethodAlignment, ...]:

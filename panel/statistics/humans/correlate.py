@@ -12,11 +12,12 @@ from panel.statistics.breakdown.stratum_rows import difference_rows, without_per
 from panel.statistics.core.arrays import Array, row_means
 from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
 from panel.statistics.core.ranks import ranks_within
-from panel.statistics.core.registry import OnStep, Registry, Table
+from panel.statistics.core.registry import BlockOf, OnStep, Registry, Table
 from panel.statistics.core.results import adjust_over_dimensions, labels_of
 from panel.statistics.core.statistic import Statistic
 from panel.statistics.core.strata import PROMPT, Strata, all_raters_of
 from panel.statistics.core.table import ALL, Ratings, Row
+from panel.statistics.humans.composites import composite_dimensions, composites
 
 HUMANS = "humans"
 """The group of rows that say what humans achieve in the panel's place."""
@@ -26,10 +27,11 @@ FURTHER_COMPARISONS = Table("Further comparisons with the humans")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonBlock:
-    """A panel's and humans' ratings of the same items on one dimension, or on all together.
+    """A panel's and humans' ratings of the same items on one dimension, on the composite, or on all
+    dimensions together.
 
-    Of all dimensions together, a rater's rating is the mean over them, NaN where one of them is
-    missing.
+    Of the composite and of all dimensions, a rater's rating is the mean over them, NaN where one of
+    them is missing.
 
     Attributes:
         side: whose figures are computed: those of the `panel`, or those of the `humans` in its
@@ -69,7 +71,7 @@ class ComparisonBlock:
     judge_names: tuple[str, ...]
     human_names: tuple[str, ...]
     categories: tuple[str, ...] = ()
-    over_dimensions: bool = False
+    of: BlockOf = "dimension"
     other_scale: bool = False
 
     def without_judges(self) -> list[list[ComparisonBlock]]:
@@ -151,6 +153,11 @@ def correlate(
     over dimensions. `on_step` is called with the share that is done.
     `only` names the comparisons to compute; by default all are.
 
+    With an epsilon there are rows of the dimension `composite`, too, and first, where the panel's
+    composite is the mean of several dimensions and people rated each of them: the correlations and
+    the alternative annotator test. Its p-values are adjusted by themselves. By strata there is
+    none.
+
     On dimensions of categories the labels are compared, by majority and each judge.
 
     `by` strata of the panel's items or judges there are rows of each stratum, which the rows' `by`
@@ -163,14 +170,19 @@ def correlate(
             group of judges is called `humans`.
     """
     if by == "dimension":
-        parts = _blocks(panel, humans, options)
-        found = comparison_statistics.rows_of_all(parts, on_step, only)
-        return adjust_over_dimensions([row for rows in found for row in rows])
+        first = _composite_blocks(panel, humans, options)
+        parts = [*first, *_blocks(panel, humans, options)]
+        found = list(comparison_statistics.rows_of_all(parts, on_step, only))
+        of_composite, rows = (
+            [row for own in those for row in own]
+            for those in (found[: len(first)], found[len(first) :])
+        )
+        return of_composite + adjust_over_dimensions(rows)
     every = list(_stratum_blocks(panel, humans, options, by))
-    found = comparison_statistics.rows_of_all([part for _, part in every], on_step, only)
+    by_part = comparison_statistics.rows_of_all([part for _, part in every], on_step, only)
     rows = [
         replace(row, by=by.by, by_value=stratum)
-        for (stratum, _), own in zip(every, found, strict=True)
+        for (stratum, _), own in zip(every, by_part, strict=True)
         for row in own
         if row.by is None
     ]
@@ -195,7 +207,7 @@ def correlation_differences(
         parts = [
             (dimension, ALL, block)
             for block, own, dimension in _blocks(panel, humans, options)
-            if own == group and not block.over_dimensions
+            if own == group and block.of == "dimension"
         ]
         return difference_rows(comparison_statistics, parts, group, by)
     group = ALL if by.of == "raters" else group
@@ -282,7 +294,7 @@ def _blocks(
             nothing,
             tuple(panel.raters[rater] for rater in raters),
             humans.raters,
-            over_dimensions=True,
+            of="all",
         )
     every: list[tuple[ComparisonBlock, str, str]] = []
     for dimension in dimensions:
@@ -297,13 +309,29 @@ def _blocks(
                 else _compared(people, prompts, options),
                 controls=ours.of(dimension, panel.controls_of(group)),
                 categories=panel.categories.get(dimension, ()),
-                over_dimensions=False,
+                of="dimension",
                 other_scale=_on_other_scales(panel, humans, dimension),
             )
             every.append((block, group, dimension))
     if numeric:
         every += [(whole, group, ALL) for group, whole in blocks.items()]
     return every
+
+
+def _composite_blocks(
+    panel: Ratings, humans: Ratings, options: AnalysisOptions
+) -> list[tuple[ComparisonBlock, str, str]]:
+    """Those of the composite, where the annotator test is asked for and there is one."""
+    if options.epsilon is None or (sides := composites(panel, humans)) is None:
+        return []
+    other = any(
+        _on_other_scales(panel, humans, name) for name in composite_dimensions(panel, humans)
+    )
+    return [
+        (replace(block, of="composite", other_scale=other), group, dimension)
+        for block, group, dimension in _blocks(*sides, options)
+        if block.of == "dimension"
+    ]
 
 
 def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOptions) -> Array:

@@ -2,15 +2,18 @@
 
 An item's probability goes with how far the panel's score of it is likely to be from people's: with
 the root of its judges' variance, averaged with that of all items together, so that no item is left
-out and none weighs more than a few others. With probabilities in proportion to the spread of what
-is estimated the variance of its mean is least (Neyman 1934, "On the two different aspects of
-the representative method"). Items are drawn by system, systematically from a random order of the
-prompts (W. Madow 1949, "On the theory of systematic sampling"), with one start for all systems, so
-that systems are rated on the same prompts where probabilities are alike.
+out and none weighs more than a few others. A prompt counts once in a system's mean, so that each of
+its items counts by one over their number, and so does its probability: drawn alike, most items
+would be of a few large prompts, and the few others would decide the mean. With probabilities in
+proportion to the spread of what is estimated the variance of its mean is least (Neyman 1934, "On
+the two different aspects of the representative method"). Items are drawn by system, systematically
+from a random order of the prompts (W. Madow 1949, "On the theory of systematic sampling"), with one
+start for all systems, so that systems are rated on the same prompts where probabilities are alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -132,7 +135,8 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
         if not share:
             continue
         ordered = np.array(sorted(of, key=lambda item: (places[prompts[item]], own[item])))
-        probabilities = inclusion_probabilities(_sizes(variances[ordered]), share)
+        sizes = _sizes(variances[ordered]) / _items_beside([prompts[item] for item in ordered])
+        probabilities = inclusion_probabilities(sizes, share)
         for item in np.flatnonzero(systematic_sample(probabilities, start)):
             chances[int(ordered[item])] = float(probabilities[item])
     return tuple(
@@ -176,6 +180,12 @@ def _sizes(variances: Array) -> Array:
         return np.ones(len(variances))
     sizes: Array = np.sqrt((np.where(np.isnan(variances), mean, variances) / mean + 1) / 2)
     return sizes
+
+
+def _items_beside(prompts: Sequence[str]) -> Array:
+    """Of each item how many have its prompt, it among them."""
+    _, places, counts = np.unique(prompts, return_inverse=True, return_counts=True)
+    return counts[places].astype(np.float64)
 
 
 def _shares(sizes: list[int], n: int) -> list[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan
+from math import inf, isnan, nan
 
 import numpy as np
 import scipy
@@ -83,6 +83,24 @@ class BestOfPrompts:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedAdvantages:
+    """Two panels by the alternative annotator test, each in a person's place.
+
+    Attributes:
+        a_advantage, b_advantage: ρ of either panel: how often, on average over people, it is at
+            least as near to the other people as a person is.
+        difference: b_advantage − a_advantage; above 0, b is more often as near.
+        a_winning_rate, b_winning_rate: ω of either panel, which has no interval; NaN without ε.
+    """
+
+    a_advantage: float
+    b_advantage: float
+    difference: PairedFigure
+    a_winning_rate: float = nan
+    b_winning_rate: float = nan
+
+
+@dataclass(frozen=True, slots=True)
 class NearerToPeople:
     """Which of two panels is nearer to the mean of people's ratings.
 
@@ -93,6 +111,8 @@ class NearerToPeople:
         a_distance, b_distance: the mean over prompts of the distance of a panel's score from
             people's mean, in points; NaN where they are on other scales.
         distance: b_distance − a_distance; below 0, b's scores are nearer.
+        advantages: either panel in a person's place; None where people's single ratings are not
+            known.
     """
 
     within: bool
@@ -102,10 +122,22 @@ class NearerToPeople:
     a_distance: float
     b_distance: float
     distance: PairedFigure
+    advantages: ComparedAdvantages | None = None
 
-    def with_figures(self, tau: PairedFigure, distance: PairedFigure) -> NearerToPeople:
-        """The same with these in their place."""
-        return replace(self, tau=tau, distance=distance)
+    @property
+    def figures(self) -> tuple[PairedFigure, ...]:
+        """The differences of the panels, which are tested together."""
+        of_places = () if self.advantages is None else (self.advantages.difference,)
+        return self.tau, self.distance, *of_places
+
+    def with_figures(
+        self, tau: PairedFigure, distance: PairedFigure, *more: PairedFigure
+    ) -> NearerToPeople:
+        """The same with these in the place of `figures`."""
+        advantages = self.advantages
+        if advantages is not None:
+            advantages = replace(advantages, difference=more[0])
+        return replace(self, tau=tau, distance=distance, advantages=advantages)
 
 
 def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigure, PairedFigure]:
@@ -135,7 +167,7 @@ def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigu
         kind="correlation",
         limits=_TAU_LIMITS,
     )
-    return _figure(mean_over_prompts(inside, prompts), prompts), _figure(every, prompts)
+    return paired_figure(mean_over_prompts(inside, prompts), prompts), paired_figure(every, prompts)
 
 
 def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
@@ -150,7 +182,7 @@ def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
     both = np.column_stack([as_scores(a), as_scores(b)])
     found = krippendorff_alpha(both, "interval")
     result = Result(found, resampled_alpha(both, "interval"), limits=(-1.0, 1.0))
-    return _figure(result, prompts)
+    return paired_figure(result, prompts)
 
 
 def best_of_prompts(a: ArrayLike, b: ArrayLike, prompts: Labels) -> BestOfPrompts:
@@ -219,7 +251,7 @@ def nearer_to_people(
         within,
         of_each[0],
         of_each[1],
-        _figure(result, prompts, tested=True),
+        paired_figure(result, prompts, tested=True),
         _mean(ours) if same_scale else nan,
         _mean(theirs) if same_scale else nan,
         _distance(ours, theirs, int(np.sum(~missing)), same_scale),
@@ -268,19 +300,30 @@ def _several(missing: Mask, prompts: Labels) -> bool:
     return bool((np.bincount(codes[~missing], minlength=len(names)) > 1).any())
 
 
-def _figure(result: Result, prompts: Labels, *, tested: bool = False) -> PairedFigure:
+def paired_figure(
+    result: Result, prompts: Labels, *, tested: bool = False, most_df: float = inf
+) -> PairedFigure:
+    """A result with its interval over prompts.
+
+    Args:
+        tested: whether it has the p-value of its being 0.
+        most_df: degrees of freedom that it has at most; with fewer than it would have, the interval
+            is widened.
+    """
     found = result.statistic
     there = interval_of(result, prompts, _OPTIONS)
     if there is None or there.reason is not None:
         reason = None if there is None else there.reason
         return PairedFigure(found.value, nan, nan, found.n_items, 0, found.reason, reason)
-    p = nan
+    p, df, ends = nan, there.degrees_of_freedom, (there.low, there.high)
+    if most_df < df:
+        df = most_df
+        reach = there.standard_error * float(scipy.special.stdtrit(df, 0.975))
+        low, high = result.limits
+        ends = max(found.value - reach, low), min(found.value + reach, high)
     if tested:
-        t = -abs(found.value) / there.standard_error
-        p = 2 * float(scipy.special.stdtr(there.degrees_of_freedom, t))
-    return PairedFigure(
-        found.value, there.low, there.high, found.n_items, there.n_clusters, p=p, p_adjusted=p
-    )
+        p = 2 * float(scipy.special.stdtr(df, -abs(found.value) / there.standard_error))
+    return PairedFigure(found.value, *ends, found.n_items, there.n_clusters, p=p, p_adjusted=p)
 
 
 def _distance(a: Array, b: Array, n_items: int, same_scale: bool) -> PairedFigure:

@@ -9,7 +9,7 @@ import numpy as np
 
 from panel.statistics.core.arrays import Array, Labels
 from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
-from panel.statistics.core.registry import OnStep, Registry, Table
+from panel.statistics.core.registry import BlockOf, OnStep, Registry, Table
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.core.table import Ratings, Row
 
@@ -43,7 +43,7 @@ class PanelBlock:
     options: AnalysisOptions
     sampled: Mapping[str, Labels] = field(default_factory=dict)
     side: str = "panel"
-    over_dimensions: bool = False
+    of: BlockOf = "dimension"
 
     def without_judges(self) -> list[list[PanelBlock]]:
         """None: the figures that have an interval see to the judges themselves."""

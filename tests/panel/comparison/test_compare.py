@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 from dataclasses import fields
@@ -24,6 +26,10 @@ from panel import (
     compare,
 )
 from panel.comparison.compare import MOST_CHANGED
+from panel.comparison.page.writing import comparison_page
+from panel.reports import terminal
+from panel.reports.json import render_run_comparison
+from panel.statistics.core.holm import holm
 from panel.testing import ScriptedModel
 from tests.helpers.marked_texts import (
     CLARITY_DEPTH,
@@ -192,10 +198,10 @@ def test_shares_of_categories_are_compared(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def panels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two panels on the same 24 texts: Ann rates at random, Bob as people do, two points higher."""
+    """Two panels on the same 32 texts: Ann rates at random, Bob as people do, two points higher."""
     folder = tmp_path_factory.mktemp("panels")
     rng = np.random.default_rng(3)
-    quality = {f"p{p}": rng.permutation(4) for p in range(6)}
+    quality = {f"p{p}": rng.permutation(4) for p in range(8)}
     texts = {
         prompt: {
             f"s{i}": f"[5,5] ann[{rng.integers(1, 7)},5] bob[{3 + q + 2},{3 + q + 2}] {prompt}{i}"
@@ -220,7 +226,7 @@ def test_two_panels_on_the_same_texts(panels: dict[str, Path]) -> None:
     found = compare(panels["ann"], panels["bob"])
     (one,) = found.compared
     assert (one.compared, one.panel) == ("panels", ("personas (ann; bob)",))
-    assert (found.rows[0].n_prompts, found.rows[0].n_pairs) == (6, 24)
+    assert (found.rows[0].n_prompts, found.rows[0].n_pairs) == (8, 32)
     verdicts = {}
     for name in ("ann", "bob"):
         lines = (panels[name] / "verdicts.csv").read_text().splitlines()[1:]
@@ -230,12 +236,12 @@ def test_two_panels_on_the_same_texts(panels: dict[str, Path]) -> None:
     assert alike.tau.value == pytest.approx(
         stats.kendalltau(verdicts["ann"], verdicts["bob"]).statistic
     )
-    best = [side.reshape(6, 4) for side in verdicts.values()]
+    best = [side.reshape(8, 4) for side in verdicts.values()]
     same = sum(
         set(np.flatnonzero(x == x.max())) == set(np.flatnonzero(y == y.max()))
         for x, y in zip(*best, strict=True)
     )
-    assert (alike.best.same, alike.best.n_prompts) == (same, 6)
+    assert (alike.best.same, alike.best.n_prompts) == (same, 8)
     assert any("The two order responses in prompts" in said for said in found.conclusion)
 
 
@@ -250,6 +256,44 @@ def test_with_people_the_nearer_panel_is_named(panels: dict[str, Path]) -> None:
     assert f"{found.runs[1]} ranks responses more as people do than {found.runs[0]}" in said
 
 
+def test_with_people_the_change_of_the_advantage_is_given(panels: dict[str, Path]) -> None:
+    """Two people who agree are never farther from each other than a panel: ρ is the share of
+    responses that a panel rates as they do. Ann's are counted by hand, Bob's are none, two points
+    higher; ω, which is given with an epsilon, is 0 of both. It is in the terminal, in JSON and on
+    the page, and all three differences are adjusted together."""
+    found = compare(panels["ann"], panels["bob"], human=panels["people"], epsilon=0.1)
+    ((_, one),) = found.compared[0].people
+    places = one.advantages
+    assert places is not None
+    people = {
+        tuple(line.split(",")[0].split("/")): float(line.split(",")[2])
+        for line in panels["people"].read_text().splitlines()[1:]
+    }
+    verdicts = csv.DictReader((panels["ann"] / "verdicts.csv").read_text().splitlines())
+    of_ann = [float(row["composite"]) == people[row["prompt_id"], row["id"]] for row in verdicts]
+    assert 0 < np.mean(of_ann) == places.a_advantage
+    assert (places.b_advantage, places.a_winning_rate, places.b_winning_rate) == (0, 0, 0)
+    adjusted = [figure.p_adjusted for figure in one.figures]
+    assert adjusted == pytest.approx(holm([figure.p for figure in one.figures]).tolist())
+    name, told = f"{places.a_advantage:.2f}", io.StringIO()
+    terminal.render_run_comparison(found, told)
+    assert "person's place better (alternative annotator test, epsilon 0.1)" in told.getvalue()
+    assert name in told.getvalue().partition("annotator test")[2].partition("Advantage ρ")[0]
+    assert f"<td>{name}</td>" in comparison_page(found).partition("annotator test")[2]
+    printed = io.StringIO()
+    render_run_comparison(found, printed)
+    rows = {row["statistic"]: row for row in json.loads(printed.getvalue())["people"]}
+    assert list(rows) == ["tau_b", "distance", "alt_test_advantage", "alt_test_winning_rate"]
+    row = rows["alt_test_advantage"]
+    assert (row["a_value"], row["difference"]) == (places.a_advantage, places.difference.value)
+    assert row["p_adjusted"] == places.difference.p_adjusted
+    assert rows["alt_test_winning_rate"]["b_value"] == 0
+    without = compare(panels["ann"], panels["bob"], human=panels["people"])
+    printed = io.StringIO()
+    render_run_comparison(without, printed)
+    assert "alt_test_winning_rate" not in printed.getvalue()
+
+
 def test_people_who_rated_dimensions_are_compared_with_them(panels: dict[str, Path]) -> None:
     """People's ratings by dimension: each is compared, and their mean with the composite; of one
     dimension alone there is no composite."""
@@ -257,7 +301,7 @@ def test_people_who_rated_dimensions_are_compared_with_them(panels: dict[str, Pa
         f"{line['prompt_id']}/{line['id']}"
         for line in map(json.loads, (panels["bob"] / "responses.jsonl").read_text().splitlines())
     ]
-    scores = np.random.default_rng(0).integers(1, 11, (24, 2, 2)).astype(float)
+    scores = np.random.default_rng(0).integers(1, 11, (32, 2, 2)).astype(float)
     people = Ratings(scores, tuple(items), ("x", "y"), ("clarity", "depth"), ("all", "all"))
     found = compare(panels["ann"], panels["bob"], human=people)
     assert [name for name, _ in found.compared[0].people] == ["composite", "clarity", "depth"]
@@ -517,4 +561,4 @@ def test_a_data_frame_has_a_row_for_each_difference(panels: dict[str, Path]) -> 
     table = compare(panels["bob"], panels["again"]).to_frame("pyarrow")
     assert table.column("dimension").to_pylist() == ["composite", "clarity", "depth"]
     assert table.column("p").to_pylist() == [None, None, None]
-    assert table.column("n_pairs").to_pylist() == [24, 24, 24]
+    assert table.column("n_pairs").to_pylist() == [32, 32, 32]

@@ -62,6 +62,10 @@ def test_a_lower_error_without_order_is_no_gain() -> None:
         "isotonic recalibration is lower, but the scores are not shown to order texts as people do"
     )
     assert said(nothing) == ["No gain is established by judge selection."]
+    # Shown but for the adjustment, order and all: the order is not what is lacking, below 0.05.
+    for p, is_lacking in ((0.0499, False), (0.05, True)):
+        [one] = said(replace(GAIN, order_p=p, p=p, p_adjusted=0.15))
+        assert ("are not shown to order texts" in one) is is_lacking
 
 
 def test_what_was_not_learnt_has_its_reason() -> None:

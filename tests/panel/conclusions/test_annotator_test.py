@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,6 +69,52 @@ def test_one_score_for_everything_takes_no_place() -> None:
     assert "is as near to the others as a human is on clarity: winning rate" in constant
     assert "that the panel may take the place of a human is not shown" in constant
     assert "the panel may take the place of a human on clarity: winning" in told_of(truth, people)
+
+
+def test_the_composite_comes_first() -> None:
+    """Of two dimensions rated by people the test, and the correlation that it needs, are those of
+    each rater's mean of them; the two dimensions are a family of their own. Neither is there
+    without an epsilon, or where people left one dimension out."""
+    random = np.random.default_rng(1)
+    truth = random.integers(2, 5, 60)
+    people = [np.clip(truth + random.integers(-2, 3, 60), 1, 5) for _ in range(4)]
+    scores = [np.array(side, dtype=float).T for side in ([truth, truth + 1], people)]
+    items = tuple(f"i{place}" for place in range(60))
+    panel, humans = (
+        Ratings(
+            np.stack([own, 3 - own / 2], axis=2),
+            items,
+            names,
+            ("clear", "short"),
+            ("g",) * len(names),
+        )
+        for own, names in zip(scores, (("j", "k"), ("p", "q", "r", "s")), strict=True)
+    )
+    options = AnalysisOptions(epsilon=0.2, n_permutations=199)
+    found = correlate(panel, humans, options)
+    assert list(dict.fromkeys(row.dimension for row in found)) == ["composite", "clear", "short"]
+    means = [
+        replace(one, scores=one.scores.mean(axis=2, keepdims=True), dimensions=("composite",))
+        for one in (panel, humans)
+    ]
+    alone = {(r.statistic, r.group, r.by_value): r for r in correlate(*means, options)}
+    for row in found:
+        if row.dimension == "composite":
+            other = alone[row.statistic, row.group, row.by_value]
+            figures = [(one.value, one.ci_low, one.p_value) for one in (row, other)]
+            assert figures[0] == pytest.approx(figures[1], nan_ok=True)
+            assert row.adjusted_over is None
+    [tau] = [r for r in found if (r.statistic, r.dimension) == ("tau_b", "clear")]
+    assert tau.n_tests == 2
+    said = correlate_conclusion(found, panel, humans)
+    assert said[0].startswith("The panel's mean correlates with the humans' mean over all items on")
+    [first] = [one for one in said if "take the place" in one and "on the composite" in one]
+    assert "the panel may take the place of a human on the composite: winning rate" in first
+    left_out = replace(humans, scores=humans.scores[:, :, :1], dimensions=("clear",))
+    for people_too, asked in ((humans, replace(options, epsilon=None)), (left_out, options)):
+        rows = correlate(panel, people_too, asked, only=["tau_b", RATE])
+        assert rows
+        assert "composite" not in {row.dimension for row in rows}
 
 
 def test_judges_are_counted_by_themselves() -> None:

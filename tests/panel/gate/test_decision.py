@@ -128,6 +128,18 @@ def test_a_figure_is_shown_on_its_side_of_the_bound() -> None:
     )
 
 
+def test_the_last_bits_of_a_share_do_not_decide() -> None:
+    """0.1 + 0.2 meets both sides of 0.3 and is shown as 0.3; 2e-9 more is more, and shown so."""
+    third, more = exact("coverage", 0.1 + 0.2), exact("coverage", 0.3 + 2e-9)
+    met = {"coverage >= 0.3": True, "coverage <= 0.3": True, "coverage > 0.3": False}
+    for expression, expected in (met | {"coverage < 0.3": False}).items():
+        decided = decide(parse_requirement(expression), third)
+        assert decided.met is expected
+        assert sentence(decided).endswith(" met: 0.3000.")
+    decided = decide(parse_requirement("coverage <= 0.3"), more)
+    assert sentence(decided) == "coverage <= 0.3 is not met: 0.300000002."
+
+
 def test_judges_may_be_what_is_lacking() -> None:
     """With judges as a sample that leaves open more than the distance to the bound, no number of
     prompts is named but more judges."""

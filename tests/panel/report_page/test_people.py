@@ -208,6 +208,18 @@ def test_a_panel_of_two_models_is_tested_once(tmp_path: Path) -> None:
     assert len(judges) == len(set(judges)) == 2
     assert NOT_COMPARABLE in html
     lines = cells(html, "People beside the panel")
+    # The whole panel and people first, by the order of the figures; then each model, likewise.
+    panels = ["τ_b with the mean of people, within", "τ_b with the mean of people, over"]
+    person, less = (
+        [f"τ_b with the mean of the {others}, {where}" for where in ("within", "over")]
+        for others in ("others", "same others")
+    )
+    expected = [("Panel", one) for one in panels] + [("One person", one) for one in person]
+    expected += [("Panel less one person", one) for one in less]
+    expected += [(f"scriptedmodel:{name}", one) for one in panels for name in ("m1", "m2")]
+    assert len(lines) == len(expected)
+    for line, (who, what) in zip(lines, expected, strict=True):
+        assert line.startswith(f"{who}: {what}")
     sides = load_aligned_ratings(tmp_path / "run", human)
     for basis, where in (("", "over all items"), ("_within_prompts", "within prompts")):
         statistic = f"human_difference_tau_b{basis}"

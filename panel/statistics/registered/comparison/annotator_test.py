@@ -39,7 +39,12 @@ ANNOTATOR_TEST = Table(
 
 def _register(name: str, heading: str, order: int) -> None:
     @comparison_statistics.register(
-        name, heading, table=ANNOTATOR_TEST, levels=ANY_LEVEL, order=order
+        name,
+        heading,
+        table=ANNOTATOR_TEST,
+        levels=ANY_LEVEL,
+        of=("dimension", "composite"),
+        order=order,
     )
     def results(block: ComparisonBlock) -> Iterator[Result]:
         """The panel's, then each judge's; nothing without an epsilon."""

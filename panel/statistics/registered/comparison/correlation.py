@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from panel.statistics.core.prompts import over_prompts
-from panel.statistics.core.registry import Table
+from panel.statistics.core.registry import BlockOf, Table
 from panel.statistics.core.results import Result, mean_over_prompts
 from panel.statistics.humans.ceiling import (
     NOT_COMPARABLE,
@@ -34,8 +34,12 @@ WITHIN_PROMPTS = Table(
 )
 
 
+_OF: tuple[BlockOf, ...] = ("dimension", "composite")
+"""Whether a panel may take a person's place on the composite is said with its correlation there."""
+
+
 def _register(kind: CorrelationKind, heading: str, order: int) -> None:
-    @comparison_statistics.register(kind, heading, table=OVER_ALL_ITEMS, order=order)
+    @comparison_statistics.register(kind, heading, table=OVER_ALL_ITEMS, of=_OF, order=order)
     def panel(block: ComparisonBlock) -> Iterator[Result]:
         # Items of different prompts are not exchangeable: with prompts the test is of the
         # correlation within them.
@@ -50,7 +54,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         yield Result(block.of_both(found), resampled, kind="correlation")
 
     @comparison_statistics.register(
-        f"human_ceiling_{kind}", heading, table=OVER_ALL_ITEMS, side="humans", order=order
+        f"human_ceiling_{kind}", heading, table=OVER_ALL_ITEMS, side="humans", of=_OF, order=order
     )
     def humans(block: ComparisonBlock) -> Iterator[Result]:
         found = human_ceiling(block.compared, kind)
@@ -63,6 +67,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         heading,
         table=WITHIN_PROMPTS,
         needs=("prompts",),
+        of=_OF,
         order=order + 100,
     )
     def panel_within_prompts(block: ComparisonBlock) -> Iterator[Result]:
@@ -87,6 +92,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         table=WITHIN_PROMPTS,
         needs=("prompts",),
         side="humans",
+        of=_OF,
         order=order + 100,
     )
     def humans_within_prompts(block: ComparisonBlock) -> Iterator[Result]:

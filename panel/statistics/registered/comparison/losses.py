@@ -35,7 +35,7 @@ def _register(name: str, heading: str, order: int, *, weighted: bool) -> None:
     "custom loss",
     table=LOSSES,
     needs=("prompts",),
-    over_dimensions=True,
+    of=("all",),
     show_note=True,
     order=330,
 )

@@ -11,6 +11,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from panel.statistics import AlignmentMethod, Ratings, Reason, align, learnt_alignment
 from panel.statistics.core.arrays import Array, IntArray
+from panel.statistics.core.holm import holm
 
 PROMPTS = np.repeat(np.arange(20), 3)
 
@@ -243,8 +244,8 @@ def test_bad_arguments(arguments: dict[str, object], message: str) -> None:
 
 
 def test_ratings_are_matched_by_name_and_adjusted_together() -> None:
-    """People's items in another order, a judge without a persona left out, and Holm's method over
-    methods and dimensions; ranks are refused."""
+    """People's items in another order, a judge without a persona left out, the composite first, and
+    Holm's method over its methods, and over methods and dimensions; ranks are refused."""
     judges, people = views()
     names = tuple(f"i{n}" for n in range(60))
     two = np.stack([judges, judges], axis=2)
@@ -263,14 +264,17 @@ def test_ratings_are_matched_by_name_and_adjusted_together() -> None:
     assert (found.dimension, found.judges) == ("y", ("a", "b", "c"))
     assert [one.p for one in found.learnt.methods] == [one.p for one in expected.methods]
     both = Ratings(theirs.scores, theirs.items, theirs.raters, ("x", "y"), theirs.groups)
-    adjusted = [
-        one.p_adjusted for each in align(ours, both).dimensions for one in each.learnt.methods
-    ]
-    p = np.array([one.p for one in expected.methods] * 2)
-    assert adjusted[0] == pytest.approx(6 * p.min())
+    composite, *rest = align(ours, both).dimensions
+    assert [composite.dimension, *(one.dimension for one in rest)] == ["composite", "x", "y"]
+    # The mean of two equal dimensions is either; a family of its own.
+    for family in ([composite], rest):
+        methods = [one for each in family for one in each.learnt.methods]
+        p = np.array([one.p for one in expected.methods] * len(family))
+        assert [one.p for one in methods] == pytest.approx(p)
+        assert [one.p_adjusted for one in methods] == pytest.approx(holm(p).tolist())
     frame = align(ours, both).to_frame()
     assert list(frame["figure"][:3]) == ["rmse", "mae", "tau_b"]
-    assert len(frame) == 18
+    assert len(frame) == 27
     ranks = Ratings(judges[:, :, None], names, raters, ("y",), ("m",) * 4, lower_is_better=True)
     with pytest.raises(ValueError, match="ranks"):
         align(ranks, theirs)

@@ -58,6 +58,28 @@ def test_contested_items_are_more_probable() -> None:
     assert found[0].spread == pytest.approx(spread)
 
 
+def test_a_prompt_weighs_once_however_many_items_it_has() -> None:
+    """Where judges disagree on all items alike, an item of a prompt with four is drawn with a
+    quarter of the probability of a prompt's only one; each system's prompts by themselves."""
+    sizes = [4, 1, 2, 1, 4, 4, 2, 2]
+    prompts = [f"p{place}" for place, size in enumerate(sizes) for _ in range(size)]
+    n = len(prompts)
+    names = tuple(f"{source}{item}" for source in "xy" for item in range(n + 4))
+    scores = np.tile([4.0, 6.0], (2 * (n + 4), 1))[:, :, None]
+    both = (*prompts, *(f"q{item}" for item in range(4)), *(f"r{item}" for item in range(n + 4)))
+    sources = tuple(name[0] for name in names)
+    given = Ratings(scores, names, ("a", "b"), ("all",), ("m",) * 2, both, sources)
+    chances: dict[str, float] = {}
+    for seed in range(40):
+        found = select_items(given, 12, seed=seed)
+        chances |= {one.item: one.inclusion_probability for one in found}
+    # Of 12 prompts six are rated; of the other system's, with an item each, six of n + 4.
+    for item, prompt in enumerate(prompts):
+        assert chances[f"x{item}"] == pytest.approx(6 / 12 / sizes[int(prompt[1:])])
+    others = [one for name, one in chances.items() if name[0] == "y"]
+    assert others == pytest.approx([6 / (n + 4)] * len(others))
+
+
 def test_weights_make_the_mean_unbiased() -> None:
     """Over many seeds the mean of values weighted by 1 / probability, over the number of items, is
     that of all items; unweighted it is not."""
