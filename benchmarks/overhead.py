@@ -28,7 +28,7 @@ from benchmarks.harness import (
     write_responses,
 )
 from benchmarks.report import FLOOR, Figure, Outcome, Row, ratios, row_of
-from panel.report_page.report import AUTOMATIC
+from panel.report_page import AUTOMATIC
 
 JUDGES, MODELS = 30, 3
 LOOP = (sys.executable, str(ROOT / "benchmarks" / "contenders" / "loops.py"))

@@ -201,14 +201,10 @@ async def revise_one(
 
 
 def _question(judge: Judge, response: Response, context: GraphContext) -> Question:
-    one_call_per_dimension = judge.model in context.one_call_per_dimension
+    separately = judge.model in context.one_call_per_dimension
     persona = context.personas[judge.persona]
     return question_of(
-        context.rubric,
-        persona,
-        response,
-        context.layout,
-        one_call_per_dimension=one_call_per_dimension,
+        context.rubric, persona, response, context.layout, one_call_per_dimension=separately
     )
 
 
@@ -388,7 +384,11 @@ async def judge_response(key: str, context: GraphContext) -> JudgingState:
         Abort: the context's graph waits for an answer to an `interrupt`, or ends without a verdict.
     """
     graph = context.graph or judging_graph(context.deliberation is not None)
-    done = await graph.ainvoke(cast(Any, {"response": key}), context=context)
+    given = cast(Any, {"response": key})
+    # Not `ainvoke`: it streams each node's update besides, and every item of a stream wakes the
+    # event loop through a socket.
+    values = graph.astream(given, context=context, stream_mode="values")
+    done = [value async for value in values][-1]
     if "verdict" not in done:
         response = context.responses[key]
         waiting = "__interrupt__" in done

@@ -92,7 +92,9 @@ def controls_among(judges: Iterable[Judge]) -> frozenset[Judge]:
     return frozenset(without) if len(without) < len(known) else frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as one is made for each judgment, and a frozen one is made three times as slowly.
+# Nobody changes one all the same.
+@dataclass(slots=True)
 class Judgment:
     """What one judge said of one response in one round.
 

@@ -27,7 +27,9 @@ Layout = Literal["shared-prefix", "persona-first"]
 once for all of them; or who the judge is."""
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as one is made for each judgment, and a frozen one is made three times as slowly.
+# Nobody changes one all the same.
+@dataclass(slots=True)
 class Question:
     """What one judge is asked about one response.
 
@@ -64,7 +66,8 @@ class Comparison:
     layout: Layout = "shared-prefix"
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, for the same reason as `Question`.
+@dataclass(slots=True)
 class ModelRequest:
     """One call to a model, in words that belong to no provider.
 
@@ -124,7 +127,8 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, for the same reason as `Question`.
+@dataclass(slots=True)
 class ModelResponse:
     """What came back from a model.
 
@@ -143,7 +147,8 @@ class ModelResponse:
     model: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, for the same reason as `Question`.
+@dataclass(slots=True)
 class ParsedJudgment:
     """What an answer says.
 

@@ -75,7 +75,7 @@ def read_ratings(text: str, rubric: Rubric) -> ParsedJudgment:
         value = answer[dimension.id]
         if value is None and (rubric.not_assessable or abstained):
             continue
-        if isinstance(dimension.scale, CategoryScale):
+        if dimension.scale.kind == "category":
             labels[dimension.id] = read_label(value, dimension)
         else:
             scores[dimension.id] = float(read_score(value, dimension))

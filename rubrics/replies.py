@@ -17,7 +17,7 @@ from typing import Any
 import json_repair
 
 from rubrics.rubric import Dimension
-from rubrics.scale import CategoryScale, RealScale, Scale
+from rubrics.scale import RealScale, Scale
 from rubrics.unicode import well_formed, well_formed_json
 
 
@@ -79,11 +79,13 @@ def read_score(value: object, dimension: Dimension) -> float:
         Unreadable: it is no number on the scale, or the scale has no numbers.
     """
     scale = dimension.scale
-    if isinstance(scale, CategoryScale):
+    # By `kind`: every rating comes through here, and `isinstance` is slow to say no of a model of
+    # pydantic's.
+    if scale.kind == "category":
         raise Unreadable(f"{dimension.id} has categories and no numbers")
-    number = _real(value, scale) if isinstance(scale, RealScale) else _whole(value, scale)
+    number = _real(value, scale) if scale.kind == "real" else _whole(value, scale)
     if number is None:
-        kind = "a number" if isinstance(scale, RealScale) else "a whole number"
+        kind = "a number" if scale.kind == "real" else "a whole number"
         wanted = f"{kind} from {scale.min:g} to {scale.max:g}"
         raise Unreadable(f"{dimension.id} is {shown(value)}, not {wanted}")
     return number
@@ -98,7 +100,7 @@ def read_label(value: object, dimension: Dimension) -> str:
         Unreadable: it names no category of the dimension, or the dimension has none.
     """
     scale = dimension.scale
-    if not isinstance(scale, CategoryScale):
+    if scale.kind != "category":
         raise Unreadable(f"{dimension.id} has numbers and no categories")
     found = scale.find(value) if isinstance(value, str) else None
     if found is None:
@@ -161,6 +163,10 @@ def _named(key: str) -> str:
 
 def _normalised(candidate: Mapping[str, Any]) -> dict[str, Any]:
     """Keys in the rubric's spelling, with a nested object of scores lifted out."""
+    # As nearly always: every key has its own spelling, and no value is an object.
+    plain = {_spelling(key): value for key, value in candidate.items()}
+    if len(plain) == len(candidate) and dict not in map(type, plain.values()):
+        return plain
     flat: dict[str, Any] = {}
     for key, value in candidate.items():
         name = _spelling(key)

@@ -88,11 +88,17 @@ def opening(question: Question, task: str) -> tuple[str, ...]:
 
 def laid_out(question: Question | Comparison, task: str, material: str) -> tuple[str, ...]:
     """The first blocks of a question about this material; of a judge without a persona, one."""
-    shared = f"{task}\n\n{material}\n\n"
+    shared = _shared_block(task, material)
     if not question.persona_description:
         return (shared,)
     own = f"{_viewpoint(question)}\n\n"
     return (shared, own) if question.layout == "shared-prefix" else (own, shared)
+
+
+@lru_cache(maxsize=32)
+def _shared_block(task: str, material: str) -> str:
+    # The same object for all judges of a response: what looks it up hashes it once.
+    return f"{task}\n\n{material}\n\n"
 
 
 def _viewpoint(question: Question | Comparison) -> str:

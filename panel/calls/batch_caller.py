@@ -230,7 +230,7 @@ class BatchCaller(Caller):
         if isinstance(answer, CallError):
             self._faults[name] = answer
             return
-        reply = replace(without_keys(answer), model=model)
+        reply = without_keys(answer, model)
         try:
             self._cache.put(row.page, row.key, reply)
         except CannotBeKept as odd:

@@ -316,7 +316,7 @@ class Caller:
         # What the call took, as far as is said; None where nothing is: it may have been all.
         said: Usage | None = None
         try:
-            reply = replace(without_keys(await endpoint.client.complete(request)), model=model)
+            reply = without_keys(await endpoint.client.complete(request), model)
             said = reply.usage or None
         except TimeoutError as late:
             endpoint.limiter.pushed_back(began)

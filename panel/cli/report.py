@@ -154,7 +154,7 @@ def report_option(command: Command) -> Command:
 
 def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = None) -> None:
     """Write a run's page into its folder, or say how to, where that would take long."""
-    from panel.report_page.report import AUTOMATIC, NAME, report_of
+    from panel.report_page import AUTOMATIC
 
     if run.folder is None:
         return
@@ -165,6 +165,9 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
             err=True,
         )
         return
+    # Templates and their library are of no use to a run that has no page.
+    from panel.report_page.report import NAME, report_of
+
     _written(report_of(run, humans, by), run.folder / NAME)
 
 

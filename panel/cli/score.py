@@ -197,10 +197,14 @@ def _score(
         report_at_the_end(run, humans, by if kept else None)
         if not kept:
             say(f"It has no breakdown by {by}: without texts the folder has no metadata.", err=True)
-    from panel.gate.run_figures import run_figures
+
+    def figures() -> list[Figure]:
+        from panel.gate.run_figures import run_figures
+
+        return run_figures(run)
 
     gate.finish(
-        lambda: run_figures(run),
+        figures,
         conclusion=run.conclusion,
         board=run.leaderboard,
         status=status_of(run, complete=run.coverage.complete),

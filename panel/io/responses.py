@@ -49,9 +49,13 @@ NAMES = frozenset(name for _, names in _FIELDS.names for name in names)
 """What the fields of a response may be called; all else is metadata."""
 
 
+_PACKED = frozenset({".gz", ".parquet"})
+_SMALL_BYTES = 8_000_000
+
+
 class ResponseFile:
     """The responses of a file, all of them or the first `limit`, read anew each time that they
-    are gone through: the file need not fit into memory.
+    are gone through, as the file need not fit into memory; those of one of up to 8 MB are kept.
 
     `source` is a path (.jsonl, .ndjson, .json, .csv, .tsv, each also with .gz, or .parquet), a
     folder of Parquet files, a pattern such as `texts/*.parquet`, an address that fsspec knows
@@ -92,7 +96,7 @@ class ResponseFile:
         lasts = (
             isinstance(source, Sized)
             if is_table(source)
-            else isinstance(source, str | Path) and str(source) != "-"
+            else isinstance(source, str | Path) and str(source) != "-" and not _is_small(source)
         )
         self._read = partial(_responses, source, limit, mapping) if lasts else None
         self._kept = [] if lasts else list(_responses(source, limit, mapping))
@@ -103,6 +107,16 @@ class ResponseFile:
 
     def __iter__(self) -> Iterator[Response]:
         yield from self._kept if self._read is None else self._read()
+
+
+def _is_small(file: str | Path) -> bool:
+    """Whether a file is read once and kept. A run goes through its responses five times, and to
+    read and check them each time would be a tenth of a run from its cache."""
+    path = Path(file)
+    try:
+        return path.suffix.lower() not in _PACKED and path.stat().st_size <= _SMALL_BYTES
+    except OSError:
+        return False
 
 
 def load_responses(
@@ -279,7 +293,10 @@ _strict_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 def _json_flaw(cells: Mapping[str, Any]) -> str | None:
     """What keeps cells from being written as JSON in UTF-8, if anything does."""
     try:
-        _strict_json.encode(cells).encode()
+        "".join(cells).encode()
+        # Texts, which are most of a batch, have no other flaw than one that encoding finds.
+        for value in cells.values():
+            (value if isinstance(value, str) else _strict_json.encode(value)).encode()
     except UnicodeEncodeError:
         return "half a surrogate pair"
     except ValueError:

@@ -11,6 +11,7 @@ from rubrics import Usage
 
 MOST_TOKENS = 100_000_000
 """No call takes more: a larger count is a mistake or worse, and would break every sum."""
+_MAPPING = (dict, Mapping)  # what a body holds is found by its type, without asking the ABC
 
 
 def usage_from(
@@ -71,12 +72,12 @@ def completion_usage(reported: Any) -> Usage:
     """The `usage` of a chat completion's body."""
     if reported is None:
         return Usage()
-    if not isinstance(reported, Mapping):
+    if not isinstance(reported, _MAPPING):
         return odd_usage(reported)
     details = reported.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, Mapping) else details
+    cached = details.get("cached_tokens") if isinstance(details, _MAPPING) else details
     details = reported.get("completion_tokens_details")
-    reasoning = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    reasoning = details.get("reasoning_tokens") if isinstance(details, _MAPPING) else None
     output = reported.get("completion_tokens")
     unlisted = _left_out(reported.get("total_tokens"), reported.get("prompt_tokens"), output)
     if unlisted and (not reasoning or reasoning == unlisted):

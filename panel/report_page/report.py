@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from panel.report_page.people import PeopleSection
 
 NAME = "report.html"
-AUTOMATIC = 10_000
-"""The most judgments of a run at whose end the page is written unasked: up to there it takes at
-most 5 % of the run's CPU (`benchmarks/overhead.py`)."""
 EPSILON = 0.1
 """Of the alternative annotator test, where none is given: the strictest that its paper advises, for
 people from a crowd."""

@@ -16,7 +16,7 @@ from rubrics.elicitation import (
 )
 from rubrics.exchange import ask_twice
 from rubrics.ratings_object import TOKENS_A_KEY, form_of, keys_of, read_ratings, schema_of
-from rubrics.rubric import Rubric
+from rubrics.rubric import Rubric, once_a_rubric
 from rubrics.wording import SYSTEM, criteria, opening
 
 NEEDS_LOGPROBS = False
@@ -37,6 +37,11 @@ def calls(rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
     return Calls.just(1, TOKENS_A_KEY * len(keys_of(rubric)))
 
 
+@once_a_rubric
+def _task(rubric: Rubric) -> str:
+    return f"{criteria(rubric)}\n\n{form_of(rubric)}"
+
+
 def dialogue(question: Question) -> Dialogue:
     """Ask for every dimension at once; ask again once if the answer cannot be read."""
     rubric = question.rubric
@@ -47,7 +52,7 @@ def dialogue(question: Question) -> Dialogue:
     request = ModelRequest(
         system=SYSTEM,
         blocks=(
-            *opening(question, f"{criteria(rubric)}\n\n{form_of(rubric)}"),
+            *opening(question, _task(rubric)),
             "Now give your judgment: the JSON object, nothing else.",
         ),
         schema=schema_of(rubric),

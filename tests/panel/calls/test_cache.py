@@ -466,6 +466,19 @@ def test_every_parameter_changes_the_page(parameters: dict[str, Any]) -> None:
     assert page_of(parameters, "essay") != page_of(PARAMETERS, "essay")
 
 
+@pytest.mark.parametrize("blocks", [(), ("\u201cOne\u201d",), ("One", "Two", "Three")])
+def test_the_key_is_the_digest_of_the_request(blocks: tuple[str, ...]) -> None:
+    """However many blocks a request has, its key is the SHA-256 of it and the replicate as JSON:
+    digested otherwise, kept replies would not be found again, or be found for other words."""
+    ask = ModelRequest("You judge.", blocks, schema={"type": "object", "a": 1}, max_tokens=7)
+    written = (
+        '[{"system":"You judge.","blocks":[%s],"exchange":[],"prefill":"","schema":{"a":1,'
+        '"type":"object"},"top_logprobs":0,"max_tokens":7},2]'
+    )
+    document = written % ",".join(f'"{block}"' for block in blocks)
+    assert key_of(ask, 2) == hashlib.sha256(document.encode()).digest()
+
+
 def test_a_replicate_changes_the_key() -> None:
     """The second replicate of a judge is not answered with the first one's reply."""
     assert key_of(ASK, 2) != key_of(ASK, 1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from panel.calls.key_masking import without_keys
 from panel.secrets import SECRETS
-from rubrics import ModelResponse, Position
+from rubrics import ModelResponse, Position, Usage
 
 KEY = "canary-7b2c+Wp/9876543210"
 
@@ -18,21 +20,24 @@ def test_a_key_in_tokens_is_one_token_without_alternatives() -> None:
         text="".join(tokens),
         logprobs=tuple(Position(token, ((token, -0.1),)) for token in tokens),
     )
-    clean = without_keys(reply)
+    clean = without_keys(reply, "openai:a")
     assert clean.text == "It is 8. [secret] end"
     assert "".join(one.token for one in clean.logprobs) == clean.text
     assert clean.logprobs[2] == Position("8", (("8", -0.1),))
     assert clean.logprobs[4] == Position("[secret]", ())
 
 
-def test_a_reply_without_keys_is_the_same_reply() -> None:
-    """Nothing is copied where there is nothing to mask."""
-    reply = ModelResponse(text="8", logprobs=(Position("8", (("8", -0.1),)),))
-    assert without_keys(reply) is reply
+def test_a_reply_without_keys_stays_as_it_is() -> None:
+    """Every field is handed on where there is nothing to mask, and the model is noted."""
+    logprobs = (Position("8", (("8", -0.1),)),)
+    reply = ModelResponse("8", "length", "no", logprobs, Usage(1, output=2), 0.5, cached=True)
+    clean = without_keys(reply, "openai:a")
+    assert asdict(clean) == asdict(reply) | {"model": "openai:a"}
 
 
 def test_keys_are_masked_wherever_an_answer_has_them() -> None:
     """In the text, in a refusal and in why it ended."""
     SECRETS.learn(KEY)
-    clean = without_keys(ModelResponse(f"I: {KEY}", finish_reason=KEY, refusal=f"No {KEY}."))
+    reply = ModelResponse(f"I: {KEY}", finish_reason=KEY, refusal=f"No {KEY}.")
+    clean = without_keys(reply, "openai:a")
     assert clean == ModelResponse("I: [secret]", finish_reason="[secret]", refusal="No [secret].")

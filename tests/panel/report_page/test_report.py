@@ -368,11 +368,11 @@ def test_a_large_run_says_how_to_write_its_page(
     assert hostile_run.folder is not None
     page = hostile_run.folder / "report.html"
     page.unlink(missing_ok=True)
-    monkeypatch.setattr("panel.report_page.report.AUTOMATIC", 119)
+    monkeypatch.setattr("panel.report_page.AUTOMATIC", 119)
     report_at_the_end(hostile_run)
     assert f"`persona-panel report {hostile_run.folder}` writes it." in capsys.readouterr().err
     assert not page.exists()
-    monkeypatch.setattr("panel.report_page.report.AUTOMATIC", 120)
+    monkeypatch.setattr("panel.report_page.AUTOMATIC", 120)
     report_at_the_end(hostile_run)
     assert page.exists()
     report_at_the_end(small_run({"a": [[7] * 6]}))
