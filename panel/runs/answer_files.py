@@ -130,7 +130,7 @@ class _Reading:
             self.taken += 1
         elif (kept := caller.kept(key)) is None:
             self._leave_out("odd", place)
-        elif kept.text != without_keys(row.answer).text:
+        elif kept.text != without_keys(row.answer, model).text:
             self._leave_out("other", place)
 
     def told(self) -> Iterator[str]:
