@@ -35,7 +35,9 @@ def refuse_unpriced_batches(models: Sequence[BoundModel], caps: Caps) -> None:
     Raises:
         ConfigurationError: one is not known.
     """
-    unknown = [model.id for model in models if model.price is None or model.price.batched is None]
+    unpriced = [model.id for model in models if model.price is None or model.price.batched is None]
+    # A sweep has a model in several parts.
+    unknown = dict.fromkeys(unpriced)
     if caps.usd is not None and unknown:
         raise ConfigurationError(
             f"the price of batches of {', '.join(unknown)} is unknown, so that a cap in dollars "
