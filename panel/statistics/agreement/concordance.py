@@ -177,4 +177,5 @@ def _shuffled_means(
             spread = ((shuffles.sum(axis=2) - centre) ** 2).sum(axis=1)
             total[:, start : start + size] += np.nan_to_num(scales)[:, None] * spread
     defined = np.sum([~np.isnan(scales) for _, scales in blocks], axis=0)
-    return total / np.maximum(defined, 1)[:, None]
+    means: Array = total / np.maximum(defined, 1)[:, None]
+    return means

@@ -179,3 +179,15 @@ def test_mean_ranks() -> None:
     ratings = [[9, 4], [5, 4], [1, 7], [2, nan], [nan, nan]]
     expected = [1.25, 1.75, 1.5, 1, nan]
     assert mean_ranks(ratings, list("aabbb")) == pytest.approx(expected, nan_ok=True)
+
+
+def test_correcting_for_ties_leaves_the_p_value_of_one_prompt() -> None:
+    """Of one prompt both W are the same sum of squares over a constant of its own, in the data and
+    in every shuffle, so that the same shuffles reach them."""
+    ratings = [[1, 1, 2], [1, 2, 2], [2, 2, 3], [3, 2, 3], [3, 3, 3]]
+    plain, corrected = (
+        kendall_w(ratings, correct_ties=ties, n_permutations=199).mean for ties in (False, True)
+    )
+    assert corrected.value > plain.value
+    assert 1 / 200 < corrected.p_value < 1
+    assert corrected.p_value == plain.p_value
