@@ -1,7 +1,7 @@
 """A shipped model's weights as Q8_0, made once and kept in the user's cache folder.
 
 llama.cpp has a kernel for whole matrices of Q8_0 and none for the shipped Q4_1, which it
-multiplies one token at a time: reading a prompt takes about a quarter less CPU time. Each weight
+multiplies row by row: reading a prompt takes about a quarter less CPU time. Each weight
 moves by at most half a step of 1/127 of the largest of its 32.
 """
 
@@ -43,11 +43,13 @@ def faster_copy(source: Path, sha256: str) -> Path | None:
         return _convert(source, sha256, folder)
     # gguf reads what a stranger wrote; whatever it finds wrong, the model itself is still there.
     except (ImportError, OSError, RuntimeError, ValueError) as error:
+        remedy = "; get it with: pip install gguf" if isinstance(error, ImportError) else ""
         _log.warning(
             "The embedded model is read as it ships, a quarter slower: its weights could not be "
-            "converted into %s (%s).",
+            "converted into %s (%s%s).",
             folder,
             error,
+            remedy,
         )
         return None
 
