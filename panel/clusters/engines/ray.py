@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import signal
 import socket
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -81,10 +83,16 @@ def _require_answer(address: str | None) -> None:
 
 
 def _connect(address: str | None) -> None:
+    heeded = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         ray.init(address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, ValueError, RuntimeError, RayError) as error:
         raise _unreachable(address, error) from None
+    finally:
+        # Ray's own would end the process before the run's files are written.
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in heeded.items():
+                signal.signal(number, handler)
 
 
 def _unreachable(address: str | None, error: Exception) -> ConfigurationError:
