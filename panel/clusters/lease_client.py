@@ -17,6 +17,7 @@ from panel.calls.rate_limiter import RateLimiter
 from panel.clusters.messages import (
     ALIVE_S,
     DRIVER,
+    FROM_WORKER,
     Alive,
     CountTokens,
     Enter,
@@ -194,6 +195,8 @@ class LogToDriver(logging.Handler):
         self._loop = loop
 
     def emit(self, record: logging.LogRecord) -> None:
+        if hasattr(record, FROM_WORKER):
+            return
         notice = Told(record.name, record.levelno, record.getMessage())
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._tell, notice)
