@@ -34,7 +34,7 @@ from panel.clusters.messages import (
 from panel.models.catalogue import Price
 from rubrics import Usage
 
-_GATHERED_S = 0.002
+_GATHERED_S = 0.005
 """How long questions gather: a letter costs more than a question."""
 
 
