@@ -17,6 +17,7 @@ from panel.calls.rate_limiter import RateLimiter
 from panel.clusters.messages import (
     ALIVE_S,
     DRIVER,
+    FROM_WORKER,
     Alive,
     CountTokens,
     Enter,
@@ -33,7 +34,7 @@ from panel.clusters.messages import (
 from panel.models.catalogue import Price
 from rubrics import Usage
 
-_GATHERED_S = 0.002
+_GATHERED_S = 0.005
 """How long questions gather: a letter costs more than a question."""
 
 
@@ -194,6 +195,8 @@ class LogToDriver(logging.Handler):
         self._loop = loop
 
     def emit(self, record: logging.LogRecord) -> None:
+        if hasattr(record, FROM_WORKER):
+            return
         notice = Told(record.name, record.levelno, record.getMessage())
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._tell, notice)

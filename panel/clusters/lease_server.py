@@ -21,10 +21,11 @@ from panel.calls.journaled_store import decoded
 from panel.clusters.messages import (
     ALIVE_S,
     DRIVER,
+    FROM_WORKER,
     LOST_S,
     Alive,
     Answers,
-    Claim,
+    ClaimReply,
     CountTokens,
     Enter,
     GiveUp,
@@ -167,7 +168,8 @@ class LeaseServer:
             if shared is not None:
                 self._later(self._end_claim((notice.page, notice.key), shared))
         elif isinstance(notice, Told):
-            logging.getLogger(notice.logger).log(notice.level, "%s", notice.text)
+            told = logging.getLogger(notice.logger)
+            told.log(notice.level, "%s", notice.text, extra={FROM_WORKER: True})
         elif not isinstance(notice, Alive):
             self._note_call(held, notice)
 
@@ -217,7 +219,7 @@ class LeaseServer:
 
     async def _answered(self, held: _Held, question: Any) -> Any:
         match question:
-            case Claim(page, key):
+            case ClaimReply(page, key):
                 return await self._claim(held, (page, key))
             case Store(changes):
                 await self._keep(held, changes)

@@ -14,13 +14,15 @@ DRIVER = "driver"
 """The address of the driver's letters."""
 ALIVE_S = 15.0
 """How often a worker says that it is there."""
+FROM_WORKER = "from_worker"
+"""What a record of the driver's log has that a worker has told."""
 LOST_S = 90.0
 """How long a worker that says nothing is waited for."""
 
 # Questions, each with its answer
 
 
-class Claim(NamedTuple):
+class ClaimReply(NamedTuple):
     """A reply that is wanted. The answer is the reply, or None: this worker may ask the model for
     it, and others wait until it has stored the reply or given the claim up."""
 

@@ -13,7 +13,7 @@ import platformdirs
 from panel.calls.journal import JournalEntry
 from panel.calls.journaled_store import JournaledStore, Pages
 from panel.clusters.lease_client import LeaseClient
-from panel.clusters.messages import DRIVER, Claim, GiveUp, Letter, Mailbox, Store
+from panel.clusters.messages import DRIVER, ClaimReply, GiveUp, Letter, Mailbox, Store
 from panel.io.private_files import make_private_folder
 from rubrics import ModelResponse
 
@@ -57,7 +57,7 @@ class ClusterStore(JournaledStore):
     @asynccontextmanager
     async def claimed(self, page: str, key: bytes) -> AsyncIterator[ModelResponse | None]:
         """The reply, or the right to ask for it; see `SharedReplyStore`."""
-        reply: ModelResponse | None = await self._client.ask(Claim(page, key))
+        reply: ModelResponse | None = await self._client.ask(ClaimReply(page, key))
         if reply is not None:
             yield reply
             return

@@ -29,7 +29,7 @@ Units = Sequence[tuple[Response, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedPart:
     """What came of a part: judgments in the order in which they were made, and verdicts."""
 
     judgments: Sequence[Judgment]
@@ -59,7 +59,7 @@ class Worker:
         self._caller = caller
         self._client = client
 
-    async def judge(self, units: Units) -> Judged:
+    async def judge(self, units: Units) -> JudgedPart:
         """All judges' readings of a part.
 
         Raises:
@@ -74,7 +74,7 @@ class Worker:
         ]
         # What was spent is with the driver before the judgments are.
         await self._client.ask(Synchronize())
-        return Judged(judgments, verdicts)
+        return JudgedPart(judgments, verdicts)
 
 
 @asynccontextmanager

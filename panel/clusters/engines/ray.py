@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import signal
 import socket
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,7 +23,7 @@ from panel.calls.caller import Caller
 from panel.clusters.lease_server import LeaseServer
 from panel.clusters.messages import Mailbox
 from panel.clusters.ray_mailbox import NAMESPACE, RayMailbox
-from panel.clusters.worker import Assignment, Judged, Units, Worker, at_work
+from panel.clusters.worker import Assignment, JudgedPart, Units, Worker, at_work
 from panel.errors import ConfigurationError, PanelError, RunStopped
 from panel.judging.model_access import responses_in_flight
 from panel.plan.panel_plan import PanelPlan
@@ -81,10 +83,16 @@ def _require_answer(address: str | None) -> None:
 
 
 def _connect(address: str | None) -> None:
+    heeded = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         ray.init(address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, ValueError, RuntimeError, RayError) as error:
         raise _unreachable(address, error) from None
+    finally:
+        # Ray's own would end the process before the run's files are written.
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in heeded.items():
+                signal.signal(number, handler)
 
 
 def _unreachable(address: str | None, error: Exception) -> ConfigurationError:
@@ -114,7 +122,7 @@ class _Actor:
             at_work(self._assignment, self._mailbox)
         )
 
-    async def judge(self, units: Units) -> Judged:
+    async def judge(self, units: Units) -> JudgedPart:
         assert self._worker is not None  # noqa: S101
         return await self._worker.judge(units)
 
@@ -122,7 +130,7 @@ class _Actor:
         await self._open.aclose()
 
 
-class _Parts:
+class _PartsToDo:
     """Units in parts, taken by several workers; what one has lost, another takes first."""
 
     def __init__(self, units: AsyncIterator[tuple[Response, ...]], size: int) -> None:
@@ -171,7 +179,8 @@ class RayEngine:
         mailbox, coordinator = RayMailbox.started()
         try:
             async with LeaseServer(caller, mailbox).serving() as server:
-                parts = _Parts(units, math.ceil(responses_in_flight(plan) / (_PARTS_AT_ONCE - 1)))
+                size = math.ceil(responses_in_flight(plan) / (_PARTS_AT_ONCE - 1))
+                parts = _PartsToDo(units, size)
                 assignment = Assignment("", plan, caps, caller.store.location)
                 team = _Team(parts, assignment, mailbox, server)
                 async for judged in team.judged(self.workers):
@@ -187,17 +196,17 @@ class _Team:
     """The workers of a run."""
 
     def __init__(
-        self, parts: _Parts, assignment: Assignment, mailbox: RayMailbox, server: LeaseServer
+        self, parts: _PartsToDo, assignment: Assignment, mailbox: RayMailbox, server: LeaseServer
     ) -> None:
         self._parts = parts
         self._assignment = assignment
         self._mailbox = mailbox
         self._server = server
-        self._done: asyncio.Queue[Judged] = asyncio.Queue()
+        self._done: asyncio.Queue[JudgedPart] = asyncio.Queue()
         self._losses = 0
         self._has_begun = False
 
-    async def judged(self, workers: int) -> AsyncGenerator[Judged, None]:
+    async def judged(self, workers: int) -> AsyncGenerator[JudgedPart, None]:
         """What comes of all parts, as it comes."""
         places = [asyncio.create_task(self._fill(place)) for place in range(workers)]
         working = asyncio.gather(*places)

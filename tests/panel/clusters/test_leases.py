@@ -11,7 +11,7 @@ import pytest
 from panel import ModelConfig, PanelPlan, Persona, Response
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.caller import Caller
-from panel.clusters.worker import Judged
+from panel.clusters.worker import JudgedPart
 from panel.io.batch import identified
 from panel.testing import ok, serving
 from rubrics import Rubric
@@ -42,7 +42,7 @@ def plan_of(url: str, rubric: Rubric = PLAIN, **limits: float) -> PanelPlan:
 
 async def judged(
     plan: PanelPlan, caps: Caps = NO_CAPS, *, dealt: bool = True
-) -> tuple[Caller, list[Judged]]:
+) -> tuple[Caller, list[JudgedPart]]:
     """What four workers make of the responses: each of a fourth of them, or all of all."""
     whole = [[(response,) for response in RESPONSES]] * WORKERS
     async with workers_of(plan, WORKERS, caps) as (caller, _, workers):
