@@ -50,12 +50,12 @@ def _by_batches(estimates: Sequence[CostEstimate], plan: PanelPlan) -> list[str]
     """The costs in sentences; nothing where no price of a batch is known.
 
     How much input comes from a provider's prompt cache is not known before. All of it is the most
-    that can; batches are reckoned without, as discounts do not combine everywhere.
+    that can; of batches, too, where the provider combines the two discounts.
     """
     from panel.models.batches import BatchClient
 
     models = {model.id: model for model in plan.models}
-    live = least = batched = 0.0
+    live = least = batched = least_batched = 0.0
     cheaper = False
     for one in estimates:
         model = models[one.model]
@@ -68,6 +68,7 @@ def _by_batches(estimates: Sequence[CostEstimate], plan: PanelPlan) -> list[str]
         least += price.cost(most_cached)
         by_batch = price.batched if isinstance(model.client, BatchClient) else None
         batched += (by_batch or price).cost(usage)
+        least_batched += (by_batch or price).cost(most_cached)
         cheaper = cheaper or (by_batch is not None and one.calls > 0)
     if not cheaper:
         return []
@@ -75,6 +76,8 @@ def _by_batches(estimates: Sequence[CostEstimate], plan: PanelPlan) -> list[str]
     if least < live:
         told += f", or no less than ${least:,.4f} with all input read from prompt caches"
     told += f". With --batch: about ${batched:,.4f}"
+    if least_batched < batched:
+        told += f", or no less than ${least_batched:,.4f} likewise"
     if batched <= least:
         return [f"{told}, the cheapest in any case."]
     return [f"{told}; which is cheaper depends on how much input is read from caches."]

@@ -156,7 +156,7 @@ async def export(
     caller: Caller, collect: Collect, to: Path, answers: Path | None = None
 ) -> Exported:
     """Write what the cache lacks, once the answers that are there are in it, as JSON lines of
-    OpenAI's batches; a file of an earlier export goes, and no other.
+    its provider's batches; a file of an earlier export goes, and no other.
 
     Raises:
         RunFolderError: a file cannot be written, or its name is taken by another.
@@ -226,6 +226,8 @@ def refuse_open_batches(output: RunOutput | None, batches: AnsweredElsewhere | N
 
 
 _REQUESTS = "requests-"
+_SHAPES = ({"custom_id", "method", "url", "body"}, {"custom_id", "params"}, {"key", "request"})
+"""The fields of a request in files of OpenAI's, Anthropic's and Google's batches."""
 _OPTIONS = ("organization", "project")
 
 
@@ -239,7 +241,8 @@ def _apis(plan: PanelPlan) -> dict[str, BatchApi]:
         names = ", ".join(model.id for model in plan.models)
         raise ConfigurationError(
             f"{names}: no such model can be asked by batches, only openai:NAME and servers that "
-            "speak OpenAI's protocol; leave out --batch, --batch-out and --batch-in"
+            "speak OpenAI's protocol, anthropic:NAME and google_genai:NAME; leave out --batch, "
+            "--batch-out and --batch-in"
         )
     return apis
 
@@ -292,9 +295,9 @@ def _is_ours(path: Path) -> bool:
                 row = orjson.loads(line)
             except orjson.JSONDecodeError:
                 return False
-            if not isinstance(row, dict) or row.keys() != {"custom_id", "method", "url", "body"}:
+            if not isinstance(row, dict) or row.keys() not in _SHAPES:
                 return False
-            if not re.fullmatch("[0-9a-f]{64}", str(row["custom_id"])):
+            if not re.fullmatch("[0-9a-f]{64}", str(row.get("custom_id") or row.get("key"))):
                 return False
         # Of an empty file it is not known what it was for.
         return lines.tell() > 0

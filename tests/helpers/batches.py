@@ -52,9 +52,10 @@ def scored(
     tell: Callable[[str], None] = lambda line: None,
     *,
     batches: bool = True,
+    pace: BatchPace = FAST,
 ) -> Run:
     """The run of four responses."""
-    by = ByBatches(folder, panel.plan, tell, FAST) if batches else None
+    by = ByBatches(folder, panel.plan, tell, pace) if batches else None
     return asyncio.run(executor.score(panel.plan, RESPONSES, out=folder, caps=caps, batches=by))
 
 
