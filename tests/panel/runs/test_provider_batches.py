@@ -20,6 +20,7 @@ from panel.models.batches import NotToldYet
 from panel.models.config import ModelConfig
 from panel.models.providers import client_for
 from panel.runs.open_batches import cancel, look, take_answers
+from panel.testing import check_batch_client
 from panel.testing.batches import BatchScript
 from tests.helpers.batch_wires import AnthropicBatchWire, BatchWire, GeminiBatchWire, served
 from tests.helpers.batches import PERSONAS, PRICE
@@ -217,6 +218,17 @@ def test_answers_that_were_being_taken(wire: BatchWire, tmp_path: Path) -> None:
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
     run = scored(panel_at(wire), folder)
     assert (len(wire.made), len(wire.asked)) == (1, 8) and run.coverage.complete
+
+
+def test_it_is_a_batch_provider(wire: BatchWire) -> None:
+    """The check for authors of providers passes, and fails for answers under other names."""
+    wire.script = BatchScript(looks=1)
+    client = client_for(ModelConfig(model=wire.spec, base_url=wire.url, price=PRICE))
+    check_batch_client(client)
+    in_order = wire.in_order
+    wire.in_order = lambda lines: in_order(lines[:1])  # type: ignore[method-assign]
+    with pytest.raises(AssertionError, match="answers are named"):
+        check_batch_client(client)
 
 
 def test_wait_and_cancel(wire: BatchWire, tmp_path: Path) -> None:
