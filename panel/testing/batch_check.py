@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from contextlib import suppress
 from hashlib import sha256
@@ -65,7 +64,7 @@ async def _checked(api: BatchApi, timeout_s: float) -> None:
         require(other is None, "find() takes a batch of another token for the one that is sought")
         with TemporaryDirectory() as folder:
             rows = [row async for row in api.results(status, Path(folder))]
-            require(not os.listdir(folder), "results() leaves files in its folder")
+            require(not _left_in(Path(folder)), "results() leaves files in its folder")
         answered = sorted(str(row.custom_id) for row in rows)
         require(answered == sorted(names), f"answers are named {answered}, requests {names}")
         for row in rows:
@@ -82,3 +81,7 @@ async def _ended(api: BatchApi, id_: str, timeout_s: float) -> BatchStatus:
             return status
         require(time.monotonic() < until, f"the batch is {status.word} after {timeout_s:g} s")
         await asyncio.sleep(_LOOK_S)
+
+
+def _left_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
