@@ -89,14 +89,15 @@ def batch_options(command: Command) -> Command:
         "by_batches",
         is_flag=True,
         help="Ask models by their provider's batches, at a lower price and within a day, where "
-        "openai:NAME or its server has such; others are called as usual. Needs --out: started "
-        "again, the same command goes on with the same batches.",
+        "openai:NAME or its server has such, and for anthropic:NAME and google_genai:NAME; others "
+        "are called as usual. Needs --out: started again, the same command goes on with the same "
+        "batches.",
     )
     @option(
         "--batch-out",
         metavar="DIR",
         help="Write the requests that the cache does not answer to files in DIR, as rows of "
-        "OpenAI's batches, and make no run; with --batch-in, what follows from its answers.",
+        "its provider's batches, and make no run; with --batch-in, what follows from its answers.",
     )
     @option(
         "--batch-in",

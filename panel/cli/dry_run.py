@@ -17,6 +17,7 @@ from rubrics import Usage
 
 if TYPE_CHECKING:
     from panel.judging.cost_estimate import CostEstimate
+    from panel.models.catalogue import Price
     from panel.plan.bound_models import BoundModel
     from panel.runs.held import HeldRun
 
@@ -53,12 +54,18 @@ def at_batch_prices(
 
 
 def _batch_usd(one: CostEstimate, model: BoundModel) -> float | None:
+    price = _batch_price(model)
+    if price is None:
+        return one.usd
+    return price.cost(Usage(one.input_tokens, output=one.output_tokens))
+
+
+def _batch_price(model: BoundModel) -> Price | None:
     from panel.models.batches import BatchClient
 
-    price = model.price
-    if price is None or price.batched is None or not isinstance(model.client, BatchClient):
-        return one.usd
-    return price.batched.cost(Usage(one.input_tokens, output=one.output_tokens))
+    if model.price is None or not isinstance(model.client, BatchClient):
+        return None
+    return model.price.batched
 
 
 def tell_batches(estimates: Sequence[CostEstimate], models: Mapping[str, BoundModel]) -> None:
@@ -75,9 +82,9 @@ def _by_batches(estimates: Sequence[CostEstimate], models: Mapping[str, BoundMod
     """The costs in sentences; nothing where no price of a batch is known.
 
     How much input comes from a provider's prompt cache is not known before. All of it is the most
-    that can; batches are reckoned without, as discounts do not combine everywhere.
+    that can; of batches, too, where the provider combines the two discounts.
     """
-    live = least = batched = 0.0
+    live = least = batched = least_batched = 0.0
     cheaper = False
     for one in estimates:
         model = models[one.model]
@@ -88,16 +95,18 @@ def _by_batches(estimates: Sequence[CostEstimate], models: Mapping[str, BoundMod
         usage = Usage(one.input_tokens, output=one.output_tokens)
         live += price.cost(usage)
         least += price.cost(most_cached)
-        usd = _batch_usd(one, model)
-        assert usd is not None  # noqa: S101
-        batched += usd
-        cheaper = cheaper or usd < price.cost(usage)
+        by_batch = _batch_price(model)
+        batched += (by_batch or price).cost(usage)
+        least_batched += (by_batch or price).cost(most_cached)
+        cheaper = cheaper or (by_batch is not None and one.calls > 0)
     if not cheaper:
         return []
     told = f"By calls: about ${live:,.4f}"
     if least < live:
         told += f", or no less than ${least:,.4f} with all input read from prompt caches"
     told += f". With --batch: about ${batched:,.4f}"
+    if least_batched < batched:
+        told += f", or no less than ${least_batched:,.4f} likewise"
     if batched <= least:
         return [f"{told}, the cheapest in any case."]
     return [f"{told}; which is cheaper depends on how much input is read from caches."]

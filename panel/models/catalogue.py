@@ -17,7 +17,8 @@ from rubrics import Usage
 class Price(BaseModel):
     """US dollars for a million tokens. Input that is read from a provider's prompt cache, or
     written to it, costs as much as other input unless it is said. `batch` is the share of the price
-    that the provider's batches cost, 0.5 for half of it; None where that is not known."""
+    that the provider's batches cost, 0.5 for half of it; None where that is not known.
+    `batch_cached` says whether input read from a prompt cache has that share, too."""
 
     # An infinite price times no tokens would be no number, which no cap could be held against.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -27,19 +28,24 @@ class Price(BaseModel):
     cache_write: float | None = Field(default=None, ge=0)
     output: float = Field(ge=0)
     batch: float | None = Field(default=None, ge=0, le=1)
+    batch_cached: bool = False
 
     @property
     def batched(self) -> Price | None:
         """The price in batches; None where it is not known.
 
-        Input read from a prompt cache costs as much as other input there: not every provider
-        combines the discounts, and a cap must hold with each.
+        Input read from a prompt cache costs as much as other input there unless `batch_cached` is
+        set: not every provider combines the discounts, and a cap must hold with each.
         """
         if self.batch is None:
             return None
         write = None if self.cache_write is None else self.cache_write * self.batch
+        both = self.batch_cached and self.cached_input is not None
         return Price(
-            input=self.input * self.batch, output=self.output * self.batch, cache_write=write
+            input=self.input * self.batch,
+            cached_input=(self.cached_input or 0.0) * self.batch if both else None,
+            output=self.output * self.batch,
+            cache_write=write,
         )
 
     def cost(self, usage: Usage) -> float:

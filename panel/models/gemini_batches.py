@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,12 +158,27 @@ class GeminiBatches:
                 file.unlink(missing_ok=True)
 
     async def aclose(self) -> None:
-        """The chat model's connections stay."""
+        if (api := vars(self).pop("_api", None)) is not None:
+            with suppress(CallError, TimeoutError):
+                await at_provider(api.aclose(), self._client.timeout_s)
 
-    @property
+    @cached_property
     def _api(self) -> AsyncClient:
-        api: AsyncClient = getattr(self._client.chat, "async_client")  # noqa: B009
-        return api
+        from google.genai import Client
+        from google.genai.types import HttpOptions, HttpRetryOptions
+
+        chat: Any = self._client.chat
+        options = HttpOptions(
+            base_url=address_of(chat),
+            api_version=chat.api_version,
+            headers=chat.additional_headers,
+            client_args=chat.client_args,
+            async_client_args=chat.client_args,
+            # Where nothing is said of it, the package sends what got no reply once more: a batch
+            # would be made, and paid for, twice.
+            retry_options=HttpRetryOptions(attempts=1),
+        )
+        return Client(api_key=chat.google_api_key.get_secret_value(), http_options=options).aio
 
     async def _download(self, name: str, to: Path) -> None:
         open_private(to, "xb").close()

@@ -98,7 +98,8 @@ def collecting_caller(
     if not apis:
         raise ConfigurationError(
             f"{', '.join(models)}: no such model can be asked by batches, only openai:NAME and "
-            "servers that speak OpenAI's protocol; leave out --batch, --batch-out and --batch-in"
+            "servers that speak OpenAI's protocol, anthropic:NAME and google_genai:NAME; leave out "
+            "--batch, --batch-out and --batch-in"
         )
     return partial(BatchCaller, apis, others_too=others_too), apis
 

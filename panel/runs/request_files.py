@@ -23,6 +23,8 @@ from panel.runs.answered_elsewhere import collecting_caller
 from panel.runs.execution import Collect, MakeCaller
 
 _REQUESTS = "requests-"
+_SHAPES = ({"custom_id", "method", "url", "body"}, {"custom_id", "params"}, {"key", "request"})
+"""The fields of a request in files of OpenAI's, Anthropic's and Google's batches."""
 
 
 @dataclass(frozen=True)
@@ -142,9 +144,9 @@ def _is_ours(path: Path) -> bool:
                 row = orjson.loads(line)
             except orjson.JSONDecodeError:
                 return False
-            if not isinstance(row, dict) or row.keys() != {"custom_id", "method", "url", "body"}:
+            if not isinstance(row, dict) or row.keys() not in _SHAPES:
                 return False
-            if not re.fullmatch("[0-9a-f]{64}", str(row["custom_id"])):
+            if not re.fullmatch(r"[\w-]{64}", str(row.get("custom_id") or row.get("key"))):
                 return False
         # Of an empty file it is not known what it was for.
         return lines.tell() > 0

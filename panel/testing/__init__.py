@@ -35,6 +35,7 @@ The `check_` functions are for authors of extensions: each raises an `AssertionE
 a sentence what an extension does not do as the others do. None needs pytest.
 """
 
+from panel.testing.batch_check import check_batch_client
 from panel.testing.conformance import (
     check_elicitation,
     check_framings,
@@ -77,6 +78,7 @@ __all__ = [
     "ScriptedServer",
     "always",
     "assert_requirements",
+    "check_batch_client",
     "check_elicitation",
     "check_executor",
     "check_framings",

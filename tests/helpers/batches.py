@@ -67,9 +67,10 @@ def scored(
     tell: Callable[[str], None] = lambda line: None,
     *,
     batches: bool = True,
+    pace: BatchPace = FAST,
 ) -> Run:
     """The run of four responses."""
-    execution = Execution(answered_by=ByBatches(folder, tell, FAST) if batches else None)
+    execution = Execution(answered_by=ByBatches(folder, tell, pace) if batches else None)
     return asyncio.run(
         executor.score(panel.plan, RESPONSES, out=folder, caps=caps, execution=execution)
     )

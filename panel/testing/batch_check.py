@@ -1,0 +1,87 @@
+"""A check for authors of a provider that answers requests by batches."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+from panel.models.batches import BatchApi, BatchClient, BatchSought, BatchStatus, NotToldYet
+from panel.models.client import ModelClient
+from panel.secrets import SECRETS
+from panel.testing.requirement import require
+from rubrics import ModelRequest, ModelResponse
+
+_ASKED = ModelRequest("You judge.", ("Say 7.",))
+_LOOK_S = 0.05
+
+
+def check_batch_client(client: ModelClient, timeout_s: float = 60.0) -> None:
+    """Whether a model's requests can go as batches; see `panel.models.batches.BatchClient`.
+
+    Sends one batch of two requests, which may cost something: a client is best checked with a local
+    server that speaks its provider's protocol. `timeout_s`, in seconds, is how long the batch may
+    take.
+
+    A row must hold no key, a batch must be found by its token once it has ended, and not be found
+    where it is another's; its answers must come under the names of their requests.
+    """
+    require(isinstance(client, BatchClient), "the client has no `address` and `batches()`")
+    assert isinstance(client, BatchClient)  # noqa: S101
+    require(client.address.startswith("http"), f"address is a web address, found {client.address}")
+    asyncio.run(_checked(client.batches(), timeout_s))
+
+
+async def _checked(api: BatchApi, timeout_s: float) -> None:
+    try:
+        require(api.most_rows > 0 and api.most_bytes > 0, "most_rows and most_bytes are positive")
+        names = [sha256(text).hexdigest() for text in (b"one", b"two")]
+        lines = [api.line(name, _ASKED) for name in names]
+        for name, line in zip(names, lines, strict=True):
+            require(b"\n" not in line, "line() returns one line without a line break")
+            require(name.encode() in line, "line() returns a row with the request's name")
+            text = line.decode()
+            require(SECRETS.scrub(text) == text, "line() returns a row with a key in it")
+            require(api.read(line) is None, "read() takes a request for an answer")
+        require(api.read(b"[]") is None, "read() takes an empty list for an answer")
+        token, since = uuid4().hex, time.time()
+        with suppress(NotToldYet):
+            found = await api.find(BatchSought(uuid4().hex, since, 2))
+            require(found is None, f"find() finds a batch that was never sent: {found}")
+        sent = await api.submit(token, lines)
+        require(bool(sent.id), "submit() returns a status without an id")
+        status = await _ended(api, sent.id, timeout_s)
+        require(status.phase == "ended", f"the batch is {status.word}: {status.errors}")
+        found = await api.find(BatchSought(token, since, 2))
+        require(
+            found is not None and found.id == sent.id, "find() does not find a batch that ended"
+        )
+        other = await api.find(BatchSought(uuid4().hex, since, 2))
+        require(other is None, "find() takes a batch of another token for the one that is sought")
+        with TemporaryDirectory() as folder:
+            rows = [row async for row in api.results(status, Path(folder))]
+            require(not _left_in(Path(folder)), "results() leaves files in its folder")
+        answered = sorted(str(row.custom_id) for row in rows)
+        require(answered == sorted(names), f"answers are named {answered}, requests {names}")
+        for row in rows:
+            require(isinstance(row.answer, ModelResponse), f"a request has a fault: {row.answer}")
+    finally:
+        await api.aclose()
+
+
+async def _ended(api: BatchApi, id_: str, timeout_s: float) -> BatchStatus:
+    until = time.monotonic() + timeout_s
+    while True:
+        status = await api.status(id_)
+        if status.phase != "working":
+            return status
+        require(time.monotonic() < until, f"the batch is {status.word} after {timeout_s:g} s")
+        await asyncio.sleep(_LOOK_S)
+
+
+def _left_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())

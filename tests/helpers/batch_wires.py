@@ -1,0 +1,246 @@
+"""Local servers that speak Anthropic's message batches and Gemini's batches."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+import orjson
+from aiohttp import web
+
+from panel.testing.batches import BatchScript
+from tests.contracts.wires import anthropic, google_genai
+
+
+@dataclass
+class BatchWire:
+    """A provider's batches: `made`, the oldest first, with their rows; `asked` has the names of
+    rows that were answered, `live` the bodies of calls; `faults`, what becomes of rows by their
+    number in place of an answer."""
+
+    spec: ClassVar[str]
+
+    script: BatchScript = field(default_factory=BatchScript)
+    made: list[dict[str, Any]] = field(default_factory=list)
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    answers: dict[str, bytes] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    live: list[Any] = field(default_factory=list)
+    faults: dict[int, tuple[int, str]] = field(default_factory=dict)
+    looks: dict[str, int] = field(default_factory=dict)
+    url: str = ""
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        said = self.carried_out(request, await request.content.read())
+        self.script.told(request.method, request.path)
+        if said is None and request.transport is not None:
+            request.transport.abort()
+        return said or web.Response()
+
+    def carried_out(self, request: web.BaseRequest, body: bytes) -> web.Response | None:
+        raise NotImplementedError
+
+    def is_lost(self) -> bool:
+        return len(self.made) <= self.script.lost
+
+    def listed(self) -> list[dict[str, Any]]:
+        newest_first = self.made[::-1]
+        if self.script.unlisted:
+            self.script.unlisted -= 1
+            newest_first = newest_first[1:]
+        return newest_first
+
+    def is_over(self, name: str) -> bool:
+        self.looks[name] = self.looks.get(name, 0) + 1
+        return self.looks[name] > self.script.looks
+
+    def in_order(self, lines: list[Any]) -> bytes:
+        lines = lines * 2 if self.script.twice else lines
+        lines = lines[::-1] if self.script.backwards else lines
+        return b"".join(orjson.dumps(line) + b"\n" for line in lines)
+
+
+def _error(status: int, message: str) -> web.Response:
+    body = {"type": "error", "error": {"type": "not_found_error", "message": message}}
+    return web.json_response(body, status=status)
+
+
+class AnthropicBatchWire(BatchWire):
+    spec = "anthropic:claude-sonnet-4-6"
+
+    def carried_out(self, request: web.BaseRequest, body: bytes) -> web.Response | None:
+        if request.path == "/v1/messages":
+            self.live.append(orjson.loads(body))
+            return web.json_response(anthropic.WIRE.usual(self.live[-1]).body)
+        place = request.path.removeprefix("/v1/messages/batches").strip("/").split("/")
+        match (request.method, *place):
+            case "POST", "":
+                return self._make(orjson.loads(body))
+            case "GET", "":
+                data = self.listed()
+                return web.json_response(
+                    {"data": data, "has_more": False, "last_id": data[-1]["id"] if data else None}
+                )
+            case _, str(name), *rest if name in self.rows:
+                batch = next(one for one in self.made if one["id"] == name)
+                if rest == ["results"]:
+                    if name not in self.answers:
+                        return _error(404, "the batch has not ended")
+                    return web.Response(body=self.answers[name])
+                if batch["processing_status"] != "ended":
+                    if rest == ["cancel"]:
+                        batch["cancel_initiated_at"] = _now()
+                        self._end(batch, 0, "canceled")
+                    elif self.is_over(name):
+                        self._end(batch, self.script.answered, "expired")
+                return web.json_response(batch)
+        return _error(404, "no such path")
+
+    def _make(self, order: Mapping[str, Any]) -> web.Response | None:
+        rows = order["requests"]
+        names = [row["custom_id"] for row in rows]
+        assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) for name in names)
+        assert len(set(names)) == len(names)
+        if self.script.refused:
+            return _error(400, self.script.refused)
+        name = f"msgbatch_{len(self.made) + 1}"
+        self.rows[name] = rows
+        counts = dict.fromkeys(("succeeded", "errored", "canceled", "expired"), 0)
+        batch = {
+            "id": name,
+            "type": "message_batch",
+            "processing_status": "in_progress",
+            "request_counts": counts | {"processing": len(rows)},
+            "created_at": _now(),
+            "expires_at": _now(),
+            "ended_at": None,
+            "cancel_initiated_at": None,
+            "archived_at": None,
+            "results_url": None,
+        }
+        self.made.append(batch)
+        return None if self.is_lost() else web.json_response(batch)
+
+    def _end(self, batch: dict[str, Any], answered: int | None, why: str) -> None:
+        lines = []
+        for number, row in enumerate(self.rows[batch["id"]]):
+            if answered is not None and number >= answered:
+                result: dict[str, Any] = {"type": why}
+            elif number in self.faults:
+                _, kind = self.faults[number]
+                error = {"type": "error", "error": {"type": kind, "message": f"told {kind}"}}
+                result = {"type": "errored", "error": error}
+            else:
+                self.asked.append(row["custom_id"])
+                said = anthropic.WIRE.usual(row["params"])
+                result = {"type": "succeeded", "message": said.body}
+            lines.append({"custom_id": row["custom_id"], "result": result})
+        counts = dict.fromkeys(("succeeded", "errored", "canceled", "expired", "processing"), 0)
+        for line in lines:
+            counts[line["result"]["type"]] += 1
+        batch |= {"processing_status": "ended", "request_counts": counts, "ended_at": _now()}
+        # Another host's, to which no key may go.
+        batch["results_url"] = "http://127.0.0.1:9/results"
+        self.answers[batch["id"]] = self.in_order(lines)
+
+
+class GeminiBatchWire(BatchWire):
+    spec = "google_genai:gemini-2.5-flash"
+
+    def carried_out(self, request: web.BaseRequest, body: bytes) -> web.Response | None:
+        path = request.path
+        if path.endswith(":generateContent"):
+            self.live.append(orjson.loads(body))
+            return web.json_response(google_genai.WIRE.usual(self.live[-1]).body)
+        if path == "/upload/v1beta/files":
+            if request.headers["X-Goog-Upload-Command"] == "start":
+                place = {"X-Goog-Upload-URL": f"{self.url}/upload/v1beta/files"}
+                return web.json_response({}, headers=place)
+            name = f"files/in{len(self.answers) + 1}"
+            self.answers[name] = body
+            headers = {"X-Goog-Upload-Status": "final"}
+            return web.json_response({"file": {"name": name}}, headers=headers)
+        if path.endswith(":batchGenerateContent"):
+            return self._make(path, orjson.loads(body)["batch"])
+        if found := re.fullmatch("/(?:download/)?v1beta/(files/.*):download", path):
+            return web.Response(body=self.answers[found[1]])
+        if path == "/v1beta/batches":
+            return web.json_response({"operations": self.listed()})
+        name, _, verb = path.removeprefix("/v1beta/").partition(":")
+        batch = next((one for one in self.made if one["name"] == name), None)
+        if batch is None:
+            error = {"code": 404, "status": "NOT_FOUND", "message": "no such batch"}
+            return web.json_response({"error": error}, status=404)
+        if batch["metadata"]["state"] == "BATCH_STATE_RUNNING":
+            if verb == "cancel":
+                batch["metadata"]["state"] = "BATCH_STATE_CANCELLED"
+            elif self.is_over(name):
+                self._end(batch)
+        return web.json_response({} if verb else batch)
+
+    def _make(self, path: str, order: Mapping[str, Any]) -> web.Response | None:
+        assert path.endswith("/models/gemini-2.5-flash:batchGenerateContent")
+        name = f"batches/{len(self.made) + 1}"
+        lines = self.answers[order["inputConfig"]["fileName"]].splitlines()
+        self.rows[name] = [orjson.loads(line) for line in lines]
+        about = {"displayName": order["displayName"], "state": "BATCH_STATE_RUNNING"}
+        batch = {"name": name, "metadata": about | {"createTime": _now()}}
+        self.made.append(batch)
+        return None if self.is_lost() else web.json_response(batch)
+
+    def _end(self, batch: dict[str, Any]) -> None:
+        about = batch["metadata"]
+        if self.script.refused or self.script.answered is not None:
+            about["state"] = f"BATCH_STATE_{'FAILED' if self.script.refused else 'EXPIRED'}"
+            return
+        lines = []
+        for number, row in enumerate(self.rows[batch["name"]]):
+            if number in self.faults:
+                code, kind = self.faults[number]
+                lines.append({"key": row["key"], "error": {"code": code, "message": kind}})
+                continue
+            self.asked.append(row["key"])
+            said = google_genai.WIRE.usual(row["request"])
+            lines.append({"key": row["key"], "response": said.body})
+        file = f"files/out{len(self.answers) + 1}"
+        self.answers[file] = self.in_order(lines)
+        about |= {"state": "BATCH_STATE_SUCCEEDED", "output": {"responsesFile": file}}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+@contextmanager
+def served(wire: BatchWire) -> Iterator[BatchWire]:
+    """A server that speaks it, in a thread of its own."""
+    loop, ready = asyncio.new_event_loop(), threading.Event()
+
+    async def start() -> web.ServerRunner:
+        runner = web.ServerRunner(web.Server(wire.handle, access_log=None), shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        wire.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        return runner
+
+    def run() -> None:
+        runner = loop.run_until_complete(start())
+        ready.set()
+        loop.run_forever()
+        loop.run_until_complete(runner.cleanup())
+        loop.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    assert ready.wait(10)
+    try:
+        yield wire
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)

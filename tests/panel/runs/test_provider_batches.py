@@ -1,0 +1,258 @@
+"""Runs by Anthropic's and by Gemini's batches, through the providers' own packages: the results of
+calls, and nothing paid twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import orjson
+import pytest
+
+from panel import Panel, RunStopped
+from panel.calls.batch_journal import BATCHES, batches_of
+from panel.calls.batch_records import sought
+from panel.calls.batch_rounds import BatchPace
+from panel.models.batches import NotToldYet
+from panel.models.config import ModelConfig
+from panel.models.providers import client_for
+from panel.runs.open_batches import cancel, look, take_answers
+from panel.testing import check_batch_client
+from panel.testing.batches import BatchScript
+from tests.helpers.batch_wires import AnthropicBatchWire, BatchWire, GeminiBatchWire, served
+from tests.helpers.batches import PERSONAS, PRICE
+from tests.helpers.batches import scored as scored_at
+from tests.helpers.judgments import PLAIN
+
+# Of Google's package.
+pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession")
+KEY = "key-of-a-provider-0123456789"
+Anthropic = AnthropicBatchWire
+PACE = BatchPace(first_look=0.01, longest_look=0.02, listed=0.1, patience=30.0)
+scored = partial(scored_at, pace=PACE)
+
+
+@pytest.fixture(params=[AnthropicBatchWire, GeminiBatchWire], ids=["anthropic", "gemini"])
+def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchWire]:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
+    with served(request.param()) as server:
+        yield server
+
+
+@pytest.fixture
+def anthropic(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchWire]:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    with served(AnthropicBatchWire()) as server:
+        yield server
+
+
+def panel_at(wire: BatchWire) -> Panel:
+    model = ModelConfig(model=wire.spec, base_url=wire.url, price=PRICE)
+    return Panel(PERSONAS, model, PLAIN)
+
+
+def forget_the_id(folder: Path) -> None:
+    """The journal as a kill leaves it between a batch's submission and the note of its id."""
+    journal = folder / BATCHES
+    lines = journal.read_bytes().splitlines(keepends=True)
+    while orjson.loads(lines.pop())["change"] != "submitted":
+        pass
+    journal.write_bytes(b"".join(lines))
+
+
+def stopped(wire: BatchWire, folder: Path) -> Panel:
+    """A run that was stopped while its batch was in progress."""
+    wire.script = BatchScript(looks=10_000)
+    panel = panel_at(wire)
+
+    def tell(line: str) -> None:
+        if "requests answered" in line:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        scored(panel, folder, tell=tell)
+    return panel
+
+
+def test_a_run_from_its_requests_to_its_answers(wire: BatchWire, tmp_path: Path) -> None:
+    """Rows that come backwards, each twice, and after a while, are taken once: eight judgments, at
+    half the price, with no key in what was sent or written; the same command asks no more."""
+    wire.script = BatchScript(looks=1, backwards=True, twice=True)
+    folder = tmp_path / "run"
+    run = scored(panel_at(wire), folder)
+    assert (run.calls.made, run.coverage.scored, len(wire.made)) == (8, 8, 1)
+    assert len(wire.asked) == 8
+    used = run.calls.spent[f"{wire.spec} (batch)"]
+    usd = (used.input * 1.0 + used.output * 5.0) / 1e6
+    assert run.summary()["calls"]["usd"] == pytest.approx(usd, abs=1e-6) and used.output > 0
+    written = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+    assert KEY.encode() not in written + orjson.dumps(wire.rows)
+    again = scored(panel_at(wire), folder)
+    assert (again.calls.made, again.calls.cached, len(wire.made)) == (0, 8, 1)
+
+
+def test_a_row_is_the_body_of_a_live_call(
+    wire: BatchWire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a batch asks is what a call would send, word for word; the answers read as a call's, and
+    take as many tokens."""
+    live = scored(panel_at(wire), tmp_path / "live", batches=False)
+    monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path / "other"))
+    run = scored(panel_at(wire), tmp_path / "batched")
+    part = "params" if isinstance(wire, Anthropic) else "request"
+    rows = [row[part] for row in next(iter(wire.rows.values()))]
+    assert len(rows) == len(wire.live) == 8
+    assert all(row in wire.live for row in rows)
+    spec = wire.spec
+    assert run.calls.spent[f"{spec} (batch)"] == live.calls.spent[spec]
+    assert run.summary()["ranking"] == live.summary()["ranking"]
+
+
+def test_faults_of_rows(wire: BatchWire, tmp_path: Path) -> None:
+    """A row that may pass goes into the next batch, one that never will does not; the judgments
+    say why."""
+    busy = (14, "overloaded_error")
+    wire.faults = {0: busy, 1: (3, "invalid_request_error")}
+
+    def tell(line: str) -> None:
+        if "has ended" in line:
+            wire.faults = {}
+
+    run = scored(panel_at(wire), tmp_path / "run", tell=tell)
+    assert [len(rows) for rows in wire.rows.values()] == [8, 1]
+    assert (run.coverage.scored, run.coverage.missing["failed"]) == (7, 1)
+    lines = (tmp_path / "run" / "judgments.jsonl").read_text().splitlines()
+    (failed,) = [one for one in map(json.loads, lines) if one["status"] == "failed"]
+    assert "invalid_request_error" in failed["error"]
+
+
+def test_what_expired_goes_into_the_next_batch(wire: BatchWire, tmp_path: Path) -> None:
+    """Of Anthropic's expired batches the answers that are there count, Gemini's bring none; the
+    rest goes into a second one, and no request is answered twice."""
+    wire.script = BatchScript(answered=3)
+
+    def tell(line: str) -> None:
+        if "has ended (expired)" in line:
+            wire.script.answered = None
+
+    run = scored(panel_at(wire), tmp_path / "run", tell=tell)
+    left = 5 if isinstance(wire, Anthropic) else 8
+    assert [len(rows) for rows in wire.rows.values()] == [8, left]
+    assert run.coverage.complete and run.calls.made == 8 and len(wire.asked) == 8
+
+
+@pytest.mark.parametrize("unlisted", [0, 1])
+def test_a_lost_reply_is_not_paid_twice(wire: BatchWire, unlisted: int, tmp_path: Path) -> None:
+    """The connection breaks once a batch is made: it is found again, and is the only one."""
+    wire.script = BatchScript(lost=1, unlisted=unlisted)
+    if isinstance(wire, Anthropic):
+        end_at_the_second_look(wire)
+    run = scored(panel_at(wire), tmp_path / "run")
+    assert len(wire.made) == 1 and run.coverage.complete
+
+
+def end_at_the_second_look(wire: BatchWire) -> None:
+    """Its batches end without being looked at, as a provider's do."""
+    listed, n = wire.listed, [0]
+
+    def ended() -> list[dict[str, object]]:
+        n[0] += 1
+        for batch in wire.made if n[0] > 2 else ():
+            if batch["processing_status"] == "in_progress":
+                wire._end(batch, None, "expired")  # type: ignore[attr-defined]
+        return listed()
+
+    wire.listed = ended  # type: ignore[method-assign]
+
+
+def test_an_unnoted_batch_is_found_among_others(anthropic: BatchWire, tmp_path: Path) -> None:
+    """Killed before the id was noted, with three other batches of eight requests at the provider:
+    while these are in progress nobody can tell, so that nothing is submitted; once they have ended
+    the one with our token is taken. One of another size is not waited for."""
+    folder = tmp_path / "run"
+    panel = stopped(anthropic, folder)
+    forget_the_id(folder)
+    others = [
+        [{"custom_id": f"other-{one}-{n}", "params": {}} for n in range(8)] for one in range(2)
+    ]
+    for rows in (*others, [{"custom_id": "one", "params": {"messages": []}}]):
+        anthropic._make({"requests": rows})  # type: ignore[attr-defined]
+    (record,) = batches_of(folder)
+    api = client_for(ModelConfig(model=Anthropic.spec, base_url=anthropic.url)).batches()  # type: ignore[attr-defined]
+    with pytest.raises(NotToldYet) as waiting:
+        asyncio.run(api.find(sought(record, [record])))
+    names = ("msgbatch_1", "msgbatch_2", "msgbatch_3", "msgbatch_4")
+    assert [name in str(waiting.value) for name in names] == [True, True, True, False]
+    (now,) = asyncio.run(look(folder))
+    assert now.status is None
+    end_at_the_second_look(anthropic)
+    told: list[str] = []
+    anthropic.script = BatchScript()
+    run = scored(panel, folder, tell=told.append)
+    assert "waiting, so as not to pay twice" in told[0]
+    assert len(anthropic.made) == 4 and run.coverage.complete and run.calls.made == 8
+    assert [batch.id for batch in batches_of(folder)] == ["msgbatch_1"]
+
+
+def test_a_batch_that_never_arrived_is_sent(wire: BatchWire, tmp_path: Path) -> None:
+    """Killed before anything was sent: the provider lists no such batch, and it is submitted."""
+    folder = tmp_path / "run"
+    panel = stopped(wire, folder)
+    forget_the_id(folder)
+    wire.made.clear()
+    wire.script = BatchScript()
+    assert scored(panel, folder).coverage.complete
+    assert len(wire.made) == 1
+
+
+def test_answers_that_were_being_taken(wire: BatchWire, tmp_path: Path) -> None:
+    """Killed before the answers were in the cache, and started again: they are fetched once more,
+    and nothing is submitted."""
+    folder = tmp_path / "run"
+    scored(panel_at(wire), folder)
+    journal = folder / BATCHES
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    run = scored(panel_at(wire), folder)
+    assert (len(wire.made), len(wire.asked)) == (1, 8) and run.coverage.complete
+
+
+def test_it_is_a_batch_provider(wire: BatchWire) -> None:
+    """The check for authors of providers passes, and fails for answers under other names."""
+    wire.script = BatchScript(looks=1)
+    client = client_for(ModelConfig(model=wire.spec, base_url=wire.url, price=PRICE))
+    check_batch_client(client)
+    in_order = wire.in_order
+    wire.in_order = lambda lines: in_order(lines[:1])  # type: ignore[method-assign]
+    with pytest.raises(AssertionError, match="answers are named"):
+        check_batch_client(client)
+
+
+def test_wait_and_cancel(wire: BatchWire, tmp_path: Path) -> None:
+    """Without the panel: answers are waited for, or the batch is cancelled, which costs nothing
+    where nothing was answered."""
+    folder = tmp_path / "run"
+    panel = stopped(wire, folder)
+    assert [one.status and one.status.phase for one in asyncio.run(look(folder))] == ["working"]
+    wire.script = BatchScript()
+    asyncio.run(take_answers(folder, lambda line: None, PACE))
+    assert scored(panel, folder).calls.cached == 8
+    gone = tmp_path / "gone"
+    # Other words, so that the cache does not answer.
+    panel = Panel(PERSONAS[:1], panel.plan.models[0].config.changed(temperature=0.5), PLAIN)
+    wire.script = BatchScript(looks=10_000)
+    with pytest.raises(KeyboardInterrupt):
+        scored(panel, gone, tell=_stop)
+    (ended,) = asyncio.run(cancel(gone))
+    assert ended.status is not None and ended.status.word == "cancelled"
+    with pytest.raises(RunStopped, match="was cancelled"):
+        scored(panel, gone)
+    assert [batch.calls for batch in batches_of(gone)] == [0]
+
+
+def _stop(line: str) -> None:
+    if "requests answered" in line:
+        raise KeyboardInterrupt
