@@ -53,8 +53,9 @@ def test_position() -> None:
     assert row.statistic == "position_bias"
     assert row.value == pytest.approx(0.4)
     assert row.n_items == 3
-    # Without p or q it is 3 / 6, without r 2 / 8: an error of 1 / 6, and t of two degrees.
-    reach = 4.302653 / 6
+    # Without p or q it is 3 / 6, without r 2 / 8, and t of two degrees; with 0.4, 0.4 and 0.2 of
+    # the comparisons the exponents of HC4 are 1.2, 1.2 and 0.6.
+    reach = 4.302653 * (2 * 0.1**2 * 0.6**0.8 + 0.15**2 * 0.8**1.4) ** 0.5
     assert (row.ci_low, row.ci_high) == pytest.approx((0.4 - reach, min(1, 0.4 + reach)))
 
 
