@@ -16,6 +16,7 @@ from panel.conclusions.rows import (
     reasons_of,
     sign_of,
     spread_of,
+    without_composite,
 )
 from panel.conclusions.strata import range_over, strata_differ
 from panel.conclusions.wording import as_many, counted, listed, power
@@ -48,6 +49,7 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
     for the dimension that needs most.
     """
     *_, group = panel.raters_by_group()
+    rows = without_composite(rows, panel)
     by = broken_down_by(rows)
     differ = [] if by is None else _by_strata(rows, by)
     if by not in (None, "dimension"):

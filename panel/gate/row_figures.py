@@ -7,7 +7,7 @@ from math import isnan
 
 from panel.gate.figures import Figure, FigureKey, exact
 from panel.gate.run_figures import NO_INTERVAL, OVER
-from panel.statistics.core.table import ALL, NO_PERSONA_GROUP, Row
+from panel.statistics.core.table import ALL, COMPOSITE, NO_PERSONA_GROUP, Row
 from panel.statistics.humans.correlate import HUMANS
 
 NO_INTERVALS = "it was computed without intervals"
@@ -48,7 +48,7 @@ def _of_row(
     row: Row, main: str | None, labels: Mapping[str, str], of_items: bool
 ) -> Iterator[Figure]:
     keys = [
-        FigureKey(row.dimension, labels.get(row.dimension, ""), row.dimension == ALL),
+        FigureKey(row.dimension, labels.get(row.dimension, ""), row.dimension in (ALL, COMPOSITE)),
         FigureKey(row.group, may_be_left_out=row.group == main),
     ]
     if row.by is not None and row.by_value is not None:

@@ -111,6 +111,7 @@ class RegisteredStatistic(Generic[BlockT]):
     side: str
     over_dimensions: bool
     show_note: bool
+    summary: str
     order: int
 
     def applies(self, block: BlockT) -> bool:
@@ -147,6 +148,7 @@ class Registry(Generic[BlockT]):
         side: Literal["panel", "humans", "both"] = "panel",
         over_dimensions: bool = False,
         show_note: bool = False,
+        summary: str = "",
         order: int = LAST,
     ) -> Callable[[_Function[BlockT]], _Function[BlockT]]:
         """A decorator for the function that computes a statistic from a block of ratings.
@@ -161,6 +163,8 @@ class Registry(Generic[BlockT]):
                 of both.
             over_dimensions: `correlate` only: whether it takes all dimensions together.
             show_note: whether its notes are printed below the table.
+            summary: heading of its column in the short table that the command shows by default,
+                one line a dimension; it is not there where this is empty.
             order: of rows and columns, smallest first, then by name. By default it comes
                 behind all that say one.
 
@@ -188,6 +192,7 @@ class Registry(Generic[BlockT]):
                 side,
                 over_dimensions,
                 show_note,
+                summary,
                 order,
             )
             return function
@@ -199,6 +204,10 @@ class Registry(Generic[BlockT]):
         _import_modules(self._folder)
         _import_entry_points()
         return iter(sorted(self._found.values(), key=lambda one: (one.order, one.name)))
+
+    def in_summary(self) -> dict[str, str]:
+        """The statistics of the short table, by name, with their headings there."""
+        return {one.name: one.summary for one in self if one.summary}
 
     def rows_of_all(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan
@@ -10,6 +10,7 @@ from math import isnan
 import numpy as np
 
 from panel.statistics.core.arrays import Array, Mask, row_means
+from panel.statistics.core.composite import on_composite
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.holm import holm
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings
@@ -171,35 +172,14 @@ def calibrate(
     )
 
 
-def _composites(panel: Ratings, humans: Ratings) -> tuple[Ratings, Ratings] | None:
-    """Both sides on the composite alone; None where there is none."""
-    names = panel.numeric().dimensions if panel.composite_of is None else panel.composite_of
-    if len(names) < 2 or COMPOSITE in names or not set(names) <= set(humans.numeric().dimensions):
-        return None
-    if any(len({side.scales.get(name) for name in names}) > 1 for side in (panel, humans)):
-        return None
-    ours, theirs = (
-        replace(_on(side, names).composite(), dimensions=(COMPOSITE,), scales={})
-        for side in (panel, humans)
-    )
-    return ours, theirs
-
-
-def _on(ratings: Ratings, names: Sequence[str]) -> Ratings:
-    """The ratings on these dimensions of numbers."""
-    places = [ratings.dimensions.index(name) for name in names]
-    return replace(
-        ratings, scores=ratings.scores[:, :, places], dimensions=tuple(names), categories={}
-    )
-
-
 def _scores(
     panel: Ratings, humans: Ratings, dimensions: list[str], place: dict[str, int]
 ) -> Iterator[tuple[str, Array, Array]]:
     """Of the composite, each dimension, or label, the panel's and people's mean of each of the
     panel's items."""
-    if (sides := _composites(panel, humans)) is not None:
-        yield from _scores(*sides, [COMPOSITE], place)
+    if (sides := on_composite(panel, humans)) is not None:
+        our_own, their_own = sides
+        yield from _scores(our_own, their_own, [COMPOSITE], place)
     judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
     rows = [place.get(name) for name in humans.items]
     known = [row for row, to in enumerate(rows) if to is not None]

@@ -64,7 +64,7 @@ def test_agree_has_the_rows_of_every_name(command: Command, folder: Path) -> Non
 
 def test_agree_prints_every_table(command: Command, folder: Path) -> None:
     """No table is lost, and every name is in it as it was given."""
-    done = command("agree", "panel.csv")
+    done = command("agree", "panel.csv", "--full")
     assert (done.returncode, told(done.stderr)) == (0, [])
     for title in (
         "Agreement", "Further agreement statistics", "Reliability of the mean",
@@ -86,7 +86,7 @@ def test_correlate_with_such_names(command: Command, folder: Path) -> None:
     wins = [row for row in rows if row["statistic"] == "win_rate"]
     assert {(row["by"], row["by_value"]) for row in wins} == {("source", name) for name in SOURCES}
     assert len(wins) == 4 * len(SOURCES) * len(DIMENSIONS)
-    done = command("correlate", "panel.csv", "--human", "human.csv")
+    done = command("correlate", "panel.csv", "--human", "human.csv", "--full")
     assert (done.returncode, told(done.stderr)) == (0, [])
     for name in (*GROUPS, *DIMENSIONS, *SOURCES):
         assert name in done.stdout

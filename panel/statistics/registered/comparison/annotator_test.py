@@ -37,9 +37,9 @@ ANNOTATOR_TEST = Table(
 )
 
 
-def _register(name: str, heading: str, order: int) -> None:
+def _register(name: str, heading: str, order: int, summary: str = "") -> None:
     @comparison_statistics.register(
-        name, heading, table=ANNOTATOR_TEST, levels=ANY_LEVEL, order=order
+        name, heading, table=ANNOTATOR_TEST, levels=ANY_LEVEL, summary=summary, order=order
     )
     def results(block: ComparisonBlock) -> Iterator[Result]:
         """The panel's, then each judge's; nothing without an epsilon."""
@@ -115,6 +115,6 @@ def _note(block: ComparisonBlock, found: AnnotatorTest) -> str:
     return "; ".join(said)
 
 
-_register("alt_test_winning_rate", "winning\nrate ω", 190)
-_register("alt_test_advantage", "advantage\nρ", 191)
+_register("alt_test_winning_rate", "winning\nrate ω", 190, "winning rate ω")
+_register("alt_test_advantage", "advantage\nρ", 191, "advantage ρ")
 _register("alt_test_items_needed", "items\nneeded", 192)

@@ -35,7 +35,13 @@ WITHIN_PROMPTS = Table(
 
 
 def _register(kind: CorrelationKind, heading: str, order: int) -> None:
-    @comparison_statistics.register(kind, heading, table=OVER_ALL_ITEMS, order=order)
+    @comparison_statistics.register(
+        kind,
+        heading,
+        table=OVER_ALL_ITEMS,
+        summary=f"{heading}, over all items" if kind == "tau_b" else "",
+        order=order,
+    )
     def panel(block: ComparisonBlock) -> Iterator[Result]:
         # Items of different prompts are not exchangeable: with prompts the test is of the
         # correlation within them.
@@ -63,6 +69,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         heading,
         table=WITHIN_PROMPTS,
         needs=("prompts",),
+        summary=f"{heading}, within prompts" if kind == "tau_b" else "",
         order=order + 100,
     )
     def panel_within_prompts(block: ComparisonBlock) -> Iterator[Result]:

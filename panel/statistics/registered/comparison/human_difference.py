@@ -42,7 +42,11 @@ WITHIN_PROMPTS = Table(_TITLE + "within prompts", all_raters_only=True)
 
 def _register(kind: CorrelationKind, heading: str, order: int) -> None:
     @comparison_statistics.register(
-        f"human_difference_{kind}", heading, table=OVER_ALL_ITEMS, order=order
+        f"human_difference_{kind}",
+        heading,
+        table=OVER_ALL_ITEMS,
+        summary="panel − one human, over all items" if kind == "tau_b" else "",
+        order=order,
     )
     def difference(block: ComparisonBlock) -> Iterator[Result]:
         sides = _judges(block), block.compared
@@ -58,6 +62,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         heading,
         table=WITHIN_PROMPTS,
         needs=("prompts",),
+        summary="panel − one human, within prompts" if kind == "tau_b" else "",
         order=order + 5,
     )
     def difference_within(block: ComparisonBlock) -> Iterator[Result]:

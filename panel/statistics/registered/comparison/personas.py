@@ -48,7 +48,7 @@ GAIN_WITHIN = Table(
 def _register(kind: CorrelationKind, heading: str, order: int) -> None:
     @comparison_statistics.register(
         f"persona_gain_{kind}", heading, table=GAIN, needs=("controls",), show_note=kind == "tau_b",
-        order=order,
+        summary="personas add, over all items" if kind == "tau_b" else "", order=order,
     )  # fmt: skip
     def gain(block: ComparisonBlock) -> Iterator[Result]:
         sides = block.panel_mean, row_means(block.controls), block.target
