@@ -123,10 +123,10 @@ def agree(
         return row_figures(rows, dimension_labels(ratings), of_items=found.prompts is None)
 
     gate.refuse_unknown(figures)
-    say_what_is_missing(ratings)
     by = by or "dimension"
     with standard_output() as to:
         renderer.render_agreement(rows, found, by, full, to)
+    say_what_is_missing(ratings, found.coverage)
     gate.finish(
         figures,
         conclusion=lambda: agree_conclusion(rows, found, by),

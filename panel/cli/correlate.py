@@ -123,9 +123,9 @@ def correlate(
         return row_figures(rows, dimension_labels(panel), of_items=of_items)
 
     gate.refuse_unknown(figures)
-    say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_comparison(rows, ours, theirs, full, to)
+    say_what_is_missing(panel, ours.coverage)
     gate.finish(
         figures,
         conclusion=lambda: correlate_conclusion(rows, ours, theirs),

@@ -48,7 +48,7 @@ def test_agree_has_the_rows_of_every_name(command: Command, folder: Path) -> Non
     """Group, dimension and what a row is broken down by come whole, each in its own field."""
     rows = json.loads(command("agree", "panel.csv", "--json").stdout)["rows"]
     assert {row["group"] for row in rows} == {*GROUPS, "all"}
-    assert {row["dimension"] for row in rows} == {*DIMENSIONS}
+    assert {row["dimension"] for row in rows} == {*DIMENSIONS, "composite"}
     by: dict[str | None, set[str]] = {}
     for row in rows:
         by.setdefault(row["by"], set()).add(row["by_value"])
@@ -101,7 +101,8 @@ def test_a_name_that_says_undefined_is_no_reason(command: Command, folder: Path)
         if (row["statistic"], row["by"], row["by_value"])
         == ("krippendorff_alpha", "source", SOURCES[2])
     ]
-    assert len(alphas) == 3 * len(DIMENSIONS)
+    # And of their composite.
+    assert len(alphas) == 3 * (len(DIMENSIONS) + 1)
     assert all(row["reason"] is None and row["value"] is not None for row in alphas)
 
 
