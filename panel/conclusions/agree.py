@@ -18,9 +18,9 @@ from panel.conclusions.rows import (
 )
 from panel.conclusions.strata import range_over, strata_differ
 from panel.conclusions.wording import WITHOUT_PEOPLE, as_many, counted, listed, power
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import MOST, values_needed
 from panel.statistics.core.table import ALL, Ratings, Row
+from panel.statistics.core.tested import LEVEL
 
 _ALPHA = "Krippendorff α"
 TENTATIVE, RELIABLE = 0.667, 0.8
