@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from panel.calls.budget import Spending
+from panel.calls.call_counts import CallCounts
 from panel.conclusions.wording import SAMPLES
 from panel.models.catalogue import cost
 from panel.reports.terminal.money import spent
@@ -50,6 +52,7 @@ class Established:
     by_model: Sequence[tuple[str, int, int]]
     usd: str | None
     calls_made: int
+    calls_before: int
     calls_cached: int
     elapsed_s: float
     notes: Sequence[str]
@@ -81,7 +84,8 @@ def established(run: Run, conclusion: Sequence[str], on_leads: Sequence[str] = (
         Missing(status, error, n)
         for status, error, n in sorted(run.reasons, key=lambda one: -one[2])
     ]
-    usd = spent(cost(run.prices.get(model), used) for model, used in calls.spent.items())
+    in_all = _in_all(calls)
+    usd = spent(cost(run.prices.get(model), used) for model, used in in_all.usage.items())
     return Established(
         first=[*conclusion[:_SENTENCES], *on_leads],
         others=conclusion[_SENTENCES:],
@@ -93,11 +97,21 @@ def established(run: Run, conclusion: Sequence[str], on_leads: Sequence[str] = (
         n_more=max(0, len(reasons) - _REASONS),
         by_model=_by_model(run),
         usd=None if usd is None else usd[0].upper() + usd[1:],
-        calls_made=calls.made,
+        calls_made=in_all.calls,
+        calls_before=calls.before.calls,
         calls_cached=calls.cached,
         elapsed_s=run.elapsed_s,
         notes=_notes(run),
     )
+
+
+def _in_all(calls: CallCounts) -> Spending:
+    """What the calls of every start of the run came to: a finished run that is started again makes
+    none, and has cost what it cost."""
+    usage = dict(calls.before.usage)
+    for model, used in calls.spent.items():
+        usage[model] = usage[model] + used if model in usage else used
+    return Spending(calls.before.calls + calls.made, usage)
 
 
 def _by_model(run: Run) -> list[tuple[str, int, int]]:

@@ -20,9 +20,12 @@ from panel import InputError, Run, load_ratings, load_run
 from panel.audit.audited import load_audited_run
 from panel.audit.bias import biases
 from panel.audit.bias_document import write_biases
+from panel.calls.budget import Spending
+from panel.calls.call_counts import CallCounts
 from panel.cli.report import report_at_the_end
 from panel.conclusions.bias import bias_conclusion
 from panel.io.batch import Item
+from panel.models.catalogue import Price
 from panel.report_page.axis import Axis
 from panel.report_page.biased import bias_section
 from panel.report_page.contested import contested_section
@@ -36,6 +39,7 @@ from panel.report_page.wording import seconds, sentence, shown
 from panel.runs.collected import judgment_of_row
 from panel.statistics.core.display import interval as ends
 from panel.statistics.core.display import p_value, signed
+from rubrics import Usage
 from tests.helpers.judging import JUDGES, RUBRIC
 
 PERSONAS = {judge.persona: (judge.persona.title(), "disciplinary") for judge in JUDGES}
@@ -419,3 +423,17 @@ def test_tints_repeat_the_sign_and_the_size() -> None:
     shown as 0.00 or not there."""
     assert [tint(value, 3.0) for value in (0.5, 1.5, 3.0, -3.0)] == ["p1", "p2", "p3", "n3"]
     assert [tint(value, 3.0) for value in (0.004, float("nan"), 0.0)] == ["", "", ""]
+
+
+def test_a_run_that_was_started_again_has_cost_what_it_cost() -> None:
+    """The page tells calls and dollars over all starts: the last one made no call, the one before
+    ten, of a model whose price is known."""
+    run = small_run({"able": [[5]]}, 1)
+    model = run.judges[0].model
+    run.prices = {model: Price(input=1e6, output=0)}
+    run.calls = CallCounts(cached=10, before=Spending(10, {model: Usage(input=3)}))
+    found = established(run, [])
+    assert (found.calls_made, found.calls_before, found.usd) == (10, 10, "$3.00")
+    told = " ".join(report_of(run).html.split())
+    assert "10 calls in all starts of the run; in the last one 0, 10 from the cache" in told
+    assert "No cost" not in told
