@@ -63,6 +63,12 @@ class Established:
         return sum(self.n_missing.values())
 
     @property
+    def one_model_has_most(self) -> bool:
+        """Whether of one model a greater share of the judgments is missing than of any other."""
+        first, *others = sorted((n / of for _, n, of in self.by_model), reverse=True)
+        return not others or first > others[0]
+
+    @property
     def shares(self) -> tuple[float, float, float]:
         """Per cent of the judgments that are scored, abstentions, and missing."""
         of = max(1, self.expected)
@@ -115,7 +121,7 @@ def _in_all(calls: CallCounts) -> Spending:
 
 
 def _by_model(run: Run) -> list[tuple[str, int, int]]:
-    """How many judgments of each model are missing, of how many, the most first."""
+    """How many judgments of each model are missing, of how many, the greatest share first."""
     there: frozenset[Status] = frozenset(("scored", "abstained"))
     lost: Counter[str] = Counter()
     for row in run.statuses:
@@ -125,7 +131,8 @@ def _by_model(run: Run) -> list[tuple[str, int, int]]:
             if status not in there
         )
     asked = Counter(judge.model for judge in run.judges)
-    return [(model, n, asked[model] * len(run.items)) for model, n in lost.most_common()]
+    found = [(model, n, asked[model] * len(run.items)) for model, n in lost.items()]
+    return sorted(found, key=lambda one: -one[1] / one[2])
 
 
 def _notes(run: Run) -> list[str]:

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -296,6 +297,24 @@ def test_missing_judgments_are_counted_by_model(hostile_run: Run) -> None:
     assert found.missing == sum(n for _, n, _ in found.by_model) > 0
     assert found.expected == 120 == sum(of for _, _, of in found.by_model)
     assert sum(found.shares) == pytest.approx(100)
+
+
+def test_the_model_with_most_missing_is_named_where_there_is_one() -> None:
+    """By its share, as models may have been asked for different numbers; of models that lack as
+    much as each other none is named."""
+    found = established(small_run({"able": [[5]]}, 1), [])
+    for by_model, told in (
+        ([("small", 10, 20), ("large", 40, 400)], True),
+        ([("one", 5, 20), ("other", 5, 20)], False),
+    ):
+        assert replace(found, by_model=by_model).one_model_has_most is told
+
+
+def test_systems_say_of_how_many_judgments_are_missing(hostile_run: Run) -> None:
+    """In the table of systems, next to how many are."""
+    html = report_of(hostile_run).html
+    told = [int(n) for n in re.findall(r'data-label="Missing">\d+ of (\d+)<', html)]
+    assert told == [40, 40, 40]
 
 
 def test_people_stand_beside_the_panel(hostile_run: Run, tmp_path: Path) -> None:
