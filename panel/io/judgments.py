@@ -56,7 +56,7 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
         return Judgments([], {}, {}, None)
     dimensions = {name: tuple(_categories(scale)) for name, scale in found.items()}
     last: dict[tuple[str, str], list[tuple[int, Record]]] = {}
-    counted = _Counted()
+    counted = _StatusCounts()
     for record in read_records(path, _FIELDS, report):
         number = _round(record, report)
         if number is None:
@@ -97,7 +97,7 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
     )
 
 
-class _Counted:
+class _StatusCounts:
     """Counts what a run's `Coverage` tells of judgments of every round."""
 
     def __init__(self) -> None:
