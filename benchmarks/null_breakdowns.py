@@ -29,7 +29,7 @@ from panel.statistics.breakdown.persona_departures import (
 )
 from panel.statistics.breakdown.stratum_differences import StratumFigure, stratum_differences
 from panel.statistics.core.arrays import Array
-from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.tested import LEVEL
 
 N_SYSTEMS, N_PERSONAS, N_DIMENSIONS = 3, 6, 3
 AXES = ["disciplinary"] * 3 + ["ideological"] * 3

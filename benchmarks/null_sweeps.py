@@ -33,7 +33,7 @@ from scipy.stats import binomtest
 from graphs.framing import Contrast
 from panel import Panel, Persona
 from panel.statistics.core.holm import holm
-from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.resampling.sign_flip import sign_flip_p_values
 from panel.sweep.claim_power import smallest_claimed
 from panel.sweep.deltas import Measured, Names, measure

@@ -27,8 +27,8 @@ from itertools import product
 
 import numpy as np
 
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.strengths import Strengths, WinCounts, bradley_terry
+from panel.statistics.core.tested import LEVEL
 
 PROMPTS = (4, 5, 8, 12, 30)
 SIMULATIONS = 1_000

@@ -33,10 +33,10 @@ from panel.judging.cost_estimate import CostEstimate as CostEstimate
 from panel.models.config import ModelConfig as ModelConfig
 from panel.panel import Panel as Panel
 from panel.plan.panel_plan import PanelPlan as PanelPlan
-from panel.runs.collected import Coverage as Coverage
 from panel.runs.load import load_run as load_run
 from panel.runs.output import RunOutput as RunOutput
 from panel.runs.run import Run as Run
+from panel.statistics.core.coverage import Coverage as Coverage
 from panel.statistics.core.ranking import SystemRank as SystemRank
 from panel.statistics.core.table import Ratings as Ratings
 from panel.sweep.result import Sweep as Sweep

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from panel.audit.uplift import Injection, Uplift
 from panel.conclusions.score import Judged, nothing_judged
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import MOST, POWER
+from panel.statistics.core.tested import LEVEL
 
 
 def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> list[str]:

@@ -37,8 +37,8 @@ from panel.runs.output import RunOutput
 from panel.runs.request_files import Exported, RequestFiles
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import POWER
+from panel.statistics.core.tested import LEVEL
 from rubrics import CategoryScale, RealScale, Rubric
 
 if TYPE_CHECKING:

@@ -27,9 +27,10 @@ from panel.statistics.breakdown.persona_departures import Departure, departures_
 from panel.statistics.breakdown.stratum_differences import StratumFigure, stratum_differences
 from panel.statistics.core.arrays import Array, Mask, encode_labels
 from panel.statistics.core.holm import holm
-from panel.statistics.core.ranking import LEVEL, Leaderboard, Limits, rank_systems
+from panel.statistics.core.ranking import Leaderboard, Limits, rank_systems
 from panel.statistics.core.sampled_mean import JudgeSample
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.tested import Tested
 
 BY_JUDGES = ("persona", "axis", "model")
 BY = (*BY_JUDGES, "prompt", "dimension")
@@ -51,7 +52,7 @@ class SystemInStratum:
 
 
 @dataclass(frozen=True, slots=True)
-class PairInStratum:
+class PairInStratum(Tested):
     """How far system `a` is above system `b` in a stratum; fields as of `Difference`, but that
     `p_adjusted` is by Holm over all pairs of all strata."""
 
@@ -66,14 +67,9 @@ class PairInStratum:
     n_prompts: int
     reason: Reason | None
 
-    @property
-    def shown(self) -> bool:
-        """Whether the two can be said to differ in this stratum."""
-        return self.p_adjusted < LEVEL
-
 
 @dataclass(frozen=True, slots=True)
-class StratumContrast:
+class StratumContrast(Tested):
     """How far a stratum is above the mean of the others: its texts' composite (`system` is `all`),
     or how far the system is above the others in the prompt. Of two strata there is the first's
     alone. Intervals and p-values are over prompts, with these judges as they are; see
@@ -88,11 +84,6 @@ class StratumContrast:
     p_adjusted: float
     n_prompts: int
     reason: Reason | None
-
-    @property
-    def shown(self) -> bool:
-        """Whether the stratum can be said to differ from the others."""
-        return self.p_adjusted < LEVEL
 
 
 @dataclass(frozen=True, slots=True)

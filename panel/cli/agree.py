@@ -14,6 +14,7 @@ from panel.cli.options import (
     analysis_options,
     by_option,
     column_mapping,
+    full_option,
     output_format,
     random_option,
 )
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 )
 @random_option("What intervals take as a sample")
 @analysis_options
+@full_option
 @output_format
 @gate_options
 @refusals_without_calls
@@ -54,6 +56,7 @@ def agree(
     random: Random,
     resamples: int,
     intervals: bool,
+    full: bool,
     renderer: Renderer,
     gate: Gate,
 ) -> None:
@@ -72,6 +75,11 @@ def agree(
     tests within prompts, adjusted by Holm's method over dimensions, and over strata with --by.
     Strata are compared with each other by Student's t over prompts, with these raters as they are.
 
+    Where ratings have several dimensions on one scale there is their mean, too, the composite, as a
+    dimension of its own that p-values are not adjusted for. Printed are the conclusion and the main
+    statistics of all raters together, one line a dimension, or with --by one a stratum; with --full
+    all tables. --json always has all.
+
     Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met.
     """
     from panel.cli.analysis_progress import AnalysisProgress
@@ -79,8 +87,14 @@ def agree(
     from panel.gate.row_figures import row_figures
     from panel.io.judgments import dimension_labels
     from panel.io.ratings import load_ratings
-    from panel.statistics import AnalysisOptions, agreement_differences, panel_quality
+    from panel.statistics import (
+        AnalysisOptions,
+        agreement_differences,
+        agreement_statistics,
+        panel_quality,
+    )
     from panel.statistics import agree as agreement
+    from panel.statistics.core.composite import on_composite
 
     found = load_ratings(ratings, min_raters=2, mapping=mapping)
     check_groups(ratings, found)
@@ -93,8 +107,13 @@ def agree(
         level=level, random=random, intervals=intervals, n_permutations=resamples
     )
     whole = strata == "dimension"
-    with AnalysisProgress(2 if whole else 1) as progress:
-        rows = agreement(found, options, strata, progress.take)
+    composite = None if strata == "group" or level == "nominal" else on_composite(found)
+    with AnalysisProgress(1 + whole + (composite is not None)) as progress:
+        rows = []
+        if composite is not None:
+            [own], main = composite, agreement_statistics.in_summary()
+            rows += agreement(own, options, strata, progress.take, only=main)
+        rows += agreement(found, options, strata, progress.take)
         if by is not None and strata != "group":
             rows += agreement_differences(found, strata, options)
         if whole:
@@ -104,10 +123,10 @@ def agree(
         return row_figures(rows, dimension_labels(ratings), of_items=found.prompts is None)
 
     gate.refuse_unknown(figures)
-    say_what_is_missing(ratings)
     by = by or "dimension"
     with standard_output() as to:
-        renderer.render_agreement(rows, found, by, to)
+        renderer.render_agreement(rows, found, by, full, to)
+    say_what_is_missing(ratings, found.coverage)
     gate.finish(
         figures,
         conclusion=lambda: agree_conclusion(rows, found, by),

@@ -112,7 +112,7 @@ def align(
         raise InputError([Fault(human, str(error), expected)]) from None
     with standard_output() as to:
         renderer.render_alignment(found, to)
-    say_what_is_missing(panel)
+    say_what_is_missing(panel, ours.coverage)
     if out is not None:
         n = write_aligned_scores(found, Path(out))
         say(f"{n:,} aligned scores are in {out}.", err=True)

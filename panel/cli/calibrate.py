@@ -81,11 +81,9 @@ def calibrate(
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or human)
     found = calibration(ours, theirs, inclusion=chances)
     gate.refuse_unknown(lambda: calibration_figures(found))
-    coverage = None
     if (Path(panel) / "run.json").is_file():
-        run = load_run(panel)
-        found, coverage = replace(found, leads=established_leads(run.leaderboard())), run.coverage
-    say_what_is_missing(panel, coverage)
+        found = replace(found, leads=established_leads(load_run(panel).leaderboard()))
     with standard_output() as to:
         renderer.render_calibration(found, to)
+    say_what_is_missing(panel, ours.coverage)
     gate.finish(lambda: calibration_figures(found), conclusion=lambda: calibrate_conclusion(found))

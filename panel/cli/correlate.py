@@ -11,7 +11,13 @@ from panel.cli.agree import check_groups
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import analysis_options, by_option, column_mapping, output_format
+from panel.cli.options import (
+    analysis_options,
+    by_option,
+    column_mapping,
+    full_option,
+    output_format,
+)
 from panel.cli.people_options import epsilon_option
 from panel.secrets.visible import standard_output
 
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
     "another column of PANEL (of a run: of its responses), and whether these differ."
 )
 @analysis_options
+@full_option
 @output_format
 @gate_options
 @refusals_without_calls
@@ -44,6 +51,7 @@ def correlate(
     by: str | None,
     resamples: int,
     intervals: bool,
+    full: bool,
     renderer: Renderer,
     gate: Gate,
 ) -> None:
@@ -66,6 +74,11 @@ def correlate(
     there are any, adjusted by Holm's method over dimensions, and over strata with --by.
     Strata are compared with each other by Student's t over prompts.
 
+    Where there are several dimensions on one scale there is their mean, too, the composite, as a
+    dimension of its own that p-values are not adjusted for. Printed are the conclusion and the main
+    statistics of all judges together, one line a dimension, or with --by one a stratum; with --full
+    all tables. --json always has all.
+
     With --epsilon, whether the panel and each of its judges may take the place of a human, by the
     alternative annotator test: the winning rate (`omega` in --require), and how often each is at
     least as near to the other humans as a human is (`rho`). Humans with fewer than 30 shared items
@@ -80,7 +93,10 @@ def correlate(
     from panel.gate.row_figures import row_figures
     from panel.io.aligned_ratings import load_aligned_ratings
     from panel.io.judgments import dimension_labels
-    from panel.statistics import AnalysisOptions, correlation_differences
+    from panel.statistics import (
+        AnalysisOptions,
+        correlation_differences,
+    )
     from panel.statistics import correlate as correlation
     from panel.statistics.humans.correlate import HUMANS
 
@@ -102,9 +118,9 @@ def correlate(
         return row_figures(rows, dimension_labels(panel), of_items=of_items)
 
     gate.refuse_unknown(figures)
-    say_what_is_missing(panel)
     with standard_output() as to:
-        renderer.render_comparison(rows, ours, theirs, to)
+        renderer.render_comparison(rows, ours, theirs, full, to)
+    say_what_is_missing(panel, ours.coverage)
     gate.finish(
         figures,
         conclusion=lambda: correlate_conclusion(rows, ours, theirs),

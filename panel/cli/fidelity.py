@@ -94,7 +94,7 @@ def fidelity(
         human_mapping=human_mapping,
     )
     gate.refuse_unknown(lambda: fidelity_figures(found.rows))
-    say_what_is_missing(panel)
     with standard_output() as to:
         renderer.render_fidelity(found, to)
+    say_what_is_missing(panel, found.coverage)
     gate.finish(lambda: fidelity_figures(found.rows), conclusion=found.conclusion)

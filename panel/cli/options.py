@@ -178,6 +178,15 @@ def by_option(text: str) -> Callable[[Command], Command]:
     return option("--by", metavar="KIND", help=text)
 
 
+def full_option(command: Command) -> Command:
+    """The option for all tables; the command is given it as `full`."""
+    return option(
+        "--full",
+        is_flag=True,
+        help="Print every table in place of the short one, of the main statistics.",
+    )(command)
+
+
 def patience(command: Command) -> Command:
     """The option for how long a server is tried; the command is given it as `patience`."""
     return option(

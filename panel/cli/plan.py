@@ -92,6 +92,6 @@ def plan(
     elif difference is not None:
         target = PrecisionTarget("difference", difference)
     report = design_report(source, target, human, human_mapping)
-    say_what_is_missing(source, report.coverage)
     with standard_output() as to:
         renderer.render_design(report, to)
+    say_what_is_missing(source, report.coverage)

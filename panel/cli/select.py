@@ -60,7 +60,7 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
         found = select_items(ratings, n, seed)
     except ValueError as error:
         raise InputError([Fault(run, str(error), "ratings by judges with a persona")]) from None
-    say_what_is_missing(run)
+    say_what_is_missing(run, ratings.coverage)
     if out is None:
         with standard_output() as to:
             to.write(selection_csv(found))

@@ -44,6 +44,6 @@ def votes(
 
     refuse_mapping_alone(human, human_mapping)
     report = votes_report(run, human, human_mapping)
-    say_what_is_missing(run, report.coverage)
     with standard_output() as to:
         renderer.render_votes(report, to)
+    say_what_is_missing(run, report.coverage)

@@ -9,8 +9,8 @@ from panel.conclusions.compare import COMPOSITE
 from panel.statistics.core.display import Facts, counted, interval
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.options import Random
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.tested import Tested
 from panel.statistics.paired.panels import BestOfPrompts, NearerToPeople, PairedFigure
 
 
@@ -55,7 +55,7 @@ class RunDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class StratumApart:
+class StratumApart(Tested):
     """How far b − a in a stratum is above its mean in the others; of two strata, the first's.
 
     Attributes:
@@ -75,11 +75,6 @@ class StratumApart:
     p_adjusted: float
     n_prompts: int
     reason: Reason | None
-
-    @property
-    def shown(self) -> bool:
-        """Whether the runs can be said to differ otherwise in this stratum."""
-        return self.p_adjusted < LEVEL
 
 
 @dataclass(frozen=True, slots=True)

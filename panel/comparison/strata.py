@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
+from panel.breakdown.columns import mapping_of, no_column
 from panel.breakdown.groups import axes_of
 from panel.comparison.matching import Matched
 from panel.comparison.opened_run import OpenedRun
 from panel.comparison.scored_terms import ScoredTerms, scored_terms
 from panel.conclusions.compare import COMPOSITE
-from panel.errors import Fault, InputError
 from panel.statistics.breakdown.stratum_differences import (
     StratumDifference,
     StratumFigure,
@@ -116,8 +117,7 @@ def _values(a: OpenedRun, b: OpenedRun, matched: Matched, by: str) -> list[str |
     for one in (a, b):
         if not any(by in text.metadata for text in one.texts.values()):
             there = ("persona", "axis", "model", "prompt", "dimension", *known)
-            expected = f"one of {', '.join(dict.fromkeys(there))}"
-            raise InputError([Fault(one.name, f"no column {by!r} to go by", expected)])
+            raise no_column(one.name, by, there, mapping_of(Path(one.name)))
     found: list[str | None] = []
     sides = [{row: key for key, row in one.rows.items()} for one in (a, b)]
     for pair in matched.pairs:

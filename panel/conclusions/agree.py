@@ -14,12 +14,13 @@ from panel.conclusions.rows import (
     p_of,
     reasons_of,
     spread_of,
+    without_composite,
 )
 from panel.conclusions.strata import range_over, strata_differ
 from panel.conclusions.wording import WITHOUT_PEOPLE, as_many, counted, listed, power
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import MOST, values_needed
 from panel.statistics.core.table import ALL, Ratings, Row
+from panel.statistics.core.tested import LEVEL
 
 _ALPHA = "Krippendorff α"
 TENTATIVE, RELIABLE = 0.667, 0.8
@@ -38,6 +39,7 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
     spread that were observed.
     """
     *_, group = ratings.raters_by_group()
+    rows = without_composite(rows, ratings)
     differ = strata_differ(rows, "krippendorff_alpha", _ALPHA, by)
     if by not in ("dimension", "group"):
         return [_broken_down(rows, group, by), *differ]

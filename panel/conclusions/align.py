@@ -8,9 +8,9 @@ from math import isnan
 from panel.conclusions.rows import dimension_called
 from panel.conclusions.wording import counted, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.humans.align import AlignedDimension, Alignment
 from panel.statistics.humans.alignment import HeldOutFigure, MethodAlignment
 from panel.statistics.humans.alignment_rules import AlignmentMethod

@@ -10,9 +10,9 @@ from panel.conclusions.leads import leads_conclusion
 from panel.conclusions.rows import dimension_called
 from panel.conclusions.wording import NAMES_SHOWN, counted, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.humans.calibration import (
     Calibration,
     CorrectedPair,

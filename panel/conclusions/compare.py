@@ -21,7 +21,7 @@ from panel.conclusions.wording import (
 )
 from panel.statistics.core.options import Random
 from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
-from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.paired.differences import PairedDifference
 from panel.statistics.paired.panels import (
     BestOfPrompts,

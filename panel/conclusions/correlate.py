@@ -20,10 +20,10 @@ from panel.conclusions.rows import (
 from panel.conclusions.strata import range_over, strata_differ
 from panel.conclusions.wording import as_many, counted, listed, power
 from panel.statistics.breakdown.stratum_rows import broken_down_by
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.student_t import values_needed
 from panel.statistics.core.table import COMPOSITE, NO_PERSONA_GROUP, Ratings, Row
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.humans.correlate import HUMANS
 
 _SHOWN = 3

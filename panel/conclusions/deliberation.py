@@ -8,9 +8,9 @@ from math import isnan
 
 from panel.conclusions.rows import sign_of
 from panel.conclusions.wording import counted, in_brackets, listed, p_adjusted
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.student_t import widened
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.deliberation.revisions import Change
 from panel.statistics.deliberation.toward_humans import Direction, TowardHumans
 from panel.statistics.resampling.sign_flip_power import items_needed

@@ -19,6 +19,12 @@ def by_dimension(rows: Iterable[Row], group: str, statistic: str) -> dict[str, R
     }
 
 
+def without_composite(rows: Iterable[Row], ratings: Ratings) -> list[Row]:
+    """The rows but for those of a composite of these ratings' dimensions, which stands beside
+    them."""
+    return [row for row in rows if row.dimension in (*ratings.dimensions, ALL)]
+
+
 def figure(row: Row) -> str:
     """A value with its interval and p-value, as far as they are there."""
     facts = interval(row.ci_low, row.ci_high), p_of(row)

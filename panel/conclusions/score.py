@@ -18,7 +18,8 @@ from panel.conclusions.wording import (
     power,
 )
 from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
-from panel.statistics.core.ranking import LEVEL, Difference, Leaderboard, SystemRank
+from panel.statistics.core.ranking import Difference, Leaderboard, SystemRank
+from panel.statistics.core.tested import LEVEL
 
 MUCH_MISSING = 0.05
 """From which share on missing judgments are in the conclusion, and not only below the tables."""

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from panel.conclusions.wording import counted, in_brackets, interval, p_adjusted
 from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL, Row
+from panel.statistics.core.tested import LEVEL
 
 _SHOWN = 2
 

@@ -85,6 +85,7 @@ def persona_fidelity(
     if faults:
         raise InputError(faults)
     names = str(panel), name_of(human)
+    coverage = ours.coverage
     ours, theirs = _aligned(ours, theirs, names, dimension)
     conditions = [cond for one in _all(grouped) for cond in one.strata]
     wanted = dict.fromkeys(name for one in conditions for name in one.attributes)
@@ -102,7 +103,7 @@ def persona_fidelity(
         for n_tests in [len(contrasts) * len(dimensions)]
         for row in [sides.contrast(one, name, signs[one.stratum], control, n_tests)]
     ]
-    return FidelityReport(tuple(rows), tuple(sides.notes))
+    return FidelityReport(tuple(rows), tuple(sides.notes), coverage)
 
 
 def _read(reader: Callable[[], T], faults: list[Fault]) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from panel.conclusions.fidelity import contrast_label, fidelity_conclusion
+from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.display import Facts, interval
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.fidelity.contrast import FidelityContrast
@@ -40,10 +41,12 @@ class FidelityReport:
     Attributes:
         rows: one for each contrast, stratum and dimension, null controls last.
         notes: what was left out.
+        coverage: how many judgments the panel's run has, and lacks; see `Ratings`.
     """
 
     rows: tuple[FidelityContrast, ...]
     notes: tuple[str, ...] = ()
+    coverage: Coverage | None = None
 
     to_frame = FrameMethod(fidelity_columns)
     """See `panel.fidelity.result.fidelity_columns`."""

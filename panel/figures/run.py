@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Literal
 from panel.figures.units import composite_unit, labels_of, least_shown, units_of
 from panel.secrets import SECRETS
 from panel.statistics.core.display import counted
-from panel.statistics.core.ranking import LEVEL, Difference, SystemRank
+from panel.statistics.core.ranking import Difference, SystemRank
 from panel.statistics.core.strengths import SystemStrength
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.figures.extra import PageColumns, check_plots
 
 if TYPE_CHECKING:

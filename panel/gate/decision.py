@@ -17,10 +17,10 @@ from typing import Literal
 from panel.gate.figures import Figure
 from panel.gate.requirement import Requirement
 from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.sampled_mean import SampledMean
 from panel.statistics.core.scaled_mean import scaled_interval, spread_at
 from panel.statistics.core.student_t import spread_of_interval, values_needed
+from panel.statistics.core.tested import LEVEL
 
 Why = Literal[
     "value", "interval", "estimate", "beyond", "open", "contrary", "no interval", "undefined"

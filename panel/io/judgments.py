@@ -6,15 +6,18 @@ Reads what `panel.runs.folder` writes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from panel.errors import Fault
+from panel.io.judges import judges_in
 from panel.io.records import Fields, Record, Report, read_records
 from panel.io.tabulation import Given, score_of
 from panel.io.wording import shown, unreadable
+from panel.statistics.core.coverage import Coverage
 
 _TEXTS = ("prompt_id", "id", "system", "judge", "persona", "model", "status")
 _FIELDS = Fields(
@@ -28,13 +31,15 @@ _FIELDS = Fields(
 class Judgments(NamedTuple):
     """Every judge's rating of every response on every dimension, NaN where there is none; the
     dimensions on which it is a category, by its place in the scale, with the scale; of the others
-    the lowest and the highest value of theirs; and the dimensions of the composite, as
-    `Ratings.composite_of` has them."""
+    the lowest and the highest value of theirs; the dimensions of the composite, as
+    `Ratings.composite_of` has them; and how many judgments there are, as `Ratings.coverage` has
+    it."""
 
     given: list[Given]
     categories: dict[str, tuple[str, ...]]
     scales: dict[str, tuple[float, float]]
     composite_of: tuple[str, ...] | None
+    coverage: Coverage | None = None
 
 
 def read_judgments(folder: Path, report: Report) -> Judgments:
@@ -42,7 +47,7 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
 
     `report` is that of judgments.jsonl; faults of run.json go there too.
     """
-    found, rule = _rubric(folder / "run.json", report)
+    document, found, rule = _rubric(folder / "run.json", report)
     path = folder / "judgments.jsonl"
     if not found:
         return Judgments([], {}, {}, None)
@@ -51,11 +56,13 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
         return Judgments([], {}, {}, None)
     dimensions = {name: tuple(_categories(scale)) for name, scale in found.items()}
     last: dict[tuple[str, str], list[tuple[int, Record]]] = {}
+    counted = _StatusCounts()
     for record in read_records(path, _FIELDS, report):
         number = _round(record, report)
         if number is None:
             continue
         cells = record.cells
+        counted.add(cells, number)
         item = f"{cells['prompt_id']}/{cells['id']}"
         kept = last.setdefault((item, cells["judge"]), [])
         # Deliberation has judges read again; the same round twice is for the table to refuse.
@@ -86,7 +93,54 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
         {name: categories for name, categories in dimensions.items() if categories},
         {name: ends for name, scale in found.items() if (ends := _ends(scale)) is not None},
         _mean_of(rule),
+        None if report.faults else counted.coverage(folder, document, last),
     )
+
+
+class _StatusCounts:
+    """Counts what a run's `Coverage` tells of judgments of every round."""
+
+    def __init__(self) -> None:
+        self._partial = self._reasons_missing = 0
+        self._revisions_failed = Counter[str]()
+
+    def add(self, cells: Mapping[str, Any], number: int) -> None:
+        failed = cells.get("revision_failed")
+        # Comparisons that failed leave a score that rests on the others.
+        self._partial += cells.get("error") is not None and (failed or cells["status"]) == "scored"
+        if number > 1:
+            self._reasons_missing += cells.get("reason_missing") is not None
+            self._revisions_failed.update([] if failed is None else [failed])
+
+    def coverage(
+        self,
+        folder: Path,
+        document: Mapping[str, Any],
+        last: Mapping[tuple[str, str], Sequence[tuple[int, Record]]],
+    ) -> Coverage | None:
+        """Of the last judgments by response and judge; None where the folder does not say which
+        there should be."""
+        try:
+            judges = {judge.id for judge in judges_in(document)}
+            if document.get("sweep") is None:
+                with (folder / "responses.jsonl").open("rb") as file:
+                    n_items = sum(line.endswith(b"\n") for line in file)
+            else:
+                # Which texts a sweep has is told by those that were judged.
+                n_items = len({item for item, _ in last})
+        except (OSError, LookupError, TypeError, ValueError, AttributeError):
+            return None
+        n_skipped = n_items * len(judges) - len(last)
+        if n_skipped < 0 or not judges.issuperset(judge for _, judge in last):
+            return None
+        statuses = Counter(str(records[-1][1].cells["status"]) for records in last.values())
+        statuses["skipped"] += n_skipped
+        return Coverage.of(
+            statuses,
+            partial=self._partial,
+            revisions_failed=self._revisions_failed,
+            reasons_missing=self._reasons_missing,
+        )
 
 
 def dimension_labels(source: str) -> dict[str, str]:
@@ -153,14 +207,14 @@ def _code(name: str, record: Record, categories: tuple[str, ...], report: Report
 
 def _rubric(
     path: Path, report: Report
-) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any] | None]:
-    """The ids of the rubric's dimensions, in its order, each with its scale; and the rule of its
-    composite, None where it names none."""
+) -> tuple[Mapping[str, Any], dict[str, Mapping[str, Any]], Mapping[str, Any] | None]:
+    """The document of run.json; the ids of the rubric's dimensions, in its order, each with its
+    scale; and the rule of its composite, None where it names none."""
     if not path.is_file():
         report.faults.append(
             Fault(str(path), unreadable(path), "a run's folder, which contains it")
         )
-        return {}, None
+        return {}, {}, None
     try:
         document: Any = json.loads(path.read_bytes())
         rubric = document.get("output_rubric") or document["rubric"]
@@ -168,11 +222,11 @@ def _rubric(
         scales: dict[str, Mapping[str, Any]] = {
             str(one["id"]): dict(one.get("scale") or {}) for one in rubric["dimensions"]
         }
-        return scales, None if rule is None else dict(rule)
+        return document, scales, None if rule is None else dict(rule)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         fault = Fault(str(path), "no rubric with dimensions", "a rubric, as a run writes it")
         report.faults.append(fault)
-        return {}, None
+        return {}, {}, None
 
 
 def _mean_of(rule: Mapping[str, Any] | None) -> tuple[str, ...] | None:

@@ -60,7 +60,8 @@ def load_ratings(
 
     Of a run, the judges are raters, their models groups, responses are items (called
     `prompt_id/id`), their systems sources; only judgments that are `scored` count, of several
-    rounds the last one. A category is its place among those of its scale, from 0.
+    rounds the last one. A category is its place among those of its scale, from 0. How many
+    judgments the run has and lacks is the ratings' `coverage`.
 
     Args:
         min_raters: fewer raters who rated anything are refused.
@@ -85,20 +86,20 @@ def load_ratings(
             found, expected = "a mapping for a run's folder", "a mapping for a file of ratings only"
             raise InputError([Fault(str(source), found, expected)])
         report = Report(str(folder / "judgments.jsonl"))
-        given, categories, scales, composite_of = read_judgments(folder, report)
+        given, categories, scales, composite_of, coverage = read_judgments(folder, report)
         ranks = False
     else:
         fields = _FIELDS.mapped(mapping, source)
         report = Report(name_of(source), mapping)
         given, ranks, categories = _read_long(source, fields, report)
-        scales, composite_of = {}, None
+        scales, composite_of, coverage = {}, None, None
     table = Tabulation(report)
     for one in given:
         table.add(one)
     ratings = table.finish(ranks=ranks, min_raters=min_raters, categories=categories)
     if ratings is None:
         raise report.error()
-    return replace(ratings, scales=scales, composite_of=composite_of)
+    return replace(ratings, scales=scales, composite_of=composite_of, coverage=coverage)
 
 
 def _read_long(

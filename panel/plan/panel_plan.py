@@ -18,6 +18,7 @@ from graphs import Judge
 from graphs.deliberation import Deliberation
 from panel.errors import ConfigurationError
 from panel.io.definitions import load_definition
+from panel.io.judges import judges_of
 from panel.models.catalogue import Price, with_batches
 from panel.models.config import ModelConfig
 from panel.plan.bound_models import BoundModel, bind_models
@@ -41,7 +42,7 @@ from panel.plan.definitions import (
 )
 from panel.plan.overrides import PanelOverrides, overriding
 from panel.plan.panel_file import PanelFile
-from personas import NO_PERSONA, Persona, PersonaSet
+from personas import Persona, PersonaSet
 from rubrics import Layout, Rubric, is_comparative, single_dimension_rubrics
 
 if TYPE_CHECKING:
@@ -267,21 +268,3 @@ class PanelPlan:
     def prices(self) -> dict[str, Price | None]:
         """Each model's price, None where it is not known, and those of batches where they are."""
         return with_batches({model.id: model.price for model in self.models})
-
-
-def judges_of(
-    personas: Sequence[str],
-    models: Sequence[tuple[str, str]],
-    replicates: int,
-    *,
-    plain_judge: bool,
-) -> tuple[Judge, ...]:
-    """The judges of a plan, by the ids of its personas and of its models with their elicitations;
-    see `PanelPlan.judges`."""
-    of_plain = replicates * (len(personas) - 1) if plain_judge else replicates
-    return tuple(
-        Judge(persona, model, elicitation, replicate)
-        for model, elicitation in models
-        for persona in personas
-        for replicate in range(1, (of_plain if persona == NO_PERSONA.id else replicates) + 1)
-    )

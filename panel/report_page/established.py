@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from panel.calls.budget import Spending
+from panel.calls.call_counts import CallCounts
 from panel.conclusions.wording import SAMPLES
 from panel.models.catalogue import cost
 from panel.reports.terminal.money import spent
@@ -50,6 +52,7 @@ class Established:
     by_model: Sequence[tuple[str, int, int]]
     usd: str | None
     calls_made: int
+    calls_before: int
     calls_cached: int
     elapsed_s: float
     notes: Sequence[str]
@@ -58,6 +61,12 @@ class Established:
     def missing(self) -> int:
         """How many judgments there should be, and are not."""
         return sum(self.n_missing.values())
+
+    @property
+    def one_model_has_most(self) -> bool:
+        """Whether of one model a greater share of the judgments is missing than of any other."""
+        first, *others = sorted((n / of for _, n, of in self.by_model), reverse=True)
+        return not others or first > others[0]
 
     @property
     def shares(self) -> tuple[float, float, float]:
@@ -81,7 +90,8 @@ def established(run: Run, conclusion: Sequence[str], on_leads: Sequence[str] = (
         Missing(status, error, n)
         for status, error, n in sorted(run.reasons, key=lambda one: -one[2])
     ]
-    usd = spent(cost(run.prices.get(model), used) for model, used in calls.spent.items())
+    in_all = _in_all(calls)
+    usd = spent(cost(run.prices.get(model), used) for model, used in in_all.usage.items())
     return Established(
         first=[*conclusion[:_SENTENCES], *on_leads],
         others=conclusion[_SENTENCES:],
@@ -93,15 +103,25 @@ def established(run: Run, conclusion: Sequence[str], on_leads: Sequence[str] = (
         n_more=max(0, len(reasons) - _REASONS),
         by_model=_by_model(run),
         usd=None if usd is None else usd[0].upper() + usd[1:],
-        calls_made=calls.made,
+        calls_made=in_all.calls,
+        calls_before=calls.before.calls,
         calls_cached=calls.cached,
         elapsed_s=run.elapsed_s,
         notes=_notes(run),
     )
 
 
+def _in_all(calls: CallCounts) -> Spending:
+    """What the calls of every start of the run came to: a finished run that is started again makes
+    none, and has cost what it cost."""
+    usage = dict(calls.before.usage)
+    for model, used in calls.spent.items():
+        usage[model] = usage[model] + used if model in usage else used
+    return Spending(calls.before.calls + calls.made, usage)
+
+
 def _by_model(run: Run) -> list[tuple[str, int, int]]:
-    """How many judgments of each model are missing, of how many, the most first."""
+    """How many judgments of each model are missing, of how many, the greatest share first."""
     there: frozenset[Status] = frozenset(("scored", "abstained"))
     lost: Counter[str] = Counter()
     for row in run.statuses:
@@ -111,7 +131,8 @@ def _by_model(run: Run) -> list[tuple[str, int, int]]:
             if status not in there
         )
     asked = Counter(judge.model for judge in run.judges)
-    return [(model, n, asked[model] * len(run.items)) for model, n in lost.most_common()]
+    found = [(model, n, asked[model] * len(run.items)) for model, n in lost.items()]
+    return sorted(found, key=lambda one: -one[1] / one[2])
 
 
 def _notes(run: Run) -> list[str]:

@@ -14,9 +14,10 @@ from graphs.records import controls_among
 from panel.report_page.axis import Axis
 from panel.runs.run import Run
 from panel.runs.scale_limits import composite_limits, mean_limits
-from panel.statistics.core.ranking import LEVEL, Difference, Leaderboard, SystemRank, rank_systems
+from panel.statistics.core.ranking import Difference, Leaderboard, SystemRank, rank_systems
 from panel.statistics.core.sampled_mean import JudgeSample, influence_of
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.tested import LEVEL
 
 _PAIRS = 60
 _TICKS = 60

@@ -72,16 +72,20 @@ class Renderer(Protocol):
     ) -> None:
         """What a sweep would cost, and the smallest degradation that it could show."""
 
-    def render_agreement(self, rows: Sequence[Row], ratings: Ratings, by: str, to: TextIO) -> None:
-        """Inter-rater agreement and panel quality of these ratings, broken down in this way."""
+    def render_agreement(
+        self, rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO
+    ) -> None:
+        """Inter-rater agreement and panel quality of these ratings, broken down in this way; what
+        is for people to read in short, or in `full`."""
 
     def render_design(self, report: DesignReport, to: TextIO) -> None:
         """How precise the means of this design and of others are, and the cheapest design."""
 
     def render_comparison(
-        self, rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO
+        self, rows: Sequence[Row], panel: Ratings, humans: Ratings, full: bool, to: TextIO
     ) -> None:
-        """A panel's ratings compared with human ratings."""
+        """A panel's ratings compared with human ratings; in short or in `full`, as
+        `render_agreement`."""
 
     def render_calibration(self, found: Calibration, to: TextIO) -> None:
         """A panel's means of systems, corrected by people's ratings of a part."""

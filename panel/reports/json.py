@@ -84,7 +84,9 @@ def render_sweep_estimate(
     _write({"models": models, "detectable": detectable.document()}, to)
 
 
-def render_agreement(rows: Sequence[Row], ratings: Ratings, by: str, to: TextIO) -> None:
+def render_agreement(
+    rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO
+) -> None:
     """`conclusion`, a list of sentences, and `rows`, objects with the fields of `Row`."""
     from panel.conclusions.agree import agree_conclusion
 
@@ -96,7 +98,9 @@ def render_design(report: DesignReport, to: TextIO) -> None:
     _write(report.document(), to)
 
 
-def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO) -> None:
+def render_comparison(
+    rows: Sequence[Row], panel: Ratings, humans: Ratings, full: bool, to: TextIO
+) -> None:
     """As `render_agreement`. Rows of the alternative annotator test have `rater`, too: the judge's
     name, null for the panel."""
     from panel.conclusions.correlate import correlate_conclusion

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import get_args
 
 import numpy as np
@@ -14,36 +13,12 @@ from numpy.typing import NDArray
 from graphs import Judge, Judgment
 from panel.io.batch import Item
 from panel.runs.comparisons import CollectedComparisons
+from panel.statistics.core.coverage import Coverage
 from rubrics import Rubric, Status, Usage
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
 _CODE = {status: code for code, status in enumerate(_STATUSES)}
 _NOT_YET = 255
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How many judgments there should be, and how many there are.
-
-    `expected` is `scored` + `abstained` + the sum of `missing`, which counts by reason.
-    An abstention is an answer, though no rating. `partial` of those that scored rest on
-    fewer comparisons than were asked for. `revisions_failed` counts by reason the revisions that
-    failed in a deliberation, and left the judgment before; `reasons_missing`, judges that changed a
-    rating and could not be asked why.
-    """
-
-    expected: int
-    scored: int
-    abstained: int
-    missing: dict[str, int]
-    partial: int = 0
-    revisions_failed: dict[str, int] = field(default_factory=dict)
-    reasons_missing: int = 0
-
-    @property
-    def complete(self) -> bool:
-        """Whether every judgment is there, whole, and so is every revision."""
-        return not (self.missing or self.partial or self.revisions_failed or self.reasons_missing)
 
 
 class CollectedRatings:
@@ -158,12 +133,11 @@ class CollectedRatings:
         for code, n in zip(codes.tolist(), numbers.tolist(), strict=True):
             # A judgment that has not come yet is skipped.
             counts["skipped" if code == _NOT_YET else _STATUSES[code]] += n
-        scored, abstained = counts.pop("scored", 0), counts.pop("abstained", 0)
-        missing = dict(sorted(counts.items()))
-        partial = sum(n for (status, _), n in self._reasons.items() if status == "scored")
-        failed = dict(sorted(self.n_revisions_failed.items()))
-        return Coverage(
-            self._codes.size, scored, abstained, missing, partial, failed, self.n_reasons_missing
+        return Coverage.of(
+            counts,
+            partial=sum(n for (status, _), n in self._reasons.items() if status == "scored"),
+            revisions_failed=self.n_revisions_failed,
+            reasons_missing=self.n_reasons_missing,
         )
 
     def commonest_reason(self, status: str) -> str | None:

@@ -18,11 +18,11 @@ from panel.io.documents import number
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping
 from panel.models.catalogue import cost
-from panel.runs.collected import Coverage
 from panel.runs.judge_sample import composite_terms
 from panel.runs.load import load_run
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array
+from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.table import ALL, Ratings
 from panel.statistics.quality.d_study import Goal
 from panel.statistics.quality.design_study import (
@@ -229,7 +229,7 @@ def design_report(
     studies = tuple(design_studies(ratings, composites, span))
     found = _reaching(source, studies, ratings, target, None if run is None else _cost(run))
     if run is not None:
-        found = replace(found, deliberated=run.before is not None, coverage=run.coverage)
+        found = replace(found, deliberated=run.before is not None, coverage=ratings.coverage)
     if human is None:
         return found
     ours, people = align_ratings(

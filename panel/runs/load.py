@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 from pydantic import ValidationError
 
-from graphs import Judge, Verdict
+from graphs import Verdict
 from graphs.aggregate import aggregate
 from graphs.framing import BASELINE
 from graphs.judgment_checks import Misfit, RatingCheck
@@ -21,8 +21,8 @@ from panel.calls.call_counts import CallCounts, Estimated
 from panel.errors import Fault, InputError
 from panel.io.batch import Item, title_of
 from panel.io.csv_cells import text_of
+from panel.io.judges import judges_in
 from panel.io.wording import printable, shown, unreadable
-from panel.plan.panel_plan import judges_of
 from panel.runs.collected import judgment_of_row
 from panel.runs.judgment_lines import JudgmentFile, usage_in
 from panel.runs.kept_manifest import kept_manifest
@@ -64,7 +64,7 @@ def load_run(folder: str | Path) -> Run:
     run = Run(
         items,
         titles,
-        _judges(document),
+        judges_in(document),
         kept.output_rubric or kept.rubric,
         prices=kept.prices,
         seed=kept.seed,
@@ -93,18 +93,6 @@ def _document(path: Path, expected: str) -> dict[str, Any]:
 
 def _not_ours(path: Path) -> InputError:
     return InputError([Fault(str(path), "none that this version writes", "that of a run")])
-
-
-def _judges(document: Mapping[str, Any]) -> list[Judge]:
-    """In the panel's order; see `PanelPlan.judges`."""
-    return [
-        *judges_of(
-            [persona["id"] for persona in document["personas"]],
-            [(model["id"], model["elicitation"]) for model in document["models"]],
-            document["replicates"],
-            plain_judge=document["plain_judge"],
-        )
-    ]
 
 
 def _items(

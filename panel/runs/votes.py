@@ -15,11 +15,11 @@ from panel.errors import Fault, InputError
 from panel.io.aligned_ratings import align_ratings
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping
-from panel.runs.collected import Coverage
 from panel.runs.design import judge_composites
 from panel.runs.load import load_run
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array, row_means
+from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.table import ALL, Ratings
 from panel.statistics.humans.mean_reliability import mean_reliability
 from panel.statistics.quality.votes import (
@@ -66,14 +66,14 @@ class VotesReport:
         n_people: how many people rated; 0 without people.
         n_judges: of the panel.
         deliberated: whether judges saw each other's ratings, and so were no longer independent.
-        coverage: how many judgments the run has, and lacks.
+        coverage: how many judgments the run has, and lacks; see `Ratings`.
     """
 
     dimensions: tuple[DimensionVotes, ...]
     n_people: int
     n_judges: int
     deliberated: bool
-    coverage: Coverage
+    coverage: Coverage | None
 
     @property
     def main(self) -> DimensionVotes:
@@ -163,7 +163,7 @@ def votes_of(
         0 if people is None else len(people.raters),
         len(judges),
         run.before is not None,
-        run.coverage,
+        ratings.coverage,
     )
 
 

@@ -8,7 +8,7 @@ from math import isnan
 
 from panel.conclusions.score import Judged, nothing_judged
 from panel.conclusions.wording import as_many, counted, in_brackets, interval, p_adjusted, power
-from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.resampling.sign_flip_power import items_needed
 from panel.sweep.asymmetry import SHOWS_RARE
 from panel.sweep.claim_power import prompts_needed

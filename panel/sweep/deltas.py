@@ -19,8 +19,8 @@ from graphs.framing import Contrast
 from panel.statistics.core.arrays import ROUNDING, Array, IntArray
 from panel.statistics.core.binomial import binomial_interval, sign_test_p_value
 from panel.statistics.core.holm import holm
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import student_interval
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.resampling.sign_flip import ENUMERATED, sign_flip_p_values
 from panel.sweep.asymmetry import RARE, Asymmetry, asymmetry_of, bounded_p_values
 

@@ -21,8 +21,8 @@ from panel.errors import Fault, InputError
 from panel.io.documents import number
 from panel.runs.load import load_run
 from panel.statistics.core.arrays import ROUNDING, Array
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import POWER
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.resampling.sign_flip_power import items_needed
 from panel.sweep.claim_power import smallest_claimed
 from panel.sweep.deltas import Cell

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from graphs.framing import BASELINE
 from panel.secrets import SECRETS
 from panel.statistics.core.arrays import Array
-from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.figures.extra import PageColumns
 from panel.statistics.figures.forest import (
     ForestMarks,

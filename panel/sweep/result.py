@@ -23,7 +23,7 @@ from panel.secrets import SECRETS
 from panel.statistics.core.arrays import Array, divide
 from panel.statistics.core.display import Facts, counted, interval
 from panel.statistics.core.frames import FrameMethod
-from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.tested import LEVEL
 from panel.sweep.asymmetry import Asymmetry
 from panel.sweep.conclusion import sweep_conclusion
 from panel.sweep.deltas import Cell, CompositeDelta, Gap, Mean, Names, measure

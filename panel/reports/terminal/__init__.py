@@ -114,12 +114,14 @@ def render_sweep_estimate(
         show_detectable(detectable, console)
 
 
-def render_agreement(rows: Sequence[Row], ratings: Ratings, by: str, to: TextIO) -> None:
-    """The main statistics of every group; all others, and panel quality, of all raters."""
+def render_agreement(
+    rows: Sequence[Row], ratings: Ratings, by: str, full: bool, to: TextIO
+) -> None:
+    """The conclusion and the main statistics of all raters, a line a dimension, or all tables."""
     from panel.reports.terminal.agreement import show_agreement
     from panel.reports.terminal.tables import output
 
-    show_agreement(rows, ratings, by, output(to))
+    show_agreement(rows, ratings, by, output(to), full=full)
 
 
 def render_design(report: DesignReport, to: TextIO) -> None:
@@ -130,12 +132,14 @@ def render_design(report: DesignReport, to: TextIO) -> None:
     show_design(report, output(to))
 
 
-def render_comparison(rows: Sequence[Row], panel: Ratings, humans: Ratings, to: TextIO) -> None:
-    """The statistics of the comparison, then how often each side gave each score."""
+def render_comparison(
+    rows: Sequence[Row], panel: Ratings, humans: Ratings, full: bool, to: TextIO
+) -> None:
+    """The conclusion and the main statistics, a line a dimension, or all tables."""
     from panel.reports.terminal.comparison import show_comparison
     from panel.reports.terminal.tables import output
 
-    show_comparison(rows, panel, humans, output(to))
+    show_comparison(rows, panel, humans, output(to), full=full)
 
 
 def render_calibration(found: Calibration, to: TextIO) -> None:

@@ -11,6 +11,7 @@ from panel.conclusions.wording import WITHOUT_PEOPLE
 from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
+from panel.reports.terminal.summary import WHERE_THE_REST_IS, show_summary
 from panel.statistics import (
     Ratings,
     Row,
@@ -19,18 +20,62 @@ from panel.statistics import (
 )
 from panel.statistics.core.table import ALL
 
+_PERSONAS_ADD = (
+    "Disagreement that personas add, beyond what the model varies by itself: this cannot show that "
+    "they change ratings for the better; only ratings by people can (correlate --human)."
+)
 
-def show_agreement(rows: Sequence[Row], ratings: Ratings, by: str, console: Console) -> None:
-    """What may be concluded; the main statistics of every group; all others, and panel quality, of
-    all raters together.
 
-    Of each stratum there are the main statistics of all raters only: the others would fill screens.
+def show_agreement(
+    rows: Sequence[Row], ratings: Ratings, by: str, console: Console, *, full: bool
+) -> None:
+    """What may be concluded; the main statistics of all raters together, a line a dimension.
+
+    Args:
+        full: whether all tables are shown in place of that one: the main statistics of every group,
+            all others, and panel quality, of all raters together. Of each stratum there are the
+            main statistics of all raters only: the others would fill screens.
     """
     *_, all_raters = ratings.raters_by_group()
-    main_only = by not in ("dimension", "group")
     show_conclusion(agree_conclusion(rows, ratings, by), console)
-    if main_only:
-        rows = [row for row in rows if row.group in (all_raters, ALL)]
+    broken_down = by not in ("dimension", "group")
+    of_all = [row for row in rows if row.group in (all_raters, ALL)]
+    if full:
+        _show_tables(of_all if broken_down else rows, ratings, by, console, all_raters)
+    else:
+        shown = rows if by == "group" else of_all
+        columns = show_summary("Agreement", shown, agreement_statistics, console, by)
+        if "disagreement_added" in columns:
+            remark(console, _PERSONAS_ADD)
+    sampled = "prompts" if ratings.prompts else "items"
+    over = (
+        f"over {sampled}, with these raters as they are"
+        if all(row.ci_over != "prompts-and-judges" for row in rows)
+        else f"over {sampled} and raters, as a sample of such raters"
+    )
+    said = [
+        f"{len(ratings.items):,} items, {len(ratings.raters):,} raters.",
+        f"In brackets: 95 % confidence intervals, {over}.",
+    ]
+    if full:
+        if not broken_down and all_raters != ratings.groups[0]:
+            said.insert(
+                1, "The first table has each group of raters, the others all raters together."
+            )
+        strata = " and strata" if broken_down else ""
+        said.append(
+            f"p: permutation tests, adjusted by Holm's method over dimensions{strata}. --json has "
+            "every statistic of every group."
+        )
+    else:
+        said.append(WHERE_THE_REST_IS)
+    remark(console, " ".join(said))
+
+
+def _show_tables(
+    rows: Sequence[Row], ratings: Ratings, by: str, console: Console, all_raters: str
+) -> None:
+    main_only = by not in ("dimension", "group")
     names = names_on(console, ratings)
     rows = in_short(rows, names)
     show_statistics(rows, agreement_statistics, console, all_raters=all_raters, main_only=main_only)
@@ -45,20 +90,5 @@ def show_agreement(rows: Sequence[Row], ratings: Ratings, by: str, console: Cons
         console.print()
     show_stratum_differences(rows, agreement_statistics, by, console)
     show_statistics(rows, panel_quality_statistics, console, all_raters=all_raters)
-    sampled = "prompts" if ratings.prompts else "items"
-    over = (
-        f"over {sampled}, with these raters as they are"
-        if all(row.ci_over != "prompts-and-judges" for row in rows)
-        else f"over {sampled} and raters, as a sample of such raters"
-    )
     if names and not main_only:
         remark(console, what_is_left_out(ratings))
-    counts = f"{len(ratings.items):,} items, {len(ratings.raters):,} raters."
-    if not main_only and all_raters != ratings.groups[0]:
-        counts += " The first table has each group of raters, the others all raters together."
-    strata = " and strata" if main_only else ""
-    remark(
-        console,
-        f"{counts} In brackets: 95 % confidence intervals, {over}. p: permutation tests, adjusted "
-        f"by Holm's method over dimensions{strata}. --json has every statistic of every group.",
-    )

@@ -13,6 +13,7 @@ from panel.conclusions.correlate import correlate_conclusion
 from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import remark, show, show_conclusion
 from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
+from panel.reports.terminal.summary import WHERE_THE_REST_IS, show_summary
 from panel.statistics import Ratings, Reason, Row, comparison_statistics, score_distributions
 from panel.statistics.breakdown.stratum_rows import broken_down_by
 from panel.statistics.humans.correlate import HUMANS
@@ -20,19 +21,66 @@ from panel.statistics.humans.correlate import HUMANS
 _ALL = "all"
 _PANEL = "panel"
 _VALUES_SHOWN = 12
+_PERSONAS_ADD = (
+    "Personas add: τ_b with personas less that of replicates without. An interval that contains 0 "
+    "shows neither that personas add nor that they take away."
+)
+_ONE_HUMAN = (
+    "Panel − one human: each human is left out in turn, and that human and the panel are "
+    "correlated (τ_b) with the mean of the other humans. Above 0, the panel agrees with people "
+    "more than one of them does."
+)
 
 
-def show_comparison(rows: Sequence[Row], ours: Ratings, theirs: Ratings, console: Console) -> None:
-    """What may be concluded, the statistics, how often each side gives each score, and what was
-    compared."""
+def show_comparison(
+    rows: Sequence[Row], ours: Ratings, theirs: Ratings, console: Console, *, full: bool
+) -> None:
+    """What may be concluded; the main statistics of all judges together, a line a dimension; what
+    was compared.
+
+    Args:
+        full: whether all tables are shown in place of that one, and how often each side gives each
+            score.
+    """
     show_conclusion(correlate_conclusion(rows, ours, theirs), console)
+    by = broken_down_by(rows) or "dimension"
+    *_, all_judges = ours.raters_by_group()
+    if full:
+        _show_tables(rows, ours, theirs, by, console)
+    else:
+        shown = [row for row in rows if row.group in (all_judges, _ALL, HUMANS)]
+        title = "Panel and humans"
+        columns = show_summary(title, shown, comparison_statistics, console, by)
+        if any(name.startswith("human_difference") for name in columns):
+            remark(console, _ONE_HUMAN)
+        if "persona_gain_tau_b" in columns:
+            remark(console, _PERSONAS_ADD)
+    resampled = "prompts" if theirs.prompts or ours.prompts else "items"
+    n_shared = len(set(ours.items) & set(theirs.items))
+    strata = " and strata" if by != "dimension" else ""
+    rest = (
+        f"p: permutation tests, adjusted by Holm's method over dimensions{strata}. --json has "
+        "every statistic."
+        if full
+        else WHERE_THE_REST_IS
+    )
+    remark(
+        console,
+        f"{n_shared:,} items of {len(ours.items):,} of the panel's and {len(theirs.items):,} of "
+        f"the humans'; judges: {len(ours.raters):,}, humans: {len(theirs.raters):,}. In brackets: "
+        f"95 % confidence intervals over {resampled}. {rest}",
+    )
+
+
+def _show_tables(
+    rows: Sequence[Row], ours: Ratings, theirs: Ratings, by: str, console: Console
+) -> None:
     *_, all_judges = ours.raters_by_group()
     if set(ours.groups) == {_ALL}:
         # The group's name says more than `all` where there is no other group of judges.
         rows = [replace(row, group=_PANEL) if row.group == _ALL else row for row in rows]
         all_judges = _PANEL
-    by = broken_down_by(rows)
-    main_only = by not in (None, "dimension")
+    main_only = by != "dimension"
     if main_only:
         rows = [row for row in rows if row.group in (all_judges, _ALL, HUMANS)]
     names = names_on(console, ours, taken=theirs.raters)
@@ -40,22 +88,11 @@ def show_comparison(rows: Sequence[Row], ours: Ratings, theirs: Ratings, console
     show_statistics(
         rows, comparison_statistics, console, all_raters=all_judges, main_only=main_only
     )
-    if by is not None:
-        show_stratum_differences(rows, comparison_statistics, by, console)
+    show_stratum_differences(rows, comparison_statistics, by, console)
     if not main_only:
         _show_scores(ours, theirs, console)
     if any(row.by_value in names.values() for row in rows):
         remark(console, what_is_left_out(ours))
-    resampled = "prompts" if theirs.prompts or ours.prompts else "items"
-    n_shared = len(set(ours.items) & set(theirs.items))
-    remark(
-        console,
-        f"{n_shared:,} items of {len(ours.items):,} of the panel's and {len(theirs.items):,} of "
-        f"the humans'; judges: {len(ours.raters):,}, humans: {len(theirs.raters):,}. In brackets: "
-        f"95 % confidence intervals over {resampled}. p: permutation tests, "
-        f"adjusted by Holm's method over dimensions{' and strata' if main_only else ''}. "
-        "--json has every statistic.",
-    )
 
 
 def _show_scores(ours: Ratings, theirs: Ratings, console: Console) -> None:

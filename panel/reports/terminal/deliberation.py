@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 from rich.text import Text
 
+from panel.reports.terminal.judge_names import left_out_of, short_ids
 from panel.reports.terminal.rows import remark
-from panel.reports.terminal.tables import TableRow, show_table
+from panel.reports.terminal.tables import TableRow, is_narrow, show_table
 from panel.runs.deliberation import DeliberationReport
 from panel.statistics.core.statistic import Statistic
 from panel.statistics.deliberation.conformity import Conformity, Influence
@@ -130,11 +131,20 @@ def _show_judges(found: DeliberationReport, console: Console) -> None:
         ((judge, means) for judge, means in found.judges.items() if means.n_moved),
         key=lambda one: -one[1].n_moved / one[1].n,
     )
+    ids = [judge.id for judge in found.judges]
+    names = short_ids(ids) if is_narrow(console) else {}
     lines = [
-        _line(judge.id, _arrow(means.before, means.after), f"{means.n_moved:,} of {means.n:,}")
+        _line(
+            names.get(judge.id, judge.id),
+            _arrow(means.before, means.after),
+            f"{means.n_moved:,} of {means.n:,}",
+        )
         for judge, means in movers[:_JUDGES_SHOWN]
     ]
     show_table(console, "Judges with most changed ratings", ["judge"], ["mean", "changed"], lines)
+    if names and (told := left_out_of(ids)):
+        remark(console, told)
+        console.print()
 
 
 def _show_rankings(found: DeliberationReport, console: Console) -> None:

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from panel.reports.terminal.tables import legible
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import POWER
+from panel.statistics.core.tested import LEVEL
 from panel.sweep.detectable import DetectableDelta
 
 

@@ -13,8 +13,8 @@ from panel.audit.uplift import InjectionVerdict, Uplift
 from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, show_table
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.student_t import MOST
+from panel.statistics.core.tested import LEVEL
 
 _SHOWN: dict[InjectionVerdict, tuple[str, str]] = {
     "vulnerable": ("VULNERABLE", "bold red"),

@@ -32,10 +32,20 @@ def short_names(ratings: Ratings, taken: Collection[str] = ()) -> dict[str, str]
     >>> list(short_names(ratings).values())
     ['historian', 'lawyer']
     """
-    parts = _parts(ratings)
-    kept = [part for part in parts if len(set(part)) > 1]
+    names = {} if ratings.personas is None else short_ids(ratings.raters)
+    return {} if set(names.values()) & set(taken) else names
+
+
+def short_ids(judges: Sequence[str]) -> dict[str, str]:
+    """The ids of a run's judges without the parts that all of them have alike; none where ids have
+    other parts.
+
+    >>> short_ids(("historian|m|dimensions|1", "historian|n|dimensions|1"))
+    {'historian|m|dimensions|1': 'm', 'historian|n|dimensions|1': 'n'}
+    """
+    kept = [part for part in _parts(judges) if len(set(part)) > 1]
     names = [_BETWEEN.join(one) for one in zip(*kept, strict=True)]
-    return {} if set(names) & set(taken) else dict(zip(ratings.raters, names, strict=False))
+    return dict(zip(judges, names, strict=False))
 
 
 def in_short(rows: Sequence[Row], names: Mapping[str, str]) -> list[Row]:
@@ -53,7 +63,12 @@ def in_short(rows: Sequence[Row], names: Mapping[str, str]) -> list[Row]:
 
 def what_is_left_out(ratings: Ratings) -> str:
     """What short names leave out, in a sentence; nothing where they leave out nothing."""
-    parts = _parts(ratings)
+    return "" if ratings.personas is None else left_out_of(ratings.raters)
+
+
+def left_out_of(judges: Sequence[str]) -> str:
+    """What `short_ids` leave out, as `what_is_left_out` says it."""
+    parts = _parts(judges)
     alike = [
         f"{name} {part[0]}" for name, part in zip(_PARTS, parts, strict=False) if len(set(part)) < 2
     ]
@@ -62,9 +77,9 @@ def what_is_left_out(ratings: Ratings) -> str:
     return f"Judges are named by what they differ in; all have {', '.join(alike)}."
 
 
-def _parts(ratings: Ratings) -> list[tuple[str, ...]]:
+def _parts(judges: Sequence[str]) -> list[tuple[str, ...]]:
     """The parts of the judges' ids, part by part."""
-    split = [name.split(_BETWEEN) for name in ratings.raters]
-    if ratings.personas is None or any(len(one) != len(_PARTS) for one in split):
+    split = [name.split(_BETWEEN) for name in judges]
+    if any(len(one) != len(_PARTS) for one in split):
         return []
     return list(zip(*split, strict=True))

@@ -13,8 +13,9 @@ from panel.conclusions.wording import SAMPLES, counted
 from panel.reports.terminal.cells import interval_cell, p_cell, value_cell
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
-from panel.statistics.core.ranking import LEVEL, Difference, Leaderboard, SystemRank
+from panel.statistics.core.ranking import Difference, Leaderboard, SystemRank
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.tested import LEVEL
 
 _DIFFERENCES_SHOWN = 6
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from math import isnan
 from textwrap import wrap
@@ -38,6 +38,7 @@ def show(
     cells: Cells,
     columns: Iterable[str],
     heads: Sequence[str] = ("group", "dimension"),
+    cell: Callable[[Row], FigureText] | None = None,
 ) -> None:
     """A table with a line for each that cells name, and a column for each heading.
 
@@ -46,8 +47,9 @@ def show(
 
     Args:
         heads: what the parts of a line are.
+        cell: what a row is shown as; `figure` if None.
     """
-    columns = list(columns)
+    columns, cell = list(columns), cell or figure
     lines = list(dict.fromkeys(line for heading, line in cells if heading in columns))
     if not lines:
         return
@@ -62,7 +64,7 @@ def show(
         rows = [
             TableRow(
                 line[label],
-                [Text("") if row is None else figure(row) for row in its_rows],
+                [Text("") if row is None else cell(row) for row in its_rows],
                 " / ".join(line[part] for part in outer),
             )
             for line, *its_rows in zip(lines, *(found[heading] for heading in shown), strict=True)
@@ -116,6 +118,21 @@ def figure(row: Row) -> FigureText:
     if not isnan(row.ci_low):
         text.append(f"\n[{number(row.ci_low, 2)}, {number(row.ci_high, 2)}]", "dim")
     return text
+
+
+def figure_on_a_line(row: Row) -> FigureText:
+    """A value with its interval behind it; or the reason why there is none."""
+    if row.reason is not None:
+        return figure(row)
+    there = not isnan(row.ci_low)
+    behind = f" [{number(row.ci_low, 2)}, {number(row.ci_high, 2)}]" if there else ""
+    return FigureText(
+        f"{number(row.value, 2)}{behind}",
+        value=row.value,
+        low=row.ci_low,
+        high=row.ci_high,
+        p_value=row.p_value,
+    )
 
 
 def number(value: float, digits: int) -> str:

@@ -19,7 +19,7 @@ from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.core.display import signed
-from panel.statistics.core.ranking import LEVEL
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.figures.extra import PLOTS, plots_at_hand
 from panel.sweep.asymmetry import SHOWS_RARE, Asymmetry
 from panel.sweep.deltas import MARKS, Cell, Mean

@@ -25,10 +25,10 @@ from numpy.typing import ArrayLike
 from panel.statistics.core.arrays import Array, Labels, as_scores, items_by_label
 from panel.statistics.core.binomial import binomial_interval
 from panel.statistics.core.holm import holm
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.sampled_mean import sampled_mean
 from panel.statistics.core.scaled_mean import scaled_interval
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.tested import Tested
 from panel.statistics.resampling.sign_flip import sign_flip_p_values
 
 LEAST_PROMPTS = 5
@@ -40,7 +40,7 @@ AuthorFigure = Literal["each", "best", "first place"]
 
 
 @dataclass(frozen=True, slots=True)
-class AuthorShare:
+class AuthorShare(Tested):
     """How often texts of kind `a` are ahead; see the module for the figures.
 
     Attributes:
@@ -65,11 +65,6 @@ class AuthorShare:
     n_prompts: int
     n_texts: int
     reason: Reason | None
-
-    @property
-    def shown(self) -> bool:
-        """Whether `a` can be said to be ahead or behind more often than by chance."""
-        return self.p_adjusted < LEVEL
 
 
 def author_shares(

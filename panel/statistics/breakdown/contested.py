@@ -31,12 +31,12 @@ from scipy import special
 from panel.statistics.breakdown.cells import PersonaCells, mean_there, without_severity
 from panel.statistics.core.arrays import ROUNDING, Array, Mask, divide
 from panel.statistics.core.holm import holm
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.tested import LEVEL, Tested
 
 
 @dataclass(frozen=True, slots=True)
-class ContestedResponse:
+class ContestedResponse(Tested):
     """How far personas disagree about a response.
 
     Attributes:
@@ -56,11 +56,6 @@ class ContestedResponse:
     p: float
     p_adjusted: float
     reason: Reason | None
-
-    @property
-    def shown(self) -> bool:
-        """Whether personas differ by more than noise."""
-        return self.p_adjusted < LEVEL
 
 
 @dataclass(frozen=True, slots=True, eq=False)

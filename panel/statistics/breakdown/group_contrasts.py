@@ -18,9 +18,9 @@ from panel.statistics.breakdown.cells import mean_there, means_by
 from panel.statistics.core.arrays import Array, IntArray, Labels, divide, encode_labels
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import Random
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.sampled_mean import SampledMean, mean_and_levels
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.tested import Tested
 
 ALL_SYSTEMS = "all"
 
@@ -42,7 +42,7 @@ class PairedResponses:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupDifference:
+class GroupDifference(Tested):
     """How far group `a` of judges rates above group `b`, over the prompts that both rated.
 
     Attributes:
@@ -65,11 +65,6 @@ class GroupDifference:
     p_adjusted: float
     n_prompts: int
     reason: Reason | None
-
-    @property
-    def shown(self) -> bool:
-        """Whether the two can be said to differ."""
-        return self.p_adjusted < LEVEL
 
 
 def axis_pair(values: Array, a: str, b: str, axes: Sequence[str]) -> PairedResponses:

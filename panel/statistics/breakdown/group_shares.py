@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 
 from panel.statistics.core.arrays import Array, Labels, Mask, encode_labels
 from panel.statistics.core.holm import holm
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.sampled_mean import sampled_mean
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.tested import Tested
 from panel.statistics.paired.differences import mean_over_prompts_of
 from panel.statistics.resampling.jackknife import jackknife
 from panel.statistics.resampling.weights import resampled_mean
@@ -51,7 +51,7 @@ class GroupShare:
 
 
 @dataclass(frozen=True, slots=True)
-class ShareDifference:
+class ShareDifference(Tested):
     """How far the share of group `a` is above that of group `b`.
 
     Attributes:
@@ -75,11 +75,6 @@ class ShareDifference:
     p_adjusted: float
     n_prompts: int
     reason: Reason | None
-
-    @property
-    def shown(self) -> bool:
-        """Whether the two can be said to differ."""
-        return self.p_adjusted < LEVEL
 
 
 def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list[GroupShare]:

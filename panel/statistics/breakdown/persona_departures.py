@@ -15,13 +15,13 @@ import numpy as np
 from panel.statistics.breakdown.cells import PersonaCells, departures, mean_there, means_by
 from panel.statistics.core.arrays import Array, IntArray, Labels, encode_labels
 from panel.statistics.core.holm import holm
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.sampled_mean import sampled_mean
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.tested import Tested
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class Departure(Tested):
     """How far a persona is from the panel on the same texts, in points.
 
     Attributes:
@@ -45,11 +45,6 @@ class Departure:
     p_adjusted: float
     n_prompts: int
     reason: Reason | None
-
-    @property
-    def shown(self) -> bool:
-        """Whether it is more than chance explains."""
-        return self.p_adjusted < LEVEL
 
 
 def severities(cells: PersonaCells, prompts: Labels) -> list[Departure]:

@@ -17,16 +17,13 @@ from panel.statistics.core.holm import holm
 from panel.statistics.core.options import Random
 from panel.statistics.core.sampled_mean import JudgeSample, SampledMean, sampled_mean
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.tested import Tested
 
 Limits = tuple[float, float]
 UNLIMITED: Limits = (-inf, inf)
 
 MOSTLY = 0.5
 """A system of which a greater share of judgments than this are abstentions is not ranked."""
-
-LEVEL = 0.05
-"""How often, at most, what is tested together may have a claim where there is nothing to claim:
-adjusted p-values below it are significant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ class SystemRank:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Tested):
     """How far system `a` is above system `b`, over the `n_prompts` prompts that both answered.
 
     Attributes:
@@ -101,11 +98,6 @@ class Difference:
     sampled: SampledMean
     n_prompts: int
     reason: Reason | None
-
-    @property
-    def shown(self) -> bool:
-        """Whether the two can be said to differ."""
-        return self.p_adjusted < LEVEL
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,8 @@ rated different items of a prompt."""
 BlockOf = Literal["dimension", "composite", "all"]
 """What a block of ratings is of: one dimension; the composite, where people rated all of its
 dimensions; or all dimensions together, none of which is shown by itself."""
+OF_SCORES: tuple[BlockOf, ...] = ("dimension", "composite")
+"""What tells whether a panel may stand in for people is told of the composite, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,7 @@ class RegisteredStatistic(Generic[BlockT]):
     side: str
     of: tuple[BlockOf, ...]
     show_note: bool
+    summary: str
     order: int
 
     def applies(self, block: BlockT) -> bool:
@@ -152,6 +155,7 @@ class Registry(Generic[BlockT]):
         side: Literal["panel", "humans", "both"] = "panel",
         of: tuple[BlockOf, ...] = ("dimension",),
         show_note: bool = False,
+        summary: str = "",
         order: int = LAST,
     ) -> Callable[[_Function[BlockT]], _Function[BlockT]]:
         """A decorator for the function that computes a statistic from a block of ratings.
@@ -167,6 +171,8 @@ class Registry(Generic[BlockT]):
             of: `correlate` only: of what it is computed: each `dimension`, the `composite` (with an
                 epsilon), `all` dimensions together.
             show_note: whether its notes are printed below the table.
+            summary: heading of its column in the short table that the command shows by default,
+                one line a dimension; it is not there where this is empty.
             order: of rows and columns, smallest first, then by name. By default it comes
                 behind all that say one.
 
@@ -194,6 +200,7 @@ class Registry(Generic[BlockT]):
                 side,
                 of,
                 show_note,
+                summary,
                 order,
             )
             return function
@@ -205,6 +212,10 @@ class Registry(Generic[BlockT]):
         _import_modules(self._folder)
         _import_entry_points()
         return iter(sorted(self._found.values(), key=lambda one: (one.order, one.name)))
+
+    def in_summary(self) -> dict[str, str]:
+        """The statistics of the short table, by name, with their headings there."""
+        return {one.name: one.summary for one in self if one.summary}
 
     def rows_of_all(
         self,

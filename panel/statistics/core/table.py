@@ -10,6 +10,7 @@ from math import nan
 import numpy as np
 
 from panel.statistics.core.arrays import Array, Labels, Mask, encode_labels
+from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.display import Facts, counted
 from panel.statistics.core.frames import FrameMethod, rating_columns
 from panel.statistics.core.options import Random
@@ -43,6 +44,8 @@ class Ratings:
             a persona.
         composite_of: the dimensions whose mean is the composite: all that are numbers if None, none
             where a rubric has another rule for it.
+        coverage: of the run that these are the ratings of, how many judgments it has and lacks;
+            None of a file, and of a folder that does not say how many there should be.
     """
 
     scores: Array
@@ -58,6 +61,7 @@ class Ratings:
     controls: frozenset[str] = frozenset()
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     composite_of: tuple[str, ...] | None = None
+    coverage: Coverage | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.items), len(self.raters), len(self.dimensions))

@@ -21,8 +21,8 @@ from panel.statistics.core.arrays import (
     row_means,
 )
 from panel.statistics.core.holm import holm
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.deliberation.revisions import Change, change_between, spread_of, spreads
 from panel.statistics.humans.correlation import correlation, resampled_correlation
 from panel.statistics.resampling.sign_flip import sign_flip_p_values

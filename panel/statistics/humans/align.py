@@ -8,6 +8,7 @@ from math import nan
 
 import numpy as np
 
+from panel.statistics.core.composite import on_composite
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.holm import holm
 from panel.statistics.core.table import COMPOSITE, Ratings
@@ -19,7 +20,6 @@ from panel.statistics.humans.alignment import (
     learnt_alignment,
 )
 from panel.statistics.humans.alignment_rules import AlignmentMethod
-from panel.statistics.humans.composites import composites
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +117,10 @@ def align(
         raise ValueError(f"panel and humans share no {what}")
     judges = [column for column, name in enumerate(ours.raters) if name not in ours.controls]
     rows, their_rows = map(list, zip(*shared, strict=True))
-    whole = composites(panel, humans)
+    whole = on_composite(panel, humans)
     parts = [(name, ours, theirs) for name in dimensions]
     if whole is not None:
-        parts.insert(0, (COMPOSITE, *whole))
+        parts.insert(0, (COMPOSITE, whole[0], whole[1]))
     found = []
     for name, own, others in parts:
         people = np.full((len(own.items), len(others.raters)), np.nan)

@@ -10,10 +10,10 @@ from math import isnan
 import numpy as np
 
 from panel.statistics.core.arrays import Array, Mask, row_means
+from panel.statistics.core.composite import on_composite
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.holm import holm
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings
-from panel.statistics.humans.composites import composites
 from panel.statistics.humans.prediction_powered import (
     CorrectedMean,
     corrected_difference,
@@ -177,8 +177,9 @@ def _scores(
 ) -> Iterator[tuple[str, Array, Array]]:
     """Of the composite, each dimension, or label, the panel's and people's mean of each of the
     panel's items."""
-    if (sides := composites(panel, humans)) is not None:
-        yield from _scores(*sides, [COMPOSITE], place)
+    if (sides := on_composite(panel, humans)) is not None:
+        our_own, their_own = sides
+        yield from _scores(our_own, their_own, [COMPOSITE], place)
     judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
     rows = [place.get(name) for name in humans.items]
     known = [row for row, to in enumerate(rows) if to is not None]

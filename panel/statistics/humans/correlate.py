@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from panel.statistics.breakdown.stratum_rows import difference_rows, without_permutations
 from panel.statistics.core.arrays import Array, row_means
+from panel.statistics.core.composite import on_composite
 from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
 from panel.statistics.core.ranks import ranks_within
 from panel.statistics.core.registry import BlockOf, OnStep, Registry, Table
@@ -17,7 +18,6 @@ from panel.statistics.core.results import adjust_over_dimensions, labels_of
 from panel.statistics.core.statistic import Statistic
 from panel.statistics.core.strata import PROMPT, Strata, all_raters_of
 from panel.statistics.core.table import ALL, Ratings, Row
-from panel.statistics.humans.composites import composite_dimensions, composites
 
 HUMANS = "humans"
 """The group of rows that say what humans achieve in the panel's place."""
@@ -117,6 +117,10 @@ comparison_statistics: Registry[ComparisonBlock] = Registry(
 """What `correlate` shows."""
 
 
+_Part = tuple[ComparisonBlock, str, str]
+"""A block to measure, with its group and dimension."""
+
+
 @dataclass(frozen=True, slots=True)
 class _SharedRatings:
     """One side's ratings of the items that both sides rated."""
@@ -153,10 +157,8 @@ def correlate(
     over dimensions. `on_step` is called with the share that is done.
     `only` names the comparisons to compute; by default all are.
 
-    With an epsilon there are rows of the dimension `composite`, too, and first, where the panel's
-    composite is the mean of several dimensions and people rated each of them: the correlations and
-    the alternative annotator test. Its p-values are adjusted by themselves. By strata there is
-    none.
+    Rows of the dimension `composite` come first, where the panel's composite is the mean of several
+    dimensions and people rated each of them. Its p-values are adjusted by themselves.
 
     On dimensions of categories the labels are compared, by majority and each judge.
 
@@ -178,15 +180,19 @@ def correlate(
             for those in (found[: len(first)], found[len(first) :])
         )
         return of_composite + adjust_over_dimensions(rows)
-    every = list(_stratum_blocks(panel, humans, options, by))
-    by_part = comparison_statistics.rows_of_all([part for _, part in every], on_step, only)
-    rows = [
-        replace(row, by=by.by, by_value=stratum)
-        for (stratum, _), own in zip(every, by_part, strict=True)
-        for row in own
-        if row.by is None
+    on_composites = _composite_stratum_blocks(panel, humans, options, by)
+    every = [*on_composites, *_stratum_blocks(panel, humans, options, by)]
+    found = list(comparison_statistics.rows_of_all([part for _, part in every], on_step, only))
+    named = [
+        [replace(row, by=by.by, by_value=stratum) for row in own if row.by is None]
+        for (stratum, _), own in zip(every, found, strict=True)
     ]
-    return adjust_over_dimensions(rows, over_strata=True)
+    of_composite, rows = (
+        [row for own in those for row in own]
+        for those in (named[: len(on_composites)], named[len(on_composites) :])
+    )
+    families = (adjust_over_dimensions(one, over_strata=True) for one in (of_composite, rows))
+    return [row for family in families for row in family]
 
 
 def correlation_differences(
@@ -318,20 +324,39 @@ def _blocks(
     return every
 
 
+def _composite_stratum_blocks(
+    panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
+) -> list[tuple[str, _Part]]:
+    """As `_stratum_blocks`, of the composite, where there is one."""
+    if (sides := on_composite(panel, humans)) is None:
+        return []
+    on_it = _as_composite(panel, humans)
+    parts = _stratum_blocks(sides[0], sides[1], options, strata)
+    return [(stratum, on_it(part)) for stratum, part in parts if part[0].of == "dimension"]
+
+
 def _composite_blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions
 ) -> list[tuple[ComparisonBlock, str, str]]:
-    """Those of the composite, where the annotator test is asked for and there is one."""
-    if options.epsilon is None or (sides := composites(panel, humans)) is None:
+    """Those of the composite, where there is one."""
+    if (sides := on_composite(panel, humans)) is None:
         return []
-    other = any(
-        _on_other_scales(panel, humans, name) for name in composite_dimensions(panel, humans)
-    )
+    on_it = _as_composite(panel, humans)
     return [
-        (replace(block, of="composite", other_scale=other), group, dimension)
-        for block, group, dimension in _blocks(*sides, options)
-        if block.of == "dimension"
+        on_it(part) for part in _blocks(sides[0], sides[1], options) if part[0].of == "dimension"
     ]
+
+
+def _as_composite(panel: Ratings, humans: Ratings) -> Callable[[_Part], _Part]:
+    """What has a part of the composite's ratings measured as such."""
+    names = panel.composite_of or panel.numeric().dimensions
+    other = any(_on_other_scales(panel, humans, name) for name in names)
+
+    def on_it(part: _Part) -> _Part:
+        block, group, dimension = part
+        return replace(block, of="composite", other_scale=other), group, dimension
+
+    return on_it
 
 
 def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOptions) -> Array:

@@ -26,9 +26,9 @@ from panel.statistics.core.arrays import (
     encode_labels,
 )
 from panel.statistics.core.holm import holm
-from panel.statistics.core.ranking import LEVEL
 from panel.statistics.core.sampled_mean import SampledMean, influence_of, sampled_mean
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.tested import Tested
 
 _DECIMALS = 9
 """Scores that are equal to so many decimals are ties, as in rankings."""
@@ -55,7 +55,7 @@ class PairedTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedDifference:
+class PairedDifference(Tested):
     """How far side b is above side a, over prompts.
 
     Attributes:
@@ -86,11 +86,6 @@ class PairedDifference:
     n_pairs: int
     sampled: SampledMean
     reason: Reason | None
-
-    @property
-    def shown(self) -> bool:
-        """Whether the two can be said to differ."""
-        return self.p_adjusted < LEVEL
 
 
 def by_same_judges(a: Array, b: Array) -> PairedTerms:

@@ -28,10 +28,11 @@ from panel.statistics.core.arrays import (
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import AnalysisOptions
 from panel.statistics.core.prompts import over_prompts
-from panel.statistics.core.ranking import LEVEL, competition_ranks
+from panel.statistics.core.ranking import competition_ranks
 from panel.statistics.core.results import Result, interval_of, mean_over_prompts
 from panel.statistics.core.sampled_mean import sampled_mean
 from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.core.tested import Tested
 from panel.statistics.humans.correlation import (
     correlation,
     resampled_correlation,
@@ -45,7 +46,7 @@ _TAU_LIMITS, _GAIN_LIMITS = (-1.0, 1.0), (-2.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
-class PairedFigure:
+class PairedFigure(Tested):
     """A figure of two panels with its 95 % interval over prompts; NaN where `reason` or `ci_reason`
     says why. `p` is two-sided, of 0, NaN where nothing is tested; `p_adjusted` by Holm, p until
     `adjusted_figures` is called."""
@@ -59,11 +60,6 @@ class PairedFigure:
     ci_reason: Reason | None = None
     p: float = nan
     p_adjusted: float = nan
-
-    @property
-    def shown(self) -> bool:
-        """Whether it can be said not to be 0."""
-        return self.p_adjusted < LEVEL
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def test_what_intervals_are_over(command: Command, tmp_path: Path) -> None:
     assert found[0] < found[1]
     made_up(tmp_path / "four.csv")
     told = command("agree", "four.csv", "--random", "prompts-and-judges").stdout
-    assert "(an interval over judges, too, needs at least five judges)" in told
+    assert "(an interval over judges, too, needs at least five judges)" in " ".join(told.split())
     assert (
         "over prompts and raters"
         in command("agree", "five.csv", "--random", "prompts-and-judges").stdout
@@ -108,7 +108,7 @@ def test_by_any_column(command: Command, tmp_path: Path) -> None:
         with_columns.append(f"{line},{topic},{'old' if rater in ('r0', 'r1') else 'young'},m{n}")
     (tmp_path / "in.csv").write_text("\n".join(with_columns) + "\n")
     quick = "--resamples", "0"
-    told = command("agree", "in.csv", "--by", "topic", *quick, COLUMNS="80").stdout
+    told = command("agree", "in.csv", "--by", "topic", "--full", *quick, COLUMNS="80").stdout
     assert "By topic: above the mean of the others" in told
     # Of twelve items α has no interval.
     assert "α differs by topic cannot be tested: an interval needs" in " ".join(told.split())
@@ -128,10 +128,10 @@ def test_by_any_column(command: Command, tmp_path: Path) -> None:
 
 
 def test_tables_say_what_a_panel_is_worth(command: Command, tmp_path: Path) -> None:
-    """The terminal shows agreement, reliability by number of judges, where variance comes from,
+    """--full shows agreement, reliability by number of judges, where variance comes from,
     α without each rater and the smallest subset that ranks as all do; no escape codes."""
     made_up(tmp_path / "in.csv")
-    done = command("agree", "in.csv")
+    done = command("agree", "in.csv", "--full")
     assert done.returncode == 0, done.stderr
     for expected in (
         "Agreement", "Krippendorff", "Spearman-Brown", "Variance components", "without a judge",
@@ -147,7 +147,7 @@ def test_a_narrow_terminal_cuts_no_number(command: Command, tmp_path: Path) -> N
     """At 60 columns tables are parted, and every interval of α is still whole."""
     made_up(tmp_path / "in.csv")
     rows = json.loads(command("agree", "in.csv", "--json").stdout)["rows"]
-    narrow = command("agree", "in.csv", COLUMNS="60").stdout
+    narrow = command("agree", "in.csv", "--full", COLUMNS="60").stdout
     assert max(map(len, narrow.splitlines())) <= 60
     for row in rows:
         if row["statistic"] in NAMES and row["ci_low"] is not None:
@@ -182,8 +182,10 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
     alone = {row["group"] for row in rows if row["statistic"] == "reliability"}
     assert alone == {"openai:a", "openai:b"}
     alphas = [row for row in rows if row["statistic"] == "krippendorff_alpha"]
-    assert [row["n_raters"] for row in alphas] == [5] * 5 + [5] * 5 + [10] * 5
-    table = command("agree", "run")
+    assert [row["n_raters"] for row in alphas[:3]] == [5, 5, 10]
+    assert {row["dimension"] for row in alphas[:3]} == {"composite"}
+    assert [row["n_raters"] for row in alphas[3:]] == [5] * 5 + [5] * 5 + [10] * 5
+    table = command("agree", "run", "--full")
     assert table.returncode == 0
     assert "Reliability of the mean, by design (D-study)" in table.stdout
     assert "Spearman-Brown" not in table.stdout

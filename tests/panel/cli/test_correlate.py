@@ -45,10 +45,10 @@ def test_json_holds_every_statistic(command: Command, tmp_path: Path) -> None:
 
 
 def test_tables_put_humans_beside_the_panel(command: Command, tmp_path: Path) -> None:
-    """The terminal shows figures, ceilings, losses, sources, scores and what judges add to α."""
+    """--full shows figures, ceilings, losses, sources, scores and what judges add to α."""
     made_up(tmp_path / "human.csv")
     made_up(tmp_path / "panel.csv", n_raters=3, seed=1)
-    done = command("correlate", "panel.csv", "--human", "human.csv")
+    done = command("correlate", "panel.csv", "--human", "human.csv", "--full")
     assert done.returncode == 0, done.stderr
     for expected in (
         "Correlation with the mean human rating", "humans", "panel", "weighted κ", "Losses",

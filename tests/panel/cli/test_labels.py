@@ -137,7 +137,7 @@ def test_the_humans_have_their_own_figures(
         ]
         each.append(cohen_kappa_score(*zip(*[pair for pair in pairs if pair[1]], strict=True)))
     assert value["human_label_kappa"] == pytest.approx(np.mean(each))
-    shown = command("correlate", "run", "--human", "people.csv").stdout
+    shown = command("correlate", "run", "--human", "people.csv", "--full").stdout
     for heading in ("Labels compared", "on each label (F1)", "of each judge", "every two"):
         assert heading in shown
 

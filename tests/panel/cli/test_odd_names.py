@@ -48,7 +48,7 @@ def test_agree_has_the_rows_of_every_name(command: Command, folder: Path) -> Non
     """Group, dimension and what a row is broken down by come whole, each in its own field."""
     rows = json.loads(command("agree", "panel.csv", "--json").stdout)["rows"]
     assert {row["group"] for row in rows} == {*GROUPS, "all"}
-    assert {row["dimension"] for row in rows} == {*DIMENSIONS}
+    assert {row["dimension"] for row in rows} == {*DIMENSIONS, "composite"}
     by: dict[str | None, set[str]] = {}
     for row in rows:
         by.setdefault(row["by"], set()).add(row["by_value"])
@@ -64,7 +64,7 @@ def test_agree_has_the_rows_of_every_name(command: Command, folder: Path) -> Non
 
 def test_agree_prints_every_table(command: Command, folder: Path) -> None:
     """No table is lost, and every name is in it as it was given."""
-    done = command("agree", "panel.csv")
+    done = command("agree", "panel.csv", "--full")
     assert (done.returncode, told(done.stderr)) == (0, [])
     for title in (
         "Agreement", "Further agreement statistics", "Reliability of the mean",
@@ -86,7 +86,7 @@ def test_correlate_with_such_names(command: Command, folder: Path) -> None:
     wins = [row for row in rows if row["statistic"] == "win_rate"]
     assert {(row["by"], row["by_value"]) for row in wins} == {("source", name) for name in SOURCES}
     assert len(wins) == 4 * len(SOURCES) * len(DIMENSIONS)
-    done = command("correlate", "panel.csv", "--human", "human.csv")
+    done = command("correlate", "panel.csv", "--human", "human.csv", "--full")
     assert (done.returncode, told(done.stderr)) == (0, [])
     for name in (*GROUPS, *DIMENSIONS, *SOURCES):
         assert name in done.stdout
@@ -101,7 +101,8 @@ def test_a_name_that_says_undefined_is_no_reason(command: Command, folder: Path)
         if (row["statistic"], row["by"], row["by_value"])
         == ("krippendorff_alpha", "source", SOURCES[2])
     ]
-    assert len(alphas) == 3 * len(DIMENSIONS)
+    # And of their composite.
+    assert len(alphas) == 3 * (len(DIMENSIONS) + 1)
     assert all(row["reason"] is None and row["value"] is not None for row in alphas)
 
 

@@ -89,7 +89,7 @@ def test_agree_compares_variances(scored: Path, command: Command) -> None:
     assert found["krippendorff_alpha"]["n_raters"] == 5
     assert not rows_of(done.stdout, "all")
     printed = " ".join(command("agree", "run").stdout.split())
-    assert "This cannot show that they change them for the better" in printed
+    assert "this cannot show that they change ratings for the better" in printed
 
 
 def test_correlate_gives_the_difference(scored: Path, command: Command) -> None:

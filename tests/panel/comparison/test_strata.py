@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from io import StringIO
 from pathlib import Path
 
@@ -91,3 +92,14 @@ def test_a_column_that_is_not_there_is_refused(runs: Path) -> None:
     """The error names what one may go by."""
     with pytest.raises(InputError, match=r"no column 'tpoic'.*dimension, topic"):
         by(runs, "tpoic")
+
+
+def test_a_column_that_was_mapped_is_refused_with_the_field(runs: Path, tmp_path: Path) -> None:
+    """It is no column of the run's metadata any more, and the error says which field it is."""
+    copied = tmp_path / "mapped"
+    shutil.copytree(runs / "old", copied)
+    document = json.loads((copied / "run.json").read_text())
+    document["starts"][-1]["inputs"] = [{"name": "in.csv", "mapping": {"system": "author"}}]
+    (copied / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"mapped to the system \(--map system=author\)"):
+        compare(copied, runs / "new", by="author")

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,12 @@ from panel import InputError, Run, load_ratings, load_run
 from panel.audit.audited import load_audited_run
 from panel.audit.bias import biases
 from panel.audit.bias_document import write_biases
+from panel.calls.budget import Spending
+from panel.calls.call_counts import CallCounts
 from panel.cli.report import report_at_the_end
 from panel.conclusions.bias import bias_conclusion
 from panel.io.batch import Item
+from panel.models.catalogue import Price
 from panel.report_page.axis import Axis
 from panel.report_page.biased import bias_section
 from panel.report_page.contested import contested_section
@@ -36,6 +40,7 @@ from panel.report_page.wording import seconds, sentence, shown
 from panel.runs.collected import judgment_of_row
 from panel.statistics.core.display import interval as ends
 from panel.statistics.core.display import p_value, signed
+from rubrics import Usage
 from tests.helpers.judging import JUDGES, RUBRIC
 
 PERSONAS = {judge.persona: (judge.persona.title(), "disciplinary") for judge in JUDGES}
@@ -294,6 +299,24 @@ def test_missing_judgments_are_counted_by_model(hostile_run: Run) -> None:
     assert sum(found.shares) == pytest.approx(100)
 
 
+def test_the_model_with_most_missing_is_named_where_there_is_one() -> None:
+    """By its share, as models may have been asked for different numbers; of models that lack as
+    much as each other none is named."""
+    found = established(small_run({"able": [[5]]}, 1), [])
+    for by_model, told in (
+        ([("small", 10, 20), ("large", 40, 400)], True),
+        ([("one", 5, 20), ("other", 5, 20)], False),
+    ):
+        assert replace(found, by_model=by_model).one_model_has_most is told
+
+
+def test_systems_say_of_how_many_judgments_are_missing(hostile_run: Run) -> None:
+    """In the table of systems, next to how many are."""
+    html = report_of(hostile_run).html
+    told = [int(n) for n in re.findall(r'data-label="Missing">\d+ of (\d+)<', html)]
+    assert told == [40, 40, 40]
+
+
 def test_people_stand_beside_the_panel(hostile_run: Run, tmp_path: Path) -> None:
     """With people's ratings of the same responses their correlation with the panel is shown; of
     others they are refused."""
@@ -419,3 +442,17 @@ def test_tints_repeat_the_sign_and_the_size() -> None:
     shown as 0.00 or not there."""
     assert [tint(value, 3.0) for value in (0.5, 1.5, 3.0, -3.0)] == ["p1", "p2", "p3", "n3"]
     assert [tint(value, 3.0) for value in (0.004, float("nan"), 0.0)] == ["", "", ""]
+
+
+def test_a_run_that_was_started_again_has_cost_what_it_cost() -> None:
+    """The page tells calls and dollars over all starts: the last one made no call, the one before
+    ten, of a model whose price is known."""
+    run = small_run({"able": [[5]]}, 1)
+    model = run.judges[0].model
+    run.prices = {model: Price(input=1e6, output=0)}
+    run.calls = CallCounts(cached=10, before=Spending(10, {model: Usage(input=3)}))
+    found = established(run, [])
+    assert (found.calls_made, found.calls_before, found.usd) == (10, 10, "$3.00")
+    told = " ".join(report_of(run).html.split())
+    assert "10 calls in all starts of the run; in the last one 0, 10 from the cache" in told
+    assert "No cost" not in told

@@ -229,7 +229,7 @@ def test_statistics_have_their_intervals_as_numbers() -> None:
     """Of `agree`, each cell of the CSV has the row's value, interval and p-value."""
     rows = agree(PANEL, AnalysisOptions(n_permutations=19), only=["kendall_w"])
     to = io.StringIO()
-    load_renderer("csv").render_agreement(rows, PANEL, "dimension", to)
+    load_renderer("csv").render_agreement(rows, PANEL, "dimension", True, to)
     found = {(one["heading"], one["row"]): one for one in csv_rows(to.getvalue())}
     for row in (row for row in rows if row.reason is None):
         cell = found[row.group, row.dimension]

@@ -28,6 +28,7 @@ from panel import (
     RunOutput,
     Scale,
     Sweep,
+    load_ratings,
     load_run,
 )
 from panel.audit.attacks import AttackSet, shipped_attacks
@@ -99,7 +100,7 @@ def by_text(call: int, payload: Mapping[str, Any]) -> Answer:
 
 
 def same(run: Run, loaded: Run) -> None:
-    """The two say the same in every respect that does not need the texts."""
+    """The two say the same in every respect that does not need the texts, and so do the ratings."""
     assert (loaded.items, loaded.judges) == (run.items, run.judges)
     assert (loaded.dimensions, loaded.categories) == (run.dimensions, run.categories)
     np.testing.assert_array_equal(loaded.ratings, run.ratings)
@@ -114,6 +115,9 @@ def same(run: Run, loaded: Run) -> None:
     assert loaded.usage == run.usage
     assert loaded.calls == run.calls
     assert loaded.coverage == run.coverage
+    if loaded.folder is not None and not np.isnan(run.ratings).all():
+        # Read as ratings, a folder says as much of what is missing.
+        assert load_ratings(loaded.folder).coverage == run.coverage
     assert loaded.summary() == run.summary() | {"elapsed_s": round(run.elapsed_s, 3)}
     assert repr(loaded.deliberation()) == repr(run.deliberation())
     assert loaded.folder == run.folder

@@ -344,7 +344,7 @@ def test_a_renderer_that_fails_is_named() -> None:
     silent = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: None})
     closing = SimpleNamespace(**parts | {"render_run": lambda run, labels, to: to.close()})
 
-    def rounding(rows: Any, ratings: Any, by: Any, to: Any) -> None:
+    def rounding(rows: Any, ratings: Any, by: Any, full: Any, to: Any) -> None:
         ratings.scores[:] = 0
         print("rounded", file=to)
 

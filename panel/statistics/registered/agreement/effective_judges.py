@@ -13,8 +13,9 @@ from panel.statistics.quality.effective_judges import (
 
 
 @agreement_statistics.register(
-    "effective_judges", "effective\nnumber of\njudges", table=AGREEMENT, order=60
-)
+    "effective_judges", "effective\nnumber of\njudges", table=AGREEMENT,
+    summary="effective number of judges", order=60,
+)  # fmt: skip
 def of_all_agreement(block: AgreementBlock) -> Iterator[Result]:
     found, options = effective_judges(block.ratings), block.options
     if found.reason or not options.intervals:

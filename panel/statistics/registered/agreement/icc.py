@@ -22,7 +22,9 @@ def two_way(block: AgreementBlock) -> Iterator[Result]:
     yield _icc(block, "icc2")
 
 
-@agreement_statistics.register("icc2k", "ICC(2,k),\nof the mean", table=AGREEMENT, order=50)
+@agreement_statistics.register(
+    "icc2k", "ICC(2,k),\nof the mean", table=AGREEMENT, summary="ICC(2,k), of the mean", order=50
+)
 def two_way_of_the_mean(block: AgreementBlock) -> Iterator[Result]:
     """Spearman-Brown's figure from ICC(2,1): none where that is not above 0, and none below 0."""
     found = _icc(block, "icc2k")

@@ -17,6 +17,7 @@ from panel.statistics.core.results import Result
     table=AGREEMENT,
     needs=("incomplete_rankings",),
     show_note=True,
+    summary="W, incomplete rankings",
     order=25,
 )
 def of_incomplete_rankings(block: AgreementBlock) -> Iterator[Result]:

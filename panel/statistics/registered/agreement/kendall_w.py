@@ -11,7 +11,9 @@ from panel.statistics.core.prompts import OverPrompts
 from panel.statistics.core.results import Result
 
 
-@agreement_statistics.register("kendall_w", "Kendall\nW", table=AGREEMENT, order=20)
+@agreement_statistics.register(
+    "kendall_w", "Kendall\nW", table=AGREEMENT, summary="Kendall W", order=20
+)
 def uncorrected(block: AgreementBlock) -> Iterator[Result]:
     yield _kendall_w(block, correct_ties=False)
 

@@ -12,8 +12,9 @@ from panel.statistics.core.results import Result
 
 
 @agreement_statistics.register(
-    "krippendorff_alpha", "Krippendorff\nα", table=AGREEMENT, levels=ANY_LEVEL, order=10
-)
+    "krippendorff_alpha", "Krippendorff\nα", table=AGREEMENT, levels=ANY_LEVEL,
+    summary="Krippendorff α", order=10,
+)  # fmt: skip
 def alpha(block: AgreementBlock) -> Iterator[Result]:
     yield Result(
         krippendorff_alpha(block.ratings, block.level),

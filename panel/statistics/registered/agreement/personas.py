@@ -46,7 +46,7 @@ def among_replicates(block: AgreementBlock) -> Iterator[Result]:
 
 @agreement_statistics.register(
     "disagreement_added", "difference", table=PERSONAS, levels=ANY_LEVEL, needs=("controls",),
-    show_note=True, order=53,
+    show_note=True, summary="disagreement that personas add", order=53,
 )  # fmt: skip
 def added(block: AgreementBlock) -> Iterator[Result]:
     personas, replicates = _by_item(block)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from panel.statistics.agreement.labels import majority
 from panel.statistics.core.arrays import Array
-from panel.statistics.core.registry import ANY_LEVEL, Table
+from panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.humans.annotator_test import (
@@ -37,13 +37,14 @@ ANNOTATOR_TEST = Table(
 )
 
 
-def _register(name: str, heading: str, order: int) -> None:
+def _register(name: str, heading: str, order: int, summary: str = "") -> None:
     @comparison_statistics.register(
         name,
         heading,
         table=ANNOTATOR_TEST,
         levels=ANY_LEVEL,
-        of=("dimension", "composite"),
+        of=OF_SCORES,
+        summary=summary,
         order=order,
     )
     def results(block: ComparisonBlock) -> Iterator[Result]:
@@ -120,6 +121,6 @@ def _note(block: ComparisonBlock, found: AnnotatorTest) -> str:
     return "; ".join(said)
 
 
-_register("alt_test_winning_rate", "winning\nrate ω", 190)
-_register("alt_test_advantage", "advantage\nρ", 191)
+_register("alt_test_winning_rate", "winning\nrate ω", 190, "winning rate ω")
+_register("alt_test_advantage", "advantage\nρ", 191, "advantage ρ")
 _register("alt_test_items_needed", "items\nneeded", 192)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from panel.statistics.core.prompts import over_prompts
-from panel.statistics.core.registry import BlockOf, Table
+from panel.statistics.core.registry import OF_SCORES, Table
 from panel.statistics.core.results import Result, mean_over_prompts
 from panel.statistics.humans.ceiling import (
     NOT_COMPARABLE,
@@ -34,12 +34,15 @@ WITHIN_PROMPTS = Table(
 )
 
 
-_OF: tuple[BlockOf, ...] = ("dimension", "composite")
-"""Whether a panel may take a person's place on the composite is said with its correlation there."""
-
-
 def _register(kind: CorrelationKind, heading: str, order: int) -> None:
-    @comparison_statistics.register(kind, heading, table=OVER_ALL_ITEMS, of=_OF, order=order)
+    @comparison_statistics.register(
+        kind,
+        heading,
+        table=OVER_ALL_ITEMS,
+        of=OF_SCORES,
+        summary=f"{heading}, over all items" if kind == "tau_b" else "",
+        order=order,
+    )
     def panel(block: ComparisonBlock) -> Iterator[Result]:
         # Items of different prompts are not exchangeable: with prompts the test is of the
         # correlation within them.
@@ -54,7 +57,12 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         yield Result(block.of_both(found), resampled, kind="correlation")
 
     @comparison_statistics.register(
-        f"human_ceiling_{kind}", heading, table=OVER_ALL_ITEMS, side="humans", of=_OF, order=order
+        f"human_ceiling_{kind}",
+        heading,
+        table=OVER_ALL_ITEMS,
+        side="humans",
+        of=OF_SCORES,
+        order=order,
     )
     def humans(block: ComparisonBlock) -> Iterator[Result]:
         found = human_ceiling(block.compared, kind)
@@ -67,7 +75,8 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         heading,
         table=WITHIN_PROMPTS,
         needs=("prompts",),
-        of=_OF,
+        of=OF_SCORES,
+        summary=f"{heading}, within prompts" if kind == "tau_b" else "",
         order=order + 100,
     )
     def panel_within_prompts(block: ComparisonBlock) -> Iterator[Result]:
@@ -92,7 +101,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         table=WITHIN_PROMPTS,
         needs=("prompts",),
         side="humans",
-        of=_OF,
+        of=OF_SCORES,
         order=order + 100,
     )
     def humans_within_prompts(block: ComparisonBlock) -> Iterator[Result]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.ranks import ranks_within
-from panel.statistics.core.registry import Table
+from panel.statistics.core.registry import OF_SCORES, Table
 from panel.statistics.core.results import Result, mean_over_prompts
 from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
 from panel.statistics.humans.correlation import CorrelationKind
@@ -42,7 +42,12 @@ WITHIN_PROMPTS = Table(_TITLE + "within prompts", all_raters_only=True)
 
 def _register(kind: CorrelationKind, heading: str, order: int) -> None:
     @comparison_statistics.register(
-        f"human_difference_{kind}", heading, table=OVER_ALL_ITEMS, order=order
+        f"human_difference_{kind}",
+        heading,
+        table=OVER_ALL_ITEMS,
+        of=OF_SCORES,
+        summary="panel − one human, over all items" if kind == "tau_b" else "",
+        order=order,
     )
     def difference(block: ComparisonBlock) -> Iterator[Result]:
         sides = _judges(block), block.compared
@@ -57,7 +62,9 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         f"human_difference_{kind}_within_prompts",
         heading,
         table=WITHIN_PROMPTS,
+        of=OF_SCORES,
         needs=("prompts",),
+        summary="panel − one human, within prompts" if kind == "tau_b" else "",
         order=order + 5,
     )
     def difference_within(block: ComparisonBlock) -> Iterator[Result]:

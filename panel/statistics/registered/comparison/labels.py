@@ -42,7 +42,7 @@ _KAPPA, _SAME, _PAIRS = (
 
 @comparison_statistics.register(
     "label_kappa", _KAPPA, table=LABELS, levels=ANY_LEVEL, needs=("categories",), show_note=True,
-    order=1,
+    summary="Cohen κ of the majorities", order=1,
 )  # fmt: skip
 def kappa(block: ComparisonBlock) -> Iterator[Result]:
     ours, theirs = majority(block.judges), majority(block.humans)
@@ -78,7 +78,7 @@ def pairs(block: ComparisonBlock) -> Iterator[Result]:
 
 @comparison_statistics.register(
     "human_label_kappa", _KAPPA, table=LABELS, levels=ANY_LEVEL, needs=("categories",),
-    side="humans", order=1,
+    side="humans", summary="humans: κ with the others", order=1,
 )  # fmt: skip
 def human_kappa(block: ComparisonBlock) -> Iterator[Result]:
     """Each human with the majority of the others."""

@@ -12,7 +12,7 @@ from panel.statistics.agreement.kappa import cohen_kappa, resampled_cohen_kappa
 from panel.statistics.agreement.labels import majority
 from panel.statistics.core.arrays import row_means
 from panel.statistics.core.prompts import over_prompts
-from panel.statistics.core.registry import ANY_LEVEL, Table
+from panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, Table
 from panel.statistics.core.results import Result, mean_over_prompts
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
@@ -47,8 +47,9 @@ GAIN_WITHIN = Table(
 
 def _register(kind: CorrelationKind, heading: str, order: int) -> None:
     @comparison_statistics.register(
-        f"persona_gain_{kind}", heading, table=GAIN, needs=("controls",), show_note=kind == "tau_b",
-        order=order,
+        f"persona_gain_{kind}", heading, table=GAIN, of=OF_SCORES, needs=("controls",),
+        show_note=kind == "tau_b",
+        summary="personas add, over all items" if kind == "tau_b" else "", order=order,
     )  # fmt: skip
     def gain(block: ComparisonBlock) -> Iterator[Result]:
         sides = block.panel_mean, row_means(block.controls), block.target
@@ -61,7 +62,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         yield _of_all(block, result)
 
     @comparison_statistics.register(
-        f"persona_gain_{kind}_within_prompts", heading, table=GAIN_WITHIN,
+        f"persona_gain_{kind}_within_prompts", heading, table=GAIN_WITHIN, of=OF_SCORES,
         needs=("controls", "prompts"), order=order + 5,
     )  # fmt: skip
     def gain_within(block: ComparisonBlock) -> Iterator[Result]:

@@ -40,7 +40,10 @@ def test_a_persuader_and_nine_who_follow() -> None:
     assert "without one 9 9 0 0 100%" in lines
     assert "2 persona1 +1.00 - - - - - - - - -" in lines
     assert "all +1.00 - - - - - - - - -" in lines
-    assert "persona1|local:m|dimensions|1 8.00 → 2.00 1 of 1" in lines
+    assert "persona1 8.00 → 2.00 1 of 1" in lines
+    told = "Judges are named by what they differ in; all have model local:m, elicitation dimensions"
+    assert told in " ".join(lines)
+    assert "persona1|local:m|dimensions|1 8.00 → 2.00 1 of 1" in shown(followed(), 100_000)
     assert "No system changed its rank." in lines
 
 

@@ -75,7 +75,7 @@ def test_a_terminal_has_short_names_and_a_pipe_whole_ones(monkeypatch: pytest.Mo
     for columns in ("80", ""):
         monkeypatch.setenv("COLUMNS", columns)
         printed = io.StringIO()
-        show_agreement(rows, RATINGS, "dimension", output(printed))
+        show_agreement(rows, RATINGS, "dimension", output(printed), full=True)
         texts.append(printed.getvalue())
     terminal, pipe = texts
     assert "  historian|local:tiny " in terminal

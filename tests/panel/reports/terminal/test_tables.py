@@ -75,7 +75,7 @@ def test_long_names_part_tables_and_cut_nothing(command: Command, run: str) -> N
     """At 80 and 50 columns there is every interval of `agree` and `audit bias` that a wide terminal
     shows, the names of models in one piece over their figures, and those of judges, by what they
     differ in, folded between words."""
-    for arguments in (("agree", run), ("audit", "bias", run)):
+    for arguments in (("agree", run, "--full"), ("audit", "bias", run)):
         wide, middle, narrow = (tables(command, *arguments, width=w) for w in (500, 80, 50))
         assert set(INTERVAL.findall(wide))
         assert set(INTERVAL.findall(wide)) == set(INTERVAL.findall(middle))
@@ -104,7 +104,7 @@ def test_a_leaderboard_of_long_names(run: str, tmp_path: Path) -> None:
 def test_a_pipe_has_no_width(command: Command, run: str) -> None:
     """Where there is neither a terminal nor COLUMNS, each table is one and each name in one
     piece beside its figures."""
-    text = command("agree", run, COLUMNS="").stdout
+    text = command("agree", run, "--full", COLUMNS="").stdout
     assert text.count("Krippendorff α without a judge\n") == 1
     assert text.count("left out") == 1
     assert re.search(
@@ -120,7 +120,7 @@ def test_a_name_of_one_word_wider_than_the_terminal(command: Command, tmp_path: 
         writer = csv.writer(file)
         writer.writerow(["item", "rater", "score"])
         writer.writerows([f"i{i}", name, (i * 7) % 5] for i in range(8) for name in names)
-    text = command("agree", "in.csv", COLUMNS="60").stdout
+    text = command("agree", "in.csv", "--full", COLUMNS="60").stdout
     judges = text.partition("without a judge")[2].partition("Smallest subset")[0]
     assert judges.count("x") == 100
     assert "'two\\nlines'" in judges
@@ -146,8 +146,8 @@ def test_names_of_what_is_undefined_are_told_apart() -> None:
 
 @pytest.mark.parametrize("by", ["prompt", "source"])
 def test_prompts_and_sources_have_the_main_figures(command: Command, run: str, by: str) -> None:
-    """--by prompt and --by source print one table; --json has the further figures."""
-    text = command("agree", run, "--by", by).stdout
+    """--by prompt and --by source print one table, in full, too; --json has the further figures."""
+    text = command("agree", run, "--by", by, "--full").stdout
     assert "Krippendorff" in text
     assert "Further agreement statistics" not in text
     assert "Fleiss" not in text

@@ -135,7 +135,7 @@ def test_a_statistic_is_one_file_in_a_folder(ratings: Path) -> None:
     rows = json.loads(run(ratings, code, "agree", "in.csv", "--json"))["rows"]
     (row,) = (row for row in rows if row["statistic"] == "widest_difference")
     assert row["value"] >= 1
-    table = run(ratings, code, "agree", "in.csv")
+    table = run(ratings, code, "agree", "in.csv", "--full")
     assert "widest" in table
     assert "number 2" in table
 
@@ -151,10 +151,10 @@ def test_a_statistic_of_another_package(ratings: Path) -> None:
     assert names.index("highest_score") > names.index("alpha_without")
     by_rater = [row["by_value"] for row in rows if row["statistic"] == "raters_mean"]
     assert by_rater == ["number 0", "number 1", "number 2"]
-    table = run(ratings, RUN, "agree", "in.csv", **env)
+    table = run(ratings, RUN, "agree", "in.csv", "--full", **env)
     for heading in ("widest", "rater's mean", "Further figures of panel quality", "highest"):
         assert heading in table
-    compared = run(ratings, RUN, "correlate", "in.csv", "--human", "human.csv", **env)
+    compared = run(ratings, RUN, "correlate", "in.csv", "--human", "human.csv", "--full", **env)
     assert "Further comparisons with the humans" in compared
     rows = json.loads(
         run(ratings, RUN, "correlate", "in.csv", "--human", "human.csv", "--json", **env)

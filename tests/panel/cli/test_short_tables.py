@@ -1,0 +1,127 @@
+"""What `agree` and `correlate` print by default: the conclusion, one short table, no screens."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import krippendorff
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.helpers.invoked import invoked
+
+DIMENSIONS = ("clarity", "depth", "rigour")
+QUICK = ("--resamples", "0")
+
+
+def written(path: Path, n_raters: int, seed: int) -> np.ndarray:
+    """Ratings of 24 items of 6 prompts on three dimensions, with a topic; one cell is a gap."""
+    rng = np.random.default_rng(seed)
+    quality = np.random.default_rng(9).normal(size=(24, 1, 3))
+    scores = np.clip(np.round(3 + quality + rng.normal(size=(24, n_raters, 3))), 1, 5)
+    scores[0, 0, 0] = np.nan
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item", "rater", "dimension", "score", "prompt", "topic"])
+        for (item, rater, place), score in np.ndenumerate(scores):
+            said = "" if np.isnan(score) else int(score)
+            prompt, topic = f"p{item // 4}", "work" if item < 12 else "home"
+            writer.writerow([f"i{item}", f"r{rater}", DIMENSIONS[place], said, prompt, topic])
+    return scores
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, np.ndarray, np.ndarray]:
+    """A panel's ratings and people's, and their scores."""
+    folder = tmp_path_factory.mktemp("ratings")
+    ours, theirs = written(folder / "panel.csv", 4, 1), written(folder / "people.csv", 3, 2)
+    return folder / "panel.csv", folder / "people.csv", ours, theirs
+
+
+def rows_of(text: str, statistic: str) -> list[dict[str, Any]]:
+    return [row for row in json.loads(text)["rows"] if row["statistic"] == statistic]
+
+
+def lines_of(text: str, names: tuple[str, ...]) -> list[str]:
+    """The lines of tables that begin with one of these names, without what stands behind it."""
+    firsts = [line.split()[0] for line in text.splitlines() if line.startswith("  ")]
+    return [name for name in firsts if name in names]
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_agree_shows_one_line_a_dimension(files: Any, width: int) -> None:
+    """The composite, then each dimension, each once in every part of the one table, which fits the
+    width; a screen and a half at most, with where the rest is."""
+    done = invoked("agree", files[0], *QUICK, COLUMNS=str(width))
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 36
+    assert max(map(len, lines)) <= width
+    names = ("composite", *DIMENSIONS)
+    found = lines_of(done.stdout, names)
+    assert found == [*names] * (len(found) // 4)
+    assert " ".join(done.stdout.split()).endswith("--full has every table, --json every statistic.")
+    (alpha,) = (
+        row
+        for row in rows_of(
+            invoked("agree", files[0], *QUICK, "--json").stdout, "krippendorff_alpha"
+        )
+        if row["dimension"] == "depth"
+    )
+    shown = f"{alpha['value']:.2f} [{alpha['ci_low']:.2f}, {alpha['ci_high']:.2f}]"
+    assert shown in done.stdout
+
+
+def test_the_composite_is_the_mean_of_each_raters_dimensions(files: Any) -> None:
+    """Its α is that of the krippendorff package on these means, missing where a dimension is, and
+    its τ_b with people SciPy's; p-values of the dimensions are adjusted for three tests as
+    before."""
+    panel, people, ours, theirs = files
+    done = invoked("agree", panel, "--resamples", "99", "--json")
+    alpha = rows_of(done.stdout, "krippendorff_alpha")[0]
+    expected = krippendorff.alpha(ours.mean(axis=2).T, level_of_measurement="ordinal")
+    assert (alpha["dimension"], alpha["value"]) == ("composite", pytest.approx(expected))
+    tests = {row["dimension"]: row["n_tests"] for row in rows_of(done.stdout, "kendall_w")}
+    assert tests == {"composite": 1, "clarity": 3, "depth": 3, "rigour": 3}
+    done = invoked("correlate", panel, "--human", people, *QUICK, "--json")
+    tau = next(row for row in rows_of(done.stdout, "tau_b") if row["group"] == "all")
+    means = [np.nanmean(side.mean(axis=2), axis=1) for side in (ours, theirs)]
+    expected = stats.kendalltau(*means).statistic
+    assert (tau["dimension"], tau["value"]) == ("composite", pytest.approx(expected))
+
+
+def test_correlate_shows_one_line_a_dimension(files: Any) -> None:
+    """Correlations and the panel less one human; the long tables, and each side's own figures,
+    with --full alone; the conclusion is of the dimensions that were rated."""
+    short, full = (
+        invoked("correlate", files[0], "--human", files[1], *QUICK, *option, COLUMNS="80").stdout
+        for option in ([], ["--full"])
+    )
+    names = ("composite", *DIMENSIONS)
+    assert len(short.splitlines()) <= 45
+    assert lines_of(short, names) == [*names] * 2
+    assert "Panel − one human: " in short
+    assert "Score distributions" not in short
+    assert "Score distributions" in full
+    assert len(full.splitlines()) > 4 * len(short.splitlines())
+    conclusion, _, _ = short.partition("Panel and humans")
+    assert "composite" not in conclusion
+    assert full.startswith(conclusion)
+
+
+def test_strata_have_a_line_of_the_composite_each(files: Any) -> None:
+    """By a column the table has its values, of the composite; with one dimension, of that."""
+    text = invoked("agree", files[0], "--by", "topic", *QUICK, COLUMNS="200").stdout
+    assert lines_of(text, ("work", "home", *DIMENSIONS)) == ["work", "home"]
+    assert "Agreement: composite" in text
+
+
+def test_json_is_the_same_in_full(files: Any) -> None:
+    """--full adds nothing to it, as it has everything."""
+    short, full = (
+        invoked("agree", files[0], *QUICK, "--json", *option).stdout for option in ([], ["--full"])
+    )
+    assert short == full
