@@ -73,8 +73,8 @@ def test_one_score_for_everything_takes_no_place() -> None:
 
 def test_the_composite_comes_first() -> None:
     """Of two dimensions rated by people the test, and the correlation that it needs, are those of
-    each rater's mean of them; the two dimensions are a family of their own. Neither is there
-    without an epsilon, or where people left one dimension out."""
+    each rater's mean of them; the two dimensions are a family of their own. The test is
+    not there without an epsilon, and neither is where people left one dimension out."""
     random = np.random.default_rng(1)
     truth = random.integers(2, 5, 60)
     people = [np.clip(truth + random.integers(-2, 3, 60), 1, 5) for _ in range(4)]
@@ -111,10 +111,11 @@ def test_the_composite_comes_first() -> None:
     [first] = [one for one in said if "take the place" in one and "on the composite" in one]
     assert "the panel may take the place of a human on the composite: winning rate" in first
     left_out = replace(humans, scores=humans.scores[:, :, :1], dimensions=("clear",))
-    for people_too, asked in ((humans, replace(options, epsilon=None)), (left_out, options)):
-        rows = correlate(panel, people_too, asked, only=["tau_b", RATE])
-        assert rows
-        assert "composite" not in {row.dimension for row in rows}
+    untested = correlate(panel, humans, replace(options, epsilon=None), only=["tau_b", RATE])
+    assert {row.statistic for row in untested} == {"tau_b"}
+    assert untested[0].dimension == "composite"
+    rows = correlate(panel, left_out, options, only=["tau_b", RATE])
+    assert {row.dimension for row in rows} == {"clear"}
 
 
 def test_judges_are_counted_by_themselves() -> None:

@@ -189,7 +189,7 @@ def rated(n: int, names: tuple[str, ...]) -> Ratings:
 
 def test_rows_are_named_by_dimension_and_group() -> None:
     """Of agree and correlate: all raters unless a group is named; p-values; a dimension has to be
-    named where there are several."""
+    named where there are several and no composite."""
     options = AnalysisOptions(n_permutations=99)
     panel, humans = rated(4, ("m, 1", "n")), rated(3, ("human",))
     rows = agree(panel, options, only=["krippendorff_alpha", "kendall_w"])
@@ -206,7 +206,8 @@ def test_rows_are_named_by_dimension_and_group() -> None:
     assert figure(found, "human_ceiling_tau_c[clarity]").value > 0
     assert check(rows, "tau_c[clarity] >= 0.4", "tau_c['depth, really'] >= 0.4").met
     with pytest.raises(InputError, match="is the name of 2 figures"):
-        check(rows, "tau_c >= 0.4")
+        check(rows, "krippendorff_alpha >= 0.4")
+    assert figure(found, "tau_c").value == by_key["tau_c", "all", "composite"].value
 
 
 def test_the_alternative_annotator_test_can_be_required() -> None:

@@ -57,6 +57,7 @@ def test_panel_less_human_has_three_rows() -> None:
     assert [row.by_value for row in rows if (row.statistic, row.group) == (within, "all")] == [
         *names,
         *names,
+        *names,
     ]
 
 
