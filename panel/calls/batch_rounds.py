@@ -288,13 +288,14 @@ class BatchRounds:
         """The answers of an ended batch into the cache. Done twice it is as done once."""
         caller, match, odd = self._caller, RowMatch.of(batch.rows), Counter[str]()
         took, faulty, strange = dict[str, Usage](), dict[str, str](), list[Usage]()
-        share = share_of(batch.most, len(batch.rows))
+        share, n_read = share_of(batch.most, len(batch.rows)), 0
         async for name, answer, _ in caller.apis[batch.model].results(
             status, self._journal.path.parent
         ):
             place = match.take(name, is_fault=isinstance(answer, CallError))
             is_call = not isinstance(answer, CallError) or answer.status is not None
             was = row_usage(answer, share)
+            n_read += not isinstance(answer, CallError)
             if place not in ("first", "better"):
                 odd[place] += 1
                 if place == "unknown" and (was or is_call):
@@ -306,7 +307,10 @@ class BatchRounds:
                 faulty[name] = f"HTTP {answer.status}" if answer.status else _NO_ANSWER
             if was or is_call:
                 took[name] = was
-        # Answers under wrong names are paid for as those of the rows that have none.
+        # Answers under wrong names, and those that the provider counts and that cannot be read, are
+        # paid for as those of the rows that have none.
+        n_unread = max(0, status.done - n_read)
+        strange += [share] * n_unread
         del strange[len(match.missing) :]
         for row in match.missing:
             lost = CallError(
@@ -317,7 +321,7 @@ class BatchRounds:
         made = [match.rows[name] for name in took]
         each = [*took.values(), *strange]
         used, n_estimated = sum(each, NOTHING), sum(was is share for was in each)
-        again = () if status.word == "cancelled" else match.places(faulty)
+        again = () if status.phase == "cancelled" else match.places(faulty)
         # Written down first: what the journal has and spent.json does not is counted by `go_on`.
         self._journal.add(settled(batch.token, len(each), used, status.word, again))
         name = batched_name(batch.model)
@@ -325,7 +329,7 @@ class BatchRounds:
         caller.made(name, made, used, n_estimated, share)
         caller.counts.made += len(strange)
         caller.counts.faults.update(faulty.values())
-        if status.word == "cancelled":
+        if status.phase == "cancelled":
             self.cancelled.append(status.id)
         answered = len(batch.rows) - len(faulty)
         told = f"{answered:,} of {len(batch.rows):,} requests have an answer"
@@ -333,6 +337,8 @@ class BatchRounds:
             told += (
                 f"; {sum(odd.values()):,} rows came twice or belong to no request, and were ignored"
             )
+        if n_unread:
+            told += f"; {n_unread:,} that the provider counts could not be read, and are paid for"
         self._tell(f"{batch.model}: batch {status.id} has ended ({status.word}): {told}")
 
     def _lose(self, batch: BatchRecord, why: _Gone) -> None:

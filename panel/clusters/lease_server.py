@@ -39,6 +39,7 @@ from panel.clusters.messages import (
     Store,
     Succeeded,
     Synchronize,
+    TakenForLost,
     Told,
 )
 from panel.models.client import NOTHING
@@ -152,7 +153,11 @@ class LeaseServer:
             self._note(held, notice)
         for number, question in questions:
             if letter.worker in self._lost and not isinstance(question, Store):
-                self._put_out(letter.reply_to, number, _taken_for_lost())
+                self._put_out(
+                    letter.reply_to,
+                    number,
+                    TakenForLost(f"this worker was silent for {LOST_S:.0f} s"),
+                )
                 continue
             task = asyncio.create_task(self._answer(letter.reply_to, held, number, question))
             held.waiting.add(task)
@@ -279,10 +284,6 @@ class LeaseServer:
         self._claimed.pop(entry).set()
         with suppress(Abort):
             await shared.__aexit__(None, None, None)
-
-
-def _taken_for_lost() -> Abort:
-    return Abort(f"this worker was silent for {LOST_S:.0f} s, and its part was given to another")
 
 
 def add_counts(counts: CallCounts, more: CallCounts) -> None:

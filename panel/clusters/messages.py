@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from graphs.context import Abort
 from panel.calls.call_counts import CallCounts
 from rubrics import Usage
 
@@ -18,6 +19,11 @@ FROM_WORKER = "from_worker"
 """What a record of the driver's log has that a worker has told."""
 LOST_S = 90.0
 """How long a worker that says nothing is waited for."""
+
+
+class TakenForLost(Abort):
+    """A worker was silent for too long: what it had leased is given to others."""
+
 
 # Questions, each with its answer
 

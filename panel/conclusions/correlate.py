@@ -103,6 +103,8 @@ def _by_strata(rows: Sequence[Row], by: str) -> list[str]:
             and not row.group.endswith(NO_PERSONA_GROUP)
         ]
         differ = strata_differ(rows, statistic, name, by)
+        if whole := [row for row in values if row.dimension == COMPOSITE]:
+            values, name = whole, f"{name} on the composite"
         if values:
             said.append(f"By {by}, {name} {range_over(values)}.")
         if values or differ:

@@ -304,7 +304,7 @@ def _status(batch: Any) -> BatchStatus:
         if counts.get("expired"):
             word = "expired"
         if batch.get("cancel_initiated_at") and counts.get("canceled"):
-            word = "cancelled"
+            word = phase = "cancelled"
     failed = sum(counts.get(name, 0) for name in ("errored", "canceled", "expired"))
     return BatchStatus(
         id=id_,

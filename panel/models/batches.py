@@ -17,9 +17,9 @@ from rubrics import ModelRequest, ModelResponse
 CLOCKS_S = 300.0
 """By how much a provider's clock may be behind."""
 
-BatchPhase = Literal["working", "ended", "failed"]
-"""`ended`: there is all that there will be, be it of a batch that was completed, that expired or
-that was cancelled. `failed`: it was refused as a whole, and nothing of it was paid for."""
+BatchPhase = Literal["working", "ended", "cancelled", "failed"]
+"""`ended`, `cancelled`: there is all that there will be, be it of a batch that was completed, that
+expired or that was cancelled. `failed`: it was refused as a whole, and nothing was paid for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ _PAGE = 100
 _PHASES: dict[str, BatchPhase] = {
     "succeeded": "ended",
     "partially_succeeded": "ended",
-    "cancelled": "ended",
+    "cancelled": "cancelled",
     # After 48 hours: it then brings no answers at all.
     "expired": "ended",
     "failed": "failed",

@@ -46,7 +46,7 @@ _WINDOW = "24h"
 _PHASES: dict[str, BatchPhase] = {
     "completed": "ended",
     "expired": "ended",
-    "cancelled": "ended",
+    "cancelled": "cancelled",
     "failed": "failed",
 }
 _PAGE = 100

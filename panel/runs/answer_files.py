@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple, NoReturn, cast
@@ -17,7 +17,7 @@ from panel.calls.batch_records import RowMatch
 from panel.calls.key_masking import without_keys
 from panel.errors import Fault, InputError
 from panel.io.wording import shown
-from panel.models.batches import LONGEST_ROW, BatchRow
+from panel.models.batches import LONGEST_ROW, BatchApi, BatchRow
 from panel.models.client import CallError
 from panel.plan.bound_models import BoundModel
 from panel.runs.execution import Collect
@@ -97,8 +97,7 @@ class _Reading:
         self._caller, self._rows, self._asked = caller, rows, asked
         self._left_out: dict[str, _LeftOut] = {}
         # Files of requests are in the same folder.
-        empty = ModelRequest("", ("",))
-        self._requests = [orjson.loads(api.line("", empty)).keys() for api in caller.apis.values()]
+        self._requests = request_fields(caller.apis.values())
         self.taken = self.lines = 0
 
     def take(self, place: str, line: bytes | None) -> None:
@@ -166,6 +165,12 @@ class _Reading:
         one.n += 1
         if len(one.places) < _SHOWN:
             one.places.append(place)
+
+
+def request_fields(apis: Iterable[BatchApi]) -> list[Set[str]]:
+    """The fields of a request in a file, for each provider."""
+    empty = ModelRequest("", ("",))
+    return [orjson.loads(api.line("", empty)).keys() for api in apis]
 
 
 _SENTENCES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -18,13 +18,11 @@ from panel.calls.caller import Caller
 from panel.errors import RunFolderError
 from panel.io.private_files import make_private_folder, replace_file
 from panel.plan.bound_models import BoundModel
-from panel.runs.answer_files import files_of_answers, read_answers
+from panel.runs.answer_files import files_of_answers, read_answers, request_fields
 from panel.runs.answered_elsewhere import collecting_caller
 from panel.runs.execution import Collect, MakeCaller
 
 _REQUESTS = "requests-"
-_SHAPES = ({"custom_id", "method", "url", "body"}, {"custom_id", "params"}, {"key", "request"})
-"""The fields of a request in files of OpenAI's, Anthropic's and Google's batches."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +116,9 @@ async def export(
 
 def _write(caller: BatchCaller, wanted: Mapping[str, WantedRows], to: Path) -> tuple[Path, ...]:
     make_private_folder(to)
+    fields = request_fields(caller.apis.values())
     for old in to.glob(f"{_REQUESTS}*.jsonl"):
-        if _is_ours(old):
+        if _is_ours(old, fields):
             old.unlink()
     files, names = [], _file_names(wanted)
     for model, rows in wanted.items():
@@ -136,7 +135,7 @@ def _write(caller: BatchCaller, wanted: Mapping[str, WantedRows], to: Path) -> t
     return tuple(files)
 
 
-def _is_ours(path: Path) -> bool:
+def _is_ours(path: Path, fields: Collection[Set[str]]) -> bool:
     """Whether a file holds requests that were written out, and nothing else."""
     with path.open("rb") as lines:
         for line in lines:
@@ -144,9 +143,9 @@ def _is_ours(path: Path) -> bool:
                 row = orjson.loads(line)
             except orjson.JSONDecodeError:
                 return False
-            if not isinstance(row, dict) or row.keys() not in _SHAPES:
+            if not isinstance(row, dict) or row.keys() not in fields:
                 return False
-            if not re.fullmatch(r"[\w-]{64}", str(row.get("custom_id") or row.get("key"))):
+            if not any(re.fullmatch(r"[\w-]{64}", str(value)) for value in row.values()):
                 return False
         # Of an empty file it is not known what it was for.
         return lines.tell() > 0

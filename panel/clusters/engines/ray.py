@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import ray
@@ -21,7 +22,7 @@ from graphs.context import Abort
 from panel.calls.budget import Caps
 from panel.calls.caller import Caller
 from panel.clusters.lease_server import LeaseServer
-from panel.clusters.messages import Mailbox
+from panel.clusters.messages import Mailbox, TakenForLost
 from panel.clusters.ray_mailbox import NAMESPACE, RayMailbox
 from panel.clusters.worker import Assignment, JudgedPart, Units, Worker, at_work
 from panel.errors import ConfigurationError, PanelError, RunStopped
@@ -161,8 +162,8 @@ class _PartsToDo:
 class RayEngine:
     """Judges by so many actors at most, of a CPU each: as many as the cluster has room for work.
 
-    A worker that is killed is replaced, and its parts are judged anew, from the cache as far as
-    they were: an `Engine` of `panel.runs.execution`.
+    A worker that is killed, or silent for too long, is replaced, and its parts are judged anew,
+    from the cache as far as they were: an `Engine` of `panel.runs.execution`.
     """
 
     workers: int
@@ -232,7 +233,7 @@ class _Team:
     async def _fill(self, place: int) -> None:
         """Have a place filled by a worker, and by another where that is killed, until there is no
         part left."""
-        for number in range(1, 1_000_000):
+        for number in count(1):
             name = f"worker-{place}-{number}"
             actor = await self._started(name)
             try:
@@ -242,10 +243,10 @@ class _Team:
                 await self._end(actor)
                 await self._server.lose(name)
             self._losses += 1
-            logger.warning("A worker was killed; its part of the run is judged by another.")
+            logger.warning("A worker was lost; its part of the run is judged by another.")
             if self._losses >= _MOST_LOSSES:
                 raise RunStopped(
-                    f"{self._losses} workers in a row were killed before any of them had finished "
+                    f"{self._losses} workers in a row were lost before any of them had finished "
                     "a part: see Ray's logs for why (memory, often). The same command continues "
                     "the run"
                 )
@@ -274,7 +275,7 @@ class _Team:
         """Whether a worker lived until there was no part left."""
         try:
             await _unwrapped(actor.begin.remote())
-        except RayActorError:
+        except (RayActorError, TakenForLost):
             return False
         self._has_begun = True
         lived = await asyncio.gather(*(self._judge_parts(actor) for _ in range(_PARTS_AT_ONCE)))
@@ -284,7 +285,7 @@ class _Team:
         while (part := await self._parts.take()) is not None:
             try:
                 judged = await _unwrapped(actor.judge.remote(part))
-            except RayActorError:
+            except (RayActorError, TakenForLost):
                 self._parts.give_back(part)
                 return False
             self._losses = 0

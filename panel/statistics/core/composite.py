@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from panel.statistics.core.table import COMPOSITE, Ratings
+
+_MOST_WIDTHS = 8.0
+"""How many times as wide as another the range of a dimension's ratings may be, if both are on one
+scale that is not known: 0 to 100 beside 1 to 5 is wider."""
 
 
 def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | None:
@@ -13,8 +19,10 @@ def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | No
     their one dimension.
 
     A rater who left one of its dimensions out of an item has no composite of it. There is none of
-    one dimension or of ranks, where dimensions are known to be on different scales, where the
-    others lack one of them, or where the rubric has another rule.
+    one dimension or of ranks, where dimensions are known to be on different scales or, where scales
+    are not known, ratings on one spread over more than eight times the range of those on another;
+    where no rater of a side rated all of them together, the others lack one of them, or the rubric
+    has another rule.
 
     >>> import numpy as np
     >>> given = Ratings(np.array([[[1.0, 4.0]]]), ("a",), ("r",), ("clear", "sound"), ("all",))
@@ -33,9 +41,25 @@ def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | No
         for side in sides
     ):
         return None
-    return tuple(
+    if _ranges_differ(sides, names):
+        return None
+    whole = tuple(
         replace(_on(side, names).composite(), dimensions=(COMPOSITE,), scales={}) for side in sides
     )
+    return None if any(np.isnan(side.scores).all() for side in whole) else whole
+
+
+def _ranges_differ(sides: Sequence[Ratings], names: Sequence[str]) -> bool:
+    """Whether ratings on scales that are not known plainly lie on different ones."""
+    widths = []
+    for name in names:
+        own = [side.scores[:, :, side.dimensions.index(name)] for side in sides]
+        if any(name in side.scales for side in sides) or any(np.isnan(one).all() for one in own):
+            return False
+        widths.append(max(map(np.nanmax, own)) - min(map(np.nanmin, own)))
+    # Where all ratings are the same, the scale may be any.
+    there = [width for width in widths if width > 0]
+    return bool(there and max(there) > _MOST_WIDTHS * min(there))
 
 
 def _on(ratings: Ratings, names: Sequence[str]) -> Ratings:

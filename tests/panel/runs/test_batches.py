@@ -187,6 +187,21 @@ def test_answers_under_wrong_names_count(tmp_path: Path, monkeypatch: pytest.Mon
     assert run.calls.spent[NAME].output > 0
 
 
+def test_answers_that_nobody_can_read_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of eight answers that the provider counts the file is no JSON: they were paid for, so that
+    under a cap of 12 calls four more are asked, and the user is told."""
+    monkeypatch.setattr(OpenAIBatches, "read", lambda self, line: None)
+    told: list[str] = []
+    with serving() as server:
+        run = scored(panel_at(server.base_url), tmp_path / "run", Caps(calls=12), told.append)
+        totals = [batch["request_counts"]["total"] for batch in server.batches.made]
+    assert totals == [8, 4]
+    assert run.calls.made == 12
+    assert any("8 that the provider counts could not be read" in line for line in told)
+
+
 def test_answers_that_cannot_be_read_are_asked_again(tmp_path: Path) -> None:
     """A row without a rating leads to the question that a call would have been followed by, in the
     next batch."""
