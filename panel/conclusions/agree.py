@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import isnan
 
 from panel.conclusions.rows import (
@@ -10,16 +11,17 @@ from panel.conclusions.rows import (
     by_dimension,
     clusters_of,
     figure,
+    from_to,
     on_dimensions,
     p_of,
     reasons_of,
+    split_composite,
     spread_of,
-    without_composite,
 )
 from panel.conclusions.strata import range_over, strata_differ
 from panel.conclusions.wording import WITHOUT_PEOPLE, as_many, counted, listed, power
 from panel.statistics.core.student_t import MOST, values_needed
-from panel.statistics.core.table import ALL, Ratings, Row
+from panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
 from panel.statistics.core.tested import LEVEL
 
 _ALPHA = "Krippendorff α"
@@ -36,30 +38,50 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
     incomplete rankings where raters rated different items; where neither is defined, α above 0.
     What is said of α rests on intervals that are widened for the number of dimensions. The number
     of prompts is that of a t-test on the jackknife's pseudovalues of α, with the value and the
-    spread that were observed.
+    spread that were observed. The composite, where there is one, comes first and is tested by
+    itself.
     """
     *_, group = ratings.raters_by_group()
-    rows = without_composite(rows, ratings)
+    composite, rows = split_composite(rows, ratings)
     differ = strata_differ(rows, "krippendorff_alpha", _ALPHA, by)
     if by not in ("dimension", "group"):
-        return [_broken_down(rows, group, by), *differ]
+        return [_broken_down(composite or rows, group, by), *differ]
     alphas = by_dimension(rows, group, "krippendorff_alpha")
     if not alphas or all(row.reason for row in alphas.values()):
         why = reasons_of(alphas.values()) or "no ratings"
         return [f"Agreement cannot be measured: {why}."]
-    ends = {name: adjusted_ends(row, len(alphas)) for name, row in alphas.items()}
+    families = [
+        _Family(found, {name: adjusted_ends(row, len(found)) for name, row in found.items()}, tests)
+        for found, tests in (
+            (by_dimension(those, group, "krippendorff_alpha"), _tests(those, group))
+            for those in (composite, rows)
+        )
+        if any(not row.reason for row in found.values())
+    ]
     return [
-        _beyond_chance(alphas, _tests(rows, group), ends),
-        *_levels(alphas, ends),
-        *_to_settle(alphas, ends, ratings),
+        _beyond_chance(families),
+        *_levels(families),
+        *(said for each in families for said in _to_settle(each.alphas, each.ends, ratings)),
         *differ,
-        *_effective_number(rows, group),
+        *_effective_number(composite, rows, group),
         *_personas(rows),
         *_limits(ratings, group),
     ]
 
 
 _Ends = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """What is tested together, the composite or the dimensions: α of each, its interval widened for
+    their number, and the tests of agreement."""
+
+    alphas: Mapping[str, Row]
+    ends: _Ends
+    tests: Mapping[str, Row]
+
+
 _TESTS = {"kendall_w": "Kendall W", "kendall_w_incomplete": "W of incomplete rankings"}
 
 
@@ -88,24 +110,29 @@ def _broken_down(rows: Sequence[Row], group: str, by: str) -> str:
     return f"Agreement by {by}: {told}."
 
 
-def _beyond_chance(alphas: Mapping[str, Row], tests: Mapping[str, Row], ends: _Ends) -> str:
-    n_raters = max(row.n_raters for row in alphas.values())
+def _beyond_chance(families: Sequence[_Family]) -> str:
+    n_raters = max(row.n_raters for each in families for row in each.alphas.values())
+    told = "; by dimension they ".join(map(_agreeing, families))
+    return f"The {counted(n_raters, 'rater')} {told}."
+
+
+def _agreeing(family: _Family) -> str:
+    alphas, ends, tests = family.alphas, family.ends, family.tests
     names = [
         name
         for name in alphas
         if (tests[name].p_value < LEVEL if name in tests else ends[name][0] > 0)
     ]
     others = [name for name in alphas if name not in names]
-    who = f"The {counted(n_raters, 'rater')}"
     if not names:
         on = on_dimensions(others, alphas, "any dimension")
-        return f"{who} are not shown to agree beyond chance{on}{_basis(others, tests, ends)}."
+        return f"are not shown to agree beyond chance{on}{_basis(others, tests, ends)}"
     on = on_dimensions(names, alphas, f"all {len(alphas)} dimensions")
-    said = f"{who} agree beyond chance{on}{_basis(names, tests, ends)}"
+    said = f"agree beyond chance{on}{_basis(names, tests, ends)}"
     if not others:
-        return f"{said}."
+        return said
     on = listed(others, "dimensions")
-    return f"{said}; this is not shown on {on}{_basis(others, tests, ends)}."
+    return f"{said}; this is not shown on {on}{_basis(others, tests, ends)}"
 
 
 def _basis(names: Sequence[str], tests: Mapping[str, Row], ends: _Ends) -> str:
@@ -130,20 +157,33 @@ def _basis(names: Sequence[str], tests: Mapping[str, Row], ends: _Ends) -> str:
     return f" ({'; '.join(facts)})"
 
 
-def _levels(alphas: Mapping[str, Row], ends: _Ends) -> list[str]:
+def _levels(families: Sequence[_Family]) -> list[str]:
+    """How high α is; of the composite first, behind it by dimension."""
+    of = " of the composite" if COMPOSITE in families[0].alphas else ""
+    if all(isnan(low) for each in families for low, _ in each.ends.values()):
+        told = "; by dimension it is ".join(_values(each.alphas) for each in families)
+        rows = [row for each in families for row in each.alphas.values() if not row.reason]
+        reasons = dict.fromkeys(str(row.ci_reason) for row in rows if row.ci_reason)
+        why = "; ".join(reasons) or "intervals were left out"
+        return [f"{_ALPHA}{of} is {told}, but how high it is for other prompts is open: {why}."]
+    told = "; by dimension it is ".join(_level(each.alphas, each.ends) for each in families)
+    return [
+        f"{_ALPHA}{of} is {told} ({TENTATIVE} is usually asked for tentative conclusions from "
+        f"single ratings, {RELIABLE} for firm ones)."
+    ]
+
+
+def _values(alphas: Mapping[str, Row]) -> str:
     there = {name: row for name, row in alphas.items() if not row.reason}
     least, most = (pick(there, key=lambda name: there[name].value) for pick in (min, max))
-    told = f"Krippendorff α is {figure(there[least])}"
-    if least != most:
-        told = (
-            f"Krippendorff α is from {there[least].value:.2f} ({least}) to "
-            f"{there[most].value:.2f} ({most})"
-        )
+    if least == most:
+        return figure(there[least])
+    return f"from {there[least].value:.2f} ({least}) to {there[most].value:.2f} ({most})"
+
+
+def _level(alphas: Mapping[str, Row], ends: _Ends) -> str:
+    there = [name for name, row in alphas.items() if not row.reason]
     without = [name for name in there if isnan(ends[name][0])]
-    if len(without) == len(there):
-        reasons = dict.fromkeys(str(row.ci_reason) for row in there.values() if row.ci_reason)
-        why = "; ".join(reasons) or "intervals were left out"
-        return [f"{told}, but how high it is for other prompts is open: {why}."]
     parts = [
         said if len(alphas) == 1 else f"{said}{on_dimensions(names, alphas, 'all dimensions')}"
         for said, names in (
@@ -156,10 +196,8 @@ def _levels(alphas: Mapping[str, Row], ends: _Ends) -> list[str]:
         )
         if names
     ]
-    return [
-        f"{told}: {'; '.join(parts)} ({TENTATIVE} is usually asked for tentative conclusions from "
-        f"single ratings, {RELIABLE} for firm ones)."
-    ]
+    between = ", " if len(alphas) == 1 and COMPOSITE in alphas else ": "
+    return f"{_values(alphas)}{between}{'; '.join(parts)}"
 
 
 def _in(ends: _Ends, least: float, most: float) -> list[str]:
@@ -185,7 +223,8 @@ def _to_settle(alphas: Mapping[str, Row], ends: _Ends, ratings: Ratings) -> list
     hardest = max(needed, key=lambda name: needed[name] or float("inf"))
     sampled = alphas[hardest].ci_over == "prompts-and-judges"
     least = "at least " if sampled else ""
-    on = f" on {hardest}" if len(alphas) > 1 else ""
+    alone = len(alphas) == 1 and hardest != COMPOSITE
+    on = "" if alone else on_dimensions([hardest], alphas, "")
     if needed[hardest] is None:
         would_show = f"even {MOST:,} {what}s would not show"
     else:
@@ -197,19 +236,22 @@ def _to_settle(alphas: Mapping[str, Row], ends: _Ends, ratings: Ratings) -> list
     ]
 
 
-def _effective_number(rows: Sequence[Row], group: str) -> list[str]:
+def _effective_number(composite: Sequence[Row], rows: Sequence[Row], group: str) -> list[str]:
     """How to read the effective number of judges, which no rating by others is compared with."""
-    found = by_dimension(rows, group, "effective_judges").values()
-    values = [row.value for row in found if not row.reason]
-    if not values:
+    whole, parts = (
+        [row for row in by_dimension(those, group, "effective_judges").values() if not row.reason]
+        for those in (composite, rows)
+    )
+    if not whole and not parts:
         return []
-    told = f"{min(values):.1f}"
-    if f"{max(values):.1f}" != told:
-        told = f"from {told} to {max(values):.1f}"
-    n_raters = max(row.n_raters for row in found)
+    n_raters = max(row.n_raters for row in (*whole, *parts))
+    told = f"{from_to(whole or parts, 1)} of {n_raters:,}"
+    if whole:
+        told += " on the composite"
+        told += f" and {from_to(parts, 1)} by dimension" if parts else ""
     return [
-        f"The effective number of judges is {told} of {n_raters:,}, which says nothing of shared "
-        f"errors. {WITHOUT_PEOPLE}"
+        f"The effective number of judges is {told}, which says nothing of shared errors. "
+        f"{WITHOUT_PEOPLE}"
     ]
 
 

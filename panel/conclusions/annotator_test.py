@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from panel.conclusions.rows import by_dimension, figure, on_dimensions
+from panel.conclusions.rows import by_dimension, figure, from_to, on_dimensions
 from panel.conclusions.wording import NAMES_SHOWN, counted, listed
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import Row
+from panel.statistics.core.table import COMPOSITE, Row
 
 PASSED = 0.5
 """The winning rate from which on a judge passes."""
@@ -18,8 +18,9 @@ _RATE, _ADVANTAGE, _NEEDED = "alt_test_winning_rate", "alt_test_advantage", "alt
 def annotator_test_conclusion(
     rows: Sequence[Row], group: str, correlated: Collection[str]
 ) -> list[str]:
-    """A sentence for each dimension on the panel, and one on its judges; one for each reason why
-    the test is undefined; none where it was not asked for.
+    """A sentence on the panel and one on its judges for the composite, or the only dimension, and
+    for the other dimensions together; one for each reason why the test is undefined; none where it
+    was not asked for.
 
     Where people's ratings are noisy, one score for every item passes the test, too: with a
     reliability of their mean of 0.56 in 95 % of simulated tables. So a panel that passes is said to
@@ -32,33 +33,82 @@ def annotator_test_conclusion(
     rates = by_dimension(rows, group, _RATE)
     advantages, needed = (by_dimension(rows, group, name) for name in (_ADVANTAGE, _NEEDED))
     said = _undefined(rates)
-    for dimension, rate in rates.items():
-        on = on_dimensions([dimension], rates, "")
-        if rate.reason:
+    defined = [name for name, rate in rates.items() if not rate.reason]
+    rest = [name for name in defined if name != COMPOSITE]
+    together = rest if len(rest) > 1 else []
+    for name in defined:
+        if name in together:
             continue
+        on = on_dimensions([name], rates, "")
+        how = _how(rates[name], name in correlated)
         figures = (
-            f"winning rate ω {rate.value:.2f} ({rate.note}), advantage ρ "
-            f"{figure(advantages[dimension])}"
+            f"winning rate ω {rates[name].value:.2f} ({rates[name].note}), advantage ρ "
+            f"{figure(advantages[name])}"
         )
-        if not _passed(rate):
-            how = "is not shown to be as good as a human"
-        elif dimension in correlated:
-            how = "may take the place of a human"
-        else:
-            how = "is as near to the others as a human is"
+        if how == _NEAR:
             figures += (
                 ". No correlation with the humans is established, and one score for every item may "
                 "be as near: that the panel may take the place of a human is not shown"
             )
         said.append(f"By the alternative annotator test the panel {how}{on}: {figures}.")
-        if not _passed(rate) and not needed[dimension].reason:
-            n = counted(int(needed[dimension].value), "item")
-            said.append(
-                f"If the differences{on} are as observed, {n} rated by each human would give a "
-                f"winning rate of {PASSED:g} (80 % power)."
-            )
-        said += _judges(rows, group, dimension, on)
+        said += _to_pass([name], rates, needed)
+        said += _judges(rows, group, name, on)
+    if together:
+        said.append(_by_dimension(together, rates, advantages, correlated))
+        if COMPOSITE not in defined:
+            said += _to_pass(together, rates, needed)
+        said += _judges_by_dimension(rows, group, together)
     return said
+
+
+_FIT = "may take the place of a human"
+_NEAR = "is as near to the others as a human is"
+_FAILED = "is not shown to be as good as a human"
+
+
+def _how(rate: Row, correlated: bool) -> str:
+    if not _passed(rate):
+        return _FAILED
+    return _FIT if correlated else _NEAR
+
+
+def _by_dimension(
+    names: Sequence[str],
+    rates: Mapping[str, Row],
+    advantages: Mapping[str, Row],
+    correlated: Collection[str],
+) -> str:
+    """Where the panel passes, of several dimensions, and from where to where its figures are."""
+    parts = []
+    for how in (_FIT, _NEAR, _FAILED):
+        if those := [name for name in names if _how(rates[name], name in correlated) == how]:
+            every = "any dimension" if how == _FAILED else f"all {len(names)} dimensions"
+            why = (
+                " (one score for every item may be, too: no correlation is established)"
+                if how == _NEAR
+                else ""
+            )
+            parts.append(f"{how}{on_dimensions(those, names, every)}{why}")
+    figures = ", ".join(
+        f"{what} {from_to([found[name] for name in names], 2)}"
+        for what, found in (("winning rate ω", rates), ("advantage ρ", advantages))
+    )
+    return f"By dimension the panel {'; it '.join(parts)}: {figures}."
+
+
+def _to_pass(
+    names: Sequence[str], rates: Mapping[str, Row], needed: Mapping[str, Row]
+) -> list[str]:
+    """How many items would let the panel pass, on the dimension that needs most."""
+    open_ = [name for name in names if not _passed(rates[name]) and not needed[name].reason]
+    if not open_:
+        return []
+    hardest = max(open_, key=lambda name: needed[name].value)
+    n = counted(int(needed[hardest].value), "item")
+    return [
+        f"If the differences{on_dimensions([hardest], rates, '')} are as observed, {n} rated by "
+        f"each human would give a winning rate of {PASSED:g} (80 % power)."
+    ]
 
 
 def _undefined(rates: Mapping[str, Row]) -> list[str]:
@@ -76,19 +126,40 @@ def _undefined(rates: Mapping[str, Row]) -> list[str]:
 
 def _judges(rows: Sequence[Row], group: str, dimension: str, on: str) -> list[str]:
     """Which of several judges pass."""
-    those = [
-        row
-        for row in rows
-        if (row.statistic, row.group, row.dimension) == (_RATE, group, dimension)
-        and row.by is not None
-        and not row.reason
-    ]
+    those = _of_judges(rows, group, dimension)
     if len(those) < 2:
         return []
     passed = [row.by_value or "" for row in those if _passed(row)]
     names = f": {listed(passed)}" if 0 < len(passed) <= NAMES_SHOWN else ""
     n = f"{len(passed):,}" if passed else "none"
     return [f"Of its {counted(len(those), 'judge')} alone{on}, {n} pass it{names}."]
+
+
+def _judges_by_dimension(rows: Sequence[Row], group: str, dimensions: Sequence[str]) -> list[str]:
+    """How many of several judges pass, from the dimension with fewest to that with most."""
+    judges = [_of_judges(rows, group, name) for name in dimensions]
+    n_judges = max(map(len, judges))
+    if n_judges < 2:
+        return []
+    passed = [sum(map(_passed, those)) for those in judges]
+    least, most = min(passed), max(passed)
+    if not most:
+        told = "none pass it on any dimension"
+    elif least == most:
+        told = f"{most:,} pass it on each dimension"
+    else:
+        told = f"{least:,} to {most:,} pass it, depending on the dimension"
+    return [f"Of its {counted(n_judges, 'judge')} alone, {told}."]
+
+
+def _of_judges(rows: Sequence[Row], group: str, dimension: str) -> list[Row]:
+    return [
+        row
+        for row in rows
+        if (row.statistic, row.group, row.dimension) == (_RATE, group, dimension)
+        and row.by is not None
+        and not row.reason
+    ]
 
 
 def _passed(row: Row) -> bool:

@@ -19,16 +19,24 @@ def by_dimension(rows: Iterable[Row], group: str, statistic: str) -> dict[str, R
     }
 
 
-def without_composite(rows: Iterable[Row], ratings: Ratings) -> list[Row]:
-    """The rows but for those of a composite of these ratings' dimensions, which stands beside
-    them."""
-    return [row for row in rows if row.dimension in (*ratings.dimensions, ALL)]
+def split_composite(rows: Sequence[Row], ratings: Ratings) -> tuple[list[Row], list[Row]]:
+    """The rows of a composite of these ratings' dimensions, which stands beside them, and the
+    rest."""
+    beside = [row for row in rows if row.dimension not in (*ratings.dimensions, ALL)]
+    return beside, [row for row in rows if row.dimension in (*ratings.dimensions, ALL)]
 
 
 def figure(row: Row) -> str:
     """A value with its interval and p-value, as far as they are there."""
     facts = interval(row.ci_low, row.ci_high), p_of(row)
     return f"{row.value:.2f}{in_brackets(*facts)}"
+
+
+def from_to(rows: Sequence[Row], digits: int) -> str:
+    """From the lowest value to the highest: `from 0.51 to 0.64`; one where both look alike."""
+    values = [row.value for row in rows]
+    low, high = (f"{pick(values):.{digits}f}" for pick in (min, max))
+    return low if low == high else f"from {low} to {high}"
 
 
 def p_of(row: Row) -> str:

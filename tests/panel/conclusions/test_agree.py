@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import nan
 from typing import Any
 
@@ -202,3 +203,59 @@ def test_a_low_effective_number_is_not_called_shared_error() -> None:
         f"errors. {WITHOUT_PEOPLE}"
     )
     assert "also that about what is true" in told
+
+
+def test_the_composite_comes_first_as_in_the_table() -> None:
+    """α of the composite, tested by itself, stands before from where to where it is by dimension;
+    so does the effective number. The composite's interval is not widened: from 0.81 it shows
+    0.8, which it would not for three tests."""
+    ratings = rated(np.zeros((48, 4, 2)))
+    rows = [
+        row(0.9, 0.81, 0.99, "composite", p_value=0.001),
+        row(0.5, 0.45, 0.55),
+        row(0.7, 0.5, 0.9, "depth"),
+    ]
+    numbers = [
+        replace(one, statistic="effective_judges", value=value)
+        for one, value in zip(rows, (1.2, 1.5, 1.9), strict=True)
+    ]
+    tests = [replace(one, statistic="kendall_w", p_value=0.01, adjusted_over=None) for one in rows]
+    said = agree_conclusion([*rows, *numbers, *tests], ratings, "dimension")
+    assert said[:2] == [
+        "The 4 raters agree beyond chance on the composite (Kendall W, p 0.01); by dimension they "
+        "agree beyond chance on all 2 dimensions (Kendall W, p 0.01 or less).",
+        "Krippendorff α of the composite is 0.90 (95 % interval 0.81 to 0.99, p 0.001), shown to "
+        "be at least 0.8; by dimension it is from 0.50 (clarity) to 0.70 (depth): shown to be "
+        "below 0.667 on clarity; not shown to be below or above 0.667 on depth (0.667 is usually "
+        "asked for tentative conclusions from single ratings, 0.8 for firm ones).",
+    ]
+    assert said[2].startswith("If α on depth is as observed (0.70), ")
+    assert said[3].startswith(
+        "The effective number of judges is 1.2 of 4 on the composite and from 1.5 to 1.9 by "
+        "dimension, which "
+    )
+    open_ = replace(rows[0], ci_low=0.6)
+    said = agree_conclusion([open_, *rows[1:]], ratings, "dimension")
+    assert said[2].startswith("If α on the composite is as observed (0.90), ")
+    gone = [replace(one, ci_low=nan, ci_high=nan, p_value=nan) for one in rows]
+    assert agree_conclusion(gone, ratings, "dimension")[1] == (
+        "Krippendorff α of the composite is 0.90; by dimension it is from 0.50 (clarity) to 0.70 "
+        "(depth), but how high it is for other prompts is open: intervals were left out."
+    )
+
+
+def test_by_stratum_the_composite_is_told_where_it_is_printed() -> None:
+    """Of strata there are α of the composite and of each dimension: the sentence has the
+    composite's; where there is none, it is over the dimensions."""
+    rows = [
+        row(value, nan, nan, name, by="source", by_value=source)
+        for name, low in (("composite", 0.8), ("clarity", 0.5))
+        for source, value in (("A", low), ("B", low + 0.1))
+    ]
+    ratings = rated(BLANK)
+    [said] = agree_conclusion(rows, ratings, "source")
+    assert said == (
+        "Agreement by source: Krippendorff α is from 0.80 (A, composite) to 0.90 (B, composite)."
+    )
+    [said] = agree_conclusion(rows[2:], ratings, "source")
+    assert "from 0.50 (A, clarity) to 0.60 (B, clarity)" in said

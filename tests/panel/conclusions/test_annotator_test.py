@@ -129,6 +129,39 @@ def test_judges_are_counted_by_themselves() -> None:
     assert len(annotator_test_conclusion(rows(0.5, 0.5), "all", ())) == 1
 
 
+def test_the_dimensions_behind_the_composite_are_told_together() -> None:
+    """The composite has its own sentences; of four dimensions one sentence says on which the panel
+    passes, passes without a correlation and does not pass, and one how many judges do. Without a
+    composite the number of items is that of the dimension that needs most."""
+    rates = {"composite": 0.2, "a": 1.0, "b": 0.5, "c": 0.4, "d": 0.0}
+    found = [
+        replace(row, dimension=name)
+        for name, rate in rates.items()
+        for row in rows(rate, 0.0, *([1.0] if name in "ab" else [0.0]))
+    ]
+    found = [
+        replace(row, value=50.0) if (row.statistic, row.dimension) == (NEEDED, "c") else row
+        for row in found
+    ]
+    said = annotator_test_conclusion(found, "all", ["composite", "a"])
+    composite = [one for one in said if "on the composite" in one]
+    assert said[:3] == composite
+    assert said[3:] == [
+        "By dimension the panel may take the place of a human on a; it is as near to the others "
+        "as a human is on b (one score for every item may be, too: no correlation is "
+        "established); it is not shown to be as good as a human on c and d: winning rate ω from "
+        "0.00 to 1.00, advantage ρ 0.80.",
+        "Of its 2 judges alone, 0 to 1 pass it, depending on the dimension.",
+    ]
+    dimensions = [row for row in found if row.dimension != "composite"]
+    said = annotator_test_conclusion(dimensions, "all", ["a"])
+    assert said[1].startswith("If the differences on d are as observed, 120 items rated by each")
+    assert len(said) == 3
+    for judges, told in ((1.0, "2 pass it on each dimension"), (0.0, "none pass it on any")):
+        same = [replace(row, dimension=name) for name in "ab" for row in rows(1.0, judges, judges)]
+        assert f" alone, {told}" in annotator_test_conclusion(same, "all", "ab")[-1]
+
+
 def test_an_undefined_test_and_none() -> None:
     """Without enough shared items the reason is given; without the test nothing is said."""
     undefined = [Row(RATE, "all", "all", reason=Reason.FEW_ITEMS_A_PERSON)]
