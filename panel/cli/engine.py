@@ -23,6 +23,17 @@ class EngineOptions:
     spec: str | None
     workers: int | None
 
+    def refuse_unknown(self) -> None:
+        """See that there is such an engine; whether its cluster answers, only a run finds out.
+
+        Raises:
+            ConfigurationError: there is none.
+        """
+        if self.spec is not None:
+            from panel.clusters.engines import refuse_unknown
+
+            refuse_unknown(self.spec)
+
     def opened(self) -> AbstractContextManager[Engine | None]:
         """The engine, connected for as long as the block lasts.
 

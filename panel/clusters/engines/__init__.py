@@ -32,10 +32,8 @@ def opened_engine(spec: str, workers: int | None = None) -> AbstractContextManag
         ConfigurationError: there is no such engine, its package is not installed, or its cluster
             cannot be reached.
     """
+    refuse_unknown(spec)
     name, _, address = spec.partition(":")
-    known = extension_names(__name__, _GROUP)
-    if name not in known:
-        raise ConfigurationError(f"no engine is called {name!r}; there are {', '.join(known)}")
     try:
         module = load_extension(__name__, _GROUP, name)
     except ExtensionError as error:
@@ -47,3 +45,15 @@ def opened_engine(spec: str, workers: int | None = None) -> AbstractContextManag
         ) from None
     found: AbstractContextManager[Engine] = module.opened(address or None, workers)
     return found
+
+
+def refuse_unknown(spec: str) -> None:
+    """See that there is an engine of this name, before anything is connected.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    name, _, _ = spec.partition(":")
+    known = extension_names(__name__, _GROUP)
+    if name not in known:
+        raise ConfigurationError(f"no engine is called {name!r}; there are {', '.join(known)}")

@@ -28,6 +28,7 @@ def test_options_that_do_not_fit_are_refused() -> None:
         (("--workers", "2"), "--workers works only with --engine"),
         (("--engine", "ray", "--batch-in", "there"), "--engine calls models"),
         (("--engine", "spark", "--personas", "none"), "no engine is called 'spark'"),
+        (("--engine", "spark", "--personas", "none", "--dry-run"), "no engine is called 'spark'"),
     ):
         done = invoked("score", "examples/responses.jsonl", *options)
         assert done.returncode == 2
