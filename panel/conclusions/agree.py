@@ -61,7 +61,8 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
     return [
         _beyond_chance(families),
         *_levels(families),
-        *(said for each in families for said in _to_settle(each.alphas, each.ends, ratings)),
+        # What is open of the composite goes first; dimensions have their turn where it is settled.
+        *next(filter(None, (_to_settle(one.alphas, one.ends, ratings) for one in families)), ()),
         *differ,
         *_effective_number(composite, rows, group),
         *_personas(rows),
@@ -150,10 +151,12 @@ def _basis(names: Sequence[str], tests: Mapping[str, Row], ends: _Ends) -> str:
             facts.append(f"{what}, {p_of(row)}{others}")
     lows = [ends[name][0] for name in names if name not in tests]
     if lows:
-        told = "its interval lies above 0" if lows[0] > 0 else "its interval does not lie above 0"
+        told = "interval of Krippendorff α above 0"
         if all(map(isnan, lows)):
-            told = "it has no interval"
-        facts.append(f"Krippendorff α, as W is undefined: {told}")
+            told = "Krippendorff α has no interval"
+        elif not lows[0] > 0:
+            told = "interval of Krippendorff α not above 0"
+        facts.append(told)
     return f" ({'; '.join(facts)})"
 
 

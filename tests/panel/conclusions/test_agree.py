@@ -146,8 +146,8 @@ def test_without_an_interval_the_height_is_open() -> None:
         "at least five prompts, if items have any, and 20 items."
     )
     assert said[0] == (
-        "The 4 raters are not shown to agree beyond chance on clarity (Krippendorff α, as W is "
-        "undefined: it has no interval)."
+        "The 4 raters are not shown to agree beyond chance on clarity (Krippendorff α has no "
+        "interval)."
     )
 
 
