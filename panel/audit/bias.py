@@ -34,7 +34,9 @@ from panel.statistics.core.arrays import (
     as_ratings,
     as_scores,
     divide,
+    has_ratings,
     mean_of,
+    paired_scores,
     row_means,
 )
 from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions
@@ -220,7 +222,8 @@ def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> R
     else:
         found = replace(correlation_within(scores, lengths, systems), n_raters=n_raters)
     resampled = resampled_correlation_within(scores, lengths, systems)
-    return Result(found, resampled, kind="correlation")
+    counted = paired_scores(scores, lengths)[2]
+    return Result(found, resampled, kind="correlation", counted=counted)
 
 
 # Leniency
@@ -308,13 +311,25 @@ def _of_compression(
         flat = own.reshape(len(own), -1)
         entropy = replace(score_entropy(flat), n_raters=n_raters)
         share = replace(mode_share(flat), n_raters=n_raters)
+        counted = has_ratings(flat)
         entropies, shares = resampled_score_entropy(flat), resampled_mode_share(flat)
         yield (
             group,
             "score_entropy",
-            Result(entropy, entropies, most, "entropy", (0, np.log2(scales[0].n_values))),
+            Result(
+                entropy,
+                entropies,
+                most,
+                "entropy",
+                (0, np.log2(scales[0].n_values)),
+                counted=counted,
+            ),
         )
-        yield group, "mode_share", Result(share, shares, _mode(flat), limits=(0, 1))
+        yield (
+            group,
+            "mode_share",
+            Result(share, shares, _mode(flat), limits=(0, 1), counted=counted),
+        )
 
 
 def _mode(values: Array) -> str:
@@ -341,5 +356,6 @@ def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
                     variance_share(own, personas, part),
                     resampled_variance_share(own, personas, part),
                     limits=(0, 1),
+                    counted=has_ratings(own),
                 ),
             )

@@ -11,6 +11,7 @@ import numpy as np
 from graphs.records import controls_among
 from panel.runs.run import Run
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
+from panel.statistics.core.arrays import has_two_ratings
 from panel.statistics.core.options import DEFAULT_OPTIONS, MeasurementLevel
 from panel.statistics.core.results import Result, interval_of
 
@@ -51,7 +52,12 @@ def agreement(run: Run) -> tuple[Sequence[str], Sequence[Agreement]]:
         ratings = run.ratings[:, :, place]
         level: MeasurementLevel = "nominal" if dimension.id in run.categories else "ordinal"
         whole = krippendorff_alpha(ratings[:, columns], level)
-        result = Result(whole, resampled_alpha(ratings[:, columns], level), limits=(-inf, 1))
+        result = Result(
+            whole,
+            resampled_alpha(ratings[:, columns], level),
+            limits=(-inf, 1),
+            counted=has_two_ratings(ratings[:, columns]),
+        )
         interval = interval_of(result, prompts, DEFAULT_OPTIONS)
         found.append(
             Agreement(

@@ -106,6 +106,21 @@ def row_means(ratings: Array) -> Array:
     return divide(np.nansum(ratings, axis=1), counts.astype(np.float64))
 
 
+def has_ratings(ratings: Array, least: int = 1) -> Mask:
+    """Whether so many raters at least rated an item `(items,)`.
+
+    >>> has_ratings(np.array([[1.0, 3.0], [np.nan, 2.0]]), 2).tolist()
+    [True, False]
+    """
+    rated: Mask = np.sum(~np.isnan(ratings), axis=1) >= least
+    return rated
+
+
+def has_two_ratings(ratings: Array) -> Mask:
+    """Whether an item has what agreement is computed from `(items,)`."""
+    return has_ratings(ratings, 2)
+
+
 def divide(numerator: ArrayLike, denominator: ArrayLike) -> Array:
     """The quotient, NaN where the denominator is zero or anything is NaN."""
     top, bottom = np.broadcast_arrays(

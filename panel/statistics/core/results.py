@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 
-from panel.statistics.core.arrays import Labels, Resampled
+from panel.statistics.core.arrays import Labels, Mask, Resampled
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import AnalysisOptions
 from panel.statistics.core.prompts import OverPrompts, resampled_over_prompts
@@ -30,6 +30,7 @@ class Result:
         ci: an interval that is known already.
         p_raw, n_tests, adjusted_over: as for `Row`, where the statistic has adjusted its
             p-value itself; it is then not adjusted over dimensions.
+        counted: the items from which it is computed, as for `jackknife`.
     """
 
     statistic: Statistic
@@ -43,6 +44,7 @@ class Result:
     p_raw: float = nan
     n_tests: int = 0
     adjusted_over: str | None = None
+    counted: Mask | None = None
 
 
 def mean_over_prompts(
@@ -85,6 +87,7 @@ def interval_of(
         kind=result.kind,
         limits=result.limits,
         judges=judges,
+        counted=result.counted,
         confidence=options.confidence,
         seed=options.seed,
     )

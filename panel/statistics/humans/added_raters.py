@@ -18,7 +18,14 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
-from panel.statistics.core.arrays import Array, Labels, Resampled, as_ratings, encode_labels
+from panel.statistics.core.arrays import (
+    Array,
+    Labels,
+    Resampled,
+    as_ratings,
+    encode_labels,
+    has_two_ratings,
+)
 from panel.statistics.core.options import MeasurementLevel, check_confidence
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.resampling.jackknife import Interval, jackknife
@@ -95,7 +102,7 @@ def added_raters(
         raise ValueError(f"{len(theirs)} items rated by humans, {len(ours)} by models")
     codes = encode_labels(range(len(theirs)) if clusters is None else clusters, len(theirs))[1]
     if same_items:
-        kept = np.sum(~np.isnan(theirs), axis=1) >= 2
+        kept = has_two_ratings(theirs)
         theirs, ours, codes = theirs[kept], ours[kept], codes[kept]
     sets = [np.hstack([theirs, ours[:, :n]]) for n in range(ours.shape[1] + 1)]
     alphas = tuple(krippendorff_alpha(ratings, level) for ratings in sets)
@@ -108,10 +115,11 @@ def added_raters(
             len(codes),
             codes,
             kind="difference",
+            counted=has_two_ratings(ratings),
             confidence=1 - (1 - confidence) / n_tests,
             seed=seed,
         )
-        for function in joined
+        for function, ratings in zip(joined, sets[1:], strict=True)
     ]
     p_value = np.array([_p_value(*one) for one in zip(change, found, strict=True)])
     return AddedRaters(

@@ -23,6 +23,7 @@ from panel.statistics.core.arrays import (
     Mask,
     as_scores,
     encode_labels,
+    has_two_ratings,
     items_by_label,
 )
 from panel.statistics.core.holm import holm
@@ -162,6 +163,7 @@ def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigu
         resampled_correlation(first, second, "tau_b"),
         kind="correlation",
         limits=_TAU_LIMITS,
+        counted=rated,
     )
     return paired_figure(mean_over_prompts(inside, prompts), prompts), paired_figure(every, prompts)
 
@@ -177,7 +179,12 @@ def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
     """
     both = np.column_stack([as_scores(a), as_scores(b)])
     found = krippendorff_alpha(both, "interval")
-    result = Result(found, resampled_alpha(both, "interval"), limits=(-1.0, 1.0))
+    result = Result(
+        found,
+        resampled_alpha(both, "interval"),
+        limits=(-1.0, 1.0),
+        counted=has_two_ratings(both),
+    )
     return paired_figure(result, prompts)
 
 
@@ -239,6 +246,7 @@ def nearer_to_people(
             resampled_correlation_gain(second, first, target, "tau_b"),
             kind="difference",
             limits=_GAIN_LIMITS,
+            counted=~missing,
         )
         of_each = [correlation(side, target, "tau_b").value for side in (first, second)]
     distances = [np.abs(side - target) for side in (first, second)]

@@ -169,6 +169,7 @@ def effective_judges_interval(
             [_Errors.of(left, reference, reliability).correlation for left in levels]
             for levels in judges
         ],
+        counted=errors.rated.sum(axis=1) >= 2,
         confidence=confidence,
         seed=seed,
     )

@@ -28,6 +28,7 @@ from panel.statistics.core.arrays import (
     Resampled,
     as_ratings,
     as_scores,
+    has_two_ratings,
     items_by_label,
     row_means,
     unit_weights,
@@ -156,12 +157,15 @@ def effective_votes(
         raise ValueError("no set has two judges")
     k = max(len(one) for sets in several.values() for one in sets)
     n_items = len(array)
+    counted = has_two_ratings(array)
+    if reference is not None:
+        counted &= ~np.isnan(np.reshape(reference, (n_items, -1))).all(axis=1)
     names = list(several)
     confidence = 1 - 0.05 / max(len(names) * (len(names) - 1) // 2, 1)
     found, wide, moved = [], [], []
     for name, sets in several.items():
         correlation = _Recorded(resampled_set_correlation(array, sets, reference))
-        interval = jackknife(correlation, n_items, clusters, kind="correlation")
+        interval = jackknife(correlation, n_items, clusters, kind="correlation", counted=counted)
         if not len(correlation.values):
             # Too few prompts for an interval: there is the number alone.
             correlation(unit_weights(n_items))

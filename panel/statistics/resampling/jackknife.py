@@ -36,6 +36,7 @@ from panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
+    Mask,
     Resampled,
     encode_labels,
     unit_weights,
@@ -135,6 +136,7 @@ def jackknife(
     kind: EstimateKind = "number",
     limits: tuple[float, float] = (-inf, inf),
     judges: Sequence[Sequence[Resampled | None]] = (),
+    counted: Mask | None = None,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Interval:
@@ -153,6 +155,7 @@ def jackknife(
         judges: for each factor that judges are sampled from (personas, models), the statistic
             without each of its levels, None where it is undefined. None at all: judges are taken
             as they are.
+        counted: the items from which the statistic is computed `(items,)`; all of them if None.
         confidence: in (0, 1).
         seed: of the groups in which more than `MOST_GROUPS` clusters are left out.
 
@@ -192,14 +195,11 @@ def jackknife(
         else ~(np.abs(left_out - value) <= _SAME * max(1.0, abs(value)))
     )
     n_entering = len(np.unique(codes[entering[groups]]))
-    n_items_entering = int(np.sum(entering[groups]))
+    sizes = np.bincount(groups, counted, n_groups)[entering]
     if not entering.any():
         return none(Reason.NO_SPREAD)
-    if (
-        n_entering < needs.clusters
-        or n_items_entering < needs.items
-        or n_items_entering < needs.items_a_cluster * n_entering
-    ):
+    least = max(needs.items, needs.items_a_cluster * n_entering)
+    if n_entering < needs.clusters or sizes.sum() < least:
         return none(needs.reason, n_entering)
     moved = left_out[entering]
     levels = [_without_levels(one, np.where(entering[groups], groups, -1), seed) for one in judges]
@@ -209,7 +209,7 @@ def jackknife(
     if kind in _MEANS:
         shares = _shares_of_a_mean(value, moved, alone[entering])
     elif kind in _OF_ITEMS:
-        shares = np.bincount(groups)[entering] / n_items_entering
+        shares = sizes / sizes.sum()
     else:
         shares = np.full(n, 1 / n)
     variance = left_out_variance(moved, shares)

@@ -12,6 +12,7 @@ from math import inf
 
 from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
+from panel.statistics.core.arrays import has_two_ratings
 from panel.statistics.core.registry import ANY_LEVEL, Table
 from panel.statistics.core.results import Result
 
@@ -41,4 +42,5 @@ def alpha_matrix(block: AgreementBlock) -> Iterator[Result]:
             limits=(-inf, 1),
             by=one,
             by_value=other,
+            counted=has_two_ratings(ratings),
         )

@@ -7,6 +7,7 @@ from math import inf
 
 from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from panel.statistics.agreement.kappa import fleiss_kappa, resampled_fleiss_kappa
+from panel.statistics.core.arrays import has_two_ratings
 from panel.statistics.core.registry import ANY_LEVEL
 from panel.statistics.core.results import Result
 
@@ -18,4 +19,5 @@ def kappa(block: AgreementBlock) -> Iterator[Result]:
         resampled_fleiss_kappa(block.ratings),
         kind="kappa",
         limits=(-inf, 1),
+        counted=has_two_ratings(block.ratings),
     )

@@ -8,6 +8,7 @@ from math import inf
 
 from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.icc import ICCForm, icc, resampled_icc
+from panel.statistics.core.arrays import has_ratings
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
 
@@ -39,4 +40,10 @@ def two_way_of_the_mean(block: AgreementBlock) -> Iterator[Result]:
 
 
 def _icc(block: AgreementBlock, form: ICCForm) -> Result:
-    return Result(icc(block.ratings, form), resampled_icc(block.ratings, form), limits=(-inf, 1))
+    # An item with one rating tells of the variance of items, so that it counts.
+    return Result(
+        icc(block.ratings, form),
+        resampled_icc(block.ratings, form),
+        limits=(-inf, 1),
+        counted=has_ratings(block.ratings),
+    )

@@ -7,6 +7,7 @@ from math import inf
 
 from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
+from panel.statistics.core.arrays import has_two_ratings
 from panel.statistics.core.registry import ANY_LEVEL
 from panel.statistics.core.results import Result
 
@@ -22,4 +23,5 @@ def alpha(block: AgreementBlock) -> Iterator[Result]:
         block.level,
         kind="kappa" if block.level == "nominal" else "number",
         limits=(-inf, 1),
+        counted=has_two_ratings(block.ratings),
     )

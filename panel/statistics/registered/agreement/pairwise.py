@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import inf
 
 from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
@@ -12,6 +13,7 @@ from panel.statistics.agreement.pairwise import (
     pairwise_by_prompt,
     resampled_pairwise,
 )
+from panel.statistics.core.arrays import has_two_ratings
 from panel.statistics.core.registry import ANY_LEVEL
 from panel.statistics.core.results import Result
 from panel.statistics.resampling.jackknife import EstimateKind
@@ -62,13 +64,14 @@ def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> Result:
     if found.n_undefined:
         note += f", {found.n_undefined} with a constant rater left out"
     resampled = resampled_pairwise(block.ratings, statistic)
+    counted = has_two_ratings(block.ratings)
     if statistic.startswith("cohen_kappa"):
         kind: EstimateKind = "kappa" if statistic == "cohen_kappa_none" else "number"
-        return Result(found.mean, resampled, note, kind, limits=(-inf, 1))
-    return Result(found.mean, resampled, note, "correlation")
+        return Result(found.mean, resampled, note, kind, limits=(-inf, 1), counted=counted)
+    return Result(found.mean, resampled, note, "correlation", counted=counted)
 
 
 def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator[Result]:
     if block.prompts is not None:
         inside = pairwise_by_prompt(block.ratings, block.prompts, statistic)
-        yield block.over_prompts(inside)
+        yield replace(block.over_prompts(inside), counted=has_two_ratings(block.ratings))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from panel.statistics.core.arrays import has_two_ratings, paired_scores
 from panel.statistics.core.prompts import over_prompts
 from panel.statistics.core.registry import OF_SCORES, Table
 from panel.statistics.core.results import Result, mean_over_prompts
@@ -54,7 +55,8 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
             seed=block.options.seed,
         )
         resampled = resampled_correlation(block.panel_mean, block.target, kind)
-        yield Result(block.of_both(found), resampled, kind="correlation")
+        counted = paired_scores(block.panel_mean, block.target)[2]
+        yield Result(block.of_both(found), resampled, kind="correlation", counted=counted)
 
     @comparison_statistics.register(
         f"human_ceiling_{kind}",
@@ -68,7 +70,8 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         found = human_ceiling(block.compared, kind)
         note = f"{found.n_undefined} constant raters left out" if found.n_undefined else ""
         resampled = resampled_human_ceiling(block.compared, kind)
-        yield Result(found.mean, resampled, note, "correlation")
+        counted = has_two_ratings(block.compared)
+        yield Result(found.mean, resampled, note, "correlation", counted=counted)
 
     @comparison_statistics.register(
         f"{kind}_within_prompts",
@@ -93,7 +96,8 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
             n_permutations=block.options.n_permutations,
             seed=block.options.seed,
         )
-        yield replace(result, statistic=block.of_both(tested))
+        counted = paired_scores(block.panel_mean, block.target)[2]
+        yield replace(result, statistic=block.of_both(tested), counted=counted)
 
     @comparison_statistics.register(
         f"human_ceiling_{kind}_within_prompts",

@@ -10,7 +10,15 @@ import numpy as np
 from panel.statistics.agreement.kappa import cohen_kappa, resampled_cohen_kappa
 from panel.statistics.agreement.labels import agreement_on, confusion, majority, same_label
 from panel.statistics.agreement.pairwise import pairwise, resampled_pairwise
-from panel.statistics.core.arrays import Array, Resampled, mean_of, unit_weights
+from panel.statistics.core.arrays import (
+    Array,
+    Mask,
+    Resampled,
+    has_two_ratings,
+    mean_of,
+    paired_scores,
+    unit_weights,
+)
 from panel.statistics.core.registry import ANY_LEVEL, Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
@@ -52,6 +60,7 @@ def kappa(block: ComparisonBlock) -> Iterator[Result]:
         _without_majority(block),
         kind="kappa",
         limits=(-1.0, 1.0),
+        counted=paired_scores(ours, theirs)[2],
     )
 
 
@@ -73,7 +82,9 @@ def pairs(block: ComparisonBlock) -> Iterator[Result]:
         for judge in block.judges.T
         for human in block.humans.T
     ]
-    yield _mean_kappa(found)
+    sides = block.judges, block.humans
+    counted = np.all([(~np.isnan(side)).any(axis=1) for side in sides], axis=0)
+    yield _mean_kappa(found, counted)
 
 
 @comparison_statistics.register(
@@ -92,7 +103,7 @@ def human_kappa(block: ComparisonBlock) -> Iterator[Result]:
                 resampled_cohen_kappa(human, others, "none"),
             )
         )
-    yield _mean_kappa(found)
+    yield _mean_kappa(found, has_two_ratings(block.humans))
 
 
 @comparison_statistics.register(
@@ -128,6 +139,7 @@ def human_pairs(block: ComparisonBlock) -> Iterator[Result]:
         resampled_pairwise(block.humans, "cohen_kappa_none"),
         kind="kappa",
         limits=(-1.0, 1.0),
+        counted=has_two_ratings(block.humans),
     )
 
 
@@ -176,6 +188,7 @@ def by_judge(block: ComparisonBlock) -> Iterator[Result]:
             limits=(-1.0, 1.0),
             by="judge",
             by_value=name,
+            counted=paired_scores(judge, humans)[2],
         )
 
 
@@ -199,7 +212,7 @@ def _mean(values: Array, block: ComparisonBlock) -> Result:
     return Result(found, resampled_mean(values), kind="share", limits=(0.0, 1.0))
 
 
-def _mean_kappa(found: list[tuple[Statistic, Resampled]]) -> Result:
+def _mean_kappa(found: list[tuple[Statistic, Resampled]], counted: Mask) -> Result:
     """The mean over pairs whose κ is defined."""
     defined = [(one, resampled) for one, resampled in found if one.reason is None]
     if not defined:
@@ -220,6 +233,7 @@ def _mean_kappa(found: list[tuple[Statistic, Resampled]]) -> Result:
         note,
         kind="kappa",
         limits=(-1.0, 1.0),
+        counted=counted,
     )
 
 

@@ -58,6 +58,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
             resampled_correlation_gain(*sides, kind),
             kind="difference",
             limits=_LIMITS,
+            counted=~np.isnan(np.sum(sides, axis=0)),
         )
         yield _of_all(block, result)
 
@@ -106,6 +107,7 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[Result]:
             lambda weights: first(weights) - second(weights),
             kind="difference",
             limits=_LIMITS,
+            counted=~np.isnan(target),
         ),
     )
 

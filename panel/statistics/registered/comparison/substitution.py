@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import inf
 
-from panel.statistics.core.arrays import Array
+import numpy as np
+
+from panel.statistics.core.arrays import Array, has_two_ratings
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
@@ -52,11 +54,13 @@ def _kappa(block: ComparisonBlock, *, zeros: bool) -> Result:
         block.humans, _stand_in(block), min_shared=block.options.min_shared, zeros=zeros
     )[of_panel]
     statistic = found.with_zeros if zeros else found.without
+    counted = has_two_ratings(block.humans) & ~np.isnan(_stand_in(block))
     return Result(
         block.of_both(statistic) if of_panel else statistic,
         resampled,
         note,
         limits=(-inf, 1),
+        counted=counted,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from panel.statistics.agreement.icc import icc, resampled_icc
+from panel.statistics.core.arrays import has_ratings
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result, interval_of
 from panel.statistics.core.statistic import Reason, Statistic
@@ -44,7 +45,12 @@ def of_the_mean(block: PanelBlock) -> Iterator[Result]:
         [resampled_icc(block.ratings[:, kept], "icc2") for kept in levels]
         for levels in kept_without(block.sampled if block.options.random != "prompts" else {})
     ]
-    whole = Result(one, resampled_icc(block.ratings, "icc2"), limits=(-np.inf, 1.0))
+    whole = Result(
+        one,
+        resampled_icc(block.ratings, "icc2"),
+        limits=(-np.inf, 1.0),
+        counted=has_ratings(block.ratings),
+    )
     interval = interval_of(whole, block.clusters, block.options, judges)
     n_judges = len(block.judges)
     sizes = {*(2**n for n in range(n_judges.bit_length())), n_judges, 2 * n_judges}

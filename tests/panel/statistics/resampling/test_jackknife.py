@@ -13,6 +13,11 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
 from panel.statistics import Reason, by_items, jackknife, krippendorff_alpha, resampled_alpha
+from panel.statistics.agreement.agree import agree
+from panel.statistics.core.arrays import Mask
+from panel.statistics.core.options import AnalysisOptions
+from panel.statistics.core.table import Ratings
+from panel.statistics.humans.correlate import correlate
 from panel.statistics.resampling.jackknife import MOST_GROUPS
 from panel.statistics.resampling.weights import left_out_weights, resampled_mean
 
@@ -379,3 +384,45 @@ def test_items_that_cannot_be_paired_cost_no_interval_of_many_items() -> None:
     assert found.reason is expected.reason is None
     assert found.n_clusters < 300
     assert found.high - found.low == pytest.approx(expected.high - expected.low, rel=0.2)
+
+
+OF_SEVERAL = ("krippendorff_alpha", "cohen_kappa_none", "mean_tau_b", "effective_judges")
+"""Figures of items with two ratings at least."""
+
+
+def test_items_outside_a_figure_are_no_part_of_a_prompts_share() -> None:
+    """Items with one rating, or without a rating by people, in four of five prompts leave the
+    intervals of α, κ and τ_b as they are, and do not make up the number of items that it takes."""
+    rng = np.random.default_rng(3)
+    prompts = np.repeat(np.arange(5), 40)
+    values = np.clip(np.round(2 + rng.normal(size=(200, 1)) + rng.normal(size=(200, 4))), 1, 3)
+    few = (prompts > 0) & (np.arange(200) % 40 >= 3)
+    values[few, 1:] = np.nan
+    panel, people = values[:, 0], values[:, 1:]
+
+    def rows(kept: Mask) -> dict[str, tuple[float, float]]:
+        of_raters, of_panel, of_people = (
+            Ratings(
+                scores[kept][:, :, None],
+                tuple(f"i{place}" for place in np.flatnonzero(kept)),
+                tuple(f"{group}{place}" for place in range(scores.shape[1])),
+                ("one",),
+                (group,) * scores.shape[1],
+                prompts=tuple(f"p{prompt}" for prompt in prompts[kept]),
+            )
+            for group, scores in (("r", values), ("panel", panel[:, None]), ("human", people))
+        )
+        options = AnalysisOptions(n_permutations=0)
+        found = agree(of_raters, options, only=OF_SEVERAL)
+        found += correlate(of_panel, of_people, options, only=["tau_b"])
+        return {row.statistic: (row.ci_low, row.ci_high) for row in found}
+
+    whole, part = rows(np.full(200, True)), rows(~few)
+    assert len(whole) == 5
+    assert np.isfinite(list(whole.values())).all()
+    for name, ends in whole.items():
+        assert ends == pytest.approx(part[name], abs=1e-9), name
+
+    small = np.arange(200) % 40 < 3
+    values[~small, 1:] = np.nan
+    assert all(np.isnan(rows(np.full(200, True))["krippendorff_alpha"]))
