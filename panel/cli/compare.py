@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,13 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import by_option, output_format, random_option
+from panel.cli.options import (
+    by_option,
+    column_mapping,
+    output_format,
+    random_option,
+    refuse_mapping_alone,
+)
 from panel.cli.people_options import epsilon_option
 from panel.secrets.visible import say, standard_output
 
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
     metavar="RATINGS",
     help="Human ratings of the texts, where panels are compared: which panel is nearer to people.",
 )
+@column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
 @epsilon_option("With --human, add either panel's winning rate by the alternative annotator test,")
 @click.option(
     "--html",
@@ -46,6 +54,7 @@ def compare(
     run_b: str,
     more: tuple[str, ...],
     human: str | None,
+    human_mapping: Mapping[str, str],
     epsilon: float | None,
     html: str | None,
     by: str | None,
@@ -69,7 +78,8 @@ def compare(
     often it is at least as near to the other people as a person is (the advantage `rho` of
     `correlate`).
 
-    RATINGS is a file as `correlate` reads it. --json prints a list of the differences, with p
+    RATINGS is a file as `correlate` reads it; --map-human says which columns its fields are, where
+    they have other names. --json prints a list of the differences, with p
     before it was adjusted, too; with --human or --by an object: the list under `rows`, nearness to
     people under `people`, the differences of strata under `strata`, and under `apart` how far each
     stratum is above the mean of the others.
@@ -82,8 +92,11 @@ def compare(
 
     if epsilon is not None and human is None:
         raise click.UsageError("--epsilon is of people's ratings; give them as --human RATINGS.")
+    refuse_mapping_alone(human, human_mapping)
     runs = map(Path, (run_a, run_b, *more))
-    found = compared(*runs, human=human, random=random, by=by, epsilon=epsilon)
+    found = compared(
+        *runs, human=human, random=random, by=by, epsilon=epsilon, human_mapping=human_mapping
+    )
     gate.refuse_unknown(lambda: comparison_figures(found))
     if html is not None:
         from panel.comparison.page.writing import write_page

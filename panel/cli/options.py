@@ -354,6 +354,8 @@ _BETWEEN_FIELDS = re.compile(r",(?=\s*\w+=)")
 def _columns_by_field(
     ctx: click.Context, param: click.Parameter, value: Sequence[str]
 ) -> dict[str, str]:
+    from panel.io.records import GivenMapping
+
     given: dict[str, str] = {}
     for text in value:
         for part in _BETWEEN_FIELDS.split(text):
@@ -363,7 +365,7 @@ def _columns_by_field(
             if field.strip() in given:
                 raise click.BadParameter(f"{field.strip()} is given twice; leave one of them out")
             given[field.strip()] = column
-    return given
+    return GivenMapping(given, param.opts[0])
 
 
 def _out(command: Command) -> Command:

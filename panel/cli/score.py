@@ -165,8 +165,10 @@ def _score(
     if human:
         # It reads Parquet, too.
         from panel.io.ratings import load_ratings
+        from panel.io.records import GivenMapping
 
-        humans = load_ratings(human, mapping=options.out.mappings.get(human))
+        unmapped = GivenMapping({}, "--map-human")
+        humans = load_ratings(human, mapping=options.out.mappings.get(human, unmapped))
     with engine.opened() as opened:
         run = run_shown(
             panel,

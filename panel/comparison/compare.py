@@ -26,6 +26,7 @@ from panel.conclusions.compare import COMPOSITE, TwoRuns, compare_conclusion
 from panel.conclusions.strata import runs_by_strata
 from panel.errors import Fault, InputError
 from panel.io.ratings import load_ratings
+from panel.io.records import ColumnMapping
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Labels
 from panel.statistics.core.holm import holm
@@ -58,6 +59,7 @@ def compare(
     random: Random = "prompts",
     by: str | None = None,
     epsilon: float | None = None,
+    human_mapping: ColumnMapping | None = None,
 ) -> RunComparison:
     """Compare runs with the first of them: other texts rated by the same panel, or the same texts
     rated by another panel.
@@ -75,9 +77,9 @@ def compare(
             or judges, too, by the personas and models that both sides have.
         by: also within each `persona`, `axis`, `model`, `prompt` or `dimension`, or each value of a
             column of the responses' metadata, and whether these differ.
-
         epsilon: by how much a person may be ahead, in [0, 1): with it, the winning rate of each
             panel over these people is given, too (see `annotator_test`).
+        human_mapping: of the columns of a file of ratings that have other names.
 
     Raises:
         InputError: a run cannot be read or compared with the first; names what was found and what
@@ -87,7 +89,7 @@ def compare(
     check_choice("random", random, Random)
     opened = _opened([run_a, run_b, *more])
     first, *others = opened
-    ratings = load_ratings(human) if isinstance(human, str | Path) else human
+    ratings = load_ratings(human, mapping=human_mapping) if isinstance(human, str | Path) else human
     pairs = [_RunPair(first, one, match_runs(first, one), random, by) for one in others]
     people_name = str(human) if isinstance(human, str | Path) else "human ratings"
     for pair in pairs:

@@ -98,8 +98,9 @@ def _ahead(pairs: Sequence[CorrectedPair], whose: str) -> list[str]:
             f"By {whose} means {a} is ahead of {b}{on}: {abs(one.found.corrected):.2f}{told}."
         )
     if len(shown) > NAMES_SHOWN:
-        more = counted(len(shown) - NAMES_SHOWN, "more difference")
-        said.append(f"{more} of {len(tested):,} are shown: see the table.")
+        left = len(shown) - NAMES_SHOWN
+        more, are = counted(left, "more difference"), "is" if left == 1 else "are"
+        said.append(f"{more} of {len(tested):,} {are} shown: see the table.")
     return said
 
 

@@ -10,7 +10,7 @@ import atexit
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
@@ -32,18 +32,23 @@ class NamedFile(NamedTuple):
 
 def files_of(source: str | Path) -> Sequence[NamedFile]:
     """The files that a path, a pattern (`texts/*.parquet`) or an address stands for, in the order
-    of their names; of a folder, all Parquet files in it, at whatever depth. A path that is neither
-    a folder nor a pattern is itself, whether there is such a file or not.
+    of their names; of a folder, all Parquet files in it, at whatever depth, but none whose name, or
+    that of a folder on the way to it, begins with `.` or `_`: so Spark and Arrow name what is no
+    data. A path that is neither a folder nor a pattern is itself, whether there is such a file or
+    not.
 
     Raises:
-        InputError: there is none, or what is elsewhere cannot be read.
+        InputError: there is none, the name is empty, or what is elsewhere cannot be read.
     """
     name = str(source)
+    if not name:
+        raise _nothing("''", "an empty name")
     if _ADDRESS.match(name):
         return _copies(name)
     path = Path(source)
     if path.is_dir():
-        found = sorted(path.rglob(_PARQUET))
+        found = [one for one in sorted(path.rglob(_PARQUET)) if one.is_file()]
+        found = [one for one in found if not _is_hidden(one.relative_to(path).parts)]
         if not found:
             raise _nothing(name, "a folder without a Parquet file")
     elif has_magic(name) and not path.exists():
@@ -88,11 +93,18 @@ def _copies(address: str) -> Sequence[NamedFile]:
 
 
 def _listed(system: Any, root: str) -> list[str]:
-    if has_magic(root):
-        return sorted(system.glob(root))
+    is_pattern = has_magic(root)
+    # A name with brackets may be a file's; `exists` would take it for a pattern in some systems.
+    if is_pattern and system.isfile(root):
+        return [root]
     if system.isdir(root):
-        return sorted(path for path in system.find(root) if path.endswith(_PARQUET[1:]))
-    return [root]
+        found = sorted(path for path in system.find(root) if path.endswith(_PARQUET[1:]))
+        return [one for one in found if not _is_hidden(one.removeprefix(root).split("/"))]
+    return sorted(system.glob(root)) if is_pattern else [root]
+
+
+def _is_hidden(names: Iterable[str]) -> bool:
+    return any(name.startswith((".", "_")) for name in names)
 
 
 def _nothing(

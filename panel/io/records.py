@@ -24,6 +24,8 @@ from panel.io.tables import DataTable, is_table, table_rows
 from panel.io.wording import did_you_mean, nearest, printable, shown
 
 _NAMES_SHOWN = 12
+_DIGEST = "_sha256"
+"""What the name of a column ends in that has the digests of texts, and no texts."""
 
 Source = str | Path | IO[str] | IO[bytes]
 """A path, a pattern or an address (see `panel.io.file_sets`), `-` for JSONL on standard input, or
@@ -31,6 +33,18 @@ an open stream of JSONL."""
 ColumnMapping = Mapping[str, str]
 """A field's name, as the documentation of a file has it, to the name of the column that holds it
 in this file: `{"response": "answer"}`."""
+
+
+class GivenMapping(dict[str, str]):
+    """A column mapping as a command was given it, perhaps empty.
+
+    Attributes:
+        option: the command's option for it, which faults advise.
+    """
+
+    def __init__(self, columns: ColumnMapping, option: str) -> None:
+        super().__init__(columns)
+        self.option = option
 
 
 class Report:
@@ -92,6 +106,7 @@ class Fields:
         made: fields that are made where a file lacks them, unless a column is called nearly so.
         is_users: whether the file is a user's, who may map columns; it is our own otherwise.
         mapping: of the names that were mapped to columns, the column.
+        map_option: the option of the command by which columns of this file are mapped.
         grows: whether it is a JSONL file to which a run appends.
     """
 
@@ -100,6 +115,7 @@ class Fields:
     made: frozenset[str] = frozenset()
     is_users: bool = True
     mapping: tuple[tuple[str, str], ...] = ()
+    map_option: str = "--map"
     grows: bool = False
 
     def mapped(self, mapping: ColumnMapping | None, source: Source | DataTable) -> Fields:
@@ -109,8 +125,11 @@ class Fields:
             InputError: it names a field that there is not, a field twice, or two fields by one
                 column; lists all. The faults are of `source`.
         """
+        own = self
+        if isinstance(mapping, GivenMapping):
+            own = replace(self, map_option=mapping.option)
         if not mapping:
-            return self
+            return own
         report = Report(name_of(source))
         field_of = {name: field for field, names in self.names for name in names}
         fields: dict[str, str] = {}
@@ -134,7 +153,7 @@ class Fields:
                 report.add(found, "a column of its own for each field", field=where)
         if report.faults:
             raise report.error()
-        return replace(self, mapping=tuple(mapping.items()))
+        return replace(own, mapping=tuple(mapping.items()))
 
     @property
     def columns(self) -> frozenset[str]:
@@ -177,7 +196,8 @@ def _column_layout(fields: Fields, present: tuple[str, ...]) -> ColumnLayout:
             faults.append((accepted[0], " and ".join(map(repr, used)), "one of them"))
         elif field_ in fields.made:
             if (similar := _similar(accepted, present, taken)) is not None:
-                expected = f"{_either(accepted)}; or use {_map_option(accepted[0], similar)}"
+                option = _map_option(fields, accepted[0], similar)
+                expected = f"{_either(accepted)}; or use {option}"
                 faults.append((accepted[0], f"no such field, but {shown(similar)}", expected))
         elif field_ not in fields.optional:
             faults.append((accepted[0], _absent(present), _wanted(fields, accepted, present)))
@@ -186,7 +206,7 @@ def _column_layout(fields: Fields, present: tuple[str, ...]) -> ColumnLayout:
 
 def _no_such_column(given: tuple[str, str], present: tuple[str, ...]) -> tuple[str, str, str]:
     name, column = given
-    guess = nearest(column, present)
+    guess = nearest(column, [name for name in present if not name.endswith(_DIGEST)])
     hint = f" (did you mean {shown(guess)}?)" if guess else ""
     return f"mapping {name}={column}", _absent(present), f"a column of the file{hint}"
 
@@ -201,20 +221,24 @@ def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name)).lower()
 
 
-def _wanted(fields: Fields, accepted: tuple[str, ...], present: Iterable[str]) -> str:
-    free = [name for name in present if name not in fields.columns]
+def _wanted(fields: Fields, accepted: tuple[str, ...], present: tuple[str, ...]) -> str:
+    if any(f"{name}{_DIGEST}" in present for name in accepted):
+        # As a run's own responses.jsonl is without its texts.
+        return "texts, which a run made with --no-texts does not hold: give the file that it scored"
+    taken = fields.columns
+    free = [name for name in present if name not in taken and not name.endswith(_DIGEST)]
     guess = next(filter(None, (nearest(name, free) for name in accepted)), None)
     wanted = _either(accepted)
     if guess:
         wanted += f" (did you mean {shown(guess)}?)"
     if fields.is_users:
-        wanted += f"; or use {_map_option(accepted[0], guess or 'COLUMN')}"
+        wanted += f"; or use {_map_option(fields, accepted[0], guess or 'COLUMN')}"
     return wanted
 
 
-def _map_option(name: str, column: str) -> str:
+def _map_option(fields: Fields, name: str, column: str) -> str:
     """The option as a shell takes it."""
-    return f"--map {shlex.quote(f'{name}={printable(column)}')}"
+    return f"{fields.map_option} {shlex.quote(f'{name}={printable(column)}')}"
 
 
 def _either(accepted: Iterable[str]) -> str:

@@ -51,6 +51,23 @@ def test_the_conclusion_comes_first_then_what_was_compared(command: Command, run
         assert expected in text
 
 
+def test_columns_of_peoples_ratings_are_mapped_by_map_human(command: Command, runs: Path) -> None:
+    """A column that is missing is told with the option of this file, which maps it, and is refused
+    where there is no such file."""
+    lines = [f"p{i}/p{i}-elm,{who},{i + 1}" for i in range(6) for who in "xy"]
+    (runs / "named.csv").write_text("\n".join(["text_id,rater,score", *lines]) + "\n")
+    given = ("compare", "old", "one", "--human", "named.csv")
+    done = command(*given)
+    assert done.returncode == 2
+    assert "or use --map-human item=" in " ".join(done.stderr.split())
+    done = command(*given, "--map-human", "item=text_id")
+    assert done.returncode == 0, done.stderr
+    assert "Which panel is nearer to people" in done.stdout
+    done = command("compare", "old", "one", "--map-human", "item=text_id")
+    assert done.returncode == 2
+    assert "--map-human works only with --human" in done.stderr
+
+
 def test_two_panels_and_people_in_the_terminal(command: Command, runs: Path) -> None:
     """The same texts by another panel: agreement of the panels, and which is nearer to people, with
     reasons where prompts are too few."""

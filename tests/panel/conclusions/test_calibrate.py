@@ -43,11 +43,13 @@ def test_only_adjusted_p_values_make_a_lead() -> None:
 
 
 def test_many_leads_are_counted() -> None:
-    """Of more than four leads the others are counted."""
+    """Of more than four leads the others are counted, one as one."""
     systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "abcd")
     pairs = tuple(pair("a", other, 1.0, 0.01) for other in "bcdefg")
     said = calibrate_conclusion(Calibration(systems, pairs))
     assert said[4] == "2 more differences of 6 are shown: see the table."
+    said = calibrate_conclusion(Calibration(systems, pairs[:5]))
+    assert said[4] == "1 more difference of 5 is shown: see the table."
 
 
 @pytest.mark.parametrize(

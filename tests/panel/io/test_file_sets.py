@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import fsspec
@@ -53,6 +54,29 @@ def test_an_address_is_read_by_fsspec(folder: Path) -> None:
     assert files_of(elsewhere) is files_of(elsewhere)
 
 
+@pytest.mark.parametrize("scheme", ["file", "memory"])
+def test_a_file_with_brackets_is_no_pattern(tmp_path: Path, scheme: str) -> None:
+    """A file of the very name is read, and not the one that its brackets would match."""
+    for name, row in (("t[1]", ROWS[1]), ("t1", ROWS[2])):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    fsspec.filesystem("memory").put(str(tmp_path), str(tmp_path), recursive=True)
+    assert ids(f"{scheme}://{tmp_path}/t[1].jsonl") == ["r1"]
+    assert ids(f"{scheme}://{tmp_path}/t[12].jsonl") == ["r2"]
+
+
+@pytest.mark.parametrize("scheme", ["", "file://", "memory://"])
+def test_a_folder_as_spark_writes_it(tmp_path: Path, scheme: str) -> None:
+    """Folders may be called as files are; what begins with a dot or an underscore is no data, nor
+    is what lies below it, wherever the folder itself is."""
+    texts = tmp_path / "_out" / "texts.parquet"
+    wanted = ("a.parquet/b.parquet", "a.parquet/c_.parquet")
+    for name in (*wanted, "_tmp.parquet", ".c.parquet", "_temporary/0/d.parquet", ".x/e.parquet"):
+        (texts / name).parent.mkdir(parents=True, exist_ok=True)
+        (texts / name).touch()
+    fsspec.filesystem("memory").put(str(texts), str(texts), recursive=True)
+    assert [one.name.split(f"{texts}/")[1] for one in files_of(f"{scheme}{texts}")] == [*wanted]
+
+
 def test_a_fault_names_its_file(folder: Path) -> None:
     """A response that is there twice is told with both files."""
     pq.write_table(pa.Table.from_pylist(ROWS[:1]), folder / "z.parquet")
@@ -66,6 +90,7 @@ def test_a_fault_names_its_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "found"),
     [
+        ("", "an empty name"),
         ("memory://nowhere/texts", "no such file"),
         ("memory://nowhere/*.parquet", "no file there"),
         ("acme://bucket/x.parquet", "what cannot be read (Protocol not known: acme)"),
@@ -73,7 +98,10 @@ def test_a_fault_names_its_file(folder: Path) -> None:
     ],
 )
 def test_nothing_there_is_told(source: str, found: str) -> None:
-    """An address or a pattern without a file, and one that nobody knows, are refused as such."""
+    """An empty name, an address or a pattern without a file, and one that nobody knows, are refused
+    as such."""
     with pytest.raises(InputError) as refused:
         load_responses(source)
-    assert [(fault.file, fault.found) for fault in refused.value.faults] == [(source, found)]
+    assert [(fault.file, fault.found) for fault in refused.value.faults] == [
+        (source or "''", found)
+    ]

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from graphs import Response
 from panel.errors import Fault, InputError
 from panel.io import load_responses
-from panel.io.digests import prompt_id_of
+from panel.io.digests import prompt_id_of, without_texts
 
 GOOD = {"id": "r1", "prompt": "Why?", "response": "Because.", "system": "alder"}
 HEADER = "id,prompt,response,system\n"
@@ -406,6 +406,19 @@ def test_a_nul(tmp_path: Path, name: str) -> None:
     path.write_text("\n".join([*lines[:-1], "\0" + lines[-1]]))
     fault = fault_of(path)
     assert (fault.line, fault.found) == (len(lines), "a NUL at column 1")
+
+
+def test_a_run_without_texts_is_no_file_of_responses(tmp_path: Path) -> None:
+    """The digests of a run made with --no-texts are not taken for its texts: the file that it
+    scored is what would do."""
+    path = tmp_path / "responses.jsonl"
+    line = {"id": "r1", "prompt": "q", "response": "a", "system": "s"}
+    path.write_text(json.dumps(without_texts(line)) + "\n")
+    faults = faults_of(path)
+    assert [fault.field for fault in faults] == ["prompt", "response"]
+    assert {fault.expected for fault in faults} == {
+        "texts, which a run made with --no-texts does not hold: give the file that it scored"
+    }
 
 
 def test_a_missing_column_has_a_suggestion(table: Path) -> None:
