@@ -277,7 +277,9 @@ def test_with_people_the_change_of_the_advantage_is_given(panels: dict[str, Path
     assert adjusted == pytest.approx(holm([figure.p for figure in one.figures]).tolist())
     name, told = f"{places.a_advantage:.2f}", io.StringIO()
     terminal.render_run_comparison(found, told)
-    assert "person's place better (alternative annotator test, epsilon 0.1)" in told.getvalue()
+    assert "person's place better (alternative annotator test, epsilon 0.1)" in " ".join(
+        told.getvalue().split()
+    )
     assert name in told.getvalue().partition("annotator test")[2].partition("Advantage ρ")[0]
     assert f"<td>{name}</td>" in comparison_page(found).partition("annotator test")[2]
     printed = io.StringIO()
