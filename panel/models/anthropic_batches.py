@@ -11,7 +11,7 @@ the results: of a batch that is in progress nobody can tell whether it is the on
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,20 +22,21 @@ import orjson
 from panel.io.private_files import open_private
 from panel.models.batches import (
     CLOCKS_S,
+    TRANSFER_S,
     BatchPhase,
     BatchRow,
     BatchSought,
     BatchStatus,
     NotToldYet,
+    row_in,
+    rows_in,
 )
 from panel.models.client import NOTHING, CallError
 from panel.models.langchain_batches import (
-    TRANSFER_S,
     BatchedClient,
     OfflineClient,
     OfflineLine,
     at_provider,
-    row_in,
 )
 from rubrics import ModelRequest
 
@@ -176,7 +177,7 @@ class AnthropicBatches:
         file = folder / f".batch-{uuid4().hex}"
         try:
             await at_provider(self._download(status.id, file), TRANSFER_S)
-            for row in self._rows(file):
+            for row in rows_in(file, self.read):
                 yield row
         finally:
             file.unlink(missing_ok=True)
@@ -188,12 +189,6 @@ class AnthropicBatches:
     def _api(self) -> AsyncAnthropic:
         api: AsyncAnthropic = self._client.chat._async_client  # type: ignore[attr-defined]
         return api
-
-    def _rows(self, file: Path) -> Iterator[BatchRow]:
-        with file.open("rb") as lines:
-            for line in lines:
-                if (row := self.read(line)) is not None:
-                    yield row
 
     async def _got(self, path: str) -> dict[str, Any]:
         async def got() -> Any:

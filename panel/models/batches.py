@@ -6,10 +6,12 @@ decided above, in `panel.calls`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import orjson
 
 from panel.models.client import CallError
 from rubrics import ModelRequest, ModelResponse
@@ -50,6 +52,8 @@ class BatchStatus:
 
 LONGEST_ROW = 8_000_000
 """Bytes that a row of answers may have; a longer one is none."""
+TRANSFER_S = 3_600.0
+"""How long requests may take to be sent, or answers to be fetched."""
 
 
 class BatchSought(NamedTuple):
@@ -80,6 +84,23 @@ class BatchRow(NamedTuple):
     custom_id: Any
     answer: ModelResponse | CallError
     model: str | None = None
+
+
+def row_in(line: bytes) -> dict[str, Any] | None:
+    """The object that a line holds; None where it holds none."""
+    try:
+        row = orjson.loads(line) if len(line) <= LONGEST_ROW else None
+    except orjson.JSONDecodeError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def rows_in(file: Path, read: Callable[[bytes], BatchRow | None]) -> Iterator[BatchRow]:
+    """The rows of a file of answers; lines that hold none are left out."""
+    with file.open("rb") as lines:
+        for line in lines:
+            if (row := read(line)) is not None:
+                yield row
 
 
 class BatchApi(Protocol):

@@ -19,15 +19,21 @@ from uuid import uuid4
 import orjson
 
 from panel.io.private_files import open_private
-from panel.models.batches import BatchPhase, BatchRow, BatchSought, BatchStatus
+from panel.models.batches import (
+    TRANSFER_S,
+    BatchPhase,
+    BatchRow,
+    BatchSought,
+    BatchStatus,
+    row_in,
+    rows_in,
+)
 from panel.models.client import NOTHING, CallError
 from panel.models.langchain_batches import (
-    TRANSFER_S,
     BatchedClient,
     OfflineClient,
     OfflineLine,
     at_provider,
-    row_in,
 )
 from panel.models.langchain_logprobs import positions_in
 from rubrics import ModelRequest, ModelResponse
@@ -150,10 +156,8 @@ class GeminiBatches:
             file = folder / f".batch-{uuid4().hex}"
             try:
                 await at_provider(self._download(name, file), TRANSFER_S)
-                with file.open("rb") as lines:
-                    for line in lines:
-                        if (row := self.read(line)) is not None:
-                            yield row
+                for row in rows_in(file, self.read):
+                    yield row
             finally:
                 file.unlink(missing_ok=True)
 

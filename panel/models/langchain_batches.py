@@ -17,7 +17,7 @@ import orjson
 from langchain_core.language_models import BaseChatModel
 from langsmith.run_helpers import tracing_context
 
-from panel.models.batches import LONGEST_ROW, BatchApi
+from panel.models.batches import BatchApi
 from panel.models.client import CallError, not_too_long
 from panel.models.event_loops import in_lasting_loop
 from panel.models.langchain import LangChainClient, as_reply, lasting_context
@@ -26,8 +26,6 @@ from panel.models.langchain_logprobs import request_for_logprobs
 from rubrics import ModelRequest, ModelResponse
 
 T = TypeVar("T")
-TRANSFER_S = 3_600.0
-"""How long rows may take to be sent, or answers to be fetched."""
 
 
 class Sent(NamedTuple):
@@ -162,12 +160,3 @@ async def at_provider(work: Coroutine[Any, Any, T], timeout_s: float) -> T:
         if timer.expired():
             raise TimeoutError(f"no answer within {timeout_s:g} s") from None
         raise call_error_of(error) from None
-
-
-def row_in(line: bytes) -> dict[str, Any] | None:
-    """The object that a line holds; None where it holds none."""
-    try:
-        row = orjson.loads(line) if len(line) <= LONGEST_ROW else None
-    except orjson.JSONDecodeError:
-        return None
-    return row if isinstance(row, dict) else None

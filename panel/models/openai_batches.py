@@ -8,7 +8,7 @@ and what errors mean is that of live calls, too.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
@@ -17,11 +17,13 @@ import orjson
 
 from panel.models.batches import (
     CLOCKS_S,
-    LONGEST_ROW,
+    TRANSFER_S,
     BatchPhase,
     BatchRow,
     BatchSought,
     BatchStatus,
+    row_in,
+    rows_in,
 )
 from panel.models.client import NOTHING, CallError, not_too_long
 from panel.models.completions import read_completion
@@ -50,8 +52,6 @@ _PHASES: dict[str, BatchPhase] = {
     "failed": "failed",
 }
 _PAGE = 100
-_TRANSFER_S = 3_600.0
-"""How long a file may take to be sent or fetched."""
 
 
 class BatchServer(Protocol):
@@ -101,7 +101,7 @@ class OpenAIBatches:
         parts = [head.encode(), *(part for line in lines for part in (line, b"\n"))]
         form = b"".join([*parts, f"\r\n--{boundary}--\r\n".encode()])
         kind = f"multipart/form-data; boundary={boundary}"
-        file = await self._called("POST", "/files", form, kind, _TRANSFER_S)
+        file = await self._called("POST", "/files", form, kind, TRANSFER_S)
         order = {
             "input_file_id": _id_of(file, "file"),
             "endpoint": PATH,
@@ -147,26 +147,17 @@ class OpenAIBatches:
         for name in status.files:
             file = folder / f".batch-{uuid4().hex}"
             try:
-                answer = await self._model.download(f"/files/{name}/content", file, _TRANSFER_S)
+                answer = await self._model.download(f"/files/{name}/content", file, TRANSFER_S)
                 if answer.status >= 300:
                     raise self._model.fault_of(answer)
-                for row in self._rows(file):
+                for row in rows_in(file, self.read):
                     yield row
             finally:
                 file.unlink(missing_ok=True)
 
-    def _rows(self, file: Path) -> Iterator[BatchRow]:
-        with file.open("rb") as lines:
-            for line in lines:
-                if (row := self.read(line)) is not None:
-                    yield row
-
     def read(self, line: bytes) -> BatchRow | None:
-        try:
-            row = orjson.loads(line) if len(line) <= LONGEST_ROW else None
-        except orjson.JSONDecodeError:
-            return None
-        if not isinstance(row, dict) or not ("response" in row or "error" in row):
+        row = row_in(line)
+        if row is None or not ("response" in row or "error" in row):
             return None
         match row:
             case {"response": {"body": {"model": str(model)}}} if model:
