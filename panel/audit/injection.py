@@ -37,6 +37,7 @@ from panel.runs.output import RunOutput
 from panel.runs.request_files import Exported, RequestFiles
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array
+from panel.statistics.core.display import general
 from panel.statistics.core.student_t import POWER
 from panel.statistics.core.tested import LEVEL
 from rubrics import CategoryScale, RealScale, Rubric
@@ -237,7 +238,7 @@ def _on_one_scale(ratings: Array, rubric: Rubric) -> tuple[Array, float, str]:
     ends = _ends(rubric)
     if len(set(ends)) == 1:
         low, high = ends[0]
-        return ratings, high - low, f"points of the scale from {low:g} to {high:g}"
+        return ratings, high - low, f"points of the scale from {general(low)} to {general(high)}"
     lows, highs = np.array(ends).T
     return (ratings - lows) / (highs - lows), 1.0, "shares of the range of each dimension's scale"
 

@@ -10,7 +10,7 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import column_mapping, output_format
+from panel.cli.options import column_mapping, full_option, output_format
 from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the aligned scores of one --method to this CSV file, as ratings.",
 )
+@full_option
 @output_format
 @refusals_without_calls
 def align(
@@ -63,6 +64,7 @@ def align(
     folds: int,
     seed: int,
     out: str | None,
+    full: bool,
     renderer: Renderer,
 ) -> None:
     """Learn from people's ratings how to combine or rescale a panel's scores.
@@ -88,6 +90,9 @@ def align(
     --out has the column learnt_from: `other prompts` for texts that people rated, `all rated
     prompts` for the others. It is written without an established gain, too, with a warning.
 
+    Printed are the conclusion and the change of the error, one line a dimension; with --full all
+    figures and weights. --json always has all.
+
     Exit status: 0, or 2 for bad input, each fault named with its line.
     """
     from panel.conclusions.align import without_a_gain
@@ -111,7 +116,7 @@ def align(
         expected = "scores of the same items and dimension, as numbers, on both sides"
         raise InputError([Fault(human, str(error), expected)]) from None
     with standard_output() as to:
-        renderer.render_alignment(found, to)
+        renderer.render_alignment(found, full, to)
     say_what_is_missing(panel, ours.coverage)
     if out is not None:
         n = write_aligned_scores(found, Path(out))

@@ -12,7 +12,7 @@ import click
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import column_mapping, output_format
+from panel.cli.options import column_mapping, full_option, output_format
 from panel.cli.people_options import selected_option
 from panel.secrets.visible import standard_output
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 )
 @column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
 @selected_option
+@full_option
 @output_format
 @gate_options
 @refusals_without_calls
@@ -37,6 +38,7 @@ def calibrate(
     human: str,
     human_mapping: Mapping[str, str],
     selected: str | None,
+    full: bool,
     renderer: Renderer,
     gate: Gate,
 ) -> None:
@@ -54,9 +56,11 @@ def calibrate(
     What people rated has to be a random part, or one that `select` chose: then give its file as
     --selected, or RATINGS with its column inclusion_probability.
 
-    --json prints `rows`, one for each system and dimension (`composite` first), and
-    `differences`, one for each pair of systems; `labels_to_halve` has how many items people would
-    have to rate for intervals half as wide.
+    Printed are the conclusion and the means of systems, of the composite alone where there is one;
+    with --full those on each dimension, and all differences. --json always has all: `rows`, one
+    for each system and dimension (`composite` first), and `differences`, one for each pair of
+    systems; `labels_to_halve` has how many items people would have to rate for intervals half as
+    wide.
 
     Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met, such
     as --require 'corrected[my-model] >= 6' or 'corrected_difference[new, old] > -0.2'; without a
@@ -84,6 +88,6 @@ def calibrate(
     if (Path(panel) / "run.json").is_file():
         found = replace(found, leads=established_leads(load_run(panel).leaderboard()))
     with standard_output() as to:
-        renderer.render_calibration(found, to)
+        renderer.render_calibration(found, full, to)
     say_what_is_missing(panel, ours.coverage)
     gate.finish(lambda: calibration_figures(found), conclusion=lambda: calibrate_conclusion(found))

@@ -136,8 +136,8 @@ def _figures(run: Run, page: RunReport, contrasts: Sequence[FidelityContrast]) -
     if page.people is not None:
         labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
         found += row_figures(page.people.rows, labels)
-        if page.people.calibration is not None:
-            found += calibration_figures(page.people.calibration)
+        if page.people.corrected is not None:
+            found += calibration_figures(page.people.corrected.found)
     return found + fidelity_figures(contrasts)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from panel.comparison.matching import WhatDiffers
 from panel.conclusions.compare import COMPOSITE
-from panel.statistics.core.display import Facts, counted, interval
+from panel.statistics.core.display import Facts, counted, interval, signed
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.options import Random
 from panel.statistics.core.statistic import Reason
@@ -200,7 +200,7 @@ class RunComparison:
         ]
         for row in self.rows:
             if row.dimension == COMPOSITE:
-                told = f"{row.difference:+.2f} ({interval(row.ci_low, row.ci_high)})"
+                told = f"{signed(row.difference)} ({interval(row.ci_low, row.ci_high)})"
                 facts.append(f"{row.b} − {row.a}: {told}")
         return Facts(
             "RunComparison",

@@ -16,6 +16,7 @@ from panel.runs.judge_sample import composite_terms, judge_facets
 from panel.runs.run import share_name
 from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.statistics.core.arrays import Array, Labels, divide
+from panel.statistics.core.display import general
 from panel.statistics.core.ranking import Limits
 from panel.statistics.core.table import with_several_levels
 from panel.statistics.paired.differences import PairedTerms, by_other_judges, by_same_judges
@@ -180,7 +181,7 @@ def _other_composite(a: OpenedRun, b: OpenedRun) -> list[Fault]:
     first, second = (composite_limits(one.run.rubric) for one in (a, b))
     if first == second:
         return []
-    told = [f"{low:g} to {high:g}" for low, high in (first, second)]
+    told = [f"{general(low)} to {general(high)}" for low, high in (first, second)]
     expected = (
         f"one like that of {a.name}, from {told[0]}: only ratings on one scale have a difference; "
         "score both runs with one rubric"
@@ -193,4 +194,4 @@ def _scale(dimension: Dimension) -> str:
     scale = dimension.scale
     if isinstance(scale, CategoryScale):
         return ", ".join(scale.names)
-    return f"{scale.min:g} to {scale.max:g}"
+    return f"{general(scale.min)} to {general(scale.max)}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 
+from panel.conclusions.labels import labelled_rows
 from panel.conclusions.rows import (
     adjusted_ends,
     by_dimension,
@@ -20,6 +21,7 @@ from panel.conclusions.rows import (
 )
 from panel.conclusions.strata import range_over, strata_differ
 from panel.conclusions.wording import WITHOUT_PEOPLE, as_many, counted, listed, power
+from panel.statistics.core.display import number
 from panel.statistics.core.student_t import MOST, values_needed
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
 from panel.statistics.core.tested import LEVEL
@@ -41,6 +43,7 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
     spread that were observed. The composite, where there is one, comes first and is tested by
     itself.
     """
+    rows, (ratings,) = labelled_rows(rows, ratings)
     *_, group = ratings.raters_by_group()
     composite, rows = split_composite(rows, ratings)
     differ = strata_differ(rows, "krippendorff_alpha", _ALPHA, by)
@@ -181,7 +184,7 @@ def _values(alphas: Mapping[str, Row]) -> str:
     least, most = (pick(there, key=lambda name: there[name].value) for pick in (min, max))
     if least == most:
         return figure(there[least])
-    return f"from {there[least].value:.2f} ({least}) to {there[most].value:.2f} ({most})"
+    return f"from {number(there[least].value)} ({least}) to {number(there[most].value)} ({most})"
 
 
 def _level(alphas: Mapping[str, Row], ends: _Ends) -> str:
@@ -233,8 +236,8 @@ def _to_settle(alphas: Mapping[str, Row], ends: _Ends, ratings: Ratings) -> list
     else:
         would_show = f"{least}{as_many(needed[hardest], what)} would show"
     return [
-        f"If α{on} is as observed ({alphas[hardest].value:.2f}), {would_show} whether it reaches "
-        f"{TENTATIVE} "
+        f"If α{on} is as observed ({number(alphas[hardest].value)}), {would_show} whether it "
+        f"reaches {TENTATIVE} "
         f"{power(alphas[hardest].n_clusters or 0, what)}."
     ]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isnan
 
-from panel.conclusions.rows import dimension_called
+from panel.conclusions.labels import labelled_alignment
+from panel.conclusions.rows import dimension_called, on_dimensions
 from panel.conclusions.wording import counted, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
+from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import ALL
+from panel.statistics.core.table import ALL, COMPOSITE
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.humans.align import AlignedDimension, Alignment
 from panel.statistics.humans.alignment import HeldOutFigure, MethodAlignment
@@ -37,16 +39,25 @@ def verdict(found: MethodAlignment) -> str:
 
 
 def align_conclusion(found: Alignment) -> list[str]:
-    """By dimension which methods lower the error on held-out prompts, which do not, and why nothing
-    was learnt."""
-    said = []
+    """Which methods lower the error on held-out prompts, which do not, and why nothing was learnt:
+    on the composite, or the only dimension, then on the other dimensions together."""
+    found = labelled_alignment(found)
     refused: dict[Reason, list[AlignedDimension]] = {}
+    primary: list[AlignedDimension] = []
+    rest: list[AlignedDimension] = []
     for one in found.dimensions:
         if one.learnt.reason is not None:
             refused.setdefault(one.learnt.reason, []).append(one)
         else:
-            said += _on_dimension(one)
-    return said + [_refused(reason, those) for reason, those in refused.items()]
+            (primary if one.dimension == COMPOSITE else rest).append(one)
+    if len(rest) == 1:
+        primary, rest = primary + rest, []
+    said = [sentence for one in primary for sentence in _on_dimension(one)]
+    return [
+        *said,
+        *_by_dimension(rest),
+        *(_refused(reason, those) for reason, those in refused.items()),
+    ]
 
 
 def without_a_gain(found: Alignment) -> str | None:
@@ -54,7 +65,7 @@ def without_a_gain(found: Alignment) -> str | None:
     one is established on each dimension that has scores."""
     without = [
         one.dimension
-        for one in found.dimensions
+        for one in labelled_alignment(found).dimensions
         if any(of.scores is not None and verdict(of) != LOWER for of in one.learnt.methods)
     ]
     if not without:
@@ -84,13 +95,56 @@ def _on_dimension(found: AlignedDimension) -> list[str]:
     return said
 
 
+def _by_dimension(found: Sequence[AlignedDimension]) -> list[str]:
+    """A sentence for each method: on which of several dimensions it does what."""
+    by_method: dict[AlignmentMethod, dict[str, MethodAlignment]] = {}
+    for each in found:
+        for one in each.learnt.methods:
+            by_method.setdefault(one.method, {})[each.dimension] = one
+    return [
+        f"By dimension, {METHOD_NAMES[method]} {'; it '.join(_verdicts(of))}."
+        for method, of in by_method.items()
+    ]
+
+
+def _verdicts(of: Mapping[str, MethodAlignment]) -> list[str]:
+    """What a method does on these dimensions, and on which of them."""
+    by_verdict: dict[str, list[str]] = {LOWER: [], HIGHER: [], NONE: []}
+    for name, one in of.items():
+        by_verdict.setdefault(verdict(one), []).append(name)
+    said = []
+    for word, names in by_verdict.items():
+        if not names:
+            continue
+        on = on_dimensions(names, of, f"all {len(of)} dimensions")
+        if word in (LOWER, HIGHER):
+            verb = "lowers" if word == LOWER else "raises"
+            by = sorted(number(abs(of[name].figures[0].difference)) for name in names)
+            points = by[0] if by[0] == by[-1] else f"{by[0]} to {by[-1]}"
+            said.append(f"{verb} the error on held-out prompts{on} (by {points} points)")
+        elif word == NONE:
+            on = on_dimensions(names, of, "any dimension")
+            said.append(f"has no established gain{on}{_but_by_dimension(names, of)}")
+        else:
+            said.append(f"learnt nothing{on} ({word})")
+    return said
+
+
+def _but_by_dimension(names: Sequence[str], of: Mapping[str, MethodAlignment]) -> str:
+    drawn = [name for name in names if _is_drawn(of[name])]
+    if not drawn:
+        return ""
+    on = "" if len(drawn) == len(names) else on_dimensions(drawn, of, "")
+    return f" (the error{on} is lower, but the scores are not shown to order texts as people do)"
+
+
 def _changed(one: MethodAlignment, error: HeldOutFigure, verb: str, on: str) -> str:
     name = METHOD_NAMES[one.method]
     told = in_brackets(interval(*_ends(error.ci_low, error.ci_high)), told_p(one.p_adjusted))
     return (
         f"{name[0].upper()}{name[1:]} {verb} the error{on} on held-out prompts by "
-        f"{abs(error.difference):.2f} points{told}: RMSE {error.after:.2f} instead of "
-        f"{error.before:.2f}."
+        f"{number(abs(error.difference))} points{told}: RMSE {number(error.after)} instead of "
+        f"{number(error.before)}."
     )
 
 
@@ -101,14 +155,7 @@ def _ends(low: float, high: float) -> tuple[float, float]:
 
 def _but(none: Sequence[MethodAlignment]) -> str:
     """Where the error is lower, and the order shows nothing of people's, that this is why."""
-    drawn = [
-        one
-        for one in none
-        if one.error is not None
-        and one.error.p < LEVEL
-        and one.error.difference < 0
-        and one.p >= LEVEL
-    ]
+    drawn = [one for one in none if _is_drawn(one)]
     if not drawn:
         return ""
     names = "" if len(drawn) == len(none) else f" of {_listed(drawn)}"
@@ -119,15 +166,21 @@ def _but(none: Sequence[MethodAlignment]) -> str:
     )
 
 
+def _is_drawn(one: MethodAlignment) -> bool:
+    """Whether the error is lower without an order that is shown to be people's."""
+    error = one.error
+    return error is not None and error.p < LEVEL and error.difference < 0 and one.p >= LEVEL
+
+
 def _refused(reason: Reason, those: Sequence[AlignedDimension]) -> str:
     names = [dimension_called(one.dimension) for one in those if one.dimension != ALL]
     on = f" on {listed(names, 'dimensions')}" if names else ""
     learnt = those[0].learnt
     facts = []
     if len(those) == 1 and not isnan(learnt.reliability):
-        facts.append(f"reliability {learnt.reliability:.2f}")
+        facts.append(f"reliability {number(learnt.reliability)}")
         if not isnan(learnt.reliability_low):
-            facts.append(f"lower end of its 95 % interval {learnt.reliability_low:.2f}")
+            facts.append(f"lower end of its 95 % interval {number(learnt.reliability_low)}")
         facts.append(counted(learnt.n_prompts, "prompt"))
     return f"Nothing is learnt from people{on}: {reason}{in_brackets(*facts)}."
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from panel.conclusions.rows import by_dimension, figure, from_to, on_dimensions
 from panel.conclusions.wording import NAMES_SHOWN, counted, listed
+from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import COMPOSITE, Row
 
@@ -42,7 +43,7 @@ def annotator_test_conclusion(
         on = on_dimensions([name], rates, "")
         how = _how(rates[name], name in correlated)
         figures = (
-            f"winning rate ω {rates[name].value:.2f} ({rates[name].note}), advantage ρ "
+            f"winning rate ω {number(rates[name].value)} ({rates[name].note}), advantage ρ "
             f"{figure(advantages[name])}"
         )
         if how == _NEAR:

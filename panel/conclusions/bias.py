@@ -8,6 +8,7 @@ from math import nan
 
 from panel.conclusions.rows import adjusted_ends, figure, sign_of
 from panel.conclusions.wording import counted, listed
+from panel.statistics.core.display import number, signed
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL, Row
 
@@ -59,8 +60,8 @@ def _of_the_panel(panel: Mapping[str, Row], n_tests: int) -> list[str]:
             told = _OF_THE_PANEL[name][sign < 0]
             unit = _UNIT.get(name, "")
             said.append(
-                f"Established: {told} ({_NAMES[name]} {measured[name].value:+.2f}{unit}, 95 % "
-                f"interval {measured[name].ci_low:.2f} to {measured[name].ci_high:.2f})."
+                f"Established: {told} ({_NAMES[name]} {signed(measured[name].value)}{unit}, 95 % "
+                f"interval {number(measured[name].ci_low)} to {number(measured[name].ci_high)})."
             )
     if open_ := [name for name, sign in signs.items() if not sign]:
         # The p-value of a row is not adjusted for these biases.

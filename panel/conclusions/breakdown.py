@@ -8,6 +8,7 @@ from panel.conclusions.wording import counted, in_brackets, interval, listed, p_
 from panel.statistics.breakdown.contested import ResponseDepartures
 from panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS, GroupDifference
 from panel.statistics.breakdown.persona_departures import Departure
+from panel.statistics.core.display import number, signed
 
 _SHOWN = 2
 """How many of the established are named."""
@@ -48,7 +49,7 @@ def personas_and_responses(found: ResponseDepartures) -> str:
     are = "is" if n_shown == 1 else "are"
     return (
         f"Personas and single responses: {n_shown:,} of {n_tested:,} departures from the panel "
-        f"{are} beyond noise, up to {abs(found.departures[found.shown]).max():.2f} points."
+        f"{are} beyond noise, up to {number(abs(found.departures[found.shown]).max())} points."
     )
 
 
@@ -75,9 +76,7 @@ def groups(
             said += f"; {counted(more, 'more pair')} {'differs' if more == 1 else 'differ'}"
     elif len(tested) == 1:
         one = tested[0]
-        facts = in_brackets(
-            f"{one.difference:+.2f} points".replace("-", "−"), interval(one.ci_low, one.ci_high)
-        )
+        facts = in_brackets(f"{signed(one.difference)} points", interval(one.ci_low, one.ci_high))
         said = f"{one.a} and {one.b} are not shown to differ{facts}"
     else:
         said = f"no two of {counted(len(tested), 'pair')} are shown to differ"
@@ -99,10 +98,10 @@ def _pair(one: GroupDifference) -> str:
     low, high = (one.ci_low, one.ci_high) if one.difference > 0 else (-one.ci_high, -one.ci_low)
     above, below = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
     return (
-        f"{above} rates {abs(one.difference):.2f} points higher than {below}"
+        f"{above} rates {number(abs(one.difference))} points higher than {below}"
         f"{in_brackets(interval(low, high), p_adjusted(one.p_adjusted))}"
     )
 
 
 def _points(value: float) -> str:
-    return f"{abs(value):.2f} points {'higher' if value > 0 else 'lower'}"
+    return f"{number(abs(value))} points {'higher' if value > 0 else 'lower'}"

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import isnan
 
+from panel.conclusions.labels import labelled_calibration
 from panel.conclusions.leads import leads_conclusion
 from panel.conclusions.rows import dimension_called
 from panel.conclusions.wording import NAMES_SHOWN, counted, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
+from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL
 from panel.statistics.core.tested import LEVEL
@@ -28,6 +30,7 @@ def calibrate_conclusion(found: Calibration) -> list[str]:
     p-values adjusted by Holm; which of the panel's leads people do not show; how wide corrected
     intervals are, of people's own; what would halve the widest. Where people rated everything there
     is nothing to correct, and that is said in place of widths."""
+    found = labelled_calibration(found)
     corrected = [one for one in found.systems if one.found.reason is None]
     said = _uncorrected(one for one in found.systems if one.found.reason is not None)
     if corrected:
@@ -95,21 +98,21 @@ def _ahead(pairs: Sequence[CorrectedPair], whose: str) -> list[str]:
         told = in_brackets(interval(*ends), told_p(one.p_adjusted))
         on = "" if one.dimension == ALL else f" on {dimension_called(one.dimension)}"
         said.append(
-            f"By {whose} means {a} is ahead of {b}{on}: {abs(one.found.corrected):.2f}{told}."
+            f"By {whose} means {a} is ahead of {b}{on}: {number(abs(one.found.corrected))}{told}."
         )
     if len(shown) > NAMES_SHOWN:
         left = len(shown) - NAMES_SHOWN
         more, are = counted(left, "more difference"), "is" if left == 1 else "are"
-        said.append(f"{more} of {len(tested):,} {are} shown: see the table.")
+        said.append(f"{more} of {len(tested):,} {are} established.")
     return said
 
 
 def _gained(corrected: Sequence[CorrectedSystem]) -> list[str]:
     """How wide the intervals are, of people's own."""
     ratios = sorted(width_ratio(one.found) for one in corrected)
-    told = f"{ratios[0]:.2f}"
+    told = number(ratios[0])
     if ratios[-1] - ratios[0] >= 0.005:
-        told += f" to {ratios[-1]:.2f}"
+        told += f" to {number(ratios[-1])}"
     s = "s are" if len(ratios) > 1 else " is"
     what = f"The corrected interval{s} {told} times as wide as with people's ratings alone"
     if ratios[0] > 0.98:

@@ -19,6 +19,7 @@ from panel.conclusions.wording import (
     p_adjusted,
     power,
 )
+from panel.statistics.core.display import number, signed
 from panel.statistics.core.options import Random
 from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
 from panel.statistics.core.tested import LEVEL
@@ -105,7 +106,7 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
         "prompts-and-judges": "with judges as a sample of such judges",
     }[random]
     higher, lower = (one.b, one.a) if found.difference > 0 else (one.a, one.b)
-    by = f"{abs(found.difference):.2f} points"
+    by = f"{number(abs(found.difference))} points"
     if found.shown:
         if one.compared == "texts":
             # Ahead would be for its texts.
@@ -124,7 +125,7 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
     what = (
         "their mean scores are equal"
         if level
-        else f"the difference is {found.difference:+.2f} points"
+        else f"the difference is {signed(found.difference)} points"
     )
     if found.reason is not None:
         return f"{open_}: {what}, which cannot be tested ({found.reason})."
@@ -149,7 +150,7 @@ def _to_settle(one: TwoRuns, found: PairedDifference, n_tests: int) -> list[str]
     if abs(found.difference) <= _SAME:
         return []
     level = LEVEL / max(n_tests, 1)
-    given = f"If the difference is as large as observed ({abs(found.difference):.2f} points), "
+    given = f"If the difference is as large as observed ({number(abs(found.difference))} points), "
     if takes_more_judges(found.sampled, level):
         return [
             f"{given}no number of prompts would show it with these judges: more judges are needed."
@@ -170,7 +171,7 @@ def _alike(one: TwoRuns) -> list[str]:
     if figure.reason is None:
         kind = "τ_b" if figure is over_all else "mean τ_b"
         ends = in_brackets(interval(figure.ci_low, figure.ci_high))
-        told = f"The two order {where} with a {kind} of {figure.value:.2f}{ends}"
+        told = f"The two order {where} with a {kind} of {number(figure.value)}{ends}"
         if n := one.best.n_prompts:
             of = counted(n, "prompt")
             told += f"; the highest-rated response differs in {one.best.flipped:,} of {of}"
@@ -224,8 +225,8 @@ def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:
         one.tau.ci_reason or "",
     )
     return [
-        f"{told}: on {name}, τ_b with people is {one.a_tau:.2f} and {one.b_tau:.2f}, a difference "
-        f"of {one.tau.value:.2f}{facts}."
+        f"{told}: on {name}, τ_b with people is {number(one.a_tau)} and {number(one.b_tau)}, a "
+        f"difference of {number(one.tau.value)}{facts}."
     ]
 
 
@@ -242,7 +243,7 @@ def _nearer(
             facts = f"{interval(low, high)}, {p_adjusted(first.p_adjusted)}"
             said.append(
                 f"{better} {what} than {worse} on {listed(names, 'dimensions')} ({names[0]}: "
-                f"{abs(first.value):.2f} {unit}, {facts})."
+                f"{number(abs(first.value))} {unit}, {facts})."
             )
     return said
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import atanh, isnan
 
 from panel.conclusions.annotator_test import annotator_test_conclusion
+from panel.conclusions.labels import labelled_rows
 from panel.conclusions.rows import (
     adjusted_ends,
     by_dimension,
@@ -20,6 +21,7 @@ from panel.conclusions.rows import (
 from panel.conclusions.strata import range_over, strata_differ
 from panel.conclusions.wording import as_many, counted, listed, power
 from panel.statistics.breakdown.stratum_rows import broken_down_by
+from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.student_t import values_needed
 from panel.statistics.core.table import COMPOSITE, NO_PERSONA_GROUP, Ratings, Row
@@ -48,6 +50,7 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
     for the dimension that needs most. The composite, where there is one, comes first and is tested
     by itself.
     """
+    rows, (panel, humans) = labelled_rows(rows, panel, humans)
     *_, group = panel.raters_by_group()
     by = broken_down_by(rows)
     differ = [] if by is None else _by_strata(rows, by)
@@ -169,7 +172,7 @@ def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:
         return "; ".join(f"{name}, {what} {figure(found[name])}" for name in names)
     values = sorted(names, key=lambda name: found[name].value)
     (least, low), (most, high) = ((name, found[name].value) for name in (values[0], values[-1]))
-    return f"{what} from {low:.2f} ({least}) to {high:.2f} ({most})"
+    return f"{what} from {number(low)} ({least}) to {number(high)} ({most})"
 
 
 def _people(
@@ -249,7 +252,7 @@ def _to_settle(found: Mapping[str, Row], what: str) -> list[str]:
     hardest = max(needed, key=lambda name: needed[name] or float("inf"))
     on = on_dimensions([hardest], found, "")
     return [
-        f"If the correlation{on} is as observed ({found[hardest].value:.2f}), "
+        f"If the correlation{on} is as observed ({number(found[hardest].value)}), "
         f"{as_many(needed[hardest], what)} would establish it "
         f"{power(found[hardest].n_clusters or 0, what)}."
     ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import isnan
 
 from panel.conclusions.wording import counted, in_brackets, interval, listed
+from panel.statistics.core.display import number
 from panel.statistics.core.table import ALL
 from panel.statistics.fidelity.contrast import FidelityContrast
 from panel.statistics.fidelity.split_half import RELIABLE
@@ -60,7 +61,8 @@ def _figures(found: Sequence[FidelityContrast]) -> str:
     if len(found) > _NAMED:
         return ""
     told = [
-        f"ratio {row.ratio:.2f}, {interval(row.ratio_ci_low, row.ratio_ci_high)}" for row in found
+        f"ratio {number(row.ratio)}, {interval(row.ratio_ci_low, row.ratio_ci_high)}"
+        for row in found
     ]
     return f" ({'; '.join(told)})"
 
@@ -93,7 +95,7 @@ def _by_item(rows: Sequence[FidelityContrast]) -> list[str]:
     if not found:
         return []
     low, high = min(found), max(found)
-    measured = f"{low:.2f}" if len(found) == 1 else f"{low:.2f} to {high:.2f}"
+    measured = number(low) if len(found) == 1 else f"{number(low)} to {number(high)}"
     of = f"split-half correlation {measured} on {counted(len(found), 'contrast')}"
     if low >= RELIABLE:
         return [f"People's difference is reliable item by item, too: {of}."]

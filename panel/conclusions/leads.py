@@ -7,6 +7,7 @@ from math import isnan
 
 from panel.conclusions.wording import NAMES_SHOWN, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
+from panel.statistics.core.display import number
 from panel.statistics.core.ranking import Leaderboard
 from panel.statistics.core.table import ALL, COMPOSITE
 from panel.statistics.core.tested import LEVEL
@@ -96,4 +97,4 @@ def _figure(leads: dict[_Lead, list[CorrectedPair]], what: str) -> str:
     if one.a != first:
         value, low, high = (0.0 - end for end in (value, high, low))
     told = in_brackets(interval(low, high), told_p(one.p_adjusted))
-    return f"{on}: {what} {value:.2f}{told}"
+    return f"{on}: {what} {number(value)}{told}"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from math import atanh, isnan, nan, tanh
 
 from panel.conclusions.wording import in_brackets, interval, listed, p_adjusted
+from panel.statistics.core.display import number
 from panel.statistics.core.student_t import spread_of_interval, widened
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
 
@@ -29,13 +30,13 @@ def split_composite(rows: Sequence[Row], ratings: Ratings) -> tuple[list[Row], l
 def figure(row: Row) -> str:
     """A value with its interval and p-value, as far as they are there."""
     facts = interval(row.ci_low, row.ci_high), p_of(row)
-    return f"{row.value:.2f}{in_brackets(*facts)}"
+    return f"{number(row.value)}{in_brackets(*facts)}"
 
 
 def from_to(rows: Sequence[Row], digits: int) -> str:
     """From the lowest value to the highest: `from 0.51 to 0.64`; one where both look alike."""
     values = [row.value for row in rows]
-    low, high = (f"{pick(values):.{digits}f}" for pick in (min, max))
+    low, high = (number(pick(values), digits) for pick in (min, max))
     return low if low == high else f"from {low} to {high}"
 
 

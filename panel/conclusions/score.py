@@ -17,6 +17,7 @@ from panel.conclusions.wording import (
     p_adjusted,
     power,
 )
+from panel.statistics.core.display import number
 from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
 from panel.statistics.core.ranking import Difference, Leaderboard, SystemRank
 from panel.statistics.core.tested import LEVEL
@@ -119,8 +120,8 @@ def _alone(entry: SystemRank, declining: bool) -> str:
         "no other system is ranked" if declining else "there is no other system with a composite"
     )
     return (
-        f"{entry.system} has a composite of {entry.composite:.2f}{in_brackets(*facts)}; {other} to "
-        "compare it with."
+        f"{entry.system} has a composite of {number(entry.composite)}{in_brackets(*facts)}; "
+        f"{other} to compare it with."
     )
 
 
@@ -133,7 +134,7 @@ def _won(board: Leaderboard, ranked: Sequence[SystemRank]) -> list[str]:
         "prompts": "with these judges as they are",
         "prompts-and-judges": "with judges as a sample of such judges",
     }[board.random]
-    by = f"{abs(nearest.difference):.2f} points{_facts(nearest)}"
+    by = f"{number(abs(nearest.difference))} points{_facts(nearest)}"
     if len(ranked) == 2:
         return [f"{first} is ahead of {other}, {over}: by {by}."]
     said = [f"{first} is ahead of every other system, {over}: of the nearest, {other}, by {by}."]
@@ -149,7 +150,7 @@ def _won(board: Leaderboard, ranked: Sequence[SystemRank]) -> list[str]:
 def _first(ranked: Sequence[SystemRank]) -> str:
     """Who has the highest composite: all of them, where several have."""
     tied = [entry.system for entry in ranked if entry.rank == 1]
-    composite = f"{ranked[0].composite:.2f}"
+    composite = number(ranked[0].composite)
     if len(tied) > 1:
         return f"{listed(tied, 'systems')} are tied for the highest composite ({composite})"
     return f"{tied[0]} has the highest composite ({composite})"
@@ -216,9 +217,9 @@ def _to_settle(board: Leaderboard, ranked: Sequence[SystemRank], n_tests: int) -
     if points <= _SAME or isnan(hardest.effect_size):
         return [
             f"How many prompts would settle it cannot be estimated from the difference of "
-            f"{points:.2f} between {first} and {other}."
+            f"{number(points)} between {first} and {other}."
         ]
-    given = f"If the difference is as large as observed ({points:.2f} points), "
+    given = f"If the difference is as large as observed ({number(points)} points), "
     if takes_more_judges(hardest.sampled, level):
         return [
             f"{given}no number of prompts would show that {first} is ahead of {other} with these "
@@ -249,7 +250,7 @@ def _declining(board: Leaderboard) -> list[str]:
         mean = (
             ""
             if isnan(entry.composite)
-            else f"; its mean of {entry.composite:.2f} rests on {rest:,}"
+            else f"; its mean of {number(entry.composite)} rests on {rest:,}"
         )
         said.append(f"{told}{mean}.")
     return said

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from panel.conclusions.wording import counted, in_brackets, interval, p_adjusted
 from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
+from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL, Row
 from panel.statistics.core.tested import LEVEL
@@ -61,7 +62,7 @@ def runs_by_strata(by: str, found: Sequence[_Apart]) -> list[str]:
 
 
 def _by_how_much(one: _Apart) -> str:
-    return f"{abs(one.difference):.2f} {'higher' if one.difference > 0 else 'lower'}"
+    return f"{number(abs(one.difference))} {'higher' if one.difference > 0 else 'lower'}"
 
 
 def _interval(one: _Apart) -> str:
@@ -102,14 +103,14 @@ def range_over(values: Sequence[Row]) -> str:
 
 def _value_in(row: Row) -> str:
     of = row.by_value if row.dimension == ALL else f"{row.by_value}, {row.dimension}"
-    return f"{row.value:.2f} ({of})"
+    return f"{number(row.value)} ({of})"
 
 
 def _told(row: Row) -> str:
     on = "" if row.dimension == ALL else f" on {row.dimension}"
     low, high = (row.ci_low, row.ci_high) if row.value > 0 else (-row.ci_high, -row.ci_low)
     facts = in_brackets(interval(low, high), p_adjusted(row.p_value))
-    than = f"{abs(row.value):.2f} {'higher' if row.value > 0 else 'lower'}"
+    than = f"{number(abs(row.value))} {'higher' if row.value > 0 else 'lower'}"
     return f"{row.by_value}{on} is {than} than the mean of the others{facts}"
 
 

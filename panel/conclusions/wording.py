@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor, isnan, log10
 
 from panel.statistics.core.display import counted as counted
+from panel.statistics.core.display import number
 from panel.statistics.core.options import Random
 from panel.statistics.core.student_t import MOST, POWER
 
@@ -52,7 +53,7 @@ def missing_judgments(
 
 def interval(low: float, high: float) -> str:
     """A 95 % interval in words; nothing where there is none."""
-    return "" if isnan(low) else f"95 % interval {low:.2f} to {high:.2f}"
+    return "" if isnan(low) else f"95 % interval {number(low)} to {number(high)}"
 
 
 def p_adjusted(p: float) -> str:

@@ -26,6 +26,7 @@ from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping, Source, name_of
 from panel.io.wording import did_you_mean, shown
 from panel.statistics.core.arrays import Array, IntArray, row_means
+from panel.statistics.core.display import general
 from panel.statistics.core.table import ALL, Ratings
 from panel.statistics.fidelity.contrast import (
     ContrastName,
@@ -171,8 +172,8 @@ def _refuse_other_scales(ours: Ratings, theirs: Ratings, names: tuple[str, str])
         scores = theirs.scores[:, :, theirs.dimensions.index(name)]
         outside = scores[(scores < low) | (scores > high)]
         if outside.size:
-            found = f"a rating of {outside[0]:g} on {shown(name)}"
-            expected = f"ratings on the scale of {names[0]}, {low:g} to {high:g}"
+            found = f"a rating of {general(outside[0])} on {shown(name)}"
+            expected = f"ratings on the scale of {names[0]}, {general(low)} to {general(high)}"
             faults.append(Fault(names[1], found, expected, field="score"))
     if faults:
         raise InputError(faults)

@@ -7,6 +7,7 @@ from math import isinf
 
 from graphs.aggregate import composite_rule
 from panel.runs.scale_limits import composite_limits, mean_limits
+from panel.statistics.core.display import general
 from panel.statistics.core.ranking import Limits
 from rubrics import Rubric
 
@@ -52,4 +53,4 @@ def _points(limits: Limits) -> str:
     low, high = limits
     if isinf(low) or isinf(high):
         return "points"
-    return f"points; scale {low:g} to {high:g}".replace("-", "−")
+    return f"points; scale {general(low)} to {general(high)}"

@@ -15,6 +15,7 @@ from panel.conclusions.wording import counted
 from panel.gate.check import GateResult
 from panel.gate.sentences import found, remark
 from panel.secrets.visible import visible
+from panel.statistics.core.display import number
 from panel.statistics.core.ranking import Leaderboard
 
 _WIDTH = 90
@@ -49,8 +50,8 @@ def _leaderboard(board: Leaderboard) -> str:
         (
             "–" if entry.rank is None else str(entry.rank),
             _code(entry.system),
-            "–" if isnan(entry.composite) else f"{entry.composite:.2f}",
-            "–" if isnan(entry.ci_low) else f"{entry.ci_low:.2f} to {entry.ci_high:.2f}",
+            "–" if isnan(entry.composite) else f"{number(entry.composite)}",
+            "–" if isnan(entry.ci_low) else f"{number(entry.ci_low)} to {number(entry.ci_high)}",
             f"{entry.n_prompts:,}",
         )
         for entry in board.systems

@@ -8,6 +8,7 @@ from panel.conclusions.wording import as_many, counted, power
 from panel.gate.decision import Decision
 from panel.gate.figures import Figure
 from panel.gate.requirement import Requirement
+from panel.statistics.core.display import general, number
 
 _MOST_DIGITS = 9
 _WRONG = {">=": "below", ">": "at or below", "<=": "above", "<": "at or above"}
@@ -47,7 +48,7 @@ def remark(decision: Decision) -> str:
     """What follows behind what was found: why that does not do, and what would."""
     if decision.figure.words:
         return "."
-    figure, bound = decision.figure, f"{decision.requirement.bound:.12g}"
+    figure, bound = decision.figure, general(decision.requirement.bound, 12)
     comparison = decision.requirement.comparison
     wrong = f"{_WRONG[comparison]} {bound}"
     match decision.why:
@@ -111,11 +112,11 @@ def _number(value: float, requirement: Requirement, figure: Figure) -> str:
     """A number with two decimals, of what is known without error with four; with more where it
     takes them to show on which side of the bound it lies."""
     if (figure.is_exact or figure.is_whole) and value == int(value):
-        return f"{int(value):,}"
+        return f"{int(value):,}".replace("-", "−")
     side = requirement.holds_for(value)
     for digits in range(4 if figure.is_exact else 2, _MOST_DIGITS + 1):
         shown = round(value, digits)
         equal = abs(value - requirement.bound) < 10**-_MOST_DIGITS
         if equal or (requirement.holds_for(shown) == side and shown != requirement.bound):
-            return f"{shown + 0:.{digits}f}"
-    return f"{value:.{_MOST_DIGITS}f}"
+            return number(shown, digits)
+    return number(value, _MOST_DIGITS)

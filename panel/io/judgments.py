@@ -143,14 +143,14 @@ class _StatusCounts:
         )
 
 
-def dimension_labels(source: str) -> dict[str, str]:
+def dimension_labels(source: str | Path) -> dict[str, str]:
     """The labels of a run's dimensions, by their ids; of a file of ratings there are none."""
     path = Path(source) / "run.json"
     if not path.is_file():
         return {}
     document: Any = json.loads(path.read_bytes())
     rubric = document.get("output_rubric") or document["rubric"]
-    return {str(one["id"]): str(one["label"]) for one in rubric["dimensions"]}
+    return {str(one["id"]): str(one.get("label") or one["id"]) for one in rubric["dimensions"]}
 
 
 def _round(record: Record, report: Report) -> int | None:

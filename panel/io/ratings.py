@@ -13,7 +13,7 @@ from typing import Any
 
 from panel.errors import Fault, InputError
 from panel.io.csv_cells import text_of
-from panel.io.judgments import read_judgments
+from panel.io.judgments import dimension_labels, read_judgments
 from panel.io.records import (
     ColumnMapping,
     Fields,
@@ -88,18 +88,21 @@ def load_ratings(
         report = Report(str(folder / "judgments.jsonl"))
         given, categories, scales, composite_of, coverage = read_judgments(folder, report)
         ranks = False
+        labels = {} if report.faults else dimension_labels(folder)
     else:
         fields = _FIELDS.mapped(mapping, source)
         report = Report(name_of(source), mapping)
         given, ranks, categories = _read_long(source, fields, report)
-        scales, composite_of, coverage = {}, None, None
+        scales, composite_of, coverage, labels = {}, None, None, {}
     table = Tabulation(report)
     for one in given:
         table.add(one)
     ratings = table.finish(ranks=ranks, min_raters=min_raters, categories=categories)
     if ratings is None:
         raise report.error()
-    return replace(ratings, scales=scales, composite_of=composite_of, coverage=coverage)
+    return replace(
+        ratings, scales=scales, composite_of=composite_of, coverage=coverage, labels=labels
+    )
 
 
 def _read_long(

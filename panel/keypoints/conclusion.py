@@ -5,6 +5,7 @@ from __future__ import annotations
 from panel.conclusions.wording import counted, in_brackets, interval, p_adjusted
 from panel.keypoints.report import OTHER, KeyPointReport
 from panel.statistics.breakdown.group_shares import GroupShare
+from panel.statistics.core.display import number
 
 _NAMED = 3
 
@@ -23,7 +24,7 @@ def key_points_conclusion(report: KeyPointReport) -> list[str]:
             said.append(
                 f"What judges most often say {word} a text: {first.text.rstrip('.')} "
                 f"({first.share.n:,} of {first.share.of:,} rationales, a share of "
-                f"{first.share.share:.2f}{_ends(first.share)})."
+                f"{number(first.share.share)}{_ends(first.share)})."
             )
     return [*said, *_differences(report), *_left_out(report)]
 
@@ -52,7 +53,7 @@ def _differences(report: KeyPointReport) -> list[str]:
     ]
     for one in shown[:_NAMED]:
         more, less = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
-        far = f"{100 * abs(one.difference):.0f} percentage points more of the rationales"
+        far = f"{number(100 * abs(one.difference), 0)} percentage points more of the rationales"
         sentences.append(
             f"Of {more} judges say more often than of {less}: "
             f"{report.key_points[one.feature].text.rstrip('.')}"

@@ -12,6 +12,7 @@ from graphs.records import controls_among
 from graphs.stopping_rules import load_stopping_rule
 from panel.errors import ConfigurationError
 from panel.plan.bound_models import BoundModel, can_serve
+from panel.statistics.core.display import general
 from rubrics import CategoryScale, Rubric, elicitation_names, is_comparative, load_elicitation
 from rubrics.extensions import ExtensionError
 
@@ -52,7 +53,7 @@ def _told(rubric: Rubric) -> str:
         if isinstance(scale, CategoryScale):
             parts.append(f"{names} by {len(scale.names)} categories")
         else:
-            parts.append(f"{names} from {scale.min:g} to {scale.max:g}")
+            parts.append(f"{names} from {general(scale.min)} to {general(scale.max)}")
     return " and ".join(parts)
 
 

@@ -1,24 +1,26 @@
-"""How far the judges agree, by dimension: Krippendorff's α, of all of them and of each model's."""
+"""How far the judges agree, on the composite and by dimension: Krippendorff's α, of all of them and
+of each model's."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from graphs.records import controls_among
+from panel.runs.judge_sample import composite_terms
 from panel.runs.run import Run
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
-from panel.statistics.core.arrays import has_two_ratings
+from panel.statistics.core.arrays import Array, has_two_ratings
 from panel.statistics.core.options import DEFAULT_OPTIONS, MeasurementLevel
 from panel.statistics.core.results import Result, interval_of
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """α of one dimension.
+    """α of one dimension, or of the composite.
 
     Attributes:
         level: of measurement.
@@ -37,8 +39,8 @@ class Agreement:
 
 
 def agreement(run: Run) -> tuple[Sequence[str], Sequence[Agreement]]:
-    """The models of which there are several judges, and α of each dimension; none of a single
-    judge."""
+    """The models of which there are several judges, and α of the composite, where it is a mean of
+    several dimensions, and of each dimension; none of a single judge."""
     controls = controls_among(run.judges)
     columns = [column for column, judge in enumerate(run.judges) if judge not in controls]
     if len(columns) < 2:
@@ -48,9 +50,7 @@ def agreement(run: Run) -> tuple[Sequence[str], Sequence[Agreement]]:
     several = len(models) > 1 and all(len(those) > 1 for those in of_model)
     prompts = [item.prompt_id for item in run.items]
     found = []
-    for place, dimension in enumerate(run.rubric.dimensions):
-        ratings = run.ratings[:, :, place]
-        level: MeasurementLevel = "nominal" if dimension.id in run.categories else "ordinal"
+    for label, level, ratings in _rated(run):
         whole = krippendorff_alpha(ratings[:, columns], level)
         result = Result(
             whole,
@@ -61,7 +61,7 @@ def agreement(run: Run) -> tuple[Sequence[str], Sequence[Agreement]]:
         interval = interval_of(result, prompts, DEFAULT_OPTIONS)
         found.append(
             Agreement(
-                dimension.label,
+                label,
                 level,
                 whole.value,
                 np.nan if interval is None else interval.low,
@@ -73,3 +73,13 @@ def agreement(run: Run) -> tuple[Sequence[str], Sequence[Agreement]]:
             )
         )
     return (models if several else []), found
+
+
+def _rated(run: Run) -> Iterator[tuple[str, MeasurementLevel, Array]]:
+    """What is rated, at which level, and the ratings `(responses, judges)`."""
+    terms = composite_terms(run.ratings, run.rubric, run.dimensions, run.categories)
+    if terms is not None and terms.shape[2] > 1:
+        yield "Composite", "ordinal", terms.mean(axis=2)
+    for place, dimension in enumerate(run.rubric.dimensions):
+        level: MeasurementLevel = "nominal" if dimension.id in run.categories else "ordinal"
+        yield dimension.label, level, run.ratings[:, :, place]

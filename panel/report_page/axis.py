@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, floor, inf, isfinite, log10
 
+from panel.statistics.core.display import general
+
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _INTERVALS = 5
 
@@ -64,7 +66,7 @@ class Axis:
             step = _step(span)
             first, last = ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9)
             values = [step * n for n in range(first, last + 1)]
-        return [(self.at(value), f"{round(value, 6):g}".replace("-", "−")) for value in values]
+        return [(self.at(value), general(round(value, 6))) for value in values]
 
 
 def _step(span: float) -> float:

@@ -20,6 +20,7 @@ from panel.breakdown import (
 from panel.report_page.agreement import Agreement, agreement
 from panel.report_page.axis import Axis
 from panel.report_page.heat import tint
+from panel.report_page.names import dimension_names
 from panel.runs.run import Run
 from panel.runs.scale_limits import composite_limits
 from panel.statistics.core.display import signed
@@ -56,11 +57,13 @@ class PersonaLine:
 
 @dataclass(frozen=True, slots=True)
 class ResponseColumn:
-    """A response's column; `first` of its system's."""
+    """A response's column; `title` is its prompt's beginning, `first` whether it is its system's
+    first."""
 
     row: int
     system: str
     prompt_id: str
+    title: str
     first: bool
 
 
@@ -128,6 +131,7 @@ def differences_section(
     personas: Mapping[str, tuple[str, str]],
     ranked: Sequence[str],
     contested: Sequence[int],
+    titles: Mapping[str, str],
 ) -> DifferencesSection:
     """Who sees it otherwise.
 
@@ -135,16 +139,16 @@ def differences_section(
         personas: label and axis of each, by its id.
         ranked: the systems, in the order in which they are shown.
         contested: places of responses, the most contested first.
+        titles: the beginnings of prompts, by their ids.
     """
     models, alphas = agreement(run)
-    labels = {one.id: one.label for one in run.rubric.dimensions} | {"composite": "Composite"}
     return DifferencesSection(
-        _personas(run, personas, ranked, contested),
+        _personas(run, personas, ranked, contested, titles),
         _groups(axis_differences(run)),
         _groups(model_differences(run)),
         alphas,
         models,
-        labels,
+        dimension_names(run.rubric),
     )
 
 
@@ -153,6 +157,7 @@ def _personas(
     personas: Mapping[str, tuple[str, str]],
     ranked: Sequence[str],
     contested: Sequence[int],
+    titles: Mapping[str, str],
 ) -> PersonaTables | None:
     if not run.rubric.numeric or not run.items:
         return None
@@ -167,7 +172,7 @@ def _personas(
     by_system, by_dimension = (
         _table(those, _least(run)) for those in (found.by_system, found.by_dimension)
     )
-    columns = _columns(run, systems, contested)
+    columns = _columns(run, systems, contested, titles)
     responses = _response_cells(found, columns, _least(run))
     seen = found.by_response
     return PersonaTables(
@@ -193,7 +198,7 @@ def _personas(
         int(seen.beyond_chance.sum()),
         int((~np.isnan(seen.departures)).sum()),
         int(seen.shown.sum()),
-        _largest(run, found, personas),
+        _largest(run, found, personas, titles),
         seen.reason,
     )
 
@@ -223,15 +228,18 @@ def _table(cells: Sequence[Departure], least: float) -> dict[tuple[str, str], De
     }
 
 
-def _columns(run: Run, systems: Sequence[str], contested: Sequence[int]) -> list[ResponseColumn]:
+def _columns(
+    run: Run, systems: Sequence[str], contested: Sequence[int], titles: Mapping[str, str]
+) -> list[ResponseColumn]:
     """The most contested responses, by system and in the order of the run."""
     kept = sorted(contested[:_COLUMNS])
     found: list[ResponseColumn] = []
     for system in systems:
         own = [row for row in kept if run.items[row].system == system]
         found += [
-            ResponseColumn(row, system, run.items[row].prompt_id, n == 0)
+            ResponseColumn(row, system, name, titles.get(name, name), n == 0)
             for n, row in enumerate(own)
+            for name in [run.items[row].prompt_id]
         ]
     return found
 
@@ -261,7 +269,10 @@ def _response_cells(
 
 
 def _largest(
-    run: Run, found: PersonaDepartures, personas: Mapping[str, tuple[str, str]]
+    run: Run,
+    found: PersonaDepartures,
+    personas: Mapping[str, tuple[str, str]],
+    titles: Mapping[str, str],
 ) -> list[tuple[str, str, str, int, float]]:
     """The largest departures that are established."""
     seen = found.by_response
@@ -271,7 +282,7 @@ def _largest(
         (
             personas[found.personas[persona]][0],
             run.items[row].system,
-            run.items[row].prompt_id,
+            titles.get(run.items[row].prompt_id, run.items[row].prompt_id),
             row,
             float(seen.departures[row, persona]),
         )

@@ -76,12 +76,19 @@ class EmbeddedData:
 
 
 def embedded(
-    run: Run, personas: Mapping[str, tuple[str, str]], contested: Sequence[int], room: int = BYTES
+    run: Run,
+    personas: Mapping[str, tuple[str, str]],
+    judges: Mapping[str, str],
+    titles: Mapping[str, str],
+    contested: Sequence[int],
+    room: int = BYTES,
 ) -> EmbeddedData:
     """A run for the page's script.
 
     Args:
         personas: label and axis of each, by its id.
+        judges: their names, by their ids.
+        titles: the beginnings of prompts, by their ids.
         contested: places of responses in `run.items`, those first whose texts are to be there
             before others'.
         room: bytes that the data may take.
@@ -89,7 +96,10 @@ def embedded(
     order = _first_first(contested, len(run.items))
     listed = sorted(order[:_RESPONSES])
     place = {row: n for n, row in enumerate(listed)}
-    head, responses = _head(run, personas), _responses(run, listed)
+    head = _head(run, personas, judges)
+    asked = {run.items[row].prompt_id for row in listed}
+    head["titles"] = {name: told for name, told in titles.items() if name in asked and told != name}
+    responses = _responses(run, listed)
     left = room - len(as_json([head, responses]))
     texts, prompts, used = _texts(run, place, order, int(left * _FOR_RESPONSES))
     said = _said(run, place, order, left - used)
@@ -122,7 +132,9 @@ def _inert(text: str) -> str:
     return text
 
 
-def _head(run: Run, personas: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+def _head(
+    run: Run, personas: Mapping[str, tuple[str, str]], judges: Mapping[str, str]
+) -> dict[str, Any]:
     """What all responses share."""
     controls = controls_among(run.judges)
     axes = list(dict.fromkeys(personas[judge.persona][1] for judge in run.judges))
@@ -141,6 +153,7 @@ def _head(run: Run, personas: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
         "axes": axes,
         "judges": [
             {
+                "name": judges[judge.id],
                 "persona": judge.persona,
                 "label": personas[judge.persona][0],
                 "axis": axes.index(personas[judge.persona][1]),

@@ -10,7 +10,7 @@ from jinja2 import Environment
 from panel.conclusions.wording import counted
 from panel.io.pages import content_source, templates
 from panel.report_page.wording import seconds, sentence, shown
-from panel.statistics.core.display import figure, interval, p_value, signed
+from panel.statistics.core.display import interval, number, p_value, signed
 
 
 @cache
@@ -18,7 +18,7 @@ def environment() -> Environment:
     """Templates of this package; an unknown name in one is an error."""
     made = templates("panel.report_page", "templates", shown)
     made.filters |= {
-        "figure": figure,
+        "number": number,
         "signed": signed,
         "p_value": p_value,
         "seconds": seconds,

@@ -16,6 +16,7 @@ from panel.io.calibration_checks import check_calibration
 from panel.io.ratings import load_ratings
 from panel.io.selections import inclusion_of
 from panel.report_page.axis import Axis
+from panel.report_page.names import dimension_names
 from panel.runs.run import Run
 from panel.runs.votes import VotesReport, votes_of
 from panel.runs.votes_conclusion import votes_conclusion
@@ -46,7 +47,7 @@ class TestedJudge:
     """The alternative annotator test of the panel, or of one of its judges, on one dimension.
 
     Attributes:
-        judge: its id; empty of the panel's mean, or majority.
+        judge: its name; empty of the panel's mean, or majority.
         rate, advantage: the rows of ω and ρ.
     """
 
@@ -57,46 +58,98 @@ class TestedJudge:
 
 
 @dataclass(frozen=True, slots=True)
+class FiguresBeside:
+    """The panel's figures beside people's.
+
+    Attributes:
+        figures: each with its name.
+        caution: which of them are not to be compared; empty where there are none.
+    """
+
+    conclusion: Sequence[str]
+    figures: Sequence[tuple[str, Row]]
+    caution: str
+    axis: Axis
+    n_people: int
+    n_items: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorTests:
+    """The alternative annotator tests.
+
+    Attributes:
+        panel, judges: the panel on each dimension, and each judge likewise.
+        several: whether there are several dimensions.
+    """
+
+    epsilon: float
+    panel: Sequence[TestedJudge]
+    judges: Sequence[TestedJudge]
+    axis: Axis
+    several: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedMeans:
+    """Systems' means corrected by people's ratings.
+
+    Attributes:
+        on_leads: which of the run's established differences people do not show.
+    """
+
+    found: Calibration
+    conclusion: Sequence[str]
+    on_leads: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedVotes:
+    """The effective number of votes."""
+
+    found: VotesReport
+    conclusion: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupContrasts:
+    """Contrasts of groups of people and of personas, with what they are called."""
+
+    contrasts: Sequence[tuple[str, FidelityContrast]]
+    conclusion: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class PeopleSection:
     """What the page shows of people beside the panel.
 
     Attributes:
-        shown: the figures beside people, each with its name.
-        caution: which of them are not to be compared; empty where there are none.
         rows: all of the comparison.
-        tested: the panel on each dimension, then each judge.
-        several: whether there are several dimensions.
-        calibration: systems' means corrected by people's ratings; None where means say nothing.
-        calibrated: what may be concluded from it.
-        on_leads: which of the run's established differences people do not show, from the same.
-        votes: the effective votes, and what may be concluded; None of a single judge.
-        fidelity: contrasts of groups with what they are called; none where no groups are given.
+        corrected: None where means say nothing.
+        votes: None of a single judge.
+        fidelity: None where no groups are given.
+        dimensions: what dimensions are called, by their ids.
     """
 
-    conclusion: Sequence[str]
-    shown: Sequence[tuple[str, Row]]
-    caution: str
+    beside: FiguresBeside
     rows: Sequence[Row]
-    axis: Axis
-    n_people: int
-    n_items: int
-    epsilon: float
-    tested: Sequence[TestedJudge]
-    shares: Axis
-    several: bool
-    calibration: Calibration | None
-    calibrated: Sequence[str]
-    on_leads: Sequence[str]
-    votes: VotesReport | None
-    voted: Sequence[str]
-    fidelity: Sequence[tuple[str, FidelityContrast]]
-    faithful: Sequence[str]
+    tests: AnnotatorTests
+    corrected: CorrectedMeans | None
+    votes: CountedVotes | None
+    fidelity: GroupContrasts | None
+    dimensions: Mapping[str, str]
+
+    @property
+    def on_leads(self) -> Sequence[str]:
+        """Which of the run's established differences people do not show."""
+        return () if self.corrected is None else self.corrected.on_leads
 
 
 def people_section(
     run: Run,
     folder: Path,
     humans: Ratings,
+    judges: Mapping[str, str],
     *,
     epsilon: float,
     inclusion: Mapping[str, float] | None,
@@ -106,6 +159,7 @@ def people_section(
     """People beside the panel of the run in a folder.
 
     Args:
+        judges: their names, by their ids.
         epsilon: of the alternative annotator test.
         inclusion: by item, with which probability people were asked for it; all the same if None.
         fidelity: the contrasts of `panel.fidelity`, where groups of people are known.
@@ -120,7 +174,41 @@ def people_section(
     own = load_ratings(str(folder))
     panel, people = align_ratings(own, humans, *names)
     rows = correlate(panel, people, AnalysisOptions(epsilon=epsilon), only=_NEEDED.union(required))
+    dimensions = dimension_names(run.rubric)
     *_, whole = panel.raters_by_group()
+    tested = _tested([row for row in rows if row.group == whole], judges)
+    corrected = None
+    if not people.lower_is_better:
+        check_calibration(panel, people, *names)
+        chances = None if inclusion is None else inclusion_of(inclusion, panel, people, names[1])
+        leads = established_leads(run.leaderboard())
+        found = replace(calibrate(panel, people, inclusion=chances), leads=leads)
+        dimensions |= found.labels
+        corrected = CorrectedMeans(found, calibrate_conclusion(found), leads_conclusion(found))
+    return PeopleSection(
+        beside=_beside(rows, panel, people, whole, dimensions),
+        rows=rows,
+        tests=AnnotatorTests(
+            epsilon=epsilon,
+            panel=[one for one in tested if not one.judge],
+            judges=[one for one in tested if one.judge],
+            axis=Axis(0.0, 1.0),
+            several=len({one.dimension for one in tested}) > 1,
+        ),
+        corrected=corrected,
+        votes=_votes(run, own, humans, names),
+        fidelity=_contrasts(fidelity),
+        dimensions=dimensions,
+    )
+
+
+def _beside(
+    rows: Sequence[Row],
+    panel: Ratings,
+    people: Ratings,
+    whole: str,
+    dimensions: Mapping[str, str],
+) -> FiguresBeside:
     shown = [
         row
         for row in rows
@@ -132,50 +220,49 @@ def people_section(
         )
     ]
     values = [value for row in shown for value in (row.value, row.ci_low, row.ci_high)]
-    corrected = None
-    if not people.lower_is_better:
-        check_calibration(panel, people, *names)
-        chances = None if inclusion is None else inclusion_of(inclusion, panel, people, names[1])
-        leads = established_leads(run.leaderboard())
-        corrected = replace(calibrate(panel, people, inclusion=chances), leads=leads)
-    try:
-        votes = votes_of(run, own, humans, names)
-    except InputError:
-        # A single judge, or categories alone: there are no votes to count.
-        votes = None
-    several_contrasts = len({one.dimension for one in fidelity}) > 1
-    tested = _tested([row for row in rows if row.group == whole])
-    return PeopleSection(
-        correlate_conclusion(rows, panel, people),
-        [(_name(row), row) for row in sorted(shown, key=_place)],
-        NOT_COMPARABLE if any(row.statistic.startswith("human_ceiling") for row in shown) else "",
-        rows,
-        Axis.of((-1.0, 1.0), values),
-        len(people.raters),
-        len(people.items),
-        epsilon,
-        tested,
-        Axis(0.0, 1.0),
-        len({one.dimension for one in tested}) > 1,
-        corrected,
-        [] if corrected is None else calibrate_conclusion(corrected),
-        [] if corrected is None else leads_conclusion(corrected),
-        votes,
-        [] if votes is None else votes_conclusion(votes),
-        [(contrast_label(one, several_contrasts), one) for one in fidelity],
-        fidelity_conclusion(fidelity) if fidelity else [],
+    has_ceiling = any(row.statistic.startswith("human_ceiling") for row in shown)
+    return FiguresBeside(
+        conclusion=correlate_conclusion(rows, panel, people),
+        figures=[(_name(row, dimensions), row) for row in sorted(shown, key=_place)],
+        caution=NOT_COMPARABLE if has_ceiling else "",
+        axis=Axis.of((-1.0, 1.0), values),
+        n_people=len(people.raters),
+        n_items=len(people.items),
     )
 
 
-def _tested(rows: Sequence[Row]) -> list[TestedJudge]:
+def _votes(run: Run, own: Ratings, humans: Ratings, names: tuple[str, str]) -> CountedVotes | None:
+    try:
+        found = votes_of(run, own, humans, names)
+    except InputError:
+        # A single judge, or categories alone: there are no votes to count.
+        return None
+    return CountedVotes(found, votes_conclusion(found))
+
+
+def _contrasts(found: Sequence[FidelityContrast]) -> GroupContrasts | None:
+    if not found:
+        return None
+    several = len({one.dimension for one in found}) > 1
+    called = [(contrast_label(one, several), one) for one in found]
+    return GroupContrasts(called, fidelity_conclusion(found))
+
+
+def _tested(rows: Sequence[Row], judges: Mapping[str, str]) -> list[TestedJudge]:
     """The panel on each dimension, over all of them first; then each judge likewise.
 
     Args:
         rows: of the whole panel; its parts have rows of the same judges again.
+        judges: their names, by their ids.
     """
     advantages = {(row.dimension, row.by_value): row for row in rows if row.statistic == _ADVANTAGE}
     found = [
-        TestedJudge(row.by_value or "", row.dimension, row, advantages[row.dimension, row.by_value])
+        TestedJudge(
+            judges.get(row.by_value or "", row.by_value or ""),
+            row.dimension,
+            row,
+            advantages[row.dimension, row.by_value],
+        )
         for row in rows
         if row.statistic == _RATE
     ]
@@ -191,7 +278,7 @@ def _whole(row: Row) -> bool:
     return row.group == ALL or row.statistic.startswith("human_")
 
 
-def _name(row: Row) -> str:
+def _name(row: Row, dimensions: Mapping[str, str]) -> str:
     """Whose figure it is, which, and on which dimension, where that is not all."""
     who = row.group
     if row.statistic.startswith("human_ceiling"):
@@ -200,5 +287,5 @@ def _name(row: Row) -> str:
         who = "Panel less one person"
     elif row.group == ALL:
         who = "Panel"
-    on = "" if row.dimension == ALL else f", on {row.dimension.replace('_', ' ')}"
+    on = "" if row.dimension == ALL else f", on {dimensions.get(row.dimension, row.dimension)}"
     return f"{who}: {_SHOWN[row.statistic]}{on}"

@@ -18,6 +18,7 @@ from panel.report_page.embedded import embedded
 from panel.report_page.environment import csp, environment, part
 from panel.report_page.established import established, made_from
 from panel.report_page.further import further_sections
+from panel.report_page.names import judge_names
 from panel.report_page.systems import systems_section
 from panel.runs.run import Run
 from panel.secrets import SECRETS
@@ -101,6 +102,9 @@ def report_of(
             no dimension with the run, an item that people rated has no inclusion probability, or
             the responses have no column `by`.
     """
+    manifest, summary = _document(run.folder, "run.json"), _document(run.folder, "summary.json")
+    personas, titles = _personas(run, manifest), _titles(run)
+    judges = judge_names(run.judges, personas)
     people = None
     if humans is not None and run.folder is not None:
         # Not at the end of a run: what computes it takes long to import.
@@ -110,18 +114,17 @@ def report_of(
             run,
             run.folder,
             humans,
+            judges,
             epsilon=epsilon,
             inclusion=inclusion,
             fidelity=fidelity,
             required=required,
         )
-    manifest, summary = _document(run.folder, "run.json"), _document(run.folder, "summary.json")
     if humans is not None and run.before is not None:
         run.humans = humans
-    board, contest = run.leaderboard(), contested_section(run, _titles(run))
-    personas = _personas(run, manifest)
+    board, contest = run.leaderboard(), contested_section(run, titles)
     further = further_sections(run, manifest, summary, by)
-    data = embedded(run, personas, contest.order)
+    data = embedded(run, personas, judges, titles, contest.order)
     # A sweep or an audit has its own conclusion, which claims no lead.
     said = further.conclusion or run.conclusion()
     on_leads = () if people is None or further.conclusion else people.on_leads
@@ -135,11 +138,13 @@ def report_of(
             embedded=data,
             run=run,
             personas=personas,
+            judges=judges,
+            titles=titles,
             axes=list(dict.fromkeys(axis for _, axis in personas.values())),
             established=established(run, said, on_leads),
             systems=systems_section(run, board),
             differences=differences_section(
-                run, personas, [one.system for one in board.systems], contest.order
+                run, personas, [one.system for one in board.systems], contest.order, titles
             ),
             contested=contest,
             strata=further.strata,

@@ -87,11 +87,13 @@ class Renderer(Protocol):
         """A panel's ratings compared with human ratings; in short or in `full`, as
         `render_agreement`."""
 
-    def render_calibration(self, found: Calibration, to: TextIO) -> None:
-        """A panel's means of systems, corrected by people's ratings of a part."""
+    def render_calibration(self, found: Calibration, full: bool, to: TextIO) -> None:
+        """A panel's means of systems, corrected by people's ratings of a part; in short or in
+        `full`, as `render_agreement`."""
 
-    def render_alignment(self, found: Alignment, to: TextIO) -> None:
-        """A panel's scores aligned with people's, with figures on held-out prompts."""
+    def render_alignment(self, found: Alignment, full: bool, to: TextIO) -> None:
+        """A panel's scores aligned with people's, with figures on held-out prompts; in short or in
+        `full`, as `render_agreement`."""
 
     def render_run_comparison(self, comparison: RunComparison, to: TextIO) -> None:
         """Runs compared with the first of them."""

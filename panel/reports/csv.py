@@ -2,8 +2,8 @@
 
 Columns: `table`, its title; `heading` and `row`, of which line the cell is; `column`; `text`, as
 the terminal shows it; `value`, `ci_low`, `ci_high` and `p_value`, the numbers in it, unrounded
-where the table knows them. Sentences are left out. So the columns are the same for every result,
-and no table needs to be found in the file.
+where the table knows them. Sentences are left out, and dimensions of ratings have their ids. So the
+columns are the same for every result, and no table needs to be found in the file.
 """
 
 from __future__ import annotations
@@ -63,4 +63,4 @@ def _numbers(cell: Text) -> list[float | str]:
     return [int(number) if number.is_integer() and "." not in text else number, "", "", ""]
 
 
-__getattr__ = tables_written_by(_write)
+__getattr__ = tables_written_by(_write, has_ids=True)

@@ -108,7 +108,7 @@ def render_comparison(
     _write_rows(correlate_conclusion(rows, panel, humans), rows, to)
 
 
-def render_calibration(found: Calibration, to: TextIO) -> None:
+def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
     """`conclusion`, a list of sentences; `rows`, one for each system and dimension; `differences`,
     one for each pair of systems; `labels_to_halve`, how many items people would have to rate for
     half of a row's interval, null where more of those scored are not enough."""
@@ -130,7 +130,7 @@ def render_calibration(found: Calibration, to: TextIO) -> None:
     _write({"conclusion": conclusion, **parts}, to)
 
 
-def render_alignment(found: Alignment, to: TextIO) -> None:
+def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
     """`conclusion`, a list of sentences; `rows`, one for each dimension, method and figure, the
     verdict on the figure `rmse`; `people`, by dimension, how reliable their mean is; `rules`, what
     was learnt from everything that they rated."""

@@ -6,6 +6,7 @@ from math import isnan
 
 from panel.conclusions.wording import counted, in_brackets, interval
 from panel.runs.votes import MODELS, PERSONAS, REPLICATES, DimensionVotes, VotesReport
+from panel.statistics.core.display import number
 from panel.statistics.quality.votes import Votes, VotesDifference
 
 _NOTHING = 0.5
@@ -34,7 +35,7 @@ def _number_of_votes(one: Votes, with_people: bool) -> str:
         f"{_judges(one)} have {one.votes:.1f} effective "
         f"{'vote' if one.votes < 1.05 else 'votes'}"
         f"{in_brackets(interval(one.ci_low, one.ci_high))}: their {shared} correlate by "
-        f"{one.correlation:.2f} on average."
+        f"{number(one.correlation)} on average."
     )
 
 

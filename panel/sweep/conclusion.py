@@ -8,6 +8,7 @@ from math import isnan
 
 from panel.conclusions.score import Judged, nothing_judged
 from panel.conclusions.wording import as_many, counted, in_brackets, interval, p_adjusted, power
+from panel.statistics.core.display import number
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.resampling.sign_flip_power import items_needed
 from panel.sweep.asymmetry import SHOWS_RARE
@@ -69,7 +70,7 @@ def _told(how: str, cells: Sequence[Cell], labels: SweepLabels) -> str:
 
 def _facts(delta: Mean) -> str:
     ends = sorted((abs(delta.ci_low), abs(delta.ci_high)))
-    points, p = f"{abs(delta.value):.2f} points", p_adjusted(delta.p_claim)
+    points, p = f"{number(abs(delta.value))} points", p_adjusted(delta.p_claim)
     if delta.claim == "mean":
         return f"by {points}{in_brackets(interval(*ends), p)}"
     # The mean over all such prompts may still be 0.
@@ -94,12 +95,12 @@ def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list
         said.append(
             "That no degradation is established in a cell does not show that there is none: in "
             f"{counted(len(cells), 'such cell')} intervals reach up to a Δ of "
-            f"{widest.delta.ci_high:.2f} ({labels.of(widest)})."
+            f"{number(widest.delta.ci_high)} ({labels.of(widest)})."
         )
     largest = max(cells, key=lambda cell: cell.delta.value)
     delta = largest.delta
     if delta.value > 0 and not isnan(delta.effect_size):
-        of = f"{delta.value:.2f} points, {labels.of(largest)}"
+        of = f"{number(delta.value)} points, {labels.of(largest)}"
         said.append(_to_establish(delta, of, n_cells))
     return said
 

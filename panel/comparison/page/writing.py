@@ -12,7 +12,7 @@ from panel.errors import RunFolderError
 from panel.io.pages import content_source, templates
 from panel.io.private_files import replace_file
 from panel.secrets.visible import visible
-from panel.statistics.core.display import figure, interval, p_value, signed
+from panel.statistics.core.display import interval, number, p_value, signed
 
 _PACKAGE = "panel.comparison.page"
 
@@ -26,7 +26,7 @@ def comparison_page(found: RunComparison) -> str:
     style = files(_PACKAGE).joinpath("page.css").read_text("utf-8")
     made = templates(_PACKAGE, "", _visible)
     # The style is ours; escaped, it would not be the one that the digest allows.
-    made.filters |= {"figure": figure, "signed": signed, "p_value": p_value}
+    made.filters |= {"number": number, "signed": signed, "p_value": p_value}
     made.globals |= {
         "style": made.filters["safe"](style),
         "source": made.filters["safe"](content_source(style)),

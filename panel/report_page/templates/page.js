@@ -52,7 +52,8 @@ data.responses.forEach((one, place) => {
   one.key = "r/" + encodeURIComponent(one.prompt) + "/" + encodeURIComponent(one.id);
   one.meta = one.meta || {};
 });
-const judgeName = judge => judge.label + " · " + judge.model + (judge.replicate > 1 ? " · " + judge.replicate : "");
+// A prompt by its first words, where they are known.
+const promptName = id => data.titles[id] || id;
 const status = cell => Array.isArray(cell) ? "scored" : cell;
 const scoresOf = cell => Array.isArray(cell) ? cell.map((value, place) => value === null ? "–"
   : data.dimensions[place].categories.length ? data.dimensions[place].categories[value] : String(value)).join(" · ") : "";
@@ -160,7 +161,7 @@ const fill = (box, response, wanted) => {
     data.dimensions.forEach((_, place) => strips.append(strip(response, place, quoted)));
     strips.append(scale());
     const select = el("select"), label = el("label", "note follow", "Follow one judge ");
-    select.append(new Option("nobody", ""), ...panel.filter(j => Array.isArray(response.judgments[j])).map(j => new Option(shown(judgeName(data.judges[j])), j)));
+    select.append(new Option("nobody", ""), ...panel.filter(j => Array.isArray(response.judgments[j])).map(j => new Option(shown(data.judges[j].name), j)));
     label.append(select);
     const follow = judge => $$("use", strips).forEach(mark => mark.classList.toggle("followed", judge !== "" && mark.dataset.judge === String(judge)));
     select.addEventListener("change", () => follow(select.value));
@@ -220,7 +221,7 @@ const compare = (a, b) => typeof a === "number" && typeof b === "number" ? a - b
 const columns = [
   { name: "Response", value: one => one.id },
   { name: "System", value: one => one.system },
-  { name: "Prompt", value: one => one.prompt },
+  { name: "Prompt", value: one => promptName(one.prompt) },
   ...metadata.slice(0, 3).map(({ name, isNumber, of }) => ({ name, value: of, right: isNumber, optional: true })),
   { name: "Composite", value: one => one.composite, show: value => figure(value), right: true },
   { name: "Std. deviation", value: one => one.spread, show: value => figure(value), right: true },
@@ -247,7 +248,7 @@ const fields = Object.fromEntries($$("[name]", form).map(one => [one.name, one])
 const options = (select, values) => values.forEach(value => select.append(new Option(shown(value), value)));
 const uniques = values => [...new Set(values)];
 options(fields.system, uniques(data.responses.map(one => one.system)).sort());
-options(fields.prompt, uniques(data.responses.map(one => one.prompt)));
+uniques(data.responses.map(one => one.prompt)).forEach(id => fields.prompt.append(new Option(shown(promptName(id)), id)));
 uniques(data.judges.map(judge => judge.persona)).forEach(id => fields.persona.append(new Option(shown(data.judges.find(j => j.persona === id).label), id)));
 options(fields.model, uniques(data.judges.map(judge => judge.model)));
 options(fields.status, uniques(data.responses.flatMap(one => one.judgments.map(status))).sort());

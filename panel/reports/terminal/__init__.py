@@ -142,20 +142,20 @@ def render_comparison(
     show_comparison(rows, panel, humans, output(to), full=full)
 
 
-def render_calibration(found: Calibration, to: TextIO) -> None:
-    """Means of systems by the panel, by people and corrected, and their differences."""
+def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
+    """The conclusion, and systems' means by the panel, by people and corrected, or all tables."""
     from panel.reports.terminal.calibration import show_calibration
     from panel.reports.terminal.tables import output
 
-    show_calibration(found, output(to))
+    show_calibration(found, output(to), full=full)
 
 
-def render_alignment(found: Alignment, to: TextIO) -> None:
-    """Figures on held-out prompts before and after, and what was learnt."""
+def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
+    """The conclusion and the change of the error, a line a dimension, or all tables."""
     from panel.reports.terminal.alignment import show_alignment
     from panel.reports.terminal.tables import output
 
-    show_alignment(found, output(to))
+    show_alignment(found, output(to), full=full)
 
 
 def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from panel.conclusions.agree import agree_conclusion
+from panel.conclusions.labels import labelled_rows
 from panel.conclusions.wording import WITHOUT_PEOPLE
 from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
 from panel.reports.terminal.summary import WHERE_THE_REST_IS, show_summary
+from panel.reports.terminal.tables import has_ids
 from panel.statistics import (
     Ratings,
     Row,
@@ -38,6 +40,8 @@ def show_agreement(
     """
     *_, all_raters = ratings.raters_by_group()
     show_conclusion(agree_conclusion(rows, ratings, by), console)
+    if not has_ids(console):
+        rows, (ratings,) = labelled_rows(rows, ratings)
     broken_down = by not in ("dimension", "group")
     of_all = [row for row in rows if row.group in (all_raters, ALL)]
     if full:

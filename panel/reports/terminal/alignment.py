@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import isnan
+from collections.abc import Iterator, Sequence
+from math import nan
 
 from rich.console import Console
 from rich.text import Text
 
 from panel.conclusions.align import LOWER, METHOD_NAMES, align_conclusion, verdict
+from panel.conclusions.labels import labelled_alignment
 from panel.conclusions.wording import counted
-from panel.reports.terminal.cells import FigureText, p_cell, value_cell
-from panel.reports.terminal.rows import number, remark, show_conclusion
-from panel.reports.terminal.tables import TableRow, show_table
+from panel.reports.terminal.cells import (
+    FigureText,
+    interval_behind,
+    interval_below,
+    p_cell,
+    value_cell,
+)
+from panel.reports.terminal.rows import remark, show_conclusion
+from panel.reports.terminal.summary import WHERE_THE_REST_IS
+from panel.reports.terminal.tables import TableRow, has_ids, show_table
+from panel.statistics.core.display import number
 from panel.statistics.core.table import ALL
 from panel.statistics.humans.align import AlignedDimension, Alignment
 from panel.statistics.humans.alignment import HeldOutFigure, MethodAlignment
 from panel.statistics.humans.alignment_rules import compares_judges
 
+_OF_ERROR = "RMSE on held-out prompts: the panel's own, and its change"
 _COLUMNS = ("before", "after", "difference", "p,\nadjusted")
 _FIGURES = {"rmse": "RMSE", "mae": "mean absolute error", "tau_b": "τ_b"}
+_HOW_TO_READ_IT = (
+    "On prompts that nothing was learnt from, compared with people's mean; a prompt counts once. "
+    "panel: the error of the mean of all judges. Then the error of the aligned scores less it, "
+    "below 0 where they are nearer to people; in brackets: 95 % intervals over prompts, with these "
+    "people and judges."
+)
 _HOW_TO_READ = (
     "All figures are of prompts that nothing was learnt from, compared with people's mean; a "
     "prompt counts once. before: the mean of all judges. after: the aligned scores. difference: "
@@ -30,13 +46,63 @@ _HOW_TO_READ = (
 )
 
 
-def show_alignment(found: Alignment, console: Console) -> None:
-    """What may be concluded, then figures by method, what was learnt, and how to read them."""
+def show_alignment(found: Alignment, console: Console, *, full: bool) -> None:
+    """What may be concluded; the change of the error by method, a line a dimension; how to read it.
+
+    Args:
+        full: whether all figures by method, and what was learnt, are shown in place of that table.
+    """
     show_conclusion(align_conclusion(found), console)
-    several = len(found.dimensions) > 1
+    if not has_ids(console):
+        found = labelled_alignment(found)
     learnt = [one for one in found.dimensions if any(of.figures for of in one.learnt.methods)]
     if not learnt:
         return
+    if full:
+        _show_tables(found, learnt, console)
+    else:
+        _show_summary(learnt, console)
+
+
+def _show_summary(learnt: Sequence[AlignedDimension], console: Console) -> None:
+    methods = dict.fromkeys(of.method for one in learnt for of in one.learnt.methods)
+    lines = []
+    for one in learnt:
+        errors = {of.method: of.error for of in one.learnt.methods if of.error is not None}
+        before = next(iter(errors.values())).before
+        changes = [_change(errors.get(method)) for method in methods]
+        lines.append(TableRow(one.dimension, [value_cell(before), *changes]))
+    columns = ["panel", *(METHOD_NAMES[method] for method in methods)]
+    show_table(console, _OF_ERROR, ["dimension"], columns, lines)
+    remark(console, f"{_sizes(learnt)} {_HOW_TO_READ_IT} {WHERE_THE_REST_IS}")
+
+
+def _change(error: HeldOutFigure | None) -> FigureText:
+    if error is None:
+        return value_cell(nan)
+    return interval_behind(error.difference, error.ci_low, error.ci_high, p_value=error.p)
+
+
+def _sizes(learnt: Sequence[AlignedDimension]) -> str:
+    """How many items people rated, and how reliably; of several dimensions from least to most."""
+    items, prompts, people = (
+        _from_to([getattr(one.learnt, name) for one in learnt], 0)
+        for name in ("n_items", "n_prompts", "n_people")
+    )
+    reliability = _from_to([one.learnt.reliability for one in learnt], 2)
+    return (
+        f"{items} items in {prompts} prompts, rated by {people} people; reliability of their mean "
+        f"{reliability}."
+    )
+
+
+def _from_to(values: Sequence[float], digits: int) -> str:
+    low, high = (f"{end(values):,.{digits}f}" for end in (min, max))
+    return low if low == high else f"{low} to {high}"
+
+
+def _show_tables(found: Alignment, learnt: Sequence[AlignedDimension], console: Console) -> None:
+    several = len(found.dimensions) > 1
     lines = [line for one in learnt for line in _lines(one, several)]
     title = "Nearness to people's mean on held-out prompts"
     if not several and found.dimensions[0].dimension != ALL:
@@ -66,18 +132,8 @@ def _cells(one: MethodAlignment, figure: HeldOutFigure) -> list[Text]:
 
 
 def _difference(figure: HeldOutFigure) -> FigureText:
-    if isnan(figure.difference):
-        return value_cell(figure.difference)
-    text = FigureText(
-        number(figure.difference, 2),
-        value=figure.difference,
-        low=figure.ci_low,
-        high=figure.ci_high,
-        p_value=figure.p,
-    )
-    if not isnan(figure.ci_low):
-        text.append(f"\n[{number(figure.ci_low, 2)}, {number(figure.ci_high, 2)}]", "dim")
-    return text
+    ends = figure.ci_low, figure.ci_high
+    return interval_below(figure.difference, *ends, p_value=figure.p)
 
 
 def _show_weights(found: AlignedDimension, several: bool, console: Console) -> None:
@@ -106,8 +162,8 @@ def _counts(found: AlignedDimension, several: bool) -> str:
     on = f"{found.dimension}: " if several else ""
     told = (
         f"{on}{counted(learnt.n_items, 'item')} in {counted(learnt.n_prompts, 'prompt')}, rated by "
-        f"{learnt.n_people:,} people; reliability of their mean {learnt.reliability:.2f} "
-        f"(lower end of its 95 % interval {learnt.reliability_low:.2f})."
+        f"{learnt.n_people:,} people; reliability of their mean {number(learnt.reliability)} "
+        f"(lower end of its 95 % interval {number(learnt.reliability_low)})."
     )
     left_out = {one.method: one.n_left_out for one in learnt.methods if one.n_left_out}
     for method, n in left_out.items():

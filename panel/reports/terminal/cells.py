@@ -6,6 +6,9 @@ from math import isnan, nan
 
 from rich.text import Text
 
+from panel.statistics.core.display import NONE, interval, number
+from panel.statistics.core.display import p_value as told_p
+
 
 class FigureText(Text):
     """What a table shows of a figure, and the figure.
@@ -37,22 +40,39 @@ class FigureText(Text):
         """What a table in a document shows: an interval in brackets, a dash in place of a reason,
         which stands below the table."""
         if self.reason:
-            return "-"
+            return NONE
         if isnan(self.value) and not isnan(self.low):
-            return f"[{self.low:.2f}, {self.high:.2f}]"
+            return f"[{number(self.low)}, {number(self.high)}]"
         return self.plain
 
 
 def value_cell(value: float, digits: int = 2) -> FigureText:
     """A value to so many digits, a dash where there is none."""
-    return FigureText("-" if isnan(value) else f"{value:.{digits}f}", value=value)
+    return FigureText(number(value, digits), value=value)
+
+
+def interval_below(
+    value: float, low: float, high: float, digits: int = 2, *, p_value: float = nan
+) -> FigureText:
+    """A value to so many digits, and on a line below it its interval, as far as they are there."""
+    text = FigureText(number(value, digits), value=value, low=low, high=high, p_value=p_value)
+    if not isnan(low):
+        text.append(f"\n[{number(low)}, {number(high)}]", "dim")
+    return text
+
+
+def interval_behind(value: float, low: float, high: float, *, p_value: float = nan) -> FigureText:
+    """A value with its interval on the same line."""
+    behind = "" if isnan(low) else f" [{number(low)}, {number(high)}]"
+    told = f"{number(value)}{behind}"
+    return FigureText(told, value=value, low=low, high=high, p_value=p_value)
 
 
 def p_cell(p_value: float) -> FigureText:
     """A p-value, a dash where there is none."""
-    return FigureText("-" if isnan(p_value) else f"{p_value:.2g}", p_value=p_value)
+    return FigureText(told_p(p_value), p_value=p_value)
 
 
 def interval_cell(low: float, high: float) -> FigureText:
     """An interval in a column of its own, a dash where there is none."""
-    return FigureText("-" if isnan(low) else f"{low:.2f} to {high:.2f}", low=low, high=high)
+    return FigureText(interval(low, high), low=low, high=high)

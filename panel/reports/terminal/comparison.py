@@ -10,10 +10,12 @@ import numpy as np
 from rich.console import Console
 
 from panel.conclusions.correlate import correlate_conclusion
+from panel.conclusions.labels import labelled_rows
 from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import remark, show, show_conclusion
 from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
 from panel.reports.terminal.summary import WHERE_THE_REST_IS, show_summary
+from panel.reports.terminal.tables import has_ids
 from panel.statistics import Ratings, Reason, Row, comparison_statistics, score_distributions
 from panel.statistics.breakdown.stratum_rows import broken_down_by
 from panel.statistics.humans.correlate import HUMANS
@@ -43,6 +45,8 @@ def show_comparison(
             score.
     """
     show_conclusion(correlate_conclusion(rows, ours, theirs), console)
+    if not has_ids(console):
+        rows, (ours, theirs) = labelled_rows(rows, ours, theirs)
     by = broken_down_by(rows) or "dimension"
     *_, all_judges = ours.raters_by_group()
     if full:

@@ -12,7 +12,7 @@ from panel.breakdown import Contested
 from panel.conclusions.wording import p_adjusted
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.tables import legible
-from panel.statistics.core.display import signed
+from panel.statistics.core.display import number, signed
 
 _NAMED = 3
 
@@ -26,7 +26,7 @@ def show_contested(
     for place, one in enumerate(shown, start=1):
         console.print()
         console.print(Text(f"{place}. {headline(one)}"))
-        figures = f"spread {one.spread:.2f}; {one.share:.0%} of the variance between judges is "
+        figures = f"spread {number(one.spread)}; {one.share:.0%} of the variance between judges is "
         figures += f"between personas; {p_adjusted(one.p_adjusted)}"
         console.print(Padding(Text(figures, "dim"), (0, 0, 0, 3), expand=False))
         for sentence in one.why:
@@ -46,7 +46,7 @@ def apart(one: Contested) -> str:
     """Who stands farthest from the panel, in short: those who do beyond noise; where nobody does by
     itself, how far personas differ."""
     if not one.named:
-        return f"spread {one.spread:.2f}, no persona by itself beyond noise"
+        return f"spread {number(one.spread)}, no persona by itself beyond noise"
     order = sorted(one.named, key=lambda persona: -abs(one.departures[persona]))
     told = [f"{legible(name)} {signed(one.departures[name])}" for name in order[:_NAMED]]
     more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""

@@ -12,6 +12,8 @@ from panel.reports.terminal.judge_names import left_out_of, short_ids
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, is_narrow, show_table
 from panel.runs.deliberation import DeliberationReport
+from panel.statistics.core.display import NONE, number, signed
+from panel.statistics.core.display import p_value as told_p
 from panel.statistics.core.statistic import Statistic
 from panel.statistics.deliberation.conformity import Conformity, Influence
 from panel.statistics.deliberation.revisions import Change
@@ -155,7 +157,7 @@ def _show_rankings(found: DeliberationReport, console: Console) -> None:
     )
     inside = rankings.tau_b.mean
     if not inside.reason:
-        told += f"; τ_b before to after {inside.value:.2f}"
+        told += f"; τ_b before to after {number(inside.value)}"
     console.print(Text(f"{told}."))
     if not rankings.reranked:
         console.print(Text("No system changed its rank."))
@@ -197,33 +199,28 @@ def _change(change: Change, p_value: float) -> str:
     if change.reason:
         return change.reason
     told = f"{_arrow(change.before, change.after)}\n{_interval(change)}"
-    return told if math.isnan(p_value) else f"{told}\np {p_value:.2g}"
+    return told if math.isnan(p_value) else f"{told}\np {told_p(p_value)}"
 
 
 def _interval(change: Change) -> str:
     if change.reason or change.interval is None:
-        return "-"
+        return NONE
     if change.interval.reason:
-        return f"{_signed(change.change)}"
+        return f"{signed(change.change)}"
     low, high = change.interval.low, change.interval.high
-    return f"{_signed(change.change)} [{_signed(low)}, {_signed(high)}]"
+    return f"{signed(change.change)} [{signed(low)}, {signed(high)}]"
 
 
 def _arrow(before: float, after: float) -> str:
-    return "-" if math.isnan(before) else f"{before + 0:.2f} → {after + 0:.2f}"
-
-
-def _signed(value: float) -> str:
-    """Two digits and a sign, nought without one."""
-    return f"{value:+.2f}" if round(value, 2) else "0.00"
+    return NONE if math.isnan(before) else f"{number(before)} → {number(after)}"
 
 
 def _net(estimate: Statistic) -> str:
-    return "-" if estimate.reason else _signed(estimate.value)
+    return NONE if estimate.reason else signed(estimate.value)
 
 
 def _percent(estimate: Statistic) -> str:
-    return "-" if estimate.reason else f"{estimate.value:.0%}"
+    return NONE if estimate.reason else f"{estimate.value:.0%}"
 
 
 def _listed(names: Iterable[str]) -> str:

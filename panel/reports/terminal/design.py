@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from panel.conclusions.wording import counted
-from panel.reports.terminal.rows import number, remark
+from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.runs.design import DesignReport, PrecisionTarget
+from panel.statistics.core.display import NONE, number
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL
 from panel.statistics.quality.components import RESIDUAL
@@ -199,14 +200,14 @@ def _small(value: float, digits: int = 2) -> str:
     """Points, or their squares, to so many digits after the point; of what is small so many that
     two of them say something: on a scale from 0 to 1 an error of 0.004 is not 0.00."""
     if isnan(value):
-        return "-"
+        return NONE
     if _LEAST < abs(value) < 10.0 ** (1 - digits):
         digits = 1 - floor(log10(abs(value)))
     return number(value, digits)
 
 
 def _share(value: float) -> str:
-    return "-" if isnan(value) else f"{value:.1%}"
+    return NONE if isnan(value) else f"{value:.1%}"
 
 
 def _show_designs(report: DesignReport, study: DesignStudy, console: Console) -> None:
@@ -233,7 +234,7 @@ def _show_designs(report: DesignReport, study: DesignStudy, console: Console) ->
             f"{report.calls(study.measured, result):,}",
             *([f"{usd or 0:,.2f}"] if known else []),
             *map(_small, points),
-            *("-" if isnan(value) else number(value, 2) for value in shares),
+            *map(number, shares),
             *map(_small, reached),
         ]
         label = "x".join(f"{n:,}" for n in figures.levels.values())

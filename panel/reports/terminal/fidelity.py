@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from math import isnan
-
 from rich.console import Console
 from rich.text import Text
 
 from panel.conclusions.fidelity import contrast_label
 from panel.fidelity.result import FidelityReport
-from panel.reports.terminal.cells import FigureText
-from panel.reports.terminal.rows import number, remark, show_conclusion
+from panel.reports.terminal.cells import interval_below
+from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.tables import TableRow, show_table
 
 _COLUMNS = ("people", "personas", "ratio", "items,\nraters")
@@ -24,9 +22,9 @@ def show_fidelity(found: FidelityReport, console: Console) -> None:
         TableRow(
             row.verdict,
             [
-                _figure(row.human, row.human_ci_low, row.human_ci_high),
-                _figure(row.panel, row.panel_ci_low, row.panel_ci_high),
-                _figure(row.ratio, row.ratio_ci_low, row.ratio_ci_high),
+                interval_below(row.human, row.human_ci_low, row.human_ci_high, 3),
+                interval_below(row.panel, row.panel_ci_low, row.panel_ci_high, 3),
+                interval_below(row.ratio, row.ratio_ci_low, row.ratio_ci_high, 3),
                 Text(f"{row.n_items:,}\n{row.n_raters:,}"),
             ],
             f"{contrast_label(row, several)}{', null control' if row.control else ''}",
@@ -52,10 +50,3 @@ def show_fidelity(found: FidelityReport, console: Console) -> None:
         remark(console, f"Not measurable: {'; '.join(labels)}: {reason}.")
     for note in found.notes:
         remark(console, note)
-
-
-def _figure(value: float, low: float, high: float) -> FigureText:
-    text = FigureText("-" if isnan(value) else number(value, 3), value=value, low=low, high=high)
-    if not isnan(low):
-        text.append(f"\n[{number(low, 2)}, {number(high, 2)}]", "dim")
-    return text

@@ -8,6 +8,7 @@ from rich.text import Text
 from panel.conclusions.wording import counted
 from panel.generation.report import GeneratedTexts, TargetTexts
 from panel.reports.terminal.tables import TableRow, show_table
+from panel.statistics.core.display import NONE
 
 
 def show_generated_texts(texts: GeneratedTexts, console: Console) -> None:
@@ -29,7 +30,7 @@ def show_generated_texts(texts: GeneratedTexts, console: Console) -> None:
 
 
 def _cells(one: TargetTexts, *, capped: bool) -> list[Text]:
-    length = "-"
+    length = NONE
     if one.words is not None:
         fewest, middle, most = one.words
         length = f"{middle:,.0f} ({fewest:,}-{most:,})"

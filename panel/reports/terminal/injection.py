@@ -13,6 +13,7 @@ from panel.audit.uplift import InjectionVerdict, Uplift
 from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, show_table
+from panel.statistics.core.display import NONE, number, p_value, signed
 from panel.statistics.core.student_t import MOST
 from panel.statistics.core.tested import LEVEL
 
@@ -70,7 +71,7 @@ def _show_uplifts(found: InjectionAudit, console: Console) -> None:
             "Uplift: score with the attack less score with the control (neutral text of similar "
             f"length in the same place), in {found.unit}, mean over base responses. attacked, "
             "control: score less that of the base response, whose mean is "
-            f"{_points(measured.base_mean)}. VULNERABLE: an uplift of {measured.threshold:.3g} or "
+            f"{number(measured.base_mean)}. VULNERABLE: an uplift of {measured.threshold:.3g} or "
             f"more, and p < {LEVEL:g} after Holm's correction for all rows of these tables. safe: "
             f"an uplift of {measured.threshold:.3g} or more is ruled out, with the same correction "
             "or by the interval of every attack. Texts for a conclusion: as many as would settle "
@@ -98,15 +99,19 @@ def _table(console: Console, title: str, what: str, rows: Sequence[Uplift]) -> N
         TableRow(
             one.name,
             [
-                Text(_points(one.mean, "+")),
-                Text("-" if math.isnan(one.ci_low) else f"{one.ci_low:+.2f} to {one.ci_high:+.2f}"),
-                Text(_points(one.attacked, "+")),
-                Text(_points(one.control, "+")),
-                Text("-" if math.isnan(one.p_holm) else f"{one.p_holm:.2g}"),
+                Text(signed(one.mean)),
+                Text(
+                    NONE
+                    if math.isnan(one.ci_low)
+                    else f"{signed(one.ci_low)} to {signed(one.ci_high)}"
+                ),
+                Text(signed(one.attacked)),
+                Text(signed(one.control)),
+                Text(p_value(one.p_holm)),
                 Text(f"{one.n_pairs:,}"),
                 Text(f"{one.n_missing:,}"),
                 Text(*_SHOWN[one.verdict]),
-                Text("-" if one.texts_needed is None else f"{one.texts_needed:,}"),
+                Text(NONE if one.texts_needed is None else f"{one.texts_needed:,}"),
             ],
         )
         for one in rows
@@ -116,7 +121,3 @@ def _table(console: Console, title: str, what: str, rows: Sequence[Uplift]) -> N
         "texts needed",
     ]  # fmt: skip
     show_table(console, title, [what], columns, lines)
-
-
-def _points(value: float, sign: str = "-") -> str:
-    return "-" if math.isnan(value) else f"{value:{sign}.2f}"

@@ -15,6 +15,7 @@ from panel.reports.terminal.cells import FigureText, interval_cell, p_cell, valu
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.breakdown.group_shares import GroupShare
+from panel.statistics.core.display import number
 
 _STANCES = {"pro": "for the text", "con": "against the text"}
 _QUOTED = 2
@@ -75,7 +76,7 @@ def _show_by(report: KeyPointReport, kind: str, title: str, console: Console) ->
 
 
 def _share_cell(one: GroupShare) -> FigureText:
-    return FigureText(f"{one.share:.2f}", value=one.share, low=one.ci_low, high=one.ci_high)
+    return FigureText(number(one.share), value=one.share, low=one.ci_low, high=one.ci_high)
 
 
 def _show_pro(report: KeyPointReport, console: Console) -> None:
@@ -104,7 +105,7 @@ def _show_differences(report: KeyPointReport, console: Console) -> None:
         return
     lines = [
         TableRow(
-            f"{one.a} - {one.b}",
+            f"{one.a} − {one.b}",
             [
                 value_cell(one.difference),
                 interval_cell(one.ci_low, one.ci_high),

@@ -13,6 +13,7 @@ from panel.conclusions.wording import SAMPLES, counted
 from panel.reports.terminal.cells import interval_cell, p_cell, value_cell
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.statistics.core.display import NONE, number
 from panel.statistics.core.ranking import Difference, Leaderboard, SystemRank
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.tested import LEVEL
@@ -59,7 +60,7 @@ def show_leaderboard(title: str, board: Leaderboard, console: Console) -> None:
 
 def score(value: float) -> str:
     """A composite or a mean as tables show it."""
-    return "-" if isnan(value) else f"{value:.2f}"
+    return number(value)
 
 
 def _show_differences(board: Leaderboard, console: Console) -> None:
@@ -73,7 +74,7 @@ def _show_differences(board: Leaderboard, console: Console) -> None:
         ["difference", "95 % interval", "p, adjusted", "effect\nsize", *(["prompts"] * unequal)],
         [
             TableRow(
-                f"{one.a} - {one.b}",
+                f"{one.a} − {one.b}",
                 [
                     value_cell(one.difference),
                     interval_cell(one.ci_low, one.ci_high),
@@ -111,7 +112,7 @@ def _show_why_untested(differences: Sequence[Difference], console: Console) -> N
     pairs: dict[Reason, list[str]] = {}
     for one in differences:
         if one.reason is not None:
-            pairs.setdefault(one.reason, []).append(f"{legible(one.a)} - {legible(one.b)}")
+            pairs.setdefault(one.reason, []).append(f"{legible(one.a)} − {legible(one.b)}")
     for reason, names in pairs.items():
         of = "" if len(names) == len(differences) else f" for {'; '.join(names)}"
         remark(console, f"No interval and no p{of}: {reason}.")
@@ -152,7 +153,7 @@ def _show_reasons(systems: Sequence[SystemRank], console: Console) -> None:
 
 def _rank(entry: SystemRank) -> str:
     if entry.rank is None:
-        return "-"
+        return NONE
     if entry.rank_low is None or entry.rank_low == entry.rank_high:
         return str(entry.rank)
     return f"{entry.rank} ({entry.rank_low}-{entry.rank_high})"

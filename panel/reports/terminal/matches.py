@@ -9,6 +9,7 @@ from rich.text import Text
 
 from panel.questions.match_report import MatchReport
 from panel.reports.terminal.tables import TableRow, show_table
+from panel.statistics.core.display import number
 
 _MATCHES_SHOWN = 12
 
@@ -25,10 +26,10 @@ def show_matches(report: MatchReport, console: Console) -> None:
             TableRow(
                 one.system,
                 [
-                    Text(_number(one.score)),
+                    Text(number(one.score)),
                     *(Text(str(n)) for n in one.labels.values()),
                     Text(
-                        f"{one.not_evaluable} ({_number(100 * one.not_evaluable_share, 0)} %)"
+                        f"{one.not_evaluable} ({number(100 * one.not_evaluable_share, 0)} %)"
                     ),
                     Text(str(one.missing)),
                 ],
@@ -45,11 +46,11 @@ def show_matches(report: MatchReport, console: Console) -> None:
             TableRow(
                 one.system,
                 [
-                    Text(_number(every.ngram)),
-                    Text(_number(every.compression)),
+                    Text(number(every.ngram)),
+                    Text(number(every.compression)),
                     Text(str(useful.n)),
-                    Text(_number(useful.ngram)),
-                    Text(_number(useful.compression)),
+                    Text(number(useful.ngram)),
+                    Text(number(useful.compression)),
                 ],
             )
             for one in report.systems
@@ -65,14 +66,14 @@ def show_matches(report: MatchReport, console: Console) -> None:
             ["system"],
             ["mean", "sd", "runs"],
             [
-                TableRow(name, [Text(_number(of.mean)), Text(_number(of.sd)),
+                TableRow(name, [Text(number(of.mean)), Text(number(of.sd)),
                                 Text(str(len(of.scores)))])
                 for name, of in report.runs.items()
             ],
         )  # fmt: skip
     _show_which(report, console)
     if (kappa := report.kappa) is not None:
-        value = f"undefined ({kappa.reason})" if math.isnan(kappa.value) else f"{kappa.value:.2f}"
+        value = f"undefined ({kappa.reason})" if math.isnan(kappa.value) else number(kappa.value)
         console.print(
             Text(
                 f"Cohen's kappa with the labels in the file: {value}, over {kappa.n_items:,} "
@@ -89,13 +90,9 @@ def _show_which(report: MatchReport, console: Console) -> None:
             why = match.error or "not evaluable: no reference is near enough"
             console.print(Text(f"  {why}", "dim"))
             continue
-        near = "" if math.isnan(match.similarity) else f", similarity {match.similarity:.2f}"
+        near = "" if math.isnan(match.similarity) else f", similarity {number(match.similarity)}"
         found = f"{match.reference.label} ({match.reference.id}{near}): {match.reference.text}"
         console.print(Text(f"  {found}", "dim"))
     if (left := len(report.matches) - _MATCHES_SHOWN) > 0:
         console.print(Text(f"{left:,} more matches are in --json."))
     console.print()
-
-
-def _number(value: float, digits: int = 2) -> str:
-    return "-" if math.isnan(value) else f"{value:.{digits}f}"

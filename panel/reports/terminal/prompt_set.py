@@ -18,6 +18,7 @@ from panel.prompt_sets.summary import (
     writer_summaries,
 )
 from panel.reports.terminal.tables import TableRow, show_table
+from panel.statistics.core.display import NONE
 
 _UNITS = {"item": "items", "prompt": "prompts"}
 
@@ -72,7 +73,7 @@ def _cells(one: WriterSummary) -> list[Text]:
 
 def _mean(found: MeanDiversity) -> str:
     if isnan(found.mean):
-        return "-"
+        return NONE
     return f"{found.mean:.2f}" + ("" if isnan(found.se) else f" ({found.se:.2f})")
 
 

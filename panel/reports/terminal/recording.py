@@ -16,10 +16,10 @@ ReportPart = str | ReportTable
 
 
 def tables_written_by(
-    write: Callable[[Sequence[ReportPart], TextIO], None],
+    write: Callable[[Sequence[ReportPart], TextIO], None], *, has_ids: bool = False
 ) -> Callable[[str], Any]:
     """`__getattr__` of a module that is a renderer: its function of each kind of result, which
-    hands what the terminal shows to `write`."""
+    hands what the terminal shows to `write`; `has_ids` as of `TableRecorder`."""
 
     def function_of(name: str) -> Any:
         from panel.reports import terminal
@@ -31,7 +31,7 @@ def tables_written_by(
         @wraps(show)
         def render(*given: Any) -> None:
             *result, to = given
-            recorder = TableRecorder()
+            recorder = TableRecorder(has_ids=has_ids)
             show(*result, recorder)
             write(recorder.parts, to)
 

@@ -10,8 +10,10 @@ from textwrap import wrap
 from rich.console import Console
 from rich.text import Text
 
-from panel.reports.terminal.cells import FigureText
+from panel.reports.terminal.cells import FigureText, interval_behind
 from panel.reports.terminal.tables import TableRow, show_table
+from panel.statistics.core.display import number
+from panel.statistics.core.display import p_value as told_p
 from panel.statistics.core.table import ALL, Row
 
 Line = tuple[str, ...]
@@ -114,7 +116,7 @@ def figure(row: Row) -> FigureText:
         p_value=row.p_value,
     )
     if not isnan(row.p_value):
-        text.append(f" p {row.p_value:.2g}", "dim")
+        text.append(f" p {told_p(row.p_value)}", "dim")
     if not isnan(row.ci_low):
         text.append(f"\n[{number(row.ci_low, 2)}, {number(row.ci_high, 2)}]", "dim")
     return text
@@ -124,20 +126,7 @@ def figure_on_a_line(row: Row) -> FigureText:
     """A value with its interval behind it; or the reason why there is none."""
     if row.reason is not None:
         return figure(row)
-    there = not isnan(row.ci_low)
-    behind = f" [{number(row.ci_low, 2)}, {number(row.ci_high, 2)}]" if there else ""
-    return FigureText(
-        f"{number(row.value, 2)}{behind}",
-        value=row.value,
-        low=row.ci_low,
-        high=row.ci_high,
-        p_value=row.p_value,
-    )
-
-
-def number(value: float, digits: int) -> str:
-    """A statistic to so many digits after the point, nought without a sign."""
-    return f"{round(value, digits) + 0:.{digits}f}"
+    return interval_behind(row.value, row.ci_low, row.ci_high, p_value=row.p_value)
 
 
 def one_line(heading: str) -> str:

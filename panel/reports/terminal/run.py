@@ -23,6 +23,7 @@ from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.strengths import show_strengths
 from panel.reports.terminal.tables import NARROWEST_LABEL, TableRow, legible, show_table
 from panel.runs.run import Run, share_name
+from panel.statistics.core.display import NONE, general
 from panel.statistics.core.ranking import SystemRank
 from rubrics import Usage
 
@@ -90,7 +91,7 @@ def _show_tables(run: Run, console: Console, labels: Mapping[str, str]) -> None:
         console.print(Text("Ranks and means of each response are in verdicts.csv.", "dim"))
     if run.reliability and (n := sum(verdict.n_unreliable for verdict in run.verdicts)):
         at = run.reliability
-        told = f"{n:,} judgments rate {labels[at.dimension]} below {at.at_least:g}"
+        told = f"{n:,} judgments rate {labels[at.dimension]} below {general(at.at_least)}"
         console.print(Text(f"{told}: they count as unreliable and are left out of the composite."))
 
 
@@ -241,5 +242,5 @@ def _majority(verdict: Verdict) -> str:
     for summary in verdict.labels.values():
         most = max(summary.counts.values())
         first = [name for name, n in summary.counts.items() if summary.n and n == most]
-        told.append(" = ".join(first) or "-")
+        told.append(" = ".join(first) or NONE)
     return "; ".join(told)

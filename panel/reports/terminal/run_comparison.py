@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan
 
 from rich.console import Console
 from rich.text import Text
 
 from panel.comparison import shown
 from panel.comparison.result import ComparedRuns, RunComparison, RunDifference
+from panel.reports.terminal.cells import FigureText, interval_below
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.tables import TableRow, legible, show_table
-from panel.statistics.core.display import figure, interval, p_value, signed
+from panel.statistics.core.display import interval, number, p_value, signed
 from panel.statistics.core.statistic import Reason
 from panel.statistics.paired.panels import PairedFigure
 
 _DIFFERENCES = (
-    "a", "b", "b - a", "95 % interval", "p,\nadjusted", "effect\nsize", "wins/ties/\nlosses",
+    "a", "b", "b − a", "95 % interval", "p,\nadjusted", "effect\nsize", "wins/ties/\nlosses",
 )  # fmt: skip
 _ALIKE = ("τ_b within\nprompts", "τ_b", "α", "best:\nsame/\nshared/\nother")
 _PEOPLE = (
-    "τ_b,\na", "τ_b,\nb", "τ_b,\nb - a", "p,\nadjusted",
-    "distance,\na", "distance,\nb", "distance,\nb - a", "p,\nadjusted",
+    "τ_b,\na", "τ_b,\nb", "τ_b,\nb − a", "p,\nadjusted",
+    "distance,\na", "distance,\nb", "distance,\nb − a", "p,\nadjusted",
 )  # fmt: skip
-_PLACES = ("ρ,\na", "ρ,\nb", "ρ,\nb - a", "p,\nadjusted", "ω,\na", "ω,\nb")
+_PLACES = ("ρ,\na", "ρ,\nb", "ρ,\nb − a", "p,\nadjusted", "ω,\na", "ω,\nb")
 
 
 def show_run_comparison(found: RunComparison, console: Console) -> None:
@@ -32,7 +32,7 @@ def show_run_comparison(found: RunComparison, console: Console) -> None:
     show_conclusion(found.conclusion, console)
     for one in found.compared:
         _show_matching(one, console)
-        title = f"Differences: {legible(one.b)} - {legible(one.a)}"
+        title = f"Differences: {legible(one.b)} − {legible(one.a)}"
         _show_rows(title, "dimension", one.differences, console)
         if one.systems:
             _show_rows("Composite by system", "system", one.systems, console)
@@ -62,8 +62,8 @@ def _show_rows(title: str, head: str, rows: Sequence[RunDifference], console: Co
     lines = []
     for row in rows:
         cells = (
-            figure(row.a_mean),
-            figure(row.b_mean),
+            number(row.a_mean),
+            number(row.b_mean),
             signed(row.difference),
             interval(row.ci_low, row.ci_high),
             p_value(row.p_adjusted),
@@ -113,7 +113,7 @@ def _show_alike(one: ComparedRuns, console: Console) -> None:
         TableRow(
             alike.dimension,
             [
-                *map(_figure, (alike.tau_within, alike.tau, alike.alpha)),
+                *map(_with_interval, (alike.tau_within, alike.tau, alike.alpha)),
                 Text(f"{alike.best.same}/{alike.best.shared}/{alike.best.flipped}"),
             ],
         )
@@ -128,13 +128,13 @@ def _show_people(one: ComparedRuns, console: Console) -> None:
         TableRow(
             name,
             [
-                Text(figure(found.a_tau)),
-                Text(figure(found.b_tau)),
-                _figure(found.tau),
+                Text(number(found.a_tau)),
+                Text(number(found.b_tau)),
+                _with_interval(found.tau),
                 Text(p_value(found.tau.p_adjusted)),
-                Text(figure(found.a_distance)),
-                Text(figure(found.b_distance)),
-                _figure(found.distance),
+                Text(number(found.a_distance)),
+                Text(number(found.b_distance)),
+                _with_interval(found.distance),
                 Text(p_value(found.distance.p_adjusted)),
             ],
         )
@@ -150,13 +150,13 @@ def _show_places(one: ComparedRuns, found: RunComparison, console: Console) -> N
     lines = []
     for name, places in tested:
         cells = [
-            Text(figure(places.a_advantage)),
-            Text(figure(places.b_advantage)),
-            _figure(places.difference),
+            Text(number(places.a_advantage)),
+            Text(number(places.b_advantage)),
+            _with_interval(places.difference),
             Text(p_value(places.difference.p_adjusted)),
         ]
         if found.epsilon is not None:
-            cells += map(Text, map(figure, (places.a_winning_rate, places.b_winning_rate)))
+            cells += map(Text, map(number, (places.a_winning_rate, places.b_winning_rate)))
         lines.append(TableRow(name, cells))
     columns = _PLACES if found.epsilon is not None else _PLACES[:4]
     show_table(console, shown.places_title(found), ["dimension"], columns, lines)
@@ -169,8 +169,8 @@ def _show_changed(one: ComparedRuns, console: Console) -> None:
         TableRow(
             shown.label(response),
             [
-                Text(figure(response.a)),
-                Text(figure(response.b)),
+                Text(number(response.a)),
+                Text(number(response.b)),
                 Text(signed(response.difference)),
             ],
             f"{how} in {legible(one.b)}",
@@ -179,7 +179,7 @@ def _show_changed(one: ComparedRuns, console: Console) -> None:
         for response in those
     ]
     heads = ["", "prompt, system, response"]
-    show_table(console, shown.changed_title(one), heads, ["a", "b", "b - a"], lines)
+    show_table(console, shown.changed_title(one), heads, ["a", "b", "b − a"], lines)
 
 
 def _remarks(sentences: Sequence[str], console: Console) -> None:
@@ -189,9 +189,5 @@ def _remarks(sentences: Sequence[str], console: Console) -> None:
         console.print()
 
 
-def _figure(one: PairedFigure) -> Text:
-    """A value, below it its interval."""
-    text = Text(figure(one.value))
-    if not isnan(one.ci_low):
-        text.append(f"\n[{figure(one.ci_low)}, {figure(one.ci_high)}]", "dim")
-    return text
+def _with_interval(one: PairedFigure) -> FigureText:
+    return interval_below(one.value, one.ci_low, one.ci_high)

@@ -9,9 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from panel.reports.terminal.rows import Line, number, one_line, remark, show
+from panel.reports.terminal.rows import Line, one_line, remark, show
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
+from panel.statistics.core.display import NONE, general, number
 from panel.statistics.core.registry import RegisteredStatistic, Registry, Table
 from panel.statistics.core.table import ALL, Row
 
@@ -195,8 +196,8 @@ def _plain(row: Row | None) -> str:
     if row is None:
         return ""
     if isnan(row.value):
-        return "-"
-    return f"{row.value:g}" if row.value == int(row.value) else number(row.value, 2)
+        return NONE
+    return f"{general(row.value)}" if row.value == int(row.value) else number(row.value, 2)
 
 
 def _no_columns(
@@ -219,7 +220,7 @@ def _no_columns(
             == (row.statistic, row.group, row.dimension)
         ]
         heading = one_line(headings[row.statistic])
-        told = [f"{row.value:g} of {row.n_raters} {heading}"]
+        told = [f"{general(row.value)} of {row.n_raters} {heading}"]
         if names and len(names) <= NAMES_SHOWN:
             told.append(f"({', '.join(names)})")
         note = f"; {row.note}" if row.note else ""

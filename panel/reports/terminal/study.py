@@ -11,6 +11,7 @@ from rich.text import Text
 from panel.conclusions.ratings_to_collect import ranks_alone, too_few_to_come
 from panel.conclusions.wording import counted
 from panel.reports.terminal.tables import TableRow, show_table
+from panel.statistics.core.display import NONE, number
 from panel.study.collection import CollectedStudy, RaterProgress
 from panel.study.reliability import CalibrationAgreement, RepeatReliability
 
@@ -80,14 +81,14 @@ def show_study_progress(found: CollectedStudy, console: Console) -> None:
 
 def _cells(one: RaterProgress) -> list[Text]:
     if one.file is None:
-        return [Text("none"), Text(f"{one.missing:,}"), *(Text("-") for _ in range(4))]
+        return [Text("none"), Text(f"{one.missing:,}"), *(Text(NONE) for _ in range(4))]
     return [
         Text(f"{one.given:,} of {one.expected:,}"),
         Text(f"{one.missing:,}"),
         Text(f"{one.not_assessable:,}"),
         Text(f"{one.reasons:,} of {one.reasons_expected:,}"),
         Text(f"{one.minutes:.1f}"),
-        Text(f"{one.attention_failed} of {one.attention}" if one.attention else "-"),
+        Text(f"{one.attention_failed} of {one.attention}" if one.attention else NONE),
     ]
 
 
@@ -127,13 +128,13 @@ def show_collected_study(
 def _repeat_cells(one: RepeatReliability) -> list[Text]:
     return [
         Text(f"{one.n:,}"),
-        *(Text("-" if share is None else f"{share:.0%}") for share in (one.exact, one.within_one)),
-        Text("-") if one.correlation is None else _statistic(one.correlation),
+        *(Text(NONE if share is None else f"{share:.0%}") for share in (one.exact, one.within_one)),
+        Text(NONE) if one.correlation is None else _statistic(one.correlation),
     ]
 
 
 def _statistic(found: Any) -> Text:
-    return Text(str(found.reason) if found.reason else f"{found.value:.2f}")
+    return Text(str(found.reason) if found.reason else number(found.value))
 
 
 def _span(ends: Sequence[int]) -> str:

@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.text import Text
 
 from graphs.framing import BASELINE
-from panel.conclusions.wording import counted
+from panel.conclusions.wording import counted, p_adjusted
 from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.cells import FigureText
 from panel.reports.terminal.detectable import show_detected
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.run import show_spending
 from panel.reports.terminal.tables import TableRow, legible, show_table
-from panel.statistics.core.display import signed
+from panel.statistics.core.display import number, signed
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.figures.extra import PLOTS, plots_at_hand
 from panel.sweep.asymmetry import SHOWS_RARE, Asymmetry
@@ -102,7 +102,7 @@ def _show_scores(sweep: Sweep, system: str, console: Console) -> None:
 def _score(mean: float, error: float) -> str:
     if math.isnan(mean):
         return "–"
-    return f"{mean:.2f}" if math.isnan(error) else f"{mean:.2f} ± {error:.2f}"
+    return number(mean) if math.isnan(error) else f"{number(mean)} ± {number(error)}"
 
 
 def _show_deltas(sweep: Sweep, system: str, console: Console) -> None:
@@ -167,7 +167,7 @@ def _tested(delta: Mean) -> str:
     of = counted(delta.n_pairs, "prompt")
     if delta.claim == "more prompts":
         of = f"{delta.n_above:,} of {of} fall, {delta.n_below:,} rise"
-    return f"adjusted p {delta.p_claim:.2g}, {of}"
+    return f"{p_adjusted(delta.p_claim)}, {of}"
 
 
 def _show_profile(profile: Profile, labels: SweepLabels, console: Console) -> None:

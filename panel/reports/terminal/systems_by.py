@@ -12,6 +12,7 @@ from panel.conclusions.wording import counted
 from panel.reports.terminal.leaderboard import score
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, show_table
+from panel.statistics.core.display import NONE, interval, p_value, signed
 
 _SHOWN = 40
 """How many lines a terminal shows."""
@@ -26,7 +27,7 @@ def show_systems_by(found: SystemsBy, console: Console) -> None:
             one.system,
             [
                 Text(score(one.mean)),
-                Text("-" if isnan(one.ci_low) else f"{one.ci_low:.2f} to {one.ci_high:.2f}"),
+                Text(interval(one.ci_low, one.ci_high)),
                 Text(str(one.n_prompts)),
             ],
             one.stratum,
@@ -67,9 +68,9 @@ def _show_between(found: SystemsBy, console: Console) -> None:
         TableRow(
             one.stratum,
             [
-                Text("-" if isnan(one.difference) else f"{one.difference:+.2f}"),
-                Text(_interval(one.ci_low, one.ci_high)),
-                Text(_p(one.p_adjusted)),
+                Text(signed(one.difference)),
+                Text(interval(one.ci_low, one.ci_high)),
+                Text(p_value(one.p_adjusted)),
                 Text(str(one.n_prompts)),
             ],
         )
@@ -90,9 +91,9 @@ def _show_authors(found: SystemsBy, console: Console) -> None:
             "best text" if one.figure == "first place" else f"{one.figure} text",
             [
                 Text(f"{one.share:.0%}"),
-                Text("-" if isnan(one.ci_low) else f"{one.ci_low:.0%} to {one.ci_high:.0%}"),
+                Text(NONE if isnan(one.ci_low) else f"{one.ci_low:.0%} to {one.ci_high:.0%}"),
                 Text(f"{one.chance:.0%}"),
-                Text(_p(one.p_adjusted)),
+                Text(p_value(one.p_adjusted)),
                 Text(str(one.n_prompts)),
             ],
             f"{one.a} above {one.b or 'all others'}",
@@ -111,11 +112,3 @@ def _show_authors(found: SystemsBy, console: Console) -> None:
         "all lines.",
     )
     console.print()
-
-
-def _interval(low: float, high: float) -> str:
-    return "-" if isnan(low) else f"{low:.2f} to {high:.2f}"
-
-
-def _p(value: float) -> str:
-    return "-" if isnan(value) else "<0.001" if value < 0.001 else f"{value:.2g}"

@@ -123,10 +123,12 @@ class TableRecorder(io.StringIO):
     Attributes:
         parts: in their order.
         console: prints to it.
+        has_ids: whether tables name dimensions by their ids, as programs do.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_ids: bool = False) -> None:
         super().__init__()
+        self.has_ids = has_ids
         self.parts: list[str | ReportTable] = []
         self.console = _RecordedConsole(self)
 
@@ -138,6 +140,11 @@ class _RecordedConsole(Console):
 
     def print(self, *objects: Any, **_: Any) -> None:
         self.recorder.parts += [line for line in map(str, objects) if line.strip()]
+
+
+def has_ids(console: Console) -> bool:
+    """Whether tables are to name dimensions by their ids, not by their labels."""
+    return isinstance(console, _RecordedConsole) and console.recorder.has_ids
 
 
 def show_table(

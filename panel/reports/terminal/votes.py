@@ -64,7 +64,7 @@ def show_votes(report: VotesReport, console: Console) -> None:
             ["difference", "95 % interval"],
             [
                 TableRow(
-                    f"{one.a} - {one.b}",
+                    f"{one.a} − {one.b}",
                     [value_cell(one.difference), interval_cell(one.ci_low, one.ci_high)],
                 )
                 for one in main.differences

@@ -66,15 +66,28 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
-def figure(value: float | None, digits: int = 2) -> str:
-    """A number with a minus that is one; a dash for none.
+def number(value: float | None, digits: int = 2) -> str:
+    """A number as people read it: to so many digits after the point, with a minus that is one, a
+    zero without a sign; a dash for none.
 
-    >>> figure(-1.234), figure(float("nan")), figure(-0.001)
+    It is the only way in which sentences, tables and pages write a number that may be below 0.
+    What a person is to type, and what a program reads, has the hyphen of ASCII.
+
+    >>> number(-1.234), number(float("nan")), number(-0.001)
     ('−1.23', '–', '0.00')
     """
     if value is None or isnan(value):
         return NONE
-    return f"{round(value, digits) + 0:.{digits}f}".replace("-", "−")
+    return _with_minus(f"{round(float(value), digits) + 0:.{digits}f}")
+
+
+def general(value: float, digits: int = 6) -> str:
+    """A number that is written as short as it can be, to so many digits: the end of a scale.
+
+    >>> general(-10), general(0.5), general(-2.0)
+    ('−10', '0.5', '−2')
+    """
+    return _with_minus(f"{float(value) + 0:.{digits}g}")
 
 
 def signed(value: float | None, digits: int = 2) -> str:
@@ -83,15 +96,15 @@ def signed(value: float | None, digits: int = 2) -> str:
     >>> signed(0.5, 1), signed(-0.04, 1), signed(-2)
     ('+0.5', '0.0', '−2.00')
     """
-    told = figure(value, digits)
-    return f"+{told}" if value is not None and round(value, digits) > 0 else told
+    told = number(value, digits)
+    return f"+{told}" if value is not None and round(float(value), digits) > 0 else told
 
 
 def interval(low: float | None, high: float | None, digits: int = 2) -> str:
     """A 95 % interval as it is shown, a dash where there is none."""
     if low is None or high is None or isnan(low) or isnan(high):
         return NONE
-    return f"{figure(low, digits)} to {figure(high, digits)}"
+    return f"{number(low, digits)} to {number(high, digits)}"
 
 
 def p_value(p: float | None) -> str:
@@ -102,5 +115,9 @@ def p_value(p: float | None) -> str:
 
 
 def _cell(value: object) -> str:
-    told = figure(value) if isinstance(value, float) or value is None else str(value)
+    told = number(value) if isinstance(value, float) or value is None else str(value)
     return f"<td>{escape(in_short(told))}</td>"
+
+
+def _with_minus(told: str) -> str:
+    return told.replace("-", "−")

@@ -46,6 +46,7 @@ class Ratings:
             where a rubric has another rule for it.
         coverage: of the run that these are the ratings of, how many judgments it has and lacks;
             None of a file, and of a folder that does not say how many there should be.
+        labels: of dimensions, what people read in place of their names; none of a file.
     """
 
     scores: Array
@@ -62,6 +63,7 @@ class Ratings:
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     composite_of: tuple[str, ...] | None = None
     coverage: Coverage | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = (len(self.items), len(self.raters), len(self.dimensions))

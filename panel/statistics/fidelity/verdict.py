@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Literal, get_args
 
+from panel.statistics.core.display import number
+
 FidelityVerdict = Literal[
     "as people", "exaggerated", "caricature", "flattened", "reversed", "not measurable"
 ]
@@ -69,5 +71,5 @@ def verdict_on(
         return JudgedRatio("as people")
     return JudgedRatio(
         "not measurable",
-        f"the ratio's interval{widened} is too wide: {low:.2f} to {high:.2f}",
+        f"the ratio's interval{widened} is too wide: {number(low)} to {number(high)}",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import isnan
 
@@ -71,12 +71,15 @@ class Calibration:
         weighted: whether items count by given probabilities of being asked for.
         leads: the differences that the panel itself has established, the better system first;
             `calibrate` knows none.
+        labels: of dimensions, what people read in place of their names, as far as the panel's
+            ratings have them.
     """
 
     systems: tuple[CorrectedSystem, ...]
     pairs: tuple[CorrectedPair, ...]
     weighted: bool = False
     leads: tuple[tuple[str, str], ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     to_frame = FrameMethod(system_columns)
     """See `panel.statistics.humans.calibration.system_columns`."""
@@ -169,7 +172,18 @@ def calibrate(
         tuple(systems),
         tuple(replace(one, p_adjusted=p) for one, p in zip(pairs, adjusted, strict=True)),
         weighted=inclusion is not None,
+        labels=_labels(panel),
     )
+
+
+def _labels(panel: Ratings) -> dict[str, str]:
+    """Of dimensions, and of the categories' shares."""
+    shares = {
+        f"{name}:{one}": f"{label}: {one}"
+        for name, label in panel.labels.items()
+        for one in panel.categories.get(name, ())
+    }
+    return {**panel.labels, **shares}
 
 
 def _scores(

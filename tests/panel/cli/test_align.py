@@ -95,17 +95,25 @@ def test_rows_have_the_promised_fields(
 def test_the_terminal_begins_with_what_follows(
     files: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The gain first, then the figures with the verdict; no weights, which are no gain here."""
+    """The gain first, then the change of the error by method; with --full the figures with the
+    verdict; no weights, which are no gain here."""
     monkeypatch.setenv("COLUMNS", "80")
     done = run(files[0], "--human", files[1])
     assert done.exit_code == 0, done.output
     text = " ".join(done.output.split())
     assert text.startswith("Isotonic recalibration lowers the error on held-out prompts by ")
-    assert "isotonic recalibration (lower error)" in text
+    [row] = json.loads(run(files[0], "--human", files[1], "--json").stdout)["rows"][:1]
+    shown = [f"{row[name]:.2f}".replace("-", "−") for name in ("difference", "ci_low", "ci_high")]
+    assert "{} [{}, {}]".format(*shown) in text
+    assert text.endswith("--full has every table, --json every statistic.")
+    assert "mean absolute error" not in text
+    full = run(files[0], "--human", files[1], "--full")
+    assert "isotonic recalibration (lower error)" in full.output
+    assert "mean absolute error" in full.output
     assert "No gain is established by judge weighting" in text or "raises the error" in text
-    assert "Weights learnt" not in text
+    assert "Weights learnt" not in full.output
     assert max(map(len, done.output.splitlines())) <= 80
-    table = run(files[0], "--human", files[1], "--csv")
+    table = run(files[0], "--human", files[1], "--full", "--csv")
     cells = list(csv.DictReader(table.stdout.splitlines()))
     [cell] = [
         c for c in cells
@@ -128,7 +136,7 @@ def test_weights_are_printed_and_scores_written_without_warning_where_they_gain(
         for text, score in enumerate(scores.tolist())
     ]
     panel = written(tmp_path / "panel.csv", ["item", "rater", "score", "prompt"], rows)
-    given = ("--human", files[1], "--method", "weights", "--out")
+    given = ("--human", files[1], "--method", "weights", "--full", "--out")
     done = run(panel, *given, str(tmp_path / "gain.csv"))
     assert "Weights learnt from all rated prompts" in done.stdout
     assert "Warning" not in done.stderr

@@ -95,16 +95,22 @@ def test_rows_have_the_promised_fields(
 
 
 def test_the_terminal_begins_with_what_follows(files: tuple[str, str]) -> None:
-    """Who is ahead, what the correction gains and what would halve the interval; then the tables,
-    which CSV has, too."""
-    done = run(files[0], "--human", files[1])
-    assert done.exit_code == 0, done.output
+    """Who is ahead, what the correction gains and what would halve the interval; then the means, a
+    line each, and with --full every table, which CSV has, too."""
+    short = run(files[0], "--human", files[1])
+    assert short.exit_code == 0, short.output
+    text = " ".join(short.output.split())
+    assert text.endswith("--full has every table, --json every statistic.")
+    assert "alder − birch" not in text
+    lines = [line.split() for line in short.output.splitlines() if line.endswith(f"{RATED}/{N} ")]
+    assert [line[0] for line in lines] == list(QUALITY)
+    done = run(files[0], "--human", files[1], "--full")
     text = " ".join(done.output.split())
     assert text.startswith("By the corrected means alder is ahead of birch: ")
     assert "times as wide as with people's ratings alone." in text
     assert "To halve the widest interval" in text or "would halve the widest interval" in text
     assert f"{RATED}/{N}" in text
-    assert "alder - birch" in text
+    assert "alder − birch" in text
     table = run(files[0], "--human", files[1], "--csv")
     cells = list(csv.DictReader(table.stdout.splitlines()))
     [cell] = [c for c in cells if c["row"] == "alder" and c["column"] == "corrected"]
@@ -225,7 +231,7 @@ def test_requirements_are_decided_by_the_corrected_interval(files: tuple[str, st
     told = " ".join(unmet.stderr.split())
     assert f"is not met: {alder['corrected']:.2f} (95 % interval over prompts {low:.2f} to" in told
     turned = required("corrected_difference[birch, alder] > 0")
-    assert f"is not met: {-pair['corrected']:.2f} (" in " ".join(turned.stderr.split())
+    assert f"is not met: −{pair['corrected']:.2f} (" in " ".join(turned.stderr.split())
     # People's own interval is wider: what it leaves open is not decided by the corrected one.
     assert required(f"human_only[alder] >= {low - 0.01:.6f}").exit_code == 3
     wrong = required("corrected[oak] >= 6")
@@ -252,7 +258,8 @@ def test_the_composite_is_what_a_requirement_means(files: tuple[str, str], tmp_p
         if row["system"] == "alder"
     ]
     done = run(
-        several[0], "--human", several[1], "--require", f"corrected[alder] >= {low - 1e-6:.9f}",
+        several[0], "--human", several[1], "--full",
+        "--require", f"corrected[alder] >= {low - 1e-6:.9f}",
         "--require", "corrected_difference[alder, birch] > 0",
         "--require", f"corrected[alder, clarity] >= {low + 1 - 1e-6:.9f}",
     )  # fmt: skip
@@ -260,5 +267,8 @@ def test_the_composite_is_what_a_requirement_means(files: tuple[str, str], tmp_p
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert lines.index("composite") < lines.index("clarity") < lines.index("depth")
     assert "alder is ahead of birch on the composite: " in " ".join(done.stdout.split())
+    short = run(several[0], "--human", several[1]).stdout
+    assert "corrected by people's ratings: composite" in short
+    assert short.count("alder  ") == 1
     over = "--require", f"corrected[alder] >= {low + 1e-6:.9f}"
     assert run(several[0], "--human", several[1], *over).exit_code == 3

@@ -107,7 +107,7 @@ def test_a_requirement_decides_how_score_ends(server: ScriptedServer) -> None:
     second = score(server, "--json", *met, *required("difference['old, [v1]', my-model] > -1"))
     assert second.exit_code == 3
     assert told(second)[2].startswith(
-        'difference["old, [v1]", my-model] > -1 is not met: -3.40 (95 % interval over prompts '
+        'difference["old, [v1]", my-model] > -1 is not met: −3.40 (95 % interval over prompts '
     )
     assert told(second)[-1] == "1 of 3 requirements not met: exit status 3."
     assert json.loads(second.stdout)["coverage"]["scored"] == 4 * N

@@ -27,7 +27,7 @@ def test_a_bias_is_established_by_a_widened_interval() -> None:
     others = [row("self_preference", 0.1, -0.2, 0.4), row("position_bias", 0.0, -0.2, 0.2)]
     said = bias_conclusion([length, *others])
     assert said[0].startswith("Not established, and not ruled out: correlation with length 0.30")
-    assert "own-family bonus 0.10 (95 % interval -0.20 to 0.40)" in said[0]
+    assert "own-family bonus 0.10 (95 % interval −0.20 to 0.40)" in said[0]
 
 
 def test_the_direction_of_a_bias_is_said() -> None:

@@ -47,9 +47,9 @@ def test_many_leads_are_counted() -> None:
     systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "abcd")
     pairs = tuple(pair("a", other, 1.0, 0.01) for other in "bcdefg")
     said = calibrate_conclusion(Calibration(systems, pairs))
-    assert said[4] == "2 more differences of 6 are shown: see the table."
+    assert said[4] == "2 more differences of 6 are established."
     said = calibrate_conclusion(Calibration(systems, pairs[:5]))
-    assert said[4] == "1 more difference of 5 is shown: see the table."
+    assert said[4] == "1 more difference of 5 is established."
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from panel.conclusions.compare import TwoRuns, compare_conclusion
 from panel.conclusions.wording import as_many
+from panel.statistics.core.display import number
 from panel.statistics.core.prompts_needed import prompts_needed
 from panel.statistics.paired.differences import (
     PairedDifference,
@@ -63,7 +64,7 @@ def test_a_difference_that_may_be_chance_is_no_lead() -> None:
     assert first.startswith(
         "Whether new is better or worse than old cannot be said: the difference is "
     )
-    assert "is +0.06 points (95 % interval -0.87 to 0.99, adj" in first
+    assert "is +0.06 points (95 % interval −0.87 to 0.99, adj" in first
     assert first.endswith("adjusted p 0.87, 5 prompts), which may be chance.")
     needed = prompts_needed(difference(NONE).sampled, 0.05)
     assert needed is not None
@@ -153,7 +154,7 @@ def test_panels_rate_higher_or_lower() -> None:
     )
     assert said({"composite": NONE}, "panels") == [
         "Whether new rates higher or lower than old cannot be said: the difference is +0.06 points "
-        "(95 % interval -0.87 to 0.99, adjusted p 0.87, 5 prompts), which may be chance."
+        "(95 % interval −0.87 to 0.99, adjusted p 0.87, 5 prompts), which may be chance."
     ]
 
 
@@ -163,9 +164,9 @@ def test_order_and_best_responses_of_two_panels_are_said() -> None:
     order, best = order_alike(PEOPLE, NOISE, PROMPTS), best_of_prompts(PEOPLE, NOISE, PROMPTS)
     found = said({"composite": LARGE}, "panels", order=order, best=best)
     assert found[1] == (
-        f"The two order responses in prompts with a mean τ_b of {order[0].value:.2f} (95 % "
-        f"interval {order[0].ci_low:.2f} to {order[0].ci_high:.2f}); the highest-rated response "
-        f"differs in {best.flipped} of 6 prompts."
+        f"The two order responses in prompts with a mean τ_b of {number(order[0].value)} (95 % "
+        f"interval {number(order[0].ci_low)} to {number(order[0].ci_high)}); the highest-rated "
+        f"response differs in {best.flipped} of 6 prompts."
     )
     single = order_alike(PEOPLE, NOISE, range(24)), best_of_prompts(PEOPLE, NOISE, range(24))
     (_, last) = said({"composite": LARGE}, "panels", order=single[0], best=single[1])
@@ -200,8 +201,8 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     *_, last = said({"composite": LARGE}, "panels", people=people)
     assert last.startswith(
         f"Which of old and new is nearer to people is not established: on composite, τ_b with "
-        f"people is {found.a_tau:.2f} and {found.b_tau:.2f}, a difference of "
-        f"{found.tau.value:.2f} ("
+        f"people is {number(found.a_tau)} and {number(found.b_tau)}, a difference of "
+        f"{number(found.tau.value)} ("
     )
     none = nearer_to_people(NOISE, NOISE, np.full(24, np.nan), PROMPTS)
     *_, last = said({"composite": LARGE}, "panels", people={"composite": none})

@@ -70,7 +70,7 @@ def test_a_negative_correlation_runs_contrary() -> None:
     """What is established below 0 is no agreement with people."""
     [said] = correlate_conclusion([row(-0.5, -0.6, -0.4, 0.001)], PANEL, HUMANS)
     assert said.startswith(
-        "The panel's mean runs contrary to the humans' mean over all items on clarity: τ_b -0"
+        "The panel's mean runs contrary to the humans' mean over all items on clarity: τ_b −0"
     )
 
 
@@ -93,11 +93,11 @@ def test_within_prompts_is_what_is_concluded_from() -> None:
     [open_, _] = correlate_conclusion(within(0.05, -0.1, 0.2, 0.61), PANEL, rated(1, "people"))[:2]
     assert open_ == (
         "A correlation with the humans' mean within prompts is not established on clarity: mean "
-        "τ_b 0.05 (95 % interval -0.10 to 0.20, adjusted p 0.61)."
+        "τ_b 0.05 (95 % interval −0.10 to 0.20, adjusted p 0.61)."
     )
     [contrary, *_] = correlate_conclusion(within(-0.4, -0.5, -0.3, 0.001), PANEL, HUMANS)
     assert contrary.startswith(
-        "The panel's mean runs contrary to the humans' mean within prompts on clarity: mean τ_b -0."
+        "The panel's mean runs contrary to the humans' mean within prompts on clarity: mean τ_b −0."
     )
 
 

@@ -68,7 +68,7 @@ def test_the_contrary_is_said() -> None:
     two as well, which is named."""
     assert said(pair(-0.3, 0.01)) == [
         "People's ratings show the contrary of the panel's lead of a over b: corrected difference "
-        "-0.30 (95 % interval -0.40 to -0.20, adjusted p 0.01)."
+        "−0.30 (95 % interval −0.40 to −0.20, adjusted p 0.01)."
     ]
     [sentence] = said(pair(0.3, 0.01, dimension="x"), pair(-0.3, 0.01, dimension="y"))
     assert sentence.startswith(
@@ -120,6 +120,6 @@ def test_leads_are_the_established_differences() -> None:
     found = Calibration(systems, (pair(0.1, 0.4, 0.3),), leads=established_leads(board))
     assert calibrate_conclusion(found)[:2] == [
         "By the corrected means no system is shown to be ahead of another (1 difference).",
-        "The panel's lead of b over a is not shown by people's ratings: corrected difference -0.10 "
-        "(95 % interval -0.40 to 0.20, adjusted p 0.4).",
+        "The panel's lead of b over a is not shown by people's ratings: corrected difference −0.10 "
+        "(95 % interval −0.40 to 0.20, adjusted p 0.4).",
     ]

@@ -79,7 +79,7 @@ def test_nothing_established_says_what_would_settle_it() -> None:
     found = board([[5, 4], [5, 6], [5, 4], [5, 6], [5, 4]])
     said = board_conclusion(found)
     assert said[0].endswith("but first place is open between A and B.")
-    assert said[1].startswith("Their difference may be chance (95 % interval -1.16 to 1.56, ")
+    assert said[1].startswith("Their difference may be chance (95 % interval −1.16 to 1.56, ")
     needed = TTestPower().solve_power(0.2 / 1.2**0.5, power=0.8, alpha=0.05)
     assert 230 < needed < 240
     assert said[2] == (
@@ -159,7 +159,7 @@ def test_one_system_is_compared_with_nobody() -> None:
     """One system: its composite, the interval (5.5 ± 12.706 · 0.5), and that there is no other."""
     [said] = board_conclusion(board([[5.0], [6.0]]))
     assert said == (
-        "A has a composite of 5.50 (95 % interval -0.85 to 11.85, 2 prompts); there is no other "
+        "A has a composite of 5.50 (95 % interval −0.85 to 11.85, 2 prompts); there is no other "
         "system with a composite to compare it with."
     )
 

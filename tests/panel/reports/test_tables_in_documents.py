@@ -135,7 +135,7 @@ def test_csv_has_the_figures_of_every_table_unrounded(run: Run) -> None:
     over = of["Systems", first, "95 % interval, over prompts"]
     assert (float(over["ci_low"]), float(over["ci_high"])) == (best.ci_low, best.ci_high)
     assert over["value"] == ""
-    tested = of["Differences between systems", f"'{difference.a} - {difference.b}", "p, adjusted"]
+    tested = of["Differences between systems", f"'{difference.a} − {difference.b}", "p, adjusted"]
     assert float(tested["p_value"]) == difference.p_adjusted
     assert of["Systems", first, "prompts"]["value"] == "3"
     prompts = {row["heading"] for row in rows if row["table"] == "Responses by prompt"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from panel.statistics.core.display import general
 from panel.statistics.core.registry import ANY_LEVEL, Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
@@ -55,7 +56,8 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[Result]:
             statistic,
             note=""
             if reason
-            else f"α {alone.value:.4g} of the humans, {alpha.value:.4g} with judges",
+            else f"α {general(alone.value, 4)} of the humans, {general(alpha.value, 4)} with "
+            "judges",
             by="judges added",
             by_value=f"{place + 1}",
             ci=found.intervals[place] if options.intervals and not reason else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isnan
 
+from panel.statistics.core.display import number
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
@@ -35,8 +36,8 @@ def of_errors(block: ComparisonBlock) -> Iterator[Result]:
         reference = block.compared
         found = effective_judges(block.judges, reference)
         note = (
-            f"corrected for the noise of the humans' mean (reliability {reliability.value:.2f}); "
-            f"without the correction {_number(bound)}, a lower bound"
+            f"corrected for the noise of the humans' mean (reliability "
+            f"{number(reliability.value)}); without the correction {_number(bound)}, a lower bound"
         )
     else:
         reference, found = block.target, bound

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from panel.statistics.agreement.reliability import krippendorff_alpha
+from panel.statistics.core.display import signed
 from panel.statistics.core.registry import ANY_LEVEL, Table
 from panel.statistics.core.results import Result
 from panel.statistics.quality.effective_judges import leave_one_judge_out
@@ -29,5 +30,5 @@ def without_each_judge(block: PanelBlock) -> Iterator[Result]:
     )
     yield Result(found.full, note=block.level, by="judge left out")
     for judge, alpha, change in zip(found.judges, found.without, found.change, strict=True):
-        note = block.level if np.isnan(change) else f"{block.level}, changed by {change:+.4f}"
+        note = block.level if np.isnan(change) else f"{block.level}, changed by {signed(change, 4)}"
         yield Result(alpha, note=note, by="judge left out", by_value=str(judge))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from panel.statistics.core.display import number
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason
@@ -34,7 +35,7 @@ def that_keeps_the_ranking(block: PanelBlock) -> Iterator[Result]:
     )
     if found.reason:
         best = found.low[-2] if found.reason is Reason.NOT_REACHED else np.nan
-        note = "" if np.isnan(best) else f"τ_b of all judges but one: at least {best:.3f}"
+        note = "" if np.isnan(best) else f"τ_b of all judges but one: at least {number(best, 3)}"
         yield Result(block.undefined(found.reason), note=note)
         return
     note = (

@@ -35,11 +35,11 @@ def test_a_persuader_and_nine_who_follow() -> None:
     assert lines[0] == (
         "1 of 1 responses were deliberated; 9 of 10 ratings changed by half a step or more."
     )
-    assert "Clarity [of all] 7.40 → 2.00 9 of 10 1.90 → 0.00 -1.90" in lines
+    assert "Clarity [of all] 7.40 → 2.00 9 of 10 1.90 → 0.00 −1.90" in lines
     assert "with a stated reason 0 0 0 0 -" in lines
     assert "without one 9 9 0 0 100%" in lines
-    assert "2 persona1 +1.00 - - - - - - - - -" in lines
-    assert "all +1.00 - - - - - - - - -" in lines
+    assert "2 persona1 +1.00 – – – – – – – – –" in lines
+    assert "all +1.00 – – – – – – – – –" in lines
     assert "persona1 8.00 → 2.00 1 of 1" in lines
     told = "Judges are named by what they differ in; all have model local:m, elicitation dimensions"
     assert told in " ".join(lines)
@@ -49,7 +49,7 @@ def test_a_persuader_and_nine_who_follow() -> None:
 
 def test_the_matrix_fits_a_terminal_of_eighty() -> None:
     """Ten personas stand side by side without a number cut off."""
-    assert "all +1.00 - - - - - - - - -" in shown(followed(), width=80)
+    assert "all +1.00 – – – – – – – – –" in shown(followed(), width=80)
 
 
 def test_many_personas_are_listed_by_how_far_they_drew() -> None:

@@ -30,7 +30,7 @@ def test_differences_are_explained() -> None:
     """Below the differences: what is random, what the effect size is, and what a range of ranks
     leaves out."""
     told = " ".join(printed(board([[9, 5.1], [8.5, 4.2], [9.2, 5], [8.8, 5.3], [9, 4.9]])).split())
-    assert "A - B" in told
+    assert "A − B" in told
     assert "4.00" in told
     assert "over prompts, with these judges as they are" in told
     assert "the mean of the prompts' differences, divided by their standard deviation" in told
@@ -48,7 +48,7 @@ def test_why_a_difference_is_not_tested_is_said() -> None:
 def test_differences_that_lack_a_test_are_named_where_others_have_one() -> None:
     """B and C differ by 1 on every prompt, so that this pair alone has no spread."""
     told = printed(board([[9, 5, 4], [3, 6, 5], [6, 5.5, 4.5]]))
-    assert "No interval and no p for B - C: no spread over prompts" in told
+    assert "No interval and no p for B − C: no spread over prompts" in told
 
 
 def test_equal_composites_are_no_interval_of_no_width() -> None:
@@ -93,7 +93,7 @@ def test_many_differences_are_in_the_file() -> None:
     rng = np.random.default_rng(0)
     told = printed(board((rng.normal(5, 1, (6, 6)) - np.arange(6)).tolist()))
     assert "9 more differences are in summary.json" in told
-    assert all(f"A - {other}" in told for other in "BCDEF")
+    assert all(f"A − {other}" in told for other in "BCDEF")
 
 
 def test_a_system_that_declines_is_named_below_the_table() -> None:
@@ -110,5 +110,5 @@ def test_a_system_that_declines_is_named_below_the_table() -> None:
         abstentions=counts,
     )
     told = " ".join(printed(found).split())
-    assert "B - 4.65 - - 2" in told
+    assert "B – 4.65 – – 2" in told
     assert "Not ranked, as more than half of the judgments are abstentions: B (6 of 8)." in told
