@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @analysis_options
 @full_option
 @output_format
-@gate_options
+@gate_options("krippendorff_alpha >= 0.667", "icc2k[clarity] >= 0.8")
 @refusals_without_calls
 def agree(
     ratings: str,

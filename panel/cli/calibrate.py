@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @selected_option
 @full_option
 @output_format
-@gate_options
+@gate_options("corrected[my-model] >= 6", "corrected_difference[new, old] > -0.2")
 @refusals_without_calls
 def calibrate(
     panel: str,

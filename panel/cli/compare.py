@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 )
 @random_option("What intervals and tests take as a sample")
 @output_format
-@gate_options
+@gate_options("difference[new, old] > -0.2", "difference[new, old, clarity] >= 0")
 @refusals_without_calls
 def compare(
     run_a: str,

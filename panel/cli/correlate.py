@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @analysis_options
 @full_option
 @output_format
-@gate_options
+@gate_options("tau_b >= 0.4", "tau_b_within_prompts[clarity] >= 0.3", "omega >= 0.5")
 @refusals_without_calls
 def correlate(
     panel: str,

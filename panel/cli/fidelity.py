@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     help="Compare this dimension only. Human ratings that name none are of it.",
 )
 @output_format
-@gate_options
+@gate_options("fidelity[left-right] != caricature", "fidelity_ratio[left-right] < 2")
 @refusals_without_calls
 def fidelity(
     panel: str,

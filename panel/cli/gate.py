@@ -115,18 +115,29 @@ class Gate:
         return is_written
 
 
-def gate_options(command: Command) -> Command:
-    """Options for what figures have to be; the command is given them as `gate`."""
+def gate_options(*examples: str) -> Callable[[Command], Command]:
+    """Options for what figures have to be; the command is given them as `gate`.
 
+    Args:
+        examples: two or three requirements on figures of this command.
+    """
+    *most, last = (f"'{one}'" for one in examples)
+
+    def with_gate_options(command: Command) -> Command:
+        return _with_gate(command, f"{', '.join(most)} or {last}")
+
+    return with_gate_options
+
+
+def _with_gate(command: Command, examples: str) -> Command:
     @option(
         "--require",
         "expressions",
         metavar="EXPRESSION",
         multiple=True,
-        help="What a figure has to be, such as 'composite[my-model] >= 6', 'difference[new, old] "
-        "> -0.2' or 'coverage >= 0.98': exit status 3 if it is not met. Decided by the "
-        "unfavourable end of the figure's 95 % interval. Names with commas or brackets stand in "
-        "quotes; a wrong name is answered by the nearest ones; repeatable.",
+        help=f"What a figure has to be, such as {examples}: exit status 3 if it is not met. "
+        "Decided by the unfavourable end of the figure's 95 % interval. Names with commas or "
+        "brackets stand in quotes; a wrong name is answered by the nearest ones; repeatable.",
     )
     @option(
         "--require-point",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "value of a column of the responses, and whether they differ between these."
 )
 @click.option("--out", metavar="FILE", help="The page's file.  [default: RUN/report.html]")
-@gate_options
+@gate_options("composite[my-model] >= 6", "difference[new, old] > -0.2", "rho >= 0.8")
 @refusals_without_calls
 def report(
     run: str,

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 @run_options("responses")
 @batch_options
 @engine_options
-@gate_options
+@gate_options("composite[my-model] >= 6", "difference[new, old] > -0.2", "coverage >= 0.98")
 @refusals
 def score(
     responses: str,

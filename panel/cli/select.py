@@ -10,7 +10,7 @@ import click
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import column_mapping
-from panel.secrets.visible import say, standard_output
+from panel.secrets.visible import say, standard_output, visible
 
 
 @click.command()
@@ -69,7 +69,32 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
     for sentence in select_conclusion(found, ratings, n):
         say(sentence, err=out is None)
     if out is not None:
-        say(
-            f"They are in {out}. `study make RESPONSES --items {out}` has people rate them, blind; "
-            "`calibrate --selected` takes the probabilities."
-        )
+        made = _study_command(run, out, len(found))
+        say(f"They are in {visible(out)}. Packets of them for three people, who rate all, blind:")
+        say(f"  {visible(made)}")
+        if "RUBRIC" in made:
+            say("RESPONSES is the file of the texts, RUBRIC what the panel rated them by.")
+        say("`study collect` writes their ratings with the probabilities, which `calibrate` takes.")
+
+
+def _study_command(run: str, out: str, n_items: int) -> str:
+    """The command that makes packets of these items, with what it takes of a run's folder; of other
+    ratings the user knows where the texts are, and what they were rated by."""
+    import json
+    import shlex
+
+    from panel.runs.kept_texts import RESPONSES
+    from rubrics import shipped
+
+    texts = Path(run) / RESPONSES
+    rubric = "RUBRIC"
+    if texts.is_file():
+        document = json.loads((Path(run) / "run.json").read_bytes())
+        own = (document.get("output_rubric") or document["rubric"])["id"]
+        rubric = own if own in shipped() else rubric
+    sizes = ["--raters", "3", "--per-rater", str(n_items), "--tasks", "rate"]
+    study = f"{Path(out).with_suffix('')}-study"
+    given = [str(texts) if texts.is_file() else "RESPONSES", "--items", out, *sizes]
+    return shlex.join(
+        ["persona-panel", "study", "make", *given, "--rubric", rubric, "--out", study]
+    )

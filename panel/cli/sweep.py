@@ -100,7 +100,9 @@ _SEEN = ("framed", "baseline")
 @report_option
 @run_options("prompts")
 @batch_options
-@gate_options
+@gate_options(
+    "delta[my-model, emotion_agree] < 0.5", "large_falls[my-model, clarity, emotion_agree] < 0.1"
+)
 @refusals
 def sweep(
     prompts: str | None,

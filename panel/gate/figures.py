@@ -13,6 +13,11 @@ from panel.gate.requirement import Requirement, WrongRequirement, same_name, wri
 from panel.statistics.core.sampled_mean import SampledMean
 
 _NAMES_SHOWN = 6
+_ANNOTATOR_TEST = ("omega", "rho", "alt_test_winning_rate", "alt_test_advantage")
+_WHERE_IT_IS = (
+    "--epsilon, with which `correlate` has the alternative annotator test (`report` has it with "
+    "--human), or "
+)
 _COMPARED = 300
 """Of more names those are compared letter by letter that have the most letters in common."""
 
@@ -125,7 +130,9 @@ def _called(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
         called = [one for one in figures if one.label and same_name(one.label) == name]
     if not called:
         known = dict.fromkeys(one.name for one in figures)
-        raise WrongRequirement(f"the figure {requirement.name!r}", _one_of(name, list(known)))
+        where = _WHERE_IT_IS if name in _ANNOTATOR_TEST else ""
+        expected = f"{where}{_one_of(name, list(known))}"
+        raise WrongRequirement(f"the figure {requirement.name!r}", expected)
     fitting = [one for one in called if _fits(requirement.keys, one.keys) is not None]
     asked = written(requirement.name, requirement.keys)
     if not fitting:

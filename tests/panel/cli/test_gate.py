@@ -4,6 +4,7 @@ how the command ends."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from panel.cli.main import command
+from panel.gate.requirement import parse_requirement
+from panel.statistics import agreement_statistics, comparison_statistics
 from panel.testing import Answer, ScriptedServer, always, ok, serving, status
+from tests.helpers.invoked import invoked
 
 SYSTEMS = ("my-model", "old, [v1]")
 PERSONAS = """\
@@ -125,6 +129,28 @@ def test_the_files_for_a_server(server: ScriptedServer) -> None:
     assert "| `composite[my-model] >= 9` | **not met** |" in summary
     assert "| 1 | `my-model` | " in summary
     assert "my-model is ahead" in summary
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("score", {"composite", "difference", "coverage"}),
+        ("report", {"composite", "difference", "rho"}),
+        ("sweep", {"delta", "large_falls"}),
+        ("compare", {"difference"}),
+        ("calibrate", {"corrected", "corrected_difference"}),
+        ("fidelity", {"fidelity", "fidelity_ratio"}),
+        ("agree", {one.name for one in agreement_statistics}),
+        ("correlate", {"omega", *(one.name for one in comparison_statistics)}),
+    ],
+)
+def test_each_command_has_examples_of_its_own(name: str, own: set[str]) -> None:
+    """What --help gives as requirements can be read, and names figures of that command."""
+    text = " ".join(invoked(name, "--help", COLUMNS="400").stdout.split())
+    told = text.partition("What a figure has to be, such as ")[2].partition(": exit status")[0]
+    examples = [parse_requirement(one) for one in re.findall(r"'([^']+)'", told)]
+    assert len(examples) > 1
+    assert {one.name for one in examples} <= own
 
 
 def test_wrong_requirements_are_refused_before_any_call(server: ScriptedServer) -> None:

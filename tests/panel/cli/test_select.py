@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from panel import Panel, Response
 from panel.cli.main import command
 from panel.study.answers import answers_by, sealed
 from panel.study.key import read_key
 from panel.study.page import packet_in
+from panel.testing import ScriptedModel
 
 N = 30
 
@@ -52,6 +55,8 @@ def test_the_file_is_taken_by_calibrate(panel: Path, tmp_path: Path) -> None:
     assert done.stdout.startswith("24 items of 2 systems in ")
     chosen = selected(out)
     assert len(chosen) == 24
+    assert f"study make RESPONSES --items {out} --raters 3 --per-rater 24" in done.stdout
+    assert "RESPONSES is the file of the texts, RUBRIC what the panel rated them by." in done.stdout
     rng = np.random.default_rng(1)
     ratings = {item: float(rng.integers(1, 10)) for item in chosen}
     people, joined = tmp_path / "people.csv", tmp_path / "joined.csv"
@@ -151,6 +156,24 @@ def test_items_that_are_no_responses_are_refused(
     assert done.exit_code == 2
     assert expected in done.stderr
     assert not (tmp_path / "study").exists()
+
+
+def test_the_command_that_it_prints_makes_the_packets(tmp_path: Path) -> None:
+    """Of a run, as it stands; of other ratings with what only the user knows to fill in."""
+    responses = [
+        Response(id=f"r{n}{system}", prompt=f"Why {n}?", text=f"Text {n}.", system=system)
+        for n in range(8)
+        for system in "xy"
+    ]
+    Panel("disciplinary", ScriptedModel(), "media-bias").score(responses, out=tmp_path / "a run")
+    out = tmp_path / "some items.csv"
+    done = run("select", tmp_path / "a run", "--n", "8", "--out", out)
+    [told] = [line for line in done.stdout.splitlines() if " study make " in line]
+    name, *arguments = shlex.split(told)
+    made = run(*arguments)
+    assert (name, made.exit_code) == ("persona-panel", 0), made.output
+    assert len(list((tmp_path / "some items-study" / "packets").iterdir())) == 3
+    assert "RUBRIC" not in done.stdout
 
 
 def test_without_a_file_it_is_printed(panel: Path) -> None:

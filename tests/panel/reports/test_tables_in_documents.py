@@ -206,11 +206,12 @@ def test_why_a_figure_is_undefined_stands_below_its_table() -> None:
     (rows,) = latex_tables(shown["latex"])
     assert rows == [
         ["dimension", "mean τ_b", "interval", "n"], ["experts"],
-        ["clarity", "-", "[-1.25, 2.00]", "3"], ["[*] depth", "-", "[-1.25, 2.00]", "3"],
+        ["clarity", "–", "[-1.25, 2.00]", "3"], ["[*] depth", "–", "[-1.25, 2.00]", "3"],
     ]  # fmt: skip
     assert "\\\\\n{}[*] depth" in shown["latex"], "LaTeX takes [ after \\\\ for an option"
     (rows,) = markdown_tables(shown["markdown"])
-    assert rows[2] == ["clarity", "-", "[-1.25, 2.00]", "3"]
+    assert "$-$1.25" in shown["latex"]
+    assert rows[2] == ["clarity", "–", "[−1.25, 2.00]", "3"]
     undefined, over, _ = csv_rows(shown["csv"])[:3]
     assert (undefined["text"], undefined["value"]) == (why, "")
     assert (over["text"], over["ci_low"], over["ci_high"]) == ("−1.25 to 2.00", "-1.25", "2.0")
