@@ -90,11 +90,9 @@ def agree(
     from panel.statistics import (
         AnalysisOptions,
         agreement_differences,
-        agreement_statistics,
         panel_quality,
     )
     from panel.statistics import agree as agreement
-    from panel.statistics.core.composite import on_composite
 
     found = load_ratings(ratings, min_raters=2, mapping=mapping)
     check_groups(ratings, found)
@@ -107,13 +105,8 @@ def agree(
         level=level, random=random, intervals=intervals, n_permutations=resamples
     )
     whole = strata == "dimension"
-    composite = None if strata == "group" or level == "nominal" else on_composite(found)
-    with AnalysisProgress(1 + whole + (composite is not None)) as progress:
-        rows = []
-        if composite is not None:
-            [own], main = composite, agreement_statistics.in_summary()
-            rows += agreement(own, options, strata, progress.take, only=main)
-        rows += agreement(found, options, strata, progress.take)
+    with AnalysisProgress(1 + whole) as progress:
+        rows = agreement(found, options, strata, progress.take)
         if by is not None and strata != "group":
             rows += agreement_differences(found, strata, options)
         if whole:

@@ -45,8 +45,8 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
     """
     rows, (ratings,) = labelled_rows(rows, ratings)
     *_, group = ratings.raters_by_group()
-    composite, rows = split_composite(rows, ratings)
     differ = strata_differ(rows, "krippendorff_alpha", _ALPHA, by)
+    composite, rows = split_composite(rows, ratings)
     if by not in ("dimension", "group"):
         return [_broken_down(composite or rows, group, by), *differ]
     alphas = by_dimension(rows, group, "krippendorff_alpha")

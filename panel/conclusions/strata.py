@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from panel.conclusions.rows import dimension_called
 from panel.conclusions.wording import counted, in_brackets, interval, p_adjusted
 from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
 from panel.statistics.core.display import number
@@ -107,7 +108,7 @@ def _value_in(row: Row) -> str:
 
 
 def _told(row: Row) -> str:
-    on = "" if row.dimension == ALL else f" on {row.dimension}"
+    on = "" if row.dimension == ALL else f" on {dimension_called(row.dimension)}"
     low, high = (row.ci_low, row.ci_high) if row.value > 0 else (-row.ci_high, -row.ci_low)
     facts = in_brackets(interval(low, high), p_adjusted(row.p_value))
     than = f"{number(abs(row.value))} {'higher' if row.value > 0 else 'lower'}"

@@ -65,6 +65,7 @@ from panel.statistics.core.ranking import rank_systems as rank_systems
 from panel.statistics.core.ranks import Ranks as Ranks
 from panel.statistics.core.ranks import mean_ranks as mean_ranks
 from panel.statistics.core.ranks import ranks_within as ranks_within
+from panel.statistics.core.registry import OF_SCORES as OF_SCORES
 from panel.statistics.core.registry import Table as Table
 from panel.statistics.core.results import Result as Result
 from panel.statistics.core.row_frames import rows_frame as rows_frame

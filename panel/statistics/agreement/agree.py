@@ -8,8 +8,13 @@ from itertools import compress
 from typing import Literal
 
 from panel.statistics.agreement.incomplete_rankings import leaves_out_raters
-from panel.statistics.breakdown.stratum_rows import difference_rows, without_permutations
+from panel.statistics.breakdown.stratum_rows import (
+    difference_rows,
+    stratum_rows,
+    without_permutations,
+)
 from panel.statistics.core.arrays import Array, Labels
+from panel.statistics.core.composite import on_composite
 from panel.statistics.core.options import (
     DEFAULT_OPTIONS,
     AnalysisOptions,
@@ -18,11 +23,7 @@ from panel.statistics.core.options import (
 )
 from panel.statistics.core.prompts import OverPrompts
 from panel.statistics.core.registry import BlockOf, OnStep, Registry, Table
-from panel.statistics.core.results import (
-    Result,
-    adjust_over_dimensions,
-    mean_over_prompts,
-)
+from panel.statistics.core.results import Result, mean_over_prompts
 from panel.statistics.core.strata import Strata, all_raters_of
 from panel.statistics.core.table import ALL, Ratings, Row, kept_without
 from panel.statistics.resampling.jackknife import EstimateKind
@@ -36,7 +37,7 @@ FURTHER_AGREEMENT = Table("Further agreement statistics", all_raters_only=True)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AgreementBlock:
-    """One group's ratings of one dimension, or of all together.
+    """One group's ratings of one dimension or of the composite, or of all dimensions together.
 
     Attributes:
         ratings: `(items, raters)`, NaN where there is none; ranks where `sign` is −1.
@@ -137,7 +138,10 @@ def agree(
 ) -> list[Row]:
     """Every agreement statistic of each group of raters, and of all where there are several.
 
-    By `dimension` there are rows for each dimension, over all items. By `group` dimensions
+    By `dimension` there are rows for each dimension, over all items. Rows of the dimension
+    `composite` come first, where several dimensions are on one scale and the level is not nominal:
+    of the mean over them, on the main statistics. Its p-values are adjusted by themselves. By
+    `group` there are none, dimensions
     are put together, each item's rating on each as an item of its own (rankings stay within
     a dimension). By anything else there are rows for each stratum and dimension, which the rows'
     `by` and `by_value` then name: `source` and `prompt` are of items; `persona` and `model` (the
@@ -158,27 +162,8 @@ def agree(
         ValueError: ratings without what is to go by, or as the statistics do.
     """
     strata = _strata(ratings, by)
-    parts: list[tuple[str | None, tuple[AgreementBlock, str, str]]] = []
-    if strata is None:
-        for group, raters in ratings.raters_by_group().items():
-            parts += [
-                (None, (block, group, dimension))
-                for dimension, block in _blocks(
-                    ratings, group, raters, options, together=by == "group"
-                )
-            ]
-    else:
-        parts += [
-            (stratum, (block, group, dimension))
-            for stratum, group, dimension, block in _stratum_blocks(ratings, strata, options)
-        ]
-    rows: list[Row] = []
-    every = agreement_statistics.rows_of_all([block for _, block in parts], on_step, only)
-    for (part, _), found in zip(parts, every, strict=True):
-        if strata is not None:
-            found = [replace(row, by=strata.by, by_value=part) for row in found if row.by is None]
-        rows += found
-    return adjust_over_dimensions(rows, over_strata=strata is not None)
+    parts = list(_parts(ratings, strata, options, together=by == "group"))
+    return stratum_rows(agreement_statistics, parts, strata.by if strata else None, on_step, only)
 
 
 def agreement_differences(
@@ -187,29 +172,17 @@ def agreement_differences(
     options: AnalysisOptions = DEFAULT_OPTIONS,
 ) -> list[Row]:
     """Whether raters agree more in one stratum, or on one dimension, than on the others: rows of
-    all raters together; see `panel.statistics.breakdown.stratum_rows`.
+    all raters together, of strata also on the composite; see
+    `panel.statistics.breakdown.stratum_rows`.
 
     Raises:
         ValueError: as for `agree`.
     """
-    options = without_permutations(options)
     strata = _strata(ratings, by)
-    if strata is not None:
-        found = [
-            (group, (stratum, dimension, block))
-            for stratum, group, dimension, block in _stratum_blocks(ratings, strata, options)
-        ]
-    else:
-        group, raters = all_raters_of(ratings)
-        found = [
-            (group, (dimension, ALL, block))
-            for dimension, block in _blocks(ratings, group, raters, options)
-        ]
-    if not found:
-        return []
-    group = ALL if any(group == ALL for group, _ in found) else found[0][0]
-    parts = [part for own, part in found if own == group]
-    return difference_rows(agreement_statistics, parts, group, strata.by if strata else "dimension")
+    of_raters = strata is not None and strata.of == "raters"
+    group = ALL if of_raters else all_raters_of(ratings)[0]
+    parts = list(_parts(ratings, strata, without_permutations(options)))
+    return difference_rows(agreement_statistics, parts, group, strata.by if strata else None)
 
 
 def _strata(ratings: Ratings, by: Breakdown | Strata) -> Strata | None:
@@ -219,19 +192,38 @@ def _strata(ratings: Ratings, by: Breakdown | Strata) -> Strata | None:
     return None if by in ("dimension", "group") else Strata.named(ratings, by)
 
 
-def _stratum_blocks(
-    ratings: Ratings, strata: Strata, options: AnalysisOptions
-) -> Iterator[tuple[str, str, str, AgreementBlock]]:
-    """Each stratum, group of raters, dimension and block to measure; group by group."""
-    parts = list(strata.parts(ratings))
-    groups = [ALL] if strata.of == "raters" else list(ratings.raters_by_group())
-    for group in groups:
-        for stratum, own in parts:
+_Part = tuple[str | None, AgreementBlock, str, str]
+"""A stratum, None where there are none; a block to measure; its group and dimension."""
+
+
+def _parts(
+    ratings: Ratings, strata: Strata | None, options: AnalysisOptions, *, together: bool = False
+) -> Iterator[_Part]:
+    """Each block to measure: of the composite, where there is one, then of each dimension, or of
+    all `together`; group by group."""
+    composite = None if together or options.level == "nominal" else on_composite(ratings)
+    for own in composite or ():
+        for stratum, block, group, dimension in _parts_of(own, strata, options):
+            yield stratum, replace(block, of="composite"), group, dimension
+    yield from _parts_of(ratings, strata, options, together=together)
+
+
+def _parts_of(
+    ratings: Ratings, strata: Strata | None, options: AnalysisOptions, *, together: bool = False
+) -> Iterator[_Part]:
+    if strata is None:
+        for group, raters in ratings.raters_by_group().items():
+            for dimension, block in _blocks(ratings, group, raters, options, together=together):
+                yield None, block, group, dimension
+        return
+    strata_found = list(strata.parts(ratings))
+    for group in [ALL] if strata.of == "raters" else ratings.raters_by_group():
+        for stratum, own in strata_found:
             raters = (
                 all_raters_of(own)[1] if strata.of == "raters" else own.raters_by_group()[group]
             )
             for dimension, block in _blocks(own, group, raters, options):
-                yield stratum, group, dimension, block
+                yield stratum, block, group, dimension
 
 
 def _blocks(

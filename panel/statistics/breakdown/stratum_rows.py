@@ -1,13 +1,14 @@
-"""Differences between strata of the statistics of a registry, as rows.
+"""The statistics of a registry by stratum, and how strata differ on them, as rows.
 
-A row's `by` is what strata are, with `LESS_OTHERS` behind it, and its `by_value` the stratum.
-Holm's correction is over all strata and dimensions of a statistic.
+The `by` of a difference is what strata are, with `LESS_OTHERS` behind it, and its `by_value` the
+stratum. Holm's correction is over all strata and dimensions of a statistic, the composite among
+these.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 from math import ceil, nan
 
@@ -21,31 +22,69 @@ from panel.statistics.breakdown.stratum_differences import (
 from panel.statistics.core.arrays import Labels, encode_labels, unit_weights
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import AnalysisOptions
-from panel.statistics.core.registry import Block, BlockT, Registry
-from panel.statistics.core.results import Result, interval_of
+from panel.statistics.core.registry import Block, BlockT, OnStep, Registry
+from panel.statistics.core.results import Result, adjust_over_dimensions, interval_of
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import Row
+from panel.statistics.core.table import ALL, Row
 from panel.statistics.resampling.jackknife import MOST_GROUPS
 from panel.statistics.resampling.weights import left_out_weights
 
 LESS_OTHERS = ", less the mean of the others"
 
 
+def stratum_rows(
+    registry: Registry[BlockT],
+    parts: Sequence[tuple[str | None, BlockT, str, str]],
+    by: str | None,
+    on_step: OnStep | None = None,
+    only: Collection[str] | None = None,
+) -> list[Row]:
+    """The rows of every statistic of each block, those of the composite first. p-values are
+    adjusted by Holm over dimensions, and over strata where there are any; those of the composite
+    by themselves.
+
+    Args:
+        parts: blocks, each with its stratum before it, and its group and dimension behind.
+        by: what strata are, which the rows then name; None: there are none.
+        on_step, only: as for `Registry.rows_of_all`.
+    """
+    found = registry.rows_of_all([part[1:] for part in parts], on_step, only)
+    composite: list[Row] = []
+    dimensions: list[Row] = []
+    for (stratum, block, _, _), rows in zip(parts, found, strict=True):
+        if by is not None:
+            rows = [replace(row, by=by, by_value=stratum) for row in rows if row.by is None]
+        (composite if block.of == "composite" else dimensions).extend(rows)
+    return [
+        row
+        for family in (composite, dimensions)
+        for row in adjust_over_dimensions(family, over_strata=by is not None)
+    ]
+
+
 def difference_rows(
-    registry: Registry[BlockT], parts: Sequence[tuple[str, str, BlockT]], group: str, by: str
+    registry: Registry[BlockT],
+    parts: Sequence[tuple[str | None, BlockT, str, str]],
+    group: str,
+    by: str | None,
 ) -> list[Row]:
     """How far each stratum is above the mean of the others, on every statistic of the tables that
     groups of raters have; without a value, with the reason, where a stratum has no interval.
 
     Args:
-        parts: strata with a dimension (`all` where these are the strata) and a block; of these
-            whatever is drawn for p-values is not needed.
-        group: of the raters.
-        by: what strata are.
+        parts: as for `stratum_rows`, of which whatever is drawn for p-values is not needed.
+        group: of the raters; the blocks of others are left out.
+        by: what strata are; None: there are none, and dimensions are compared with each other.
     """
-    clusters = _clusters([block for _, _, block in parts])
+    compared = [
+        (dimension, ALL, block) if stratum is None else (stratum, dimension, block)
+        for stratum, block, own, dimension in parts
+        if own == group and (stratum is not None or block.of == "dimension")
+    ]
+    by = by or "dimension"
+    clusters = _clusters([block for _, _, block in compared])
     figures: dict[str, dict[str, list[tuple[str, StratumFigure]]]] = defaultdict(dict)
-    for (stratum, dimension, block), own in zip(parts, clusters, strict=True):
+    for (stratum, dimension, block), own in zip(compared, clusters, strict=True):
         for name, result in registry.results(block):
             found = figures[name].setdefault(dimension, [])
             found.append((stratum, _figure(result, own, block)))

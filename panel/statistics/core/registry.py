@@ -44,10 +44,11 @@ rated different items of a prompt."""
 
 
 BlockOf = Literal["dimension", "composite", "all"]
-"""What a block of ratings is of: one dimension; the composite, where people rated all of its
-dimensions; or all dimensions together, none of which is shown by itself."""
+"""What a block of ratings is of: one dimension; the composite, the mean over several that are on
+one scale; or all dimensions together, none of which is shown by itself."""
 OF_SCORES: tuple[BlockOf, ...] = ("dimension", "composite")
-"""What tells whether a panel may stand in for people is told of the composite, too."""
+"""What a statistic is of that is told of the composite, too, beside each dimension: the main ones,
+those of the short table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,19 @@ class RegisteredStatistic(Generic[BlockT]):
     summary: str
     order: int
 
+    def shares_with(self, other: RegisteredStatistic[BlockT]) -> str:
+        """What it has in common with another of its registry that one statistic alone may have: the
+        name, the column of the short table, or that of a table; empty where there is nothing."""
+        if self.name == other.name:
+            return "name"
+        if self.summary and self.summary == other.summary:
+            return f"summary {self.summary!r}"
+        # Humans have lines of their own.
+        one_line = "both" in (self.side, other.side) or self.side == other.side
+        if one_line and (self.table, self.heading) == (other.table, other.heading):
+            return f"heading {self.heading!r} in the table {self.table.title!r}"
+        return ""
+
     def applies(self, block: BlockT) -> bool:
         """Whether the block is measured as this statistic wants it, and has what it needs."""
         return (
@@ -168,16 +182,18 @@ class Registry(Generic[BlockT]):
             needs: what the ratings must have for it to be computed.
             side: `correlate` only: whether it is of the panel, of the humans in its place, or
                 of both.
-            of: `correlate` only: of what it is computed: each `dimension`, the `composite` (with an
-                epsilon), `all` dimensions together.
+            of: of what it is computed: each `dimension`, the `composite`, or, in `correlate` only,
+                `all` dimensions together; `OF_SCORES` is the first two.
             show_note: whether its notes are printed below the table.
             summary: heading of its column in the short table that the command shows by default,
-                one line a dimension; it is not there where this is empty.
+                one line a dimension and one for the composite, for which `of` has to name it, too;
+                it is not there where this is empty.
             order: of rows and columns, smallest first, then by name. By default it comes
                 behind all that say one.
 
         Raises:
-            ValueError: another statistic has the name, or there is no such level or need.
+            ValueError: another statistic has the name, the summary, or the heading in the same
+                table, so that one would hide the other; or there is no such level or need.
         """
 
         for need in needs:
@@ -186,11 +202,7 @@ class Registry(Generic[BlockT]):
             check_choice("level", level, MeasurementLevel)
 
         def joined(function: _Function[BlockT]) -> _Function[BlockT]:
-            known = self._found.get(name)
-            if known is not None:
-                where = known.function.__module__
-                raise ValueError(f"the statistic {name!r} is registered already, by {where}")
-            self._found[name] = RegisteredStatistic(
+            new = RegisteredStatistic(
                 name,
                 heading,
                 function,
@@ -203,6 +215,13 @@ class Registry(Generic[BlockT]):
                 summary,
                 order,
             )
+            for known in self._found.values():
+                if same := new.shares_with(known):
+                    raise ValueError(
+                        f"the statistic {name!r} of {function.__module__} has the {same} of "
+                        f"{known.name!r} of {known.function.__module__}, which would be hidden"
+                    )
+            self._found[name] = new
             return function
 
         return joined

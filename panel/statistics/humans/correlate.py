@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from panel.statistics.breakdown.stratum_rows import difference_rows, without_permutations
+from panel.statistics.breakdown.stratum_rows import (
+    difference_rows,
+    stratum_rows,
+    without_permutations,
+)
 from panel.statistics.core.arrays import Array, row_means
 from panel.statistics.core.composite import on_composite
 from panel.statistics.core.options import DEFAULT_OPTIONS, AnalysisOptions, MeasurementLevel
 from panel.statistics.core.ranks import ranks_within
 from panel.statistics.core.registry import BlockOf, OnStep, Registry, Table
-from panel.statistics.core.results import adjust_over_dimensions, labels_of
+from panel.statistics.core.results import labels_of
 from panel.statistics.core.statistic import Statistic
 from panel.statistics.core.strata import PROMPT, Strata, all_raters_of
 from panel.statistics.core.table import ALL, Ratings, Row
@@ -117,8 +121,8 @@ comparison_statistics: Registry[ComparisonBlock] = Registry(
 """What `correlate` shows."""
 
 
-_Part = tuple[ComparisonBlock, str, str]
-"""A block to measure, with its group and dimension."""
+_Part = tuple[str | None, ComparisonBlock, str, str]
+"""A stratum, None where there are none; a block to measure; its group and dimension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,28 +175,9 @@ def correlate(
         ValueError: the two share no item or no dimension, name different categories of one, or a
             group of judges is called `humans`.
     """
-    if by == "dimension":
-        first = _composite_blocks(panel, humans, options)
-        parts = [*first, *_blocks(panel, humans, options)]
-        found = list(comparison_statistics.rows_of_all(parts, on_step, only))
-        of_composite, rows = (
-            [row for own in those for row in own]
-            for those in (found[: len(first)], found[len(first) :])
-        )
-        return of_composite + adjust_over_dimensions(rows)
-    on_composites = _composite_stratum_blocks(panel, humans, options, by)
-    every = [*on_composites, *_stratum_blocks(panel, humans, options, by)]
-    found = list(comparison_statistics.rows_of_all([part for _, part in every], on_step, only))
-    named = [
-        [replace(row, by=by.by, by_value=stratum) for row in own if row.by is None]
-        for (stratum, _), own in zip(every, found, strict=True)
-    ]
-    of_composite, rows = (
-        [row for own in those for row in own]
-        for those in (named[: len(on_composites)], named[len(on_composites) :])
-    )
-    families = (adjust_over_dimensions(one, over_strata=True) for one in (of_composite, rows))
-    return [row for family in families for row in family]
+    strata = None if by == "dimension" else by
+    parts = _parts(panel, humans, options, strata)
+    return stratum_rows(comparison_statistics, parts, strata.by if strata else None, on_step, only)
 
 
 def correlation_differences(
@@ -202,36 +187,52 @@ def correlation_differences(
     options: AnalysisOptions = DEFAULT_OPTIONS,
 ) -> list[Row]:
     """Whether the panel goes with people more in one stratum, or on one dimension, than on the
-    others: rows of all judges together; see `panel.statistics.breakdown.stratum_rows`.
+    others: rows of all judges together, of strata also on the composite; see
+    `panel.statistics.breakdown.stratum_rows`.
 
     Raises:
         ValueError: as for `correlate`.
     """
-    options = without_permutations(options)
-    group, _ = all_raters_of(panel)
-    if by == "dimension":
-        parts = [
-            (dimension, ALL, block)
-            for block, own, dimension in _blocks(panel, humans, options)
-            if own == group and block.of == "dimension"
-        ]
-        return difference_rows(comparison_statistics, parts, group, by)
-    group = ALL if by.of == "raters" else group
-    parts = [
-        (stratum, dimension, block)
-        for stratum, (block, own, dimension) in _stratum_blocks(panel, humans, options, by)
-        if own == group
+    strata = None if by == "dimension" else by
+    of_raters = strata is not None and strata.of == "raters"
+    group = ALL if of_raters else all_raters_of(panel)[0]
+    parts = _parts(panel, humans, without_permutations(options), strata)
+    return difference_rows(comparison_statistics, parts, group, strata.by if strata else None)
+
+
+def _parts(
+    panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
+) -> list[_Part]:
+    """Each block to measure: those of the composite, where there is one, then the others."""
+    parts = _parts_of(panel, humans, options, strata)
+    if (sides := on_composite(panel, humans)) is None:
+        return parts
+    ours, theirs = sides
+    names = panel.composite_of or panel.numeric().dimensions
+    other = any(_on_other_scales(panel, humans, name) for name in names)
+    of_composite = [
+        (stratum, replace(block, of="composite", other_scale=other), group, dimension)
+        for stratum, block, group, dimension in _parts_of(ours, theirs, options, strata)
+        if block.of == "dimension"
     ]
-    return difference_rows(comparison_statistics, parts, group, by.by)
+    return [*of_composite, *parts]
+
+
+def _parts_of(
+    panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
+) -> list[_Part]:
+    # Before strata are made, for what it refuses.
+    blocks = _blocks(panel, humans, options)
+    if strata is None:
+        return [(None, *block) for block in blocks]
+    return list(_stratum_blocks(panel, humans, options, strata))
 
 
 def _stratum_blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
-) -> Iterator[tuple[str, tuple[ComparisonBlock, str, str]]]:
+) -> Iterator[_Part]:
     """Each stratum that shares an item with the humans, and block to measure, with its group and
     dimension; group by group."""
-    # Called for what it refuses.
-    _blocks(panel, humans, options)
     if strata.by == PROMPT:
         humans = replace(humans, prompts=None)
     known = set(humans.items)
@@ -241,13 +242,13 @@ def _stratum_blocks(
             continue
         if strata.of == "raters":
             own = replace(own, groups=(ALL,) * len(own.raters))
-        every += [(stratum, part) for part in _blocks(own, humans, options)]
-    groups = dict.fromkeys(group for _, (_, group, _) in every)
+        every += [(stratum, *block) for block in _blocks(own, humans, options)]
+    groups = dict.fromkeys(group for _, _, group, _ in every)
     if strata.of == "raters":
         # People are the same in each stratum.
         groups.pop(HUMANS, None)
     for name in groups:
-        yield from (part for part in every if part[1][1] == name)
+        yield from (part for part in every if part[2] == name)
 
 
 def _blocks(
@@ -322,41 +323,6 @@ def _blocks(
     if numeric:
         every += [(whole, group, ALL) for group, whole in blocks.items()]
     return every
-
-
-def _composite_stratum_blocks(
-    panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
-) -> list[tuple[str, _Part]]:
-    """As `_stratum_blocks`, of the composite, where there is one."""
-    if (sides := on_composite(panel, humans)) is None:
-        return []
-    on_it = _as_composite(panel, humans)
-    parts = _stratum_blocks(sides[0], sides[1], options, strata)
-    return [(stratum, on_it(part)) for stratum, part in parts if part[0].of == "dimension"]
-
-
-def _composite_blocks(
-    panel: Ratings, humans: Ratings, options: AnalysisOptions
-) -> list[tuple[ComparisonBlock, str, str]]:
-    """Those of the composite, where there is one."""
-    if (sides := on_composite(panel, humans)) is None:
-        return []
-    on_it = _as_composite(panel, humans)
-    return [
-        on_it(part) for part in _blocks(sides[0], sides[1], options) if part[0].of == "dimension"
-    ]
-
-
-def _as_composite(panel: Ratings, humans: Ratings) -> Callable[[_Part], _Part]:
-    """What has a part of the composite's ratings measured as such."""
-    names = panel.composite_of or panel.numeric().dimensions
-    other = any(_on_other_scales(panel, humans, name) for name in names)
-
-    def on_it(part: _Part) -> _Part:
-        block, group, dimension = part
-        return replace(block, of="composite", other_scale=other), group, dimension
-
-    return on_it
 
 
 def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOptions) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
+from panel.statistics.core.registry import OF_SCORES
 from panel.statistics.core.results import Result
 from panel.statistics.quality.effective_judges import (
     effective_judges,
@@ -13,7 +14,7 @@ from panel.statistics.quality.effective_judges import (
 
 
 @agreement_statistics.register(
-    "effective_judges", "effective\nnumber of\njudges", table=AGREEMENT,
+    "effective_judges", "effective\nnumber of\njudges", table=AGREEMENT, of=OF_SCORES,
     summary="effective number of judges", order=60,
 )  # fmt: skip
 def of_all_agreement(block: AgreementBlock) -> Iterator[Result]:

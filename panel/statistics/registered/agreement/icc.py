@@ -9,6 +9,7 @@ from math import inf
 from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.icc import ICCForm, icc, resampled_icc
 from panel.statistics.core.arrays import has_ratings
+from panel.statistics.core.registry import OF_SCORES
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
 
@@ -24,8 +25,9 @@ def two_way(block: AgreementBlock) -> Iterator[Result]:
 
 
 @agreement_statistics.register(
-    "icc2k", "ICC(2,k),\nof the mean", table=AGREEMENT, summary="ICC(2,k), of the mean", order=50
-)
+    "icc2k", "ICC(2,k),\nof the mean", table=AGREEMENT, of=OF_SCORES,
+    summary="ICC(2,k), of the mean", order=50,
+)  # fmt: skip
 def two_way_of_the_mean(block: AgreementBlock) -> Iterator[Result]:
     """Spearman-Brown's figure from ICC(2,1): none where that is not above 0, and none below 0."""
     found = _icc(block, "icc2k")

@@ -8,6 +8,7 @@ from math import isnan
 
 from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.incomplete_rankings import incomplete_concordance
+from panel.statistics.core.registry import OF_SCORES
 from panel.statistics.core.results import Result
 
 
@@ -16,6 +17,7 @@ from panel.statistics.core.results import Result
     "W, incomplete\nrankings",
     table=AGREEMENT,
     needs=("incomplete_rankings",),
+    of=OF_SCORES,
     show_note=True,
     summary="W, incomplete rankings",
     order=25,

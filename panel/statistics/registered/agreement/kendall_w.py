@@ -8,11 +8,12 @@ from functools import lru_cache
 from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.concordance import concordances
 from panel.statistics.core.prompts import OverPrompts
+from panel.statistics.core.registry import OF_SCORES
 from panel.statistics.core.results import Result
 
 
 @agreement_statistics.register(
-    "kendall_w", "Kendall\nW", table=AGREEMENT, summary="Kendall W", order=20
+    "kendall_w", "Kendall\nW", table=AGREEMENT, of=OF_SCORES, summary="Kendall W", order=20
 )
 def uncorrected(block: AgreementBlock) -> Iterator[Result]:
     yield _kendall_w(block, correct_ties=False)

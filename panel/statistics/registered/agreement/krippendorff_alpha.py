@@ -8,13 +8,13 @@ from math import inf
 from panel.statistics.agreement.agree import AGREEMENT, AgreementBlock, agreement_statistics
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
 from panel.statistics.core.arrays import has_two_ratings
-from panel.statistics.core.registry import ANY_LEVEL
+from panel.statistics.core.registry import ANY_LEVEL, OF_SCORES
 from panel.statistics.core.results import Result
 
 
 @agreement_statistics.register(
     "krippendorff_alpha", "Krippendorff\nα", table=AGREEMENT, levels=ANY_LEVEL,
-    summary="Krippendorff α", order=10,
+    of=OF_SCORES, summary="Krippendorff α", order=10,
 )  # fmt: skip
 def alpha(block: AgreementBlock) -> Iterator[Result]:
     yield Result(

@@ -12,7 +12,7 @@ from panel.statistics.agreement.agree import AgreementBlock, agreement_statistic
 from panel.statistics.agreement.disagreement import disagreement_by_item
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
 from panel.statistics.core.arrays import Array, has_two_ratings
-from panel.statistics.core.registry import ANY_LEVEL, Table
+from panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.humans.gain import why_no_gain
@@ -46,7 +46,7 @@ def among_replicates(block: AgreementBlock) -> Iterator[Result]:
 
 @agreement_statistics.register(
     "disagreement_added", "difference", table=PERSONAS, levels=ANY_LEVEL, needs=("controls",),
-    show_note=True, summary="disagreement that personas add", order=53,
+    of=OF_SCORES, show_note=True, summary="disagreement that personas add", order=53,
 )  # fmt: skip
 def added(block: AgreementBlock) -> Iterator[Result]:
     personas, replicates = _by_item(block)

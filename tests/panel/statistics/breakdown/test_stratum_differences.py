@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isnan, nan
 
 import numpy as np
@@ -169,3 +170,45 @@ def test_correlation_with_people_by_stratum(ratings: Ratings) -> None:
         ratings, humans, OPTIONS, only=["tau_b"], by=Strata.named(ratings, "persona")
     )
     assert {(row.group, row.by_value) for row in of_personas} == {("all", "u"), ("all", "v")}
+
+
+def in_two_dimensions(ratings: Ratings) -> Ratings:
+    """The same ratings twice, so that their mean is each of them."""
+    return replace(ratings, scores=ratings.scores.repeat(2, axis=2), dimensions=("depth", "width"))
+
+
+def test_strata_differ_on_the_composite_too(ratings: Ratings) -> None:
+    """Of two dimensions that are rated alike the composite differs as they do, in agreement and in
+    correlation with people, and all three are corrected together; dimensions are compared with each
+    other alone."""
+    both = in_two_dimensions(ratings)
+    humans = replace(both, scores=both.scores[:, ::-1] + np.sin(np.arange(192)).reshape(48, 4, 1))
+    for rows, of_dimensions, statistic in (
+        (
+            agreement_differences(both, TOPICS, OPTIONS),
+            agreement_differences(both, "dimension", OPTIONS),
+            "krippendorff_alpha",
+        ),
+        (
+            correlation_differences(both, humans, TOPICS, OPTIONS),
+            correlation_differences(both, humans, "dimension", OPTIONS),
+            "tau_b",
+        ),
+    ):
+        found = {row.dimension: row for row in rows if row.statistic == statistic}
+        assert list(found) == ["composite", "depth", "width"]
+        assert found["composite"].value == pytest.approx(found["depth"].value)
+        assert abs(found["depth"].value) > 0.05
+        assert {row.n_tests for row in found.values()} == {3}
+        compared = {row.by_value for row in of_dimensions if row.statistic == statistic}
+        assert compared == {"depth"}
+
+
+def test_differences_are_the_panels_not_those_of_its_controls(ratings: Ratings) -> None:
+    """Where some judges of the one model have no persona, strata are compared on the others."""
+    some = replace(ratings, groups=("m",) * 4, controls=frozenset("ab"))
+    rows = agreement_differences(some, TOPICS, OPTIONS)
+    [found] = [row for row in rows if row.statistic == "krippendorff_alpha"]
+    halves = ratings.scores[:24, 2:, 0], ratings.scores[24:, 2:, 0]
+    alphas = [krippendorff_alpha(half, "interval").value for half in halves]
+    assert (found.group, found.value) == ("m", pytest.approx(alphas[0] - alphas[1]))

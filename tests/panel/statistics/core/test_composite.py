@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from panel.statistics import Ratings
+from panel.statistics import AnalysisOptions, Ratings, Reason, agree, correlate
 from panel.statistics.core.composite import on_composite
 
 
@@ -38,3 +40,47 @@ def test_there_is_none_of_other_scales_or_of_nobody(ratings: Ratings) -> None:
 def test_one_that_says_little_has_no_scale() -> None:
     """A dimension on which all are rated alike is on any scale."""
     assert on_composite(of([3, 3, 1, 5], [3, 3, 2, 4])) is not None
+
+
+def test_there_is_none_of_ranks() -> None:
+    """A mean of places is no rating."""
+    ranks = replace(of([1, 2, 2, 1], [2, 1, 1, 2]), lower_is_better=True)
+    assert on_composite(ranks) is None
+
+
+THREE = of([1, 2, 1, 4], [2, 6, 4, 8], [3, 5, 7, 5])
+"""Means of the first rater: 1, 3, 5; of the second: 3, 7, 5."""
+QUICK = AnalysisOptions(intervals=False, n_permutations=0)
+
+
+def test_agree_has_the_composite_before_the_dimensions() -> None:
+    """Kendall's W of the ranks 1, 2, 3 and 1, 3, 2: their sums 2, 5, 5 lie 2, 1 and 1 from 4, so
+    that W is 12 · 6 / (4 · 24). A statistic that is not of the composite has no such row, and
+    there is none at the nominal level or of all dimensions together."""
+    rows = agree(THREE, QUICK, only=["kendall_w", "mean_tau_b"])
+    ws = {row.dimension: row.value for row in rows if row.statistic == "kendall_w"}
+    assert list(ws) == ["composite", "clear", "sound"]
+    assert ws["composite"] == pytest.approx(0.75)
+    assert [row.dimension for row in rows if row.statistic == "mean_tau_b"] == ["clear", "sound"]
+    nominal = agree(THREE, replace(QUICK, level="nominal"), only=["krippendorff_alpha"])
+    assert [row.dimension for row in nominal] == ["clear", "sound"]
+    together = agree(THREE, QUICK, "group", only=["kendall_w"])
+    assert [row.dimension for row in together] == ["all"]
+
+
+def test_p_values_of_the_dimensions_do_not_count_the_composite() -> None:
+    """Of two dimensions two tests are adjusted for, and none of the composite."""
+    rows = agree(THREE, replace(QUICK, n_permutations=9), only=["kendall_w"])
+    assert [row.n_tests for row in rows] == [1, 2, 2]
+
+
+def test_a_composite_on_another_scale_is_not_compared_in_points() -> None:
+    """Where the panel gives shares and people 1 to 8, no distance between them has a meaning."""
+    shares = replace(THREE, scores=THREE.scores / 8)
+    rows = correlate(
+        shares, THREE, replace(QUICK, epsilon=0.1), only=["alt_test_winning_rate", "tau_b"]
+    )
+    found = {row.statistic: row for row in rows if (row.dimension, row.group) == ("composite", "g")}
+    assert found["alt_test_winning_rate"].reason is Reason.OTHER_SCALE
+    # Means of 2, 5 and 5 on both sides.
+    assert found["tau_b"].value == pytest.approx(1)

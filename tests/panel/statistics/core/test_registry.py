@@ -181,7 +181,7 @@ def test_a_statistic_that_fails_does_so_alone() -> None:
         yield Result(Statistic(1.0, 1, 1))
         yield Result(Statistic(1 / (block.sign - 1), 1, 1), by="half", by_value="second")
 
-    @registry.register("faulty_interval", "faulty", order=2)
+    @registry.register("faulty_interval", "faulty\ninterval", order=2)
     def cannot_be_resampled(block: AgreementBlock) -> Iterator[Result]:
         yield Result(Statistic(1.0, 1, 1), lambda weights: weights[:, 99])
 
@@ -222,7 +222,10 @@ def test_a_table_shows_every_group_unless_it_says_otherwise() -> None:
 
 def test_what_cannot_be_registered() -> None:
     """A name that is taken, a level or a need that there is not are refused, each named."""
-    with pytest.raises(ValueError, match="'icc2' is registered already, by "):
+    with pytest.raises(
+        ValueError,
+        match=r"'icc2' of .* has the name of 'icc2' of panel\.statistics\.registered",
+    ):
         _ = [*agreement_statistics]
         agreement_statistics.register("icc2", "again")(lambda block: [])
     with pytest.raises(
@@ -231,6 +234,27 @@ def test_what_cannot_be_registered() -> None:
         agreement_statistics.register("new", "new", needs=("prompt",))
     with pytest.raises(ValueError, match="found 'metric'"):
         agreement_statistics.register("new", "new", levels=("metric",))  # type: ignore[arg-type]
+
+
+def test_no_statistic_hides_another() -> None:
+    """One column has one statistic: a second one with the same summary, or with the same heading in
+    a table whose lines both have, is refused with the names of both; where only one is of the
+    panel they have different lines."""
+    registry: Registry[AgreementBlock] = Registry("panel.statistics.registered", Table("Some"))
+
+    def nothing(block: AgreementBlock) -> list[Result]:
+        return []
+
+    registry.register("one", "points", summary="within one", side="humans")(nothing)
+    with pytest.raises(ValueError, match=r"'two' of .* has the summary 'within one' of 'one' of "):
+        registry.register("two", "other points", summary="within one")(nothing)
+    with pytest.raises(ValueError, match=r"'two' .* heading 'points' in the table 'Some' of 'one'"):
+        registry.register("two", "points", side="both")(nothing)
+    registry.register("two", "points")(nothing)
+    registry.register("three", "points", table=Table("Others"))(nothing)
+    assert [(one.name, one.summary) for one in registry] == [
+        ("one", "within one"), ("three", ""), ("two", ""),
+    ]  # fmt: skip
 
 
 def test_at_the_nominal_level_only_what_suits_it() -> None:
