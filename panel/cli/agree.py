@@ -76,7 +76,8 @@ def agree(
     Strata are compared with each other by Student's t over prompts, with these raters as they are.
 
     Where ratings have several dimensions on one scale there is their mean, too, the composite, as a
-    dimension of its own that p-values are not adjusted for. Printed are the conclusion and the main
+    family of its own: it is tested at half of the level, the dimensions at the other half, and each
+    at the whole level once all of the other is shown. Printed are the conclusion and the main
     statistics of all raters together, one line a dimension, or with --by one a stratum; with --full
     all tables. --json always has all.
 
@@ -95,6 +96,7 @@ def agree(
     )
     from panel.statistics import agree as agreement
     from panel.statistics.core.composite import on_composite
+    from panel.statistics.core.results import adjust_over_dimensions
 
     found = load_ratings(ratings, min_raters=2, mapping=mapping)
     check_groups(ratings, found)
@@ -109,11 +111,15 @@ def agree(
     whole = strata == "dimension"
     composite = None if strata == "group" or level == "nominal" else on_composite(found)
     with AnalysisProgress(1 + whole + (composite is not None)) as progress:
-        rows = []
+        of_composite = []
         if composite is not None:
             [own], main = composite, agreement_statistics.in_summary()
-            rows += agreement(own, options, strata, progress.take, only=main)
-        rows += agreement(found, options, strata, progress.take)
+            of_composite = agreement(own, options, strata, progress.take, only=main)
+        rows = adjust_over_dimensions(
+            agreement(found, options, strata, progress.take),
+            of_composite,
+            over_strata=strata not in ("dimension", "group"),
+        )
         if by is not None and strata != "group":
             rows += agreement_differences(found, strata, options)
         if whole:

@@ -158,7 +158,8 @@ def correlate(
     `only` names the comparisons to compute; by default all are.
 
     Rows of the dimension `composite` come first, where the panel's composite is the mean of several
-    dimensions and people rated each of them. Its p-values are adjusted by themselves.
+    dimensions and people rated each of them. Its p-values are a family beside those of the
+    dimensions: see `panel.statistics.core.holm.holm_of_two`.
 
     On dimensions of categories the labels are compared, by majority and each judge.
 
@@ -179,7 +180,7 @@ def correlate(
             [row for own in those for row in own]
             for those in (found[: len(first)], found[len(first) :])
         )
-        return of_composite + adjust_over_dimensions(rows)
+        return adjust_over_dimensions(rows, of_composite)
     on_composites = _composite_stratum_blocks(panel, humans, options, by)
     every = [*on_composites, *_stratum_blocks(panel, humans, options, by)]
     found = list(comparison_statistics.rows_of_all([part for _, part in every], on_step, only))
@@ -191,8 +192,7 @@ def correlate(
         [row for own in those for row in own]
         for those in (named[: len(on_composites)], named[len(on_composites) :])
     )
-    families = (adjust_over_dimensions(one, over_strata=True) for one in (of_composite, rows))
-    return [row for family in families for row in family]
+    return adjust_over_dimensions(rows, of_composite, over_strata=True)
 
 
 def correlation_differences(
