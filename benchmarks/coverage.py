@@ -7,11 +7,12 @@
 
 For each number of prompts, with judges fixed or drawn anew in each simulation (`crossed`: personas
 through models, both drawn), and with plain ratings, with few values and gaps or, of `agree`,
-`correlate` and `labels`, with most responses to one prompt (`--data uneven`), every interval that
-is printed is computed on simulated ratings by the functions that print it. `covered` is the share
-of the printed ones that hold the true value (the mean of many large simulations), with its Monte
-Carlo standard error; what was refused is counted beside it. A figure outside of 93 to 97 % by more
-than two of its standard errors is marked. `within` draws from prompts whose own figures are known.
+`correlate` and `labels`, with most responses to one prompt (`--data uneven`; of the first two also
+`once`: all but ten of these were rated by one judge alone), every interval that is printed is
+computed on simulated ratings by the functions that print it. `covered` is the share of the printed
+ones that hold the true value (the mean of many large simulations), with its Monte Carlo standard
+error; what was refused is counted beside it. A figure outside of 93 to 97 % by more than two of its
+standard errors is marked. `within` draws from prompts whose own figures are known.
 `null`: the share of boards of equal systems with a winner, with two systems that differ or with two
 ranges of ranks that do not overlap, and of sweeps without an effect that show one; above 5 % by two
 errors is marked.
@@ -273,7 +274,7 @@ def main() -> int:
         "--judges", nargs="+", choices=["fixed", "sampled", "crossed"], default=None
     )
     parser.add_argument(
-        "--data", nargs="+", choices=["plain", "gaps", "uneven"], default=["plain", "gaps"]
+        "--data", nargs="+", choices=["plain", "gaps", "uneven", "once"], default=["plain", "gaps"]
     )
     parser.add_argument("--figures", nargs="+", metavar="NAME", help="statistics; all by default")
     parser.add_argument("--responses", type=int, metavar="N", help="to a prompt")

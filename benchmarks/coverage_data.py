@@ -17,8 +17,9 @@ Found = dict[str, tuple[float, float, float]]
 
 CROSSED = 5, 3
 """Personas and models."""
-MOST_RESPONSES, FEW_RESPONSES = 40, 3
-"""Where data are `uneven`: to the first prompt, and to each of the others."""
+MOST_RESPONSES, FEW_RESPONSES, SHARED_RESPONSES = 40, 3, 10
+"""Where data are `uneven` or `once`: to the first prompt, and to each of the others; `once`, so
+many of the first prompt's have more than one rating."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,8 @@ class Judges:
 
 def rated(rng: np.random.Generator, prompts: int, judges: Judges, data: str) -> Ratings:
     """Ratings of one response of each system to each prompt, none of the systems better; where
-    `data` are uneven, of as many as `responses_of` says, from 1 to 3."""
+    `data` are uneven, of as many as `responses_of` says, from 1 to 3; where they are `once`, so,
+    too, but most of the first prompt's are rated by the first judge alone."""
     systems, n_judges = judges.favour.shape
     sizes = responses_of(prompts, systems, data)
     n = sizes.sum()
@@ -96,8 +98,10 @@ def rated(rng: np.random.Generator, prompts: int, judges: Judges, data: str) -> 
     scores += rng.normal(0, 1, scores.shape) * judges.noise
     if data == "plain":
         scores = np.clip(np.round(5.5 + scores), 1, 10)
-    elif data == "uneven":
+    elif data in ("uneven", "once"):
         scores = np.clip(np.round(2 + 0.6 * scores), 1, 3)
+        if data == "once":
+            scores[SHARED_RESPONSES:MOST_RESPONSES, 1:] = np.nan
     else:
         scores = np.clip(np.round(3 + 0.7 * scores), 1, 5)
         scores[rng.random(scores.shape) < 0.1] = np.nan
@@ -107,7 +111,7 @@ def rated(rng: np.random.Generator, prompts: int, judges: Judges, data: str) -> 
 def responses_of(prompts: int, systems: int, data: str) -> np.ndarray:
     """How many responses each prompt has: one of each system or, uneven, most of all to the
     first."""
-    if data != "uneven":
+    if data not in ("uneven", "once"):
         return np.full(prompts, systems)
     return np.array([MOST_RESPONSES] + [FEW_RESPONSES] * (prompts - 1))
 

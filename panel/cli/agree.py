@@ -76,7 +76,8 @@ def agree(
     Strata are compared with each other by Student's t over prompts, with these raters as they are.
 
     Where ratings have several dimensions on one scale there is their mean, too, the composite, as a
-    dimension of its own that p-values are not adjusted for. Printed are the conclusion and the main
+    family of its own: it is tested at half of the level, the dimensions at the other half, and each
+    at the whole level once all of the other is shown. Printed are the conclusion and the main
     statistics of all raters together, one line a dimension, or with --by one a stratum; with --full
     all tables. --json always has all.
 

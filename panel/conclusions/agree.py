@@ -18,6 +18,7 @@ from panel.conclusions.rows import (
     reasons_of,
     split_composite,
     spread_of,
+    tests_of_two,
 )
 from panel.conclusions.strata import range_over, strata_differ
 from panel.conclusions.wording import WITHOUT_PEOPLE, as_many, counted, listed, power
@@ -40,8 +41,8 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
     incomplete rankings where raters rated different items; where neither is defined, α above 0.
     What is said of α rests on intervals that are widened for the number of dimensions. The number
     of prompts is that of a t-test on the jackknife's pseudovalues of α, with the value and the
-    spread that were observed. The composite, where there is one, comes first and is tested by
-    itself.
+    spread that were observed. The composite, where there is one, comes first: it is a family of its
+    own, which shares the level with that of the dimensions (`holm_of_two`).
     """
     rows, (ratings,) = labelled_rows(rows, ratings)
     *_, group = ratings.raters_by_group()
@@ -53,19 +54,12 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
     if not alphas or all(row.reason for row in alphas.values()):
         why = reasons_of(alphas.values()) or "no ratings"
         return [f"Agreement cannot be measured: {why}."]
-    families = [
-        _Family(found, {name: adjusted_ends(row, len(found)) for name, row in found.items()}, tests)
-        for found, tests in (
-            (by_dimension(those, group, "krippendorff_alpha"), _tests(those, group))
-            for those in (composite, rows)
-        )
-        if any(not row.reason for row in found.values())
-    ]
+    families = _families(composite, rows, group)
     return [
         _beyond_chance(families),
         *_levels(families),
         # What is open of the composite goes first; dimensions have their turn where it is settled.
-        *next(filter(None, (_to_settle(one.alphas, one.ends, ratings) for one in families)), ()),
+        *next(filter(None, (_to_settle(one, ratings) for one in families)), ()),
         *differ,
         *_effective_number(composite, rows, group),
         *_personas(rows),
@@ -79,11 +73,43 @@ _Ends = Mapping[str, tuple[float, float]]
 @dataclass(frozen=True, slots=True)
 class _Family:
     """What is tested together, the composite or the dimensions: α of each, its interval widened for
-    their number, and the tests of agreement."""
+    their number, where it is asked on which side of `TENTATIVE` and (`lows`) whether above 0; and
+    the tests of agreement. `n_tests` is the number for the former."""
 
     alphas: Mapping[str, Row]
     ends: _Ends
+    n_tests: int
+    lows: Mapping[str, float]
     tests: Mapping[str, Row]
+
+
+def _families(composite: Sequence[Row], rows: Sequence[Row], group: str) -> list[_Family]:
+    """Those of the composite and of the dimensions, as far as there are any."""
+    parts, tests = [], []
+    for those in (composite, rows):
+        alphas = by_dimension(those, group, "krippendorff_alpha")
+        parts.append(alphas if any(not row.reason for row in alphas.values()) else {})
+        tests.append(_tests(those, group))
+    first, second = parts
+    levels = tests_of_two(first, second, _is_decided)
+    above = tests_of_two(first, second, lambda row, n: adjusted_ends(row, n)[0] > 0)
+    return [
+        _Family(
+            alphas,
+            {name: adjusted_ends(row, n) for name, row in alphas.items()},
+            n,
+            {name: adjusted_ends(row, n_above)[0] for name, row in alphas.items()},
+            own,
+        )
+        for alphas, n, n_above, own in zip(parts, levels, above, tests, strict=True)
+        if alphas
+    ]
+
+
+def _is_decided(row: Row, n_tests: int) -> bool:
+    """Whether α is shown to be on either side of `TENTATIVE`."""
+    low, high = adjusted_ends(row, n_tests)
+    return low >= TENTATIVE or high < TENTATIVE
 
 
 _TESTS = {"kendall_w": "Kendall W", "kendall_w_incomplete": "W of incomplete rankings"}
@@ -121,25 +147,25 @@ def _beyond_chance(families: Sequence[_Family]) -> str:
 
 
 def _agreeing(family: _Family) -> str:
-    alphas, ends, tests = family.alphas, family.ends, family.tests
+    alphas, lows, tests = family.alphas, family.lows, family.tests
     names = [
         name
         for name in alphas
-        if (tests[name].p_value < LEVEL if name in tests else ends[name][0] > 0)
+        if (tests[name].p_value < LEVEL if name in tests else lows[name] > 0)
     ]
     others = [name for name in alphas if name not in names]
     if not names:
         on = on_dimensions(others, alphas, "any dimension")
-        return f"are not shown to agree beyond chance{on}{_basis(others, tests, ends)}"
+        return f"are not shown to agree beyond chance{on}{_basis(others, tests, lows)}"
     on = on_dimensions(names, alphas, f"all {len(alphas)} dimensions")
-    said = f"agree beyond chance{on}{_basis(names, tests, ends)}"
+    said = f"agree beyond chance{on}{_basis(names, tests, lows)}"
     if not others:
         return said
     on = listed(others, "dimensions")
-    return f"{said}; this is not shown on {on}{_basis(others, tests, ends)}"
+    return f"{said}; this is not shown on {on}{_basis(others, tests, lows)}"
 
 
-def _basis(names: Sequence[str], tests: Mapping[str, Row], ends: _Ends) -> str:
+def _basis(names: Sequence[str], tests: Mapping[str, Row], lows: Mapping[str, float]) -> str:
     """By which tests agreement beyond chance is shown, or not shown, on all of these dimensions."""
     facts = []
     for statistic, what in _TESTS.items():
@@ -152,12 +178,12 @@ def _basis(names: Sequence[str], tests: Mapping[str, Row], ends: _Ends) -> str:
                 "" if len(rows) == 1 or row.p_value == 1 else " or less" if shown else " or more"
             )
             facts.append(f"{what}, {p_of(row)}{others}")
-    lows = [ends[name][0] for name in names if name not in tests]
-    if lows:
+    untested = [lows[name] for name in names if name not in tests]
+    if untested:
         told = "interval of Krippendorff α above 0"
-        if all(map(isnan, lows)):
+        if all(map(isnan, untested)):
             told = "Krippendorff α has no interval"
-        elif not lows[0] > 0:
+        elif not untested[0] > 0:
             told = "interval of Krippendorff α not above 0"
         facts.append(told)
     return f" ({'; '.join(facts)})"
@@ -214,16 +240,16 @@ def _undecided(ends: _Ends) -> list[str]:
     return [name for name, (low, high) in ends.items() if low < TENTATIVE <= high]
 
 
-def _to_settle(alphas: Mapping[str, Row], ends: _Ends, ratings: Ratings) -> list[str]:
+def _to_settle(family: _Family, ratings: Ratings) -> list[str]:
     """How many prompts would show on which side of the lower value α lies."""
-    open_ = _undecided(ends)
+    alphas, open_ = family.alphas, _undecided(family.ends)
     what = clusters_of(ratings)
     needed = {}
     for name in open_:
         row = alphas[name]
         # The lower half: the upper one may be cut at 1.
         spread = spread_of(row, row.ci_low, 2 * row.value - row.ci_low)
-        needed[name] = values_needed(row.value, spread, TENTATIVE, LEVEL / len(alphas))
+        needed[name] = values_needed(row.value, spread, TENTATIVE, LEVEL / family.n_tests)
     if not needed:
         return []
     hardest = max(needed, key=lambda name: needed[name] or float("inf"))

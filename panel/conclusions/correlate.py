@@ -17,6 +17,7 @@ from panel.conclusions.rows import (
     reasons_of,
     sign_of,
     spread_of,
+    tests_of_two,
 )
 from panel.conclusions.strata import range_over, strata_differ
 from panel.conclusions.wording import as_many, counted, listed, power
@@ -47,8 +48,8 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
     something, where such a widened interval leaves 0 out; from one human it differs within prompts
     where the correlation is within them and that difference has an interval. The number of
     prompts is that of a t-test of Fisher's z, with the value and the spread that were observed,
-    for the dimension that needs most. The composite, where there is one, comes first and is tested
-    by itself.
+    for the dimension that needs most. The composite, where there is one, comes first: a family of
+    its own, which shares the level with that of the dimensions (`holm_of_two`).
     """
     rows, (panel, humans) = labelled_rows(rows, panel, humans)
     *_, group = panel.raters_by_group()
@@ -58,20 +59,22 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
         return differ
     found = _tested(by_dimension(rows, group, _MAIN), by_dimension(rows, group, _WITHIN))
     labels = by_dimension(rows, group, _LABELS)
-    # The primary result is a family of its own, as in `calibrate`.
     primary = {name: found.pop(name) for name in [COMPOSITE] if _is_composite(name, found, panel)}
-    said = _correlated(primary) + _to_settle(primary, _over(panel, humans)) if primary else []
+    n_tests = tests_of_two(primary, found, lambda row, n: bool(_sign(row, n)))
+    said, over = [], _over(panel, humans)
+    if primary:
+        said += _correlated(primary, n_tests[0]) + _to_settle(primary, n_tests[0], over)
     if found:
-        said += _correlated(found)
+        said += _correlated(found, n_tests[1])
         said += _people(rows, group, found, humans)
-        said += _to_settle(found, _over(panel, humans))
+        said += _to_settle(found, n_tests[1], over)
     if labels:
         said.append(_labelled(labels))
     correlated = [
         name
-        for family in (primary, found)
+        for family, n in zip((primary, found), n_tests, strict=True)
         for name, row in family.items()
-        if _sign(row, len(family)) == 1
+        if _sign(row, n) == 1
     ]
     correlated += _beyond_chance(labels)
     said += annotator_test_conclusion(rows, group, correlated)
@@ -135,7 +138,7 @@ def _sign(row: Row, n_tests: int) -> int:
     return 1 if row.value > 0 else -1
 
 
-def _correlated(found: Mapping[str, Row]) -> list[str]:
+def _correlated(found: Mapping[str, Row], n_tests: int) -> list[str]:
     defined = {name: row for name, row in found.items() if not row.reason}
     if not defined:
         why = reasons_of(found.values())
@@ -150,7 +153,7 @@ def _correlated(found: Mapping[str, Row]) -> list[str]:
             names = [
                 name
                 for name, row in defined.items()
-                if row.statistic == statistic and _sign(row, len(found)) == sign
+                if row.statistic == statistic and _sign(row, n_tests) == sign
             ]
             if names:
                 every = f"all {len(found)} dimensions" if sign else "any dimension"
@@ -235,18 +238,18 @@ def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row]) -> 
     return "; ".join(told)
 
 
-def _to_settle(found: Mapping[str, Row], what: str) -> list[str]:
+def _to_settle(found: Mapping[str, Row], n_tests: int, what: str) -> list[str]:
     """How many prompts would show each correlation that is open to be other than 0."""
     needed = {}
     for name, row in found.items():
-        if row.reason or _sign(row, len(found)) or isnan(row.ci_low) or abs(row.value) >= 1:
+        if row.reason or _sign(row, n_tests) or isnan(row.ci_low) or abs(row.value) >= 1:
             continue
         # An end at a limit is infinite on Fisher's scale: half of the interval is enough.
         z, inner = atanh(row.value), row.ci_low if row.value > 0 else row.ci_high
         if abs(inner) >= 1:
             continue
         reach = abs(z - atanh(inner))
-        needed[name] = values_needed(z, spread_of(row, -reach, reach), 0.0, LEVEL / len(found))
+        needed[name] = values_needed(z, spread_of(row, -reach, reach), 0.0, LEVEL / n_tests)
     if not needed:
         return []
     hardest = max(needed, key=lambda name: needed[name] or float("inf"))

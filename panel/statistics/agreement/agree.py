@@ -140,7 +140,8 @@ def agree(
 
     By `dimension` there are rows for each dimension, over all items. Rows of the dimension
     `composite` come first, where several dimensions are on one scale and the level is not nominal:
-    of the mean over them, on the main statistics. Its p-values are adjusted by themselves. By
+    of the mean over them, on the main statistics; its p-values are a family beside those of the
+    dimensions (`panel.statistics.core.holm.holm_of_two`). By
     `group` there are none, dimensions
     are put together, each item's rating on each as an item of its own (rankings stay within
     a dimension). By anything else there are rows for each stratum and dimension, which the rows'

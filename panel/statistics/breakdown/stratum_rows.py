@@ -39,9 +39,8 @@ def stratum_rows(
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
 ) -> list[Row]:
-    """The rows of every statistic of each block, those of the composite first. p-values are
-    adjusted by Holm over dimensions, and over strata where there are any; those of the composite
-    by themselves.
+    """The rows of every statistic of each block, those of the composite first, with p-values
+    adjusted over dimensions, and over strata where there are any; see `adjust_over_dimensions`.
 
     Args:
         parts: blocks, each with its stratum before it, and its group and dimension behind.
@@ -55,11 +54,7 @@ def stratum_rows(
         if by is not None:
             rows = [replace(row, by=by, by_value=stratum) for row in rows if row.by is None]
         (composite if block.of == "composite" else dimensions).extend(rows)
-    return [
-        row
-        for family in (composite, dimensions)
-        for row in adjust_over_dimensions(family, over_strata=by is not None)
-    ]
+    return adjust_over_dimensions(dimensions, composite, over_strata=by is not None)
 
 
 def difference_rows(

@@ -1,6 +1,8 @@
-"""Holm's correction of p-values that are looked at together.
+"""Holm's correction of p-values that are looked at together, in one family or in two.
 
-Source: S. Holm (1979), "A simple sequentially rejective multiple test procedure".
+Sources: S. Holm (1979), "A simple sequentially rejective multiple test procedure"; F. Bretz,
+W. Maurer, W. Brannath & M. Posch (2009), "A graphical approach to sequentially rejective multiple
+test procedures", for a level that is passed from one family to another.
 """
 
 from __future__ import annotations
@@ -29,6 +31,39 @@ def holm(p_values: ArrayLike) -> Array:
     return adjusted_stepwise(
         p_values, lambda p: np.maximum.accumulate(p * np.arange(len(p), 0, -1))
     )
+
+
+def holm_of_two(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
+    """Adjusted p-values of two families of tests, such as that of a composite and those of its
+    dimensions, in the order given.
+
+    Each family is tested by Holm's procedure at half of the level and, once all of the other is
+    significant there, at the whole level. So anything is claimed falsely, in either, no more often
+    than the level says; the composite is not one test among many, and dimensions may differ where
+    it does not. By closed testing: where tests of both families are true, half of the level is
+    Bonferroni's for each of the two, and the whole where those of one are.
+
+    Args:
+        first, second: `(tests,)` each, as for `holm`. Without a test in one family the other has
+            the whole level.
+
+    Raises:
+        ValueError: as `holm`.
+
+    >>> [each.round(3).tolist() for each in holm_of_two([0.02], [0.01, 0.2])]
+    [[0.04], [0.04, 0.2]]
+    >>> [each.round(3).tolist() for each in holm_of_two([0.5], [0.01, 0.02])]
+    [[0.5], [0.04, 0.04]]
+    """
+    families = holm(first), holm(second)
+    largest = [np.max(each, initial=0.0, where=~np.isnan(each)) for each in families]
+    if any(np.isnan(each).all() for each in families):
+        return families
+    adjusted = [
+        np.maximum(each, np.minimum(1, 2 * np.minimum(each, other)))
+        for each, other in zip(families, reversed(largest), strict=True)
+    ]
+    return adjusted[0], adjusted[1]
 
 
 def adjusted_stepwise(p_values: ArrayLike, adjust: Callable[[Array], Array]) -> Array:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 
 from panel.statistics.core.arrays import Labels, Mask, Resampled
-from panel.statistics.core.holm import holm
+from panel.statistics.core.holm import holm_of_two
 from panel.statistics.core.options import AnalysisOptions
 from panel.statistics.core.prompts import OverPrompts, resampled_over_prompts
 from panel.statistics.core.statistic import Statistic
@@ -125,29 +124,41 @@ def _resampled(results: Iterable[Result]) -> dict[tuple[str | None, str | None],
     }
 
 
-def adjust_over_dimensions(rows: Sequence[Row], *, over_strata: bool = False) -> list[Row]:
+def adjust_over_dimensions(
+    rows: Sequence[Row], composite: Sequence[Row] = (), *, over_strata: bool = False
+) -> list[Row]:
     """The rows with p-values adjusted by Holm over the dimensions of a statistic and group, and
-    over the strata that rows are of.
+    over the strata that rows are of; those of the composite come first, as a family of their own
+    beside the dimensions: see `holm_of_two`.
 
-    What is adjusted already, or alone, stays as it is.
+    What a statistic has adjusted itself, or is alone, stays as it is.
     """
-    families: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for place, row in enumerate(rows):
-        if not isnan(row.p_value) and row.adjusted_over is None:
+    families: dict[tuple[object, ...], tuple[list[int], list[int]]] = {}
+    adjusted = [*composite, *rows]
+    what = "strata and dimensions" if over_strata else "dimensions"
+    names = {
+        (False, True): what,
+        (True, True): f"composite, {what}" if over_strata else f"composite and {what}",
+        (True, False): "strata",
+    }
+    for place, row in enumerate(adjusted):
+        if not isnan(row.p_value) and row.adjusted_over in (None, *names.values()):
             stratum = None if over_strata else row.by_value
-            families[row.statistic, row.group, row.by, stratum].append(place)
-    adjusted = list(rows)
-    for places in families.values():
-        if len(places) < 2:
+            family = families.setdefault((row.statistic, row.group, row.by, stratum), ([], []))
+            family[place >= len(composite)].append(place)
+    for family in families.values():
+        n_tests = sum(map(len, family))
+        if n_tests < 2:
             continue
-        p_values = holm([rows[place].p_raw for place in places])
-        for place, p_value in zip(places, p_values, strict=True):
-            adjusted[place] = replace(
-                rows[place],
-                p_value=float(p_value),
-                n_tests=len(places),
-                adjusted_over="strata and dimensions" if over_strata else "dimensions",
-            )
+        p_values = holm_of_two(*([adjusted[place].p_raw for place in those] for those in family))
+        for places, found in zip(family, p_values, strict=True):
+            for place, p_value in zip(places, found, strict=True):
+                adjusted[place] = replace(
+                    adjusted[place],
+                    p_value=float(p_value),
+                    n_tests=n_tests,
+                    adjusted_over=names[bool(family[0]), bool(family[1])],
+                )
     return adjusted
 
 

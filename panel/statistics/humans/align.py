@@ -10,7 +10,7 @@ import numpy as np
 
 from panel.statistics.core.composite import on_composite
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
-from panel.statistics.core.holm import holm
+from panel.statistics.core.holm import holm_of_two
 from panel.statistics.core.table import COMPOSITE, Ratings
 from panel.statistics.humans.alignment import (
     METHODS,
@@ -86,7 +86,7 @@ def align(
     the mean of its judges, those without a persona left out. Prompts are the panel's (items, where
     it names none). Where the panel's composite is the mean of several dimensions and people rated
     each of them, it comes first, as the dimension `composite`: the primary result, whose p-values
-    are adjusted over its methods alone; see `panel.statistics.humans.composites`.
+    are a family beside those of the dimensions (`holm_of_two`).
 
     Args:
         panel, humans: under the same names, as `load_aligned_ratings` gives them.
@@ -134,13 +134,17 @@ def align(
             seed=seed,
         )
         found.append(AlignedDimension(name, tuple(ours.raters[j] for j in judges), learnt))
-    n_primary = 0 if whole is None else 1
-    return Alignment(panel, _adjusted(found[:n_primary]) + _adjusted(found[n_primary:]))
+    return Alignment(panel, _adjusted(found, n_primary=0 if whole is None else 1))
 
 
-def _adjusted(found: Sequence[AlignedDimension]) -> tuple[AlignedDimension, ...]:
-    """With p-values adjusted over the methods and dimensions of a family."""
-    p_values = iter(holm([one.p for each in found for one in each.learnt.methods]).tolist())
+def _adjusted(found: Sequence[AlignedDimension], n_primary: int) -> tuple[AlignedDimension, ...]:
+    """With p-values adjusted over methods and dimensions; those of the first `n_primary` are a
+    family of their own."""
+    families = [
+        [one.p for each in those for one in each.learnt.methods]
+        for those in (found[:n_primary], found[n_primary:])
+    ]
+    p_values = iter(np.concatenate(holm_of_two(*families)).tolist())
 
     def of(each: AlignedDimension) -> tuple[MethodAlignment, ...]:
         return tuple(replace(one, p_adjusted=next(p_values)) for one in each.learnt.methods)

@@ -12,7 +12,7 @@ import numpy as np
 from panel.statistics.core.arrays import Array, Mask, row_means
 from panel.statistics.core.composite import on_composite
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
-from panel.statistics.core.holm import holm
+from panel.statistics.core.holm import holm_of_two
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings
 from panel.statistics.humans.prediction_powered import (
     CorrectedMean,
@@ -101,9 +101,10 @@ def calibrate(
     one's share is estimated.
 
     Where the panel's composite is the mean of several dimensions and people rated each of them, it
-    comes first, as the dimension `composite`: the primary result, whose p-values are adjusted by
-    themselves. There is none where dimensions are known to be on different scales, or the rubric
-    has another rule. A rater who left one of its dimensions out of an item has no composite of it.
+    comes first, as the dimension `composite`: the primary result, whose p-values are a family
+    beside those of the dimensions (`holm_of_two`). There is none where dimensions are known to be
+    on different scales, or the rubric has another rule. A rater who left one of its dimensions out
+    of an item has no composite of it.
 
     Args:
         panel, humans: under the same names, as `load_aligned_ratings` gives them; the part that
@@ -163,11 +164,8 @@ def calibrate(
             is_share = dimension not in (COMPOSITE, *panel.dimensions)
             pairs.append(CorrectedPair(a, b, dimension, found, found.p, is_share))
     n_primary = sum(one.dimension == COMPOSITE for one in pairs)
-    adjusted = [
-        float(p)
-        for family in (pairs[:n_primary], pairs[n_primary:])
-        for p in holm([one.found.p for one in family])
-    ]
+    p_values = [one.found.p for one in pairs]
+    adjusted = np.concatenate(holm_of_two(p_values[:n_primary], p_values[n_primary:])).tolist()
     return Calibration(
         tuple(systems),
         tuple(replace(one, p_adjusted=p) for one, p in zip(pairs, adjusted, strict=True)),

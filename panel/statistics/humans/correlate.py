@@ -162,7 +162,8 @@ def correlate(
     `only` names the comparisons to compute; by default all are.
 
     Rows of the dimension `composite` come first, where the panel's composite is the mean of several
-    dimensions and people rated each of them. Its p-values are adjusted by themselves.
+    dimensions and people rated each of them. Its p-values are a family beside those of the
+    dimensions: see `panel.statistics.core.holm.holm_of_two`.
 
     On dimensions of categories the labels are compared, by majority and each judge.
 

@@ -62,7 +62,7 @@ EstimateKind = Literal[
 """What a statistic is, by which its interval is formed: the `mean` of what clusters have, a
 `share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside clusters
 (`mean_pearson`, of Pearson's r of two sets of scores), a `correlation` in [−1, 1] over all of them,
-the `difference` of two figures over the same items, the `mean_difference` of two correlations
+the `difference` of two such figures over the same items, the `mean_difference` of two correlations
 inside each cluster, agreement beyond chance on values without an order (`kappa`), an `entropy`, or
 any other `number`."""
 
@@ -106,9 +106,7 @@ and every other of those misses."""
 _MEANS: tuple[EstimateKind, ...] = (
     "mean", "share", "mean_correlation", "mean_pearson", "mean_difference"
 )  # fmt: skip
-_OF_ITEMS: tuple[EstimateKind, ...] = ("correlation", "kappa", "entropy", "number")
-"""Those in which a cluster counts by its number of items; a difference may be of figures in which
-it does, or of figures in which each counts once."""
+"""Those that are means of what clusters have; in any other a cluster counts by its items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +204,9 @@ def jackknife(
     if np.isnan(moved).any() or any(np.isnan(one[:, 0]).any() for one in levels):
         return none(Reason.UNDEFINED_WITHOUT_ONE, n_entering)
     n = len(moved)
-    if kind in _MEANS:
-        shares = _shares_of_a_mean(value, moved, alone[entering])
-    elif kind in _OF_ITEMS:
-        shares = sizes / sizes.sum()
-    else:
-        shares = np.full(n, 1 / n)
+    shares = (
+        _shares_of_a_mean(value, moved, alone[entering]) if kind in _MEANS else sizes / sizes.sum()
+    )
     variance = left_out_variance(moved, shares)
     if kind == "kappa":
         # With the factor (n - 1)/n it covers in 0.91 to 0.93 where one of the values is rare.

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array
+from panel.statistics.core.arrays import Array, has_two_ratings
 from panel.statistics.core.ranks import ranks_within
 from panel.statistics.core.registry import OF_SCORES, Table
 from panel.statistics.core.results import Result, mean_over_prompts
@@ -53,10 +53,11 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         sides = _judges(block), block.compared
         found = human_difference(*sides, kind)
         resampled = resampled_human_difference(*sides, kind)
+        counted = has_two_ratings(block.compared) & ~np.isnan(block.panel_mean)
         # τ of every judge with every human takes minutes where there are thousands of items.
         n_rows = 1 if kind == "tau_b" else _n_rows(block)
         for name, one, function in list(zip(NAMES, found, resampled, strict=True))[:n_rows]:
-            yield Result(one, function, "", "difference", _LIMITS, BY, name)
+            yield Result(one, function, "", "difference", _LIMITS, BY, name, counted=counted)
 
     @comparison_statistics.register(
         f"human_difference_{kind}_within_prompts",
