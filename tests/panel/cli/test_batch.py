@@ -228,7 +228,11 @@ def test_rows_that_are_no_results_are_told(texts: str, server: ScriptedServer) -
     [
         ("empty.txt", b"", "out: found no file *.jsonl or *.jsonl.gz"),
         ("empty.jsonl", b"", "out: found requests without answers"),
-        ("cut.jsonl.gz", gzip.compress(b"{}" * 99, mtime=0)[:-9], "cut.jsonl.gz: found a damaged gzip file"),
+        (
+            "cut.jsonl.gz",
+            gzip.compress(b"{}" * 99, mtime=0)[:-9],
+            "cut.jsonl.gz: found a damaged gzip file",
+        ),
     ],
 )
 def test_folders_without_answers(

@@ -68,10 +68,12 @@ def test_agree_has_the_composite_before_the_dimensions() -> None:
     assert [row.dimension for row in together] == ["all"]
 
 
-def test_p_values_of_the_dimensions_do_not_count_the_composite() -> None:
-    """Of two dimensions two tests are adjusted for, and none of the composite."""
+def test_the_composite_and_two_dimensions_are_three_tests_of_two_families() -> None:
+    """Each row says that the p-values of all three are adjusted together."""
     rows = agree(THREE, replace(QUICK, n_permutations=9), only=["kendall_w"])
-    assert [row.n_tests for row in rows] == [1, 2, 2]
+    assert [(row.n_tests, row.adjusted_over) for row in rows] == 3 * [
+        (3, "composite and dimensions")
+    ]
 
 
 def test_a_composite_on_another_scale_is_not_compared_in_points() -> None:
