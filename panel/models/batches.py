@@ -77,7 +77,7 @@ class NotToldYet(Exception):
     names them."""
 
 
-class BatchRow(NamedTuple):
+class BatchAnswer(NamedTuple):
     """What came back for one request: an answer, or why there is none; `model` is who answered, in
     the answer's own words, None where it does not say."""
 
@@ -86,7 +86,7 @@ class BatchRow(NamedTuple):
     model: str | None = None
 
 
-def row_in(line: bytes) -> dict[str, Any] | None:
+def object_in(line: bytes) -> dict[str, Any] | None:
     """The object that a line holds; None where it holds none."""
     try:
         row = orjson.loads(line) if len(line) <= LONGEST_ROW else None
@@ -95,7 +95,7 @@ def row_in(line: bytes) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-def rows_in(file: Path, read: Callable[[bytes], BatchRow | None]) -> Iterator[BatchRow]:
+def answers_in(file: Path, read: Callable[[bytes], BatchAnswer | None]) -> Iterator[BatchAnswer]:
     """The rows of a file of answers; lines that hold none are left out."""
     with file.open("rb") as lines:
         for line in lines:
@@ -118,7 +118,7 @@ class BatchApi(Protocol):
     def line(self, custom_id: str, request: ModelRequest) -> bytes:
         """A request as a row of a batch, without a line break; no key and no header is in it."""
 
-    def read(self, line: bytes) -> BatchRow | None:
+    def read(self, line: bytes) -> BatchAnswer | None:
         """What a line of answers says; None where it is no answer."""
 
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
@@ -135,7 +135,7 @@ class BatchApi(Protocol):
     async def status(self, id_: str) -> BatchStatus:
         """How a batch stands."""
 
-    def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchRow]:
+    def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchAnswer]:
         """What an ended batch brought, row by row, in no order; files that it takes are in
         `folder`, and go."""
 

@@ -21,12 +21,12 @@ import orjson
 from panel.io.private_files import open_private
 from panel.models.batches import (
     TRANSFER_S,
+    BatchAnswer,
     BatchPhase,
-    BatchRow,
     BatchSought,
     BatchStatus,
-    row_in,
-    rows_in,
+    answers_in,
+    object_in,
 )
 from panel.models.client import NOTHING, CallError
 from panel.models.langchain_batches import (
@@ -91,23 +91,23 @@ class GeminiBatches:
         body = orjson.loads(self._offline.sent(request).body)
         return orjson.dumps({"key": custom_id, "request": body})
 
-    def read(self, line: bytes) -> BatchRow | None:
-        match row := row_in(line):
+    def read(self, line: bytes) -> BatchAnswer | None:
+        match row := object_in(line):
             case {"key": name, "response": {**response}}:
                 reply = self._offline.read(200, response)
                 if isinstance(reply, ModelResponse):
                     reply = _with_logprobs(reply, response)
-                return BatchRow(name, reply)
+                return BatchAnswer(name, reply)
             case {"key": name, "error": {**said}}:
                 code = said.get("code")
                 status = _STATUSES.get(code, code) if isinstance(code, int) else 500
                 status = status if 400 <= status < 600 else 500
                 error = {"status": str(code), **said, "code": status}
-                return BatchRow(name, self._offline.read(status, {"error": error}))
+                return BatchAnswer(name, self._offline.read(status, {"error": error}))
         if row is None or "key" not in row or "request" in row:
             return None
         told = "the batch brought no answer: no reason is given"
-        return BatchRow(row["key"], CallError(told, kind="transient", used=NOTHING))
+        return BatchAnswer(row["key"], CallError(told, kind="transient", used=NOTHING))
 
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
         name = _name(token)
@@ -151,12 +151,12 @@ class GeminiBatches:
 
         return _status(await at_provider(cancelled(), self._client.timeout_s))
 
-    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchRow]:
+    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchAnswer]:
         for name in status.files:
             file = folder / f".batch-{uuid4().hex}"
             try:
                 await at_provider(self._download(name, file), TRANSFER_S)
-                for row in rows_in(file, self.read):
+                for row in answers_in(file, self.read):
                     yield row
             finally:
                 file.unlink(missing_ok=True)

@@ -19,8 +19,8 @@ from panel.calls.batch_journal import BatchJournal, batches_of
 from panel.calls.batch_records import BatchRecord, prepared, settled, submitted
 from panel.calls.cache import ReplyKey
 from panel.runs import executor
-from panel.runs.answered_elsewhere import ByBatches
 from panel.runs.execution import Execution
+from panel.runs.provider_batches import ByBatches
 from panel.runs.request_files import RequestFiles
 from panel.testing import ScriptedServer, serving
 from panel.testing.batches import BatchScript, ScriptedBatches
@@ -228,7 +228,11 @@ def test_rows_that_are_no_results_are_told(texts: str, server: ScriptedServer) -
     [
         ("empty.txt", b"", "out: found no file *.jsonl or *.jsonl.gz"),
         ("empty.jsonl", b"", "out: found requests without answers"),
-        ("cut.jsonl.gz", gzip.compress(b"{}" * 99, mtime=0)[:-9], "cut.jsonl.gz: found a damaged gzip file"),
+        (
+            "cut.jsonl.gz",
+            gzip.compress(b"{}" * 99, mtime=0)[:-9],
+            "cut.jsonl.gz: found a damaged gzip file",
+        ),
     ],
 )
 def test_folders_without_answers(

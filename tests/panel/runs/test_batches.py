@@ -24,15 +24,15 @@ from panel.calls.batch_journal import BATCHES, batches_of
 from panel.calls.batch_records import BatchRecord, prepared
 from panel.calls.budget import Caps
 from panel.calls.cache import ReplyKey
-from panel.models.batches import BatchRow
+from panel.models.batches import BatchAnswer
 from panel.models.client import NOTHING
 from panel.models.openai_batches import OpenAIBatches
 from panel.runs import executor
-from panel.runs.answered_elsewhere import ByBatches
+from panel.runs.answer_files import ByFiles
 from panel.runs.execution import Execution
 from panel.runs.open_batches import cancel, look, take_answers
 from panel.runs.output import RunOutput
-from panel.runs.request_files import ByFiles
+from panel.runs.provider_batches import ByBatches
 from panel.testing import ScriptedServer, in_turn, ok, serving, status
 from panel.testing.batches import BatchScript
 from tests.helpers.batches import (
@@ -174,7 +174,7 @@ def test_answers_under_wrong_names_count(tmp_path: Path, monkeypatch: pytest.Mon
     for four more, and no third batch."""
     read = OpenAIBatches.read
 
-    def misnamed(self: OpenAIBatches, line: bytes) -> BatchRow | None:
+    def misnamed(self: OpenAIBatches, line: bytes) -> BatchAnswer | None:
         row = read(self, line)
         return row and row._replace(custom_id=f"x{row.custom_id}")
 
