@@ -43,8 +43,8 @@ class BatchRecord:
         spec: `provider:name` of the model.
         address: of the provider's server.
         key_env: the environment variable that holds the key; None, the provider's usual one.
-        settings: what else of the model's entry reaches the server: `timeout`, and the options
-            `organization` and `project`.
+        settings: what else makes a client that reaches it: `timeout`, and the options that its
+            client names (`panel.models.batches.BatchClient.settings`).
         headers: the names of other headers, whose values are not written down.
         rows: what it asks.
         most: what it may take at most, for caps.

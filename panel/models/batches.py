@@ -6,7 +6,7 @@ decided above, in `panel.calls`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -162,6 +162,15 @@ class BatchClient(Protocol):
     @property
     def address(self) -> str:
         """Of the server that takes them."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The options with which another process makes a client that reaches the same batches:
+        JSON, without secrets and without headers, whose values may be such."""
+
+    @property
+    def header_names(self) -> Sequence[str]:
+        """The headers of its own that it sends and `settings` leaves out."""
 
     def batches(self) -> BatchApi:
         """Its provider's batches."""

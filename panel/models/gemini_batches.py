@@ -7,7 +7,7 @@ A file of requests by `POST /upload/v1beta/files`, a batch of it by
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -59,6 +59,8 @@ _STATUSES = {1: 499, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14
 def address_of(chat: BaseChatModel) -> str:
     """Where a chat model's batches go."""
     said = getattr(chat, "base_url", None)
+    # Its form as an option, `client_options`.
+    said = said.get("api_endpoint") if isinstance(said, Mapping) else said
     return said if isinstance(said, str) else "https://generativelanguage.googleapis.com"
 
 

@@ -9,7 +9,7 @@ returns the answer that a batch has brought.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -23,6 +23,7 @@ from panel.models.event_loops import in_lasting_loop
 from panel.models.langchain import LangChainClient, as_reply, lasting_context
 from panel.models.langchain_errors import answer_in, call_error_of
 from panel.models.langchain_logprobs import request_for_logprobs
+from panel.models.options import header_names, without_headers
 from rubrics import ModelRequest, ModelResponse
 
 T = TypeVar("T")
@@ -49,6 +50,16 @@ class BatchedClient(LangChainClient):
     def address(self) -> str:
         """Of the server that takes batches."""
         return str(import_module(self.batches_module).address_of(self._chat))
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """See `panel.models.batches.BatchClient`."""
+        return without_headers(self._options)
+
+    @property
+    def header_names(self) -> Sequence[str]:
+        """See `panel.models.batches.BatchClient`."""
+        return header_names(self._options)
 
     def batches(self) -> BatchApi:
         """Its provider's batches."""

@@ -128,18 +128,13 @@ def refuse_open_batches(
         )
 
 
-_OPTIONS = ("organization", "project")
-
-
 def _address(model: BoundModel) -> BatchAddress:
     client, config = model.client, model.config
     assert isinstance(client, BatchClient)  # noqa: S101
-    settings = {name: config.options[name] for name in _OPTIONS if name in config.options}
     return BatchAddress(
         spec=config.model,
         address=client.address,
         key_env=config.key_env,
-        settings=settings | {"timeout": config.timeout},
-        # Their values may be secret.
-        headers=tuple(config.options.get("headers") or ()),
+        settings={**client.settings, "timeout": config.timeout},
+        headers=tuple(client.header_names),
     )

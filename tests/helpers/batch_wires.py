@@ -35,8 +35,11 @@ class BatchWire:
     faults: dict[int, tuple[int, str]] = field(default_factory=dict)
     looks: dict[str, int] = field(default_factory=dict)
     url: str = ""
+    heard: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    """The path and the headers of each call."""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        self.heard.append((request.path, request.headers))
         said = self.carried_out(request, await request.content.read())
         self.script.told(request.method, request.path)
         if said is None and request.transport is not None:
@@ -154,7 +157,7 @@ class GeminiBatchWire(BatchWire):
     spec = "google_genai:gemini-2.5-flash"
 
     def carried_out(self, request: web.BaseRequest, body: bytes) -> web.Response | None:
-        path = request.path
+        path = request.path.replace("/v1alpha/", "/v1beta/")
         if path.endswith(":generateContent"):
             self.live.append(orjson.loads(body))
             return web.json_response(google_genai.WIRE.usual(self.live[-1]).body)

@@ -19,7 +19,7 @@ from panel.calls.batch_rounds import BatchPace
 from panel.models.batches import NotToldYet
 from panel.models.config import ModelConfig
 from panel.models.providers import client_for
-from panel.runs.open_batches import cancel, look, take_answers
+from panel.runs.open_batches import cancel, headers_left_out, look, take_answers
 from panel.testing import check_batch_client
 from panel.testing.batches import BatchScript
 from tests.helpers.batch_wires import AnthropicBatchWire, BatchWire, GeminiBatchWire, served
@@ -64,10 +64,10 @@ def forget_the_id(folder: Path) -> None:
     journal.write_bytes(b"".join(lines))
 
 
-def stopped(wire: BatchWire, folder: Path) -> Panel:
+def stopped(wire: BatchWire, folder: Path, panel: Panel | None = None) -> Panel:
     """A run that was stopped while its batch was in progress."""
     wire.script = BatchScript(looks=10_000)
-    panel = panel_at(wire)
+    panel = panel or panel_at(wire)
 
     def tell(line: str) -> None:
         if "requests answered" in line:
@@ -229,6 +229,38 @@ def test_it_is_a_batch_provider(wire: BatchWire) -> None:
     wire.in_order = lambda lines: in_order(lines[:1])  # type: ignore[method-assign]
     with pytest.raises(AssertionError, match="answers are named"):
         check_batch_client(client)
+
+
+def test_a_batch_is_waited_for_as_it_was_sent(
+    wire: BatchWire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`batch wait` reaches the provider with the model's own key and options, without the panel;
+    only headers, whose values are in no file, are left out, and named."""
+    if isinstance(wire, Anthropic):
+        options = {"default_headers": {"X-Team": "team-7351"}, "betas": ["some-2026-01-01"]}
+    else:
+        options = {"additional_headers": {"X-Team": "team-7351"}, "api_version": "v1alpha"}
+    monkeypatch.setenv("TEAM_KEY", "key-of-a-team-0123456789")
+    folder = tmp_path / "run"
+    model = ModelConfig(
+        model=wire.spec, base_url=wire.url, key_env="TEAM_KEY", timeout=7, options=options
+    )
+    stopped(wire, folder, Panel(PERSONAS[:1], model, PLAIN))
+    # Google's package leaves headers out of the upload of a file's content.
+    teams = {headers.get("X-Team") for path, headers in wire.heard if "/upload/" not in path}
+    assert teams == {"team-7351"}
+    (batch,) = batches_of(folder)
+    name = list(options)[1]
+    assert batch.settings == {"timeout": 7, name: options[name]}
+    assert headers_left_out(folder) == ["X-Team"]
+    assert b"team-7351" not in (folder / BATCHES).read_bytes()
+    wire.heard.clear()
+    wire.script = BatchScript()
+    asyncio.run(take_answers(folder, lambda line: None, PACE))
+    # In one header or another, as the package's version has it.
+    assert wire.heard and all("key-of-a-team" in str(headers) for _, headers in wire.heard)
+    if not isinstance(wire, Anthropic):
+        assert all("/v1alpha/" in path for path, _ in wire.heard)
 
 
 def test_wait_and_cancel(wire: BatchWire, tmp_path: Path) -> None:
