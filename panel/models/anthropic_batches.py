@@ -37,6 +37,7 @@ from panel.models.langchain_batches import (
     OfflineClient,
     OfflineLine,
     at_provider,
+    unpaid,
 )
 from rubrics import ModelRequest
 
@@ -110,12 +111,14 @@ class AnthropicBatches:
         name = _plain_name(row.get("custom_id"))
         match result:
             case {"type": "succeeded", "message": {**message}}:
-                return BatchAnswer(name, self._offline.read(200, message))
+                model = message.get("model")
+                answer = self._offline.read(200, message)
+                return BatchAnswer(name, answer, model if isinstance(model, str) else None)
             case {"type": "errored", "error": {**said}}:
                 error = said.get("error")
                 kind = error.get("type") if isinstance(error, dict) else None
                 status = _STATUSES.get(kind, 500) if isinstance(kind, str) else 500
-                return BatchAnswer(name, self._offline.read(status, said))
+                return BatchAnswer(name, unpaid(self._offline.read(status, said)))
         # It never began: the batch expired or was cancelled.
         told = f"the batch brought no answer: {result.get('type') or 'no reason is given'}"
         return BatchAnswer(name, CallError(told, kind="transient", used=NOTHING))
@@ -177,7 +180,7 @@ class AnthropicBatches:
         file = folder / f".batch-{uuid4().hex}"
         try:
             await at_provider(self._download(status.id, file), TRANSFER_S)
-            for row in answers_in(file, self.read):
+            for row in answers_in(file, self.read, _plain_name):
                 yield row
         finally:
             file.unlink(missing_ok=True)

@@ -34,6 +34,7 @@ from panel.models.langchain_batches import (
     OfflineClient,
     OfflineLine,
     at_provider,
+    unpaid,
 )
 from panel.models.langchain_logprobs import positions_in
 from rubrics import ModelRequest, ModelResponse
@@ -99,13 +100,14 @@ class GeminiBatches:
                 reply = self._offline.read(200, response)
                 if isinstance(reply, ModelResponse):
                     reply = _with_logprobs(reply, response)
-                return BatchAnswer(name, reply)
+                model = response.get("modelVersion")
+                return BatchAnswer(name, reply, model if isinstance(model, str) else None)
             case {"key": name, "error": {**said}}:
                 code = said.get("code")
                 status = _STATUSES.get(code, code) if isinstance(code, int) else 500
                 status = status if 400 <= status < 600 else 500
                 error = {"status": str(code), **said, "code": status}
-                return BatchAnswer(name, self._offline.read(status, {"error": error}))
+                return BatchAnswer(name, unpaid(self._offline.read(status, {"error": error})))
         if row is None or "key" not in row or "request" in row:
             return None
         told = "the batch brought no answer: no reason is given"

@@ -18,7 +18,7 @@ from langchain_core.language_models import BaseChatModel
 from langsmith.run_helpers import tracing_context
 
 from panel.models.batches import BatchApi
-from panel.models.client import CallError, not_too_long
+from panel.models.client import NOTHING, CallError, not_too_long
 from panel.models.event_loops import in_lasting_loop
 from panel.models.langchain import LangChainClient, as_reply, lasting_context
 from panel.models.langchain_errors import answer_in, call_error_of
@@ -152,6 +152,13 @@ class OfflineClient(LangChainClient):
             return error
         except Exception as error:
             return answer_in(error, 0.0) or call_error_of(error)
+
+
+def unpaid(answer: ModelResponse | CallError) -> ModelResponse | CallError:
+    """The same, of a row with an error in place of an answer, which costs nothing."""
+    if isinstance(answer, CallError):
+        answer.used = NOTHING
+    return answer
 
 
 async def at_provider(work: Coroutine[Any, Any, T], timeout_s: float) -> T:

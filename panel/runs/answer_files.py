@@ -4,7 +4,6 @@ belongs to which request."""
 from __future__ import annotations
 
 import gzip
-import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from panel.errors import Fault, InputError
 from panel.io.wording import shown
 from panel.models.batches import LONGEST_ROW, BatchAnswer, BatchApi
 from panel.models.client import CallError
+from panel.models.model_names import is_another_model
 from panel.plan.bound_models import BoundModel
 from panel.runs.execution import Collect
 from panel.runs.provider_batches import batch_caller_factory
@@ -29,7 +29,6 @@ from rubrics import ModelRequest
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
 _SHOWN = 3
-_VERSION = re.compile(r"[-:@](\d{4}-\d\d-\d\d|\d{3,8}|latest)$")
 
 
 @dataclass(frozen=True)
@@ -224,15 +223,6 @@ _SENTENCES = {
     "other": "{n} {rows} left out, as the same request has another answer already",
     "odd": "{n} {rows} left out, whose answers cannot be stored",
 }
-
-
-def is_another_model(said: str, asked: str) -> bool:
-    """Whether two names are of two models: not by a date or number of a release at their end, and
-    not by a path before them."""
-    one, other = (
-        _VERSION.sub("", name.casefold().rstrip("/").rpartition("/")[2]) for name in (said, asked)
-    )
-    return one != other
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +14,7 @@ from aiohttp import web
 
 from panel.testing.batches import BatchScript
 from tests.contracts.wires import anthropic, google_genai
+from tests.helpers.threaded_server import listening
 
 
 @dataclass
@@ -222,28 +221,6 @@ def _now() -> str:
 
 @contextmanager
 def served(wire: BatchWire) -> Iterator[BatchWire]:
-    """A server that speaks it, in a thread of its own."""
-    loop, ready = asyncio.new_event_loop(), threading.Event()
-
-    async def start() -> web.ServerRunner:
-        runner = web.ServerRunner(web.Server(wire.handle, access_log=None), shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        wire.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        return runner
-
-    def run() -> None:
-        runner = loop.run_until_complete(start())
-        ready.set()
-        loop.run_forever()
-        loop.run_until_complete(runner.cleanup())
-        loop.close()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    assert ready.wait(10)
-    try:
+    """A server that speaks it."""
+    with listening(wire.handle) as wire.url:
         yield wire
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
