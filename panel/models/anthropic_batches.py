@@ -101,8 +101,7 @@ class AnthropicBatches:
         sent = self._offline.sent(request)
         # An option that is still tried out by the provider is announced beside the body.
         self._betas = sent.headers.get("anthropic-beta", self._betas)
-        params = orjson.loads(sent.body)
-        return orjson.dumps({"custom_id": custom_id, "params": params})
+        return b'{"custom_id":%b,"params":%b}' % (orjson.dumps(custom_id), sent.body)
 
     def read(self, line: bytes) -> BatchAnswer | None:
         row = object_in(line)

@@ -91,8 +91,8 @@ class GeminiBatches:
         self._client, self._offline = client, offline
 
     def line(self, custom_id: str, request: ModelRequest) -> bytes:
-        body = orjson.loads(self._offline.sent(request).body)
-        return orjson.dumps({"key": custom_id, "request": body})
+        body = self._offline.sent(request).body
+        return b'{"key":%b,"request":%b}' % (orjson.dumps(custom_id), body)
 
     def read(self, line: bytes) -> BatchAnswer | None:
         match row := object_in(line):
