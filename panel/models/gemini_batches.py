@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from io import BytesIO
 from pathlib import Path
+from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -72,10 +72,14 @@ def of(client: BatchedClient) -> GeminiBatches:
     from google.genai.types import HttpOptions
 
     line = OfflineLine()
-    args = {"transport": line.transport(httpx.Client)}
-    offline = Client(
-        api_key="-", http_options=HttpOptions(base_url=address_of(client.chat), client_args=args)
+    # It connects to nobody. Without a context the package reads all certificates, three times.
+    unused = SSLContext(PROTOCOL_TLS_CLIENT)
+    options = HttpOptions(
+        base_url=address_of(client.chat),
+        client_args={"transport": line.transport(httpx.Client), "verify": unused},
+        async_client_args={"ssl": unused},
     )
+    offline = Client(api_key="-", http_options=options)
     chat = client.chat.model_copy(update={"client": offline})
     return GeminiBatches(client, client.offline(chat, line))
 
@@ -114,7 +118,9 @@ class GeminiBatches:
         return BatchAnswer(row["key"], CallError(told, kind="transient", used=NOTHING))
 
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
-        name = _name(token)
+        from google.genai.types import CreateBatchJobConfig, HttpOptions, HttpRetryOptions
+
+        name, once = _name(token), HttpOptions(retry_options=HttpRetryOptions(attempts=1))
 
         async def made() -> BatchJob:
             file = await self._api.files.upload(
@@ -124,7 +130,9 @@ class GeminiBatches:
             return await self._api.batches.create(
                 model=getattr(self._client.chat, "model"),  # noqa: B009
                 src=file.name or "",
-                config={"display_name": name},
+                # Where nothing is said of it, the package sends what got no reply once more: a
+                # batch would be made, and paid for, twice.
+                config=CreateBatchJobConfig(display_name=name, http_options=once),
             )
 
         return _status(await at_provider(made(), TRANSFER_S))
@@ -166,27 +174,12 @@ class GeminiBatches:
                 file.unlink(missing_ok=True)
 
     async def aclose(self) -> None:
-        if (api := vars(self).pop("_api", None)) is not None:
-            with suppress(CallError, TimeoutError):
-                await at_provider(api.aclose(), self._client.timeout_s)
+        """The chat model's connections stay."""
 
-    @cached_property
+    @property
     def _api(self) -> AsyncClient:
-        from google.genai import Client
-        from google.genai.types import HttpOptions, HttpRetryOptions
-
-        chat: Any = self._client.chat
-        options = HttpOptions(
-            base_url=address_of(chat),
-            api_version=chat.api_version,
-            headers=chat.additional_headers,
-            client_args=chat.client_args,
-            async_client_args=chat.client_args,
-            # Where nothing is said of it, the package sends what got no reply once more: a batch
-            # would be made, and paid for, twice.
-            retry_options=HttpRetryOptions(attempts=1),
-        )
-        return Client(api_key=chat.google_api_key.get_secret_value(), http_options=options).aio
+        api: AsyncClient = self._client.chat.client.aio  # type: ignore[attr-defined]
+        return api
 
     async def _download(self, name: str, to: Path) -> None:
         open_private(to, "xb").close()
