@@ -85,10 +85,7 @@ class AnthropicBatchWire(BatchWire):
             case "POST", "":
                 return self._make(orjson.loads(body))
             case "GET", "":
-                data = self.listed()
-                return web.json_response(
-                    {"data": data, "has_more": False, "last_id": data[-1]["id"] if data else None}
-                )
+                return web.json_response(self._page(request.query))
             case _, str(name), *rest if name in self.rows:
                 batch = next(one for one in self.made if one["id"] == name)
                 if rest == ["results"]:
@@ -103,6 +100,14 @@ class AnthropicBatchWire(BatchWire):
                         self._end(batch, self.script.answered, "expired")
                 return web.json_response(batch)
         return _error(404, "no such path")
+
+    def _page(self, query: Mapping[str, str]) -> dict[str, Any]:
+        listed = self.listed()
+        names = [one["id"] for one in listed]
+        first = names.index(query["after_id"]) + 1 if "after_id" in query else 0
+        end = first + int(query.get("limit", 20))
+        last = names[first:end][-1:] or [None]
+        return {"data": listed[first:end], "has_more": end < len(listed), "last_id": last[0]}
 
     def _make(self, order: Mapping[str, Any]) -> web.Response | None:
         rows = order["requests"]
