@@ -25,7 +25,7 @@ from panel.calls.caller import Caller
 from panel.calls.endpoint import Endpoint
 from panel.calls.key_masking import without_keys
 from panel.calls.token_counts import estimated_tokens, most_usage
-from panel.models.batches import BatchApi
+from panel.models.batches import BatchApi, unreadable_answer
 from panel.models.client import NOTHING, CallError
 from rubrics import ModelRequest, ModelResponse, Usage
 
@@ -219,6 +219,11 @@ class BatchCaller(Caller):
         for row in rows:
             self._sent[row.custom_id] += 1
             self._faults[row.custom_id] = CallError(_NO_ANSWER_BEFORE, kind="transient")
+
+    def unreadable_before(self, rows: Iterable[ReplyKey]) -> None:
+        """The answers to these are paid for and cannot be read."""
+        for row in rows:
+            self._faults[row.custom_id] = unreadable_answer()
 
     def take(self, model: str, row: ReplyKey, answer: ModelResponse | CallError) -> None:
         """Keep the answer to a request, or why there is none.

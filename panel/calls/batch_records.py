@@ -43,8 +43,8 @@ class BatchRecord:
         spec: `provider:name` of the model.
         address: of the provider's server.
         key_env: the environment variable that holds the key; None, the provider's usual one.
-        settings: what else of the model's entry reaches the server: `timeout`, and the options
-            `organization` and `project`.
+        settings: what else makes a client that reaches it: `timeout`, and the options that its
+            client names (`panel.models.batches.BatchClient.settings`).
         headers: the names of other headers, whose values are not written down.
         rows: what it asks.
         most: what it may take at most, for caps.
@@ -54,6 +54,7 @@ class BatchRecord:
         outcome: the provider's word for how it ended, or why it was dropped.
         line: of the journal's, on which it was prepared, from 1; 0 where it was not read from one.
         unanswered: the rows that came back without an answer, other than as it was cancelled.
+        unreadable: the rows whose answers cannot be read, and are not asked for again.
     """
 
     token: str
@@ -73,6 +74,7 @@ class BatchRecord:
     headers: tuple[str, ...] = ()
     line: int = field(default=0, compare=False)
     unanswered: tuple[ReplyKey, ...] = ()
+    unreadable: tuple[ReplyKey, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -117,9 +119,15 @@ def dropped(token: str, why: str) -> dict[str, Any]:
 
 
 def settled(
-    token: str, calls: int, used: Usage, outcome: str, unanswered: Sequence[int] = ()
+    token: str,
+    calls: int,
+    used: Usage,
+    outcome: str,
+    unanswered: Sequence[int] = (),
+    unreadable: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """The record of a batch whose answers are in the cache; `unanswered` are places of rows."""
+    """The record of a batch whose answers are in the cache; `unanswered` and `unreadable` are
+    places of rows."""
     return {
         "change": "settled",
         "token": token,
@@ -127,6 +135,7 @@ def settled(
         "used": [used.input, used.cached, used.output, used.written, used.reasoning],
         "outcome": outcome,
         "unanswered": list(unanswered),
+        "unreadable": list(unreadable),
     }
 
 
@@ -191,6 +200,7 @@ def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
         outcome=str(record["outcome"]),
         # Not in journals of earlier versions.
         unanswered=tuple(batch.rows[place] for place in record.get("unanswered", ())),
+        unreadable=tuple(batch.rows[place] for place in record.get("unreadable", ())),
     )
 
 

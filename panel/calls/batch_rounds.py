@@ -15,15 +15,16 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
+from panel.calls.batch_answers import BatchAnswers
 from panel.calls.batch_caller import BatchCaller, WantedRows
 from panel.calls.batch_faults import may_have_arrived, wait_after
 from panel.calls.batch_journal import BatchJournal
 from panel.calls.batch_records import (
     BatchRecord,
-    RowMatch,
     dropped,
     parts_of,
     prepared,
@@ -31,7 +32,7 @@ from panel.calls.batch_records import (
     sought,
     submitted,
 )
-from panel.calls.batch_usage import beyond, row_usage, share_of
+from panel.calls.batch_usage import beyond
 from panel.errors import RunStopped
 from panel.models.batches import BatchApi, BatchStatus, NotToldYet, UploadingBatchApi
 from panel.models.catalogue import batched_name
@@ -39,9 +40,6 @@ from panel.models.client import NOTHING, CallError
 from rubrics import Usage
 
 T = TypeVar("T")
-_NO_ANSWER = "no answer in a batch"
-
-
 NOT_FOUND = 404
 
 
@@ -118,6 +116,7 @@ class BatchRounds:
             elif batch.state == "settled":
                 unanswered = set(batch.unanswered)
                 self._caller.tried_before(unanswered)
+                self._caller.unreadable_before(batch.unreadable)
                 sent.update(row.custom_id for row in batch.rows if row not in unanswered)
                 calls += batch.calls
                 name = batched_name(batch.model)
@@ -286,60 +285,33 @@ class BatchRounds:
 
     async def _fill(self, batch: BatchRecord, status: BatchStatus) -> None:
         """The answers of an ended batch into the cache. Done twice it is as done once."""
-        caller, match, odd = self._caller, RowMatch.of(batch.rows), Counter[str]()
-        took, faulty, strange = dict[str, Usage](), dict[str, str](), list[Usage]()
-        share, n_read = share_of(batch.most, len(batch.rows)), 0
-        async for name, answer, _ in caller.apis[batch.model].results(
-            status, self._journal.path.parent
-        ):
-            place = match.take(name, is_fault=isinstance(answer, CallError))
-            is_call = not isinstance(answer, CallError) or answer.status is not None
-            was = row_usage(answer, share)
-            n_read += not isinstance(answer, CallError)
-            if place not in ("first", "better"):
-                odd[place] += 1
-                if place == "unknown" and (was or is_call):
-                    strange.append(was)
-                continue
-            caller.take(batch.model, match.rows[name], answer)
-            faulty.pop(name, None)
-            if isinstance(answer, CallError):
-                faulty[name] = f"HTTP {answer.status}" if answer.status else _NO_ANSWER
-            if was or is_call:
-                took[name] = was
-        # Answers under wrong names, and those that the provider counts and that cannot be read, are
-        # paid for as those of the rows that have none.
-        n_unread = max(0, status.done - n_read)
-        strange += [share] * n_unread
-        del strange[len(match.missing) :]
-        for row in match.missing:
-            lost = CallError(
-                f"the batch {status.id} is {status.word} without an answer to it", kind="transient"
+        caller, folder = self._caller, self._journal.path.parent
+        api = caller.apis[batch.model]
+        answers = BatchAnswers(batch, partial(caller.take, batch.model))
+        async for answer in api.results(status, folder):
+            answers.add(answer)
+        if n := answers.lacking(status):
+            self._tell(
+                f"{batch.model}: batch {status.id}: answers are missing or cannot be read "
+                f"({n:,}); fetching the results once more"
             )
-            caller.take(batch.model, row, lost)
-            faulty[row.custom_id] = _NO_ANSWER
-        made = [match.rows[name] for name in took]
-        each = [*took.values(), *strange]
-        used, n_estimated = sum(each, NOTHING), sum(was is share for was in each)
-        again = () if status.phase == "cancelled" else match.places(faulty)
+            answers.fetch_again()
+            async for answer in api.results(status, folder):
+                answers.add(answer)
+        came = answers.settled(status)
+        used, n_calls = sum(came.each, NOTHING), len(came.each)
         # Written down first: what the journal has and spent.json does not is counted by `go_on`.
-        self._journal.add(settled(batch.token, len(each), used, status.word, again))
+        self._journal.add(
+            settled(batch.token, n_calls, used, status.word, came.unanswered, came.unreadable)
+        )
         name = batched_name(batch.model)
-        caller.budget.count_batch(name, len(each), batch.most, used, held=len(batch.rows))
-        caller.made(name, made, used, n_estimated, share)
-        caller.counts.made += len(strange)
-        caller.counts.faults.update(faulty.values())
+        caller.budget.count_batch(name, n_calls, batch.most, used, held=len(batch.rows))
+        caller.made(name, came.made, used, came.n_estimated, answers.share)
+        caller.counts.made += n_calls - len(came.made)
+        caller.counts.faults.update(came.faults)
         if status.phase == "cancelled":
             self.cancelled.append(status.id)
-        answered = len(batch.rows) - len(faulty)
-        told = f"{answered:,} of {len(batch.rows):,} requests have an answer"
-        if odd:
-            told += (
-                f"; {sum(odd.values()):,} rows came twice or belong to no request, and were ignored"
-            )
-        if n_unread:
-            told += f"; {n_unread:,} that the provider counts could not be read, and are paid for"
-        self._tell(f"{batch.model}: batch {status.id} has ended ({status.word}): {told}")
+        self._tell(f"{batch.model}: batch {status.id} has ended ({status.word}): {came.told}")
 
     def _lose(self, batch: BatchRecord, why: _Gone) -> None:
         """Settle a batch that can be neither fetched nor cancelled. What of it was answered, and is

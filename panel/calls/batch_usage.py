@@ -1,4 +1,4 @@
-"""What rows of a batch took, by what they say and by what they may take at most."""
+"""What answers of a batch took, by what they say and by what they may take at most."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from panel.models.usage import sound
 from rubrics import ModelResponse, Usage
 
 
-def row_usage(answer: ModelResponse | CallError, share: Usage) -> Usage:
-    """What a row took; where it does not say so, its share of what the batch may take at most."""
+def answer_usage(answer: ModelResponse | CallError, share: Usage) -> Usage:
+    """What an answer took; where it does not say so, its share of the most that the batch may."""
     said = answer.used if isinstance(answer, CallError) else answer.usage or None
     if said is None:
         return share

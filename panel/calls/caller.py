@@ -371,6 +371,10 @@ class Caller:
             endpoint.limiter.pause_for(error.retry_after)
 
 
+CallerFactory = Callable[..., Caller]
+"""Makes a caller, with the arguments of `Caller`."""
+
+
 def _not_shared(page: str, key: bytes) -> AbstractAsyncContextManager[None]:
     """Nobody else asks the same."""
     return _NO_TURN

@@ -46,9 +46,9 @@ class AnswerOptions:
 
     def execution(self, run: Path, on_start: OnStart) -> Execution:
         """How a run is carried out; `run` is its folder, or the file of its texts."""
-        from panel.runs.answered_elsewhere import ByBatches
+        from panel.runs.answer_files import ByFiles
         from panel.runs.execution import Execution
-        from panel.runs.request_files import ByFiles
+        from panel.runs.provider_batches import ByBatches
 
         if self.by_batches:
             return Execution(on_start, ByBatches(run, _tell))

@@ -118,7 +118,7 @@ async def at_work(assignment: Assignment, mailbox: Mailbox) -> AsyncIterator[Wor
             plan.patience,
             # Closing it waits for the driver, whose letters the loop must take meanwhile.
             off_loop=True,
-            caller=leasing,
+            caller_factory=leasing,
             opened=lambda: store,
         )
         try:

@@ -21,12 +21,12 @@ from panel.io.private_files import replace_file
 from panel.judging.cost_estimate import CostEstimate, ModelEstimate
 from panel.judging.model_access import open_caller
 from panel.judging.preflight import refuse_unpriced
-from panel.runs.answered_elsewhere import collecting_caller, refuse_open_batches
 from panel.runs.execution import CALLED, Execution
 from panel.runs.executor import predicted_calls
 from panel.runs.growing_file import AppendedFile
 from panel.runs.held import HeldRun
 from panel.runs.output_file import OutputFile
+from panel.runs.provider_batches import batch_caller_factory, refuse_open_batches
 from panel.runs.request_files import Exported, RequestFiles, export
 from panel.runs.spending import spending_kept
 from rubrics import Calls
@@ -58,7 +58,7 @@ async def generate_texts(
     held_texts(plan, output, caps)
     refuse_open_batches(output.path, execution.answered_by, overwrite=output.overwrite)
     # Targets do not hear each other.
-    kind = execution.caller_of(plan.endpoints, caps, others_too=False)
+    caller_factory = execution.caller_factory(plan.endpoints, caps, others_too=False)
     with output.writing():
         spent = output.spent.read_bytes() if output.spent.exists() else None
     output.prepare()
@@ -75,7 +75,9 @@ async def generate_texts(
             begin = partial(output.write_manifest, plan.document(), starts)
             if not output.overwrite:
                 begin()
-            opened = open_caller(plan.endpoints, caps, patience_s=patience_s, caller=kind)
+            opened = open_caller(
+                plan.endpoints, caps, patience_s=patience_s, caller_factory=caller_factory
+            )
             async with opened as caller:
                 with spending_kept(caller, output.spent):
                     await execution.begin(caller, plan.endpoints, lambda: _collect(plan, caller))
@@ -160,8 +162,8 @@ async def _answered(wanted: WantedText, caller: Caller) -> TargetAnswer:
 async def export_texts(plan: GenerationPlan, files: RequestFiles) -> Exported:
     """Write the requests that the cache does not answer, to be answered elsewhere; calls no model
     that could be asked so. Raises as `generate_texts` and `export`."""
-    kind, _ = collecting_caller(plan.endpoints, others_too=False)
-    async with open_caller(plan.endpoints, NO_CAPS, caller=kind) as caller:
+    caller_factory, _ = batch_caller_factory(plan.endpoints, others_too=False)
+    async with open_caller(plan.endpoints, NO_CAPS, caller_factory=caller_factory) as caller:
         return await export(caller, plan.endpoints, lambda: _collect(plan, caller), files)
 
 

@@ -20,7 +20,7 @@ from graphs.context import GraphContext, ShowPeers
 from panel.calls.adaptive_concurrency import MAX_CONCURRENCY
 from panel.calls.budget import Budget, Caps
 from panel.calls.cache import ReplyStore, SharedReplyStore, open_reply_store
-from panel.calls.caller import Caller
+from panel.calls.caller import Caller, CallerFactory
 from panel.calls.endpoint import PATIENCE_S, Endpoint
 from panel.calls.rate_limiter import shared_rate_limiter
 from panel.calls.tracing import is_traced, traced
@@ -47,15 +47,14 @@ async def open_caller(
     patience_s: float | None = None,
     *,
     off_loop: bool = False,
-    caller: Callable[..., Caller] = Caller,
+    caller_factory: CallerFactory = Caller,
     opened: Callable[[], ReplyStore] = open_reply_store,
 ) -> AsyncIterator[Caller]:
     """A caller of these models by these names, within the caps.
 
     `concurrency` and `patience_s` are of models that say nothing of it themselves. `off_loop`: the
     cache is opened, read and closed in a thread, as a server's loop must not wait for a disk; a
-    run's own loop is faster without. `caller` makes it, with the arguments of `Caller`; `opened`
-    opens the cache.
+    run's own loop is faster without. `opened` opens the cache.
     """
     thread = ThreadPoolExecutor(1, thread_name_prefix="reply-store") if off_loop else None
 
@@ -76,7 +75,7 @@ async def open_caller(
     budget = Budget(caps, with_batches({name: model.price for name, model in models.items()}))
     most = _most_in_flight(models, concurrency)
     try:
-        yield caller(
+        yield caller_factory(
             {
                 name: _endpoint(model, concurrency, patience_s, most[name])
                 for name, model in models.items()

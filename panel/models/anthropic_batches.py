@@ -23,13 +23,13 @@ from panel.io.private_files import open_private
 from panel.models.batches import (
     CLOCKS_S,
     TRANSFER_S,
+    BatchAnswer,
     BatchPhase,
-    BatchRow,
     BatchSought,
     BatchStatus,
     NotToldYet,
-    row_in,
-    rows_in,
+    answers_in,
+    object_in,
 )
 from panel.models.client import NOTHING, CallError
 from panel.models.langchain_batches import (
@@ -37,6 +37,7 @@ from panel.models.langchain_batches import (
     OfflineClient,
     OfflineLine,
     at_provider,
+    unpaid,
 )
 from rubrics import ModelRequest
 
@@ -100,25 +101,26 @@ class AnthropicBatches:
         sent = self._offline.sent(request)
         # An option that is still tried out by the provider is announced beside the body.
         self._betas = sent.headers.get("anthropic-beta", self._betas)
-        params = orjson.loads(sent.body)
-        return orjson.dumps({"custom_id": custom_id, "params": params})
+        return b'{"custom_id":%b,"params":%b}' % (orjson.dumps(custom_id), sent.body)
 
-    def read(self, line: bytes) -> BatchRow | None:
-        row = row_in(line)
+    def read(self, line: bytes) -> BatchAnswer | None:
+        row = object_in(line)
         if row is None or not isinstance(result := row.get("result"), dict):
             return None
         name = _plain_name(row.get("custom_id"))
         match result:
             case {"type": "succeeded", "message": {**message}}:
-                return BatchRow(name, self._offline.read(200, message))
+                model = message.get("model")
+                answer = self._offline.read(200, message)
+                return BatchAnswer(name, answer, model if isinstance(model, str) else None)
             case {"type": "errored", "error": {**said}}:
                 error = said.get("error")
                 kind = error.get("type") if isinstance(error, dict) else None
                 status = _STATUSES.get(kind, 500) if isinstance(kind, str) else 500
-                return BatchRow(name, self._offline.read(status, said))
+                return BatchAnswer(name, unpaid(self._offline.read(status, said)))
         # It never began: the batch expired or was cancelled.
         told = f"the batch brought no answer: {result.get('type') or 'no reason is given'}"
-        return BatchRow(name, CallError(told, kind="transient", used=NOTHING))
+        return BatchAnswer(name, CallError(told, kind="transient", used=NOTHING))
 
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
         parts = [part for line in lines for part in (b",", _under_token(line, token))]
@@ -173,11 +175,11 @@ class AnthropicBatches:
 
         return _status(await at_provider(cancelled(), self._client.timeout_s))
 
-    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchRow]:
+    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchAnswer]:
         file = folder / f".batch-{uuid4().hex}"
         try:
             await at_provider(self._download(status.id, file), TRANSFER_S)
-            for row in rows_in(file, self.read):
+            for row in answers_in(file, self.read, _plain_name):
                 yield row
         finally:
             file.unlink(missing_ok=True)
@@ -217,7 +219,7 @@ class AnthropicBatches:
                     break
             return said.partition(b"\n")[0]
 
-        row = row_in(await at_provider(first(), self._client.timeout_s))
+        row = object_in(await at_provider(first(), self._client.timeout_s))
         name = None if row is None else row.get("custom_id")
         return isinstance(name, str) and name[_DIGEST:] == _short(token)
 

@@ -6,7 +6,8 @@ decided above, in `panel.calls`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -14,6 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import orjson
 
 from panel.models.client import CallError
+from panel.models.error_responses import BROKEN
 from rubrics import ModelRequest, ModelResponse
 
 CLOCKS_S = 300.0
@@ -50,6 +52,7 @@ class BatchStatus:
     files: tuple[str, ...] = ()
 
 
+_NAME = re.compile(rb'"(?:custom_id|key)"\s*:\s*"([\w-]+)"')
 LONGEST_ROW = 8_000_000
 """Bytes that a row of answers may have; a longer one is none."""
 TRANSFER_S = 3_600.0
@@ -77,16 +80,20 @@ class NotToldYet(Exception):
     names them."""
 
 
-class BatchRow(NamedTuple):
-    """What came back for one request: an answer, or why there is none; `model` is who answered, in
-    the answer's own words, None where it does not say."""
+class BatchAnswer(NamedTuple):
+    """What came back for one request: an answer, or why there is none.
+
+    Attributes:
+        custom_id: of the request; None where nobody can read it.
+        model: who answered, in the answer's own words; None where it does not say.
+    """
 
     custom_id: Any
     answer: ModelResponse | CallError
     model: str | None = None
 
 
-def row_in(line: bytes) -> dict[str, Any] | None:
+def object_in(line: bytes) -> dict[str, Any] | None:
     """The object that a line holds; None where it holds none."""
     try:
         row = orjson.loads(line) if len(line) <= LONGEST_ROW else None
@@ -95,12 +102,33 @@ def row_in(line: bytes) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-def rows_in(file: Path, read: Callable[[bytes], BatchRow | None]) -> Iterator[BatchRow]:
-    """The rows of a file of answers; lines that hold none are left out."""
+def unreadable_answer() -> CallError:
+    """In place of an answer that a provider's results hold and that cannot be read."""
+    said = "its answer in the batch cannot be read, and is paid for; it is not asked for again"
+    # Nobody knows what it took.
+    return CallError(said, kind="rejected", status=BROKEN, used=None)
+
+
+def answers_in(
+    file: Path,
+    read: Callable[[bytes], BatchAnswer | None],
+    plain_name: Callable[[str], str] = str,
+) -> Iterator[BatchAnswer]:
+    """The answers in a provider's file of results.
+
+    Args:
+        read: see `BatchApi.read`. A line that it cannot read is an answer, too: a fault under the
+            name that stands in it, or under None.
+        plain_name: from a name as it was sent to that of its request.
+    """
     with file.open("rb") as lines:
         for line in lines:
-            if (row := read(line)) is not None:
-                yield row
+            if (answer := read(line)) is not None:
+                yield answer
+            elif line.strip():
+                found = _NAME.search(line)
+                name = None if found is None else plain_name(found[1].decode())
+                yield BatchAnswer(name, unreadable_answer())
 
 
 class BatchApi(Protocol):
@@ -118,8 +146,10 @@ class BatchApi(Protocol):
     def line(self, custom_id: str, request: ModelRequest) -> bytes:
         """A request as a row of a batch, without a line break; no key and no header is in it."""
 
-    def read(self, line: bytes) -> BatchRow | None:
-        """What a line of answers says; None where it is no answer."""
+    def read(self, line: bytes) -> BatchAnswer | None:
+        """What a line of answers says; None where it is no answer. A fault's `used` is `NOTHING`
+        where the provider says that there is no answer, None where there is one and it cannot be
+        read."""
 
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
         """Send a batch, under a token by which `find` knows it."""
@@ -135,7 +165,7 @@ class BatchApi(Protocol):
     async def status(self, id_: str) -> BatchStatus:
         """How a batch stands."""
 
-    def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchRow]:
+    def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchAnswer]:
         """What an ended batch brought, row by row, in no order; files that it takes are in
         `folder`, and go."""
 
@@ -162,6 +192,15 @@ class BatchClient(Protocol):
     @property
     def address(self) -> str:
         """Of the server that takes them."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The options with which another process makes a client that reaches the same batches:
+        JSON, without secrets and without headers, whose values may be such."""
+
+    @property
+    def header_names(self) -> Sequence[str]:
+        """The headers of its own that it sends and `settings` leaves out."""
 
     def batches(self) -> BatchApi:
         """Its provider's batches."""

@@ -7,12 +7,12 @@ A file of requests by `POST /upload/v1beta/files`, a batch of it by
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from io import BytesIO
 from pathlib import Path
+from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -21,12 +21,12 @@ import orjson
 from panel.io.private_files import open_private
 from panel.models.batches import (
     TRANSFER_S,
+    BatchAnswer,
     BatchPhase,
-    BatchRow,
     BatchSought,
     BatchStatus,
-    row_in,
-    rows_in,
+    answers_in,
+    object_in,
 )
 from panel.models.client import NOTHING, CallError
 from panel.models.langchain_batches import (
@@ -34,6 +34,7 @@ from panel.models.langchain_batches import (
     OfflineClient,
     OfflineLine,
     at_provider,
+    unpaid,
 )
 from panel.models.langchain_logprobs import positions_in
 from rubrics import ModelRequest, ModelResponse
@@ -59,6 +60,8 @@ _STATUSES = {1: 499, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14
 def address_of(chat: BaseChatModel) -> str:
     """Where a chat model's batches go."""
     said = getattr(chat, "base_url", None)
+    # Its form as an option, `client_options`.
+    said = said.get("api_endpoint") if isinstance(said, Mapping) else said
     return said if isinstance(said, str) else "https://generativelanguage.googleapis.com"
 
 
@@ -69,10 +72,14 @@ def of(client: BatchedClient) -> GeminiBatches:
     from google.genai.types import HttpOptions
 
     line = OfflineLine()
-    args = {"transport": line.transport(httpx.Client)}
-    offline = Client(
-        api_key="-", http_options=HttpOptions(base_url=address_of(client.chat), client_args=args)
+    # It connects to nobody. Without a context the package reads all certificates, three times.
+    unused = SSLContext(PROTOCOL_TLS_CLIENT)
+    options = HttpOptions(
+        base_url=address_of(client.chat),
+        client_args={"transport": line.transport(httpx.Client), "verify": unused},
+        async_client_args={"ssl": unused},
     )
+    offline = Client(api_key="-", http_options=options)
     chat = client.chat.model_copy(update={"client": offline})
     return GeminiBatches(client, client.offline(chat, line))
 
@@ -88,29 +95,32 @@ class GeminiBatches:
         self._client, self._offline = client, offline
 
     def line(self, custom_id: str, request: ModelRequest) -> bytes:
-        body = orjson.loads(self._offline.sent(request).body)
-        return orjson.dumps({"key": custom_id, "request": body})
+        body = self._offline.sent(request).body
+        return b'{"key":%b,"request":%b}' % (orjson.dumps(custom_id), body)
 
-    def read(self, line: bytes) -> BatchRow | None:
-        match row := row_in(line):
+    def read(self, line: bytes) -> BatchAnswer | None:
+        match row := object_in(line):
             case {"key": name, "response": {**response}}:
                 reply = self._offline.read(200, response)
                 if isinstance(reply, ModelResponse):
                     reply = _with_logprobs(reply, response)
-                return BatchRow(name, reply)
+                model = response.get("modelVersion")
+                return BatchAnswer(name, reply, model if isinstance(model, str) else None)
             case {"key": name, "error": {**said}}:
                 code = said.get("code")
                 status = _STATUSES.get(code, code) if isinstance(code, int) else 500
                 status = status if 400 <= status < 600 else 500
                 error = {"status": str(code), **said, "code": status}
-                return BatchRow(name, self._offline.read(status, {"error": error}))
+                return BatchAnswer(name, unpaid(self._offline.read(status, {"error": error})))
         if row is None or "key" not in row or "request" in row:
             return None
         told = "the batch brought no answer: no reason is given"
-        return BatchRow(row["key"], CallError(told, kind="transient", used=NOTHING))
+        return BatchAnswer(row["key"], CallError(told, kind="transient", used=NOTHING))
 
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
-        name = _name(token)
+        from google.genai.types import CreateBatchJobConfig, HttpOptions, HttpRetryOptions
+
+        name, once = _name(token), HttpOptions(retry_options=HttpRetryOptions(attempts=1))
 
         async def made() -> BatchJob:
             file = await self._api.files.upload(
@@ -120,7 +130,9 @@ class GeminiBatches:
             return await self._api.batches.create(
                 model=getattr(self._client.chat, "model"),  # noqa: B009
                 src=file.name or "",
-                config={"display_name": name},
+                # Where nothing is said of it, the package sends what got no reply once more: a
+                # batch would be made, and paid for, twice.
+                config=CreateBatchJobConfig(display_name=name, http_options=once),
             )
 
         return _status(await at_provider(made(), TRANSFER_S))
@@ -151,38 +163,23 @@ class GeminiBatches:
 
         return _status(await at_provider(cancelled(), self._client.timeout_s))
 
-    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchRow]:
+    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchAnswer]:
         for name in status.files:
             file = folder / f".batch-{uuid4().hex}"
             try:
                 await at_provider(self._download(name, file), TRANSFER_S)
-                for row in rows_in(file, self.read):
+                for row in answers_in(file, self.read):
                     yield row
             finally:
                 file.unlink(missing_ok=True)
 
     async def aclose(self) -> None:
-        if (api := vars(self).pop("_api", None)) is not None:
-            with suppress(CallError, TimeoutError):
-                await at_provider(api.aclose(), self._client.timeout_s)
+        """The chat model's connections stay."""
 
-    @cached_property
+    @property
     def _api(self) -> AsyncClient:
-        from google.genai import Client
-        from google.genai.types import HttpOptions, HttpRetryOptions
-
-        chat: Any = self._client.chat
-        options = HttpOptions(
-            base_url=address_of(chat),
-            api_version=chat.api_version,
-            headers=chat.additional_headers,
-            client_args=chat.client_args,
-            async_client_args=chat.client_args,
-            # Where nothing is said of it, the package sends what got no reply once more: a batch
-            # would be made, and paid for, twice.
-            retry_options=HttpRetryOptions(attempts=1),
-        )
-        return Client(api_key=chat.google_api_key.get_secret_value(), http_options=options).aio
+        api: AsyncClient = self._client.chat.client.aio  # type: ignore[attr-defined]
+        return api
 
     async def _download(self, name: str, to: Path) -> None:
         open_private(to, "xb").close()

@@ -9,30 +9,25 @@ returns the answer that a batch has brought.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import orjson
 from langchain_core.language_models import BaseChatModel
 from langsmith.run_helpers import tracing_context
 
 from panel.models.batches import BatchApi
-from panel.models.client import CallError, not_too_long
+from panel.models.client import NOTHING, CallError, not_too_long
 from panel.models.event_loops import in_lasting_loop
 from panel.models.langchain import LangChainClient, as_reply, lasting_context
 from panel.models.langchain_errors import answer_in, call_error_of
 from panel.models.langchain_logprobs import request_for_logprobs
+from panel.models.options import header_names, without_headers
+from panel.models.request_templates import RequestTemplates, SentRequest
 from rubrics import ModelRequest, ModelResponse
 
 T = TypeVar("T")
-
-
-class Sent(NamedTuple):
-    """What a chat model would send."""
-
-    body: bytes
-    headers: Mapping[str, str]
 
 
 class _Noted(Exception):
@@ -49,6 +44,16 @@ class BatchedClient(LangChainClient):
     def address(self) -> str:
         """Of the server that takes batches."""
         return str(import_module(self.batches_module).address_of(self._chat))
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """See `panel.models.batches.BatchClient`."""
+        return without_headers(self._options)
+
+    @property
+    def header_names(self) -> Sequence[str]:
+        """See `panel.models.batches.BatchClient`."""
+        return header_names(self._options)
 
     def batches(self) -> BatchApi:
         """Its provider's batches."""
@@ -75,7 +80,7 @@ class OfflineLine:
     """Stands for a connection: notes what is sent, or returns the answer that it holds."""
 
     def __init__(self) -> None:
-        self.sent: Sent | None = None
+        self.sent: SentRequest | None = None
         self.answer: tuple[int, bytes] | None = None
 
     def transport(self, client_class: type) -> Any:
@@ -85,7 +90,8 @@ class OfflineLine:
 
         def exchange(request: Any) -> Any:
             if self.answer is None:
-                self.sent = Sent(request.read(), dict(request.headers))
+                body = orjson.dumps(orjson.loads(request.read()))
+                self.sent = SentRequest(body, dict(request.headers))
                 raise _Noted
             status, body = self.answer
             return http.Response(status, content=body, headers={"Content-Type": "application/json"})
@@ -107,13 +113,18 @@ class OfflineClient(LangChainClient):
     ) -> None:
         super().__init__(chat, name, timeout_s=timeout_s, keep_prefix=keep_prefix)
         self._line = line
+        self._templates = RequestTemplates(self._made)
 
-    def sent(self, request: ModelRequest) -> Sent:
+    def sent(self, request: ModelRequest) -> SentRequest:
         """What a live call would send.
 
         Raises:
             CallError: the provider's package refuses the request.
         """
+        return self._templates.sent(request)
+
+    def _made(self, request: ModelRequest) -> SentRequest:
+        """The same, by the package itself; raises as `sent`."""
         self._line.sent = self._line.answer = None
         try:
             with tracing_context(enabled=False):
@@ -141,6 +152,13 @@ class OfflineClient(LangChainClient):
             return error
         except Exception as error:
             return answer_in(error, 0.0) or call_error_of(error)
+
+
+def unpaid(answer: ModelResponse | CallError) -> ModelResponse | CallError:
+    """The same, of a row with an error in place of an answer, which costs nothing."""
+    if isinstance(answer, CallError):
+        answer.used = NOTHING
+    return answer
 
 
 async def at_provider(work: Coroutine[Any, Any, T], timeout_s: float) -> T:

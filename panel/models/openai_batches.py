@@ -18,12 +18,12 @@ import orjson
 from panel.models.batches import (
     CLOCKS_S,
     TRANSFER_S,
+    BatchAnswer,
     BatchPhase,
-    BatchRow,
     BatchSought,
     BatchStatus,
-    row_in,
-    rows_in,
+    answers_in,
+    object_in,
 )
 from panel.models.client import NOTHING, CallError, not_too_long
 from panel.models.completions import read_completion
@@ -143,26 +143,26 @@ class OpenAIBatches:
     async def cancel(self, id_: str) -> BatchStatus:
         return _status(await self._called("POST", f"/batches/{id_}/cancel", b"{}"))
 
-    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchRow]:
+    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchAnswer]:
         for name in status.files:
             file = folder / f".batch-{uuid4().hex}"
             try:
                 answer = await self._model.download(f"/files/{name}/content", file, TRANSFER_S)
                 if answer.status >= 300:
                     raise self._model.fault_of(answer)
-                for row in rows_in(file, self.read):
+                for row in answers_in(file, self.read):
                     yield row
             finally:
                 file.unlink(missing_ok=True)
 
-    def read(self, line: bytes) -> BatchRow | None:
-        row = row_in(line)
+    def read(self, line: bytes) -> BatchAnswer | None:
+        row = object_in(line)
         if row is None or not ("response" in row or "error" in row):
             return None
         match row:
             case {"response": {"body": {"model": str(model)}}} if model:
-                return BatchRow(row.get("custom_id"), self._answer(row), model)
-        return BatchRow(row.get("custom_id"), self._answer(row))
+                return BatchAnswer(row.get("custom_id"), self._answer(row), model)
+        return BatchAnswer(row.get("custom_id"), self._answer(row))
 
     async def aclose(self) -> None:
         await self._model.aclose()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -49,7 +49,7 @@ from panel.models.error_responses import (
     without,
 )
 from panel.models.http_connection import MOST_BYTES, HttpConnection, ProxyRefused
-from panel.models.options import options_document
+from panel.models.options import HEADER_OPTIONS, options_document, without_headers
 from panel.models.usage import usage_in
 from panel.secrets import scrub
 from rubrics import ModelRequest, ModelResponse
@@ -158,6 +158,20 @@ class OpenAICompatible(BaseChatModel):
     def address(self) -> str:
         """See `panel.models.batches.BatchClient`."""
         return self.base_url
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """See `panel.models.batches.BatchClient`."""
+        said: dict[str, Any] = {
+            name: self.headers.get(header) for name, header in HEADER_OPTIONS.items()
+        }
+        said |= {"seed": self.seed, "extra_body": without_headers(self.extra_body) or None}
+        return {name: value for name, value in said.items() if value is not None}
+
+    @property
+    def header_names(self) -> Sequence[str]:
+        """See `panel.models.batches.BatchClient`."""
+        return [name for name in self.headers if name not in HEADER_OPTIONS.values()]
 
     def batches(self) -> BatchApi:
         """Its batches, where the server has such; see `panel.models.batches.BatchClient`."""

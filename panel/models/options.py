@@ -20,6 +20,8 @@ import yaml
 from panel.errors import ConfigurationError
 from panel.secrets import CREDENTIAL_NAME, credentials_in, is_secret, scrub
 
+HEADER_OPTIONS = {"organization": "OpenAI-Organization", "project": "OpenAI-Project"}
+"""Options that OpenAI takes as headers."""
 LIMIT_NAMES = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
 """What providers call the limit of an answer."""
 
@@ -136,9 +138,32 @@ def with_headers(options: Mapping[str, Any], told: Callable[[str], str]) -> dict
     return {name: _told(name, value, told) for name, value in options.items()}
 
 
+def without_headers(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options without headers, whose values may be secret, however deep they stand."""
+    return {
+        name: without_headers(value) if isinstance(value, Mapping) else value
+        for name, value in options.items()
+        if not _are_headers(name, value)
+    }
+
+
+def header_names(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of headers in options, in their order, however deep they stand."""
+    return tuple(
+        str(header)
+        for name, value in options.items()
+        if isinstance(value, Mapping)
+        for header in (value if _are_headers(name, value) else header_names(value))
+    )
+
+
+def _are_headers(name: str, value: Any) -> bool:
+    return isinstance(value, Mapping) and "header" in str(name).lower()
+
+
 def _told(name: str, value: Any, told: Callable[[str], str]) -> Any:
     match value:
-        case Mapping() if "header" in name.lower():
+        case Mapping() if _are_headers(name, value):
             return {str(header).lower(): told(str(said)) for header, said in value.items()}
         case Mapping():
             return {inner: _told(str(inner), one, told) for inner, one in value.items()}

@@ -1,11 +1,11 @@
-"""Answers that another system has written to files, matched with the requests that they answer."""
+"""Runs whose requests are answered by files that another system has written, and which answer
+belongs to which request."""
 
 from __future__ import annotations
 
 import gzip
-import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple, NoReturn, cast
@@ -14,18 +14,56 @@ import orjson
 
 from panel.calls.batch_caller import BatchCaller
 from panel.calls.batch_records import RowMatch
+from panel.calls.budget import Caps
+from panel.calls.caller import CallerFactory
 from panel.calls.key_masking import without_keys
 from panel.errors import Fault, InputError
 from panel.io.wording import shown
-from panel.models.batches import LONGEST_ROW, BatchApi, BatchRow
+from panel.models.batches import LONGEST_ROW, BatchAnswer, BatchApi
 from panel.models.client import CallError
+from panel.models.model_names import is_another_model
 from panel.plan.bound_models import BoundModel
 from panel.runs.execution import Collect
+from panel.runs.provider_batches import batch_caller_factory
 from rubrics import ModelRequest
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
 _SHOWN = 3
-_VERSION = re.compile(r"[-:@](\d{4}-\d\d-\d\d|\d{3,8}|latest)$")
+
+
+@dataclass(frozen=True)
+class ByFiles:
+    """By files of answers that another system has written.
+
+    Args:
+        answers: the folder that has them.
+        tell: shows a user a line.
+    """
+
+    answers: Path
+    tell: Callable[[str], None]
+    probes = False
+    keeps_batches = False
+
+    def caller_factory(
+        self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
+    ) -> CallerFactory:
+        """See `AnsweredElsewhere.caller_factory`.
+
+        Raises:
+            InputError: there are no files, found out before a run's folder is made.
+        """
+        files_of_answers(self.answers)
+        return batch_caller_factory(models, others_too=others_too)[0]
+
+    async def answer(
+        self, caller: BatchCaller, models: Mapping[str, BoundModel], collect: Collect
+    ) -> None:
+        """See `AnsweredElsewhere.answer`."""
+        read = await read_answers(caller, models, collect, self.answers)
+        for line in read.left_out:
+            self.tell(line)
+        caller.read_only()
 
 
 class AnswersRead(NamedTuple):
@@ -139,7 +177,7 @@ class _Reading:
             first = ", ".join(one.places) + (", …" if one.n > len(one.places) else "")
             yield f"{said}{one.said and f' ({one.said})'}: {first}"
 
-    def _read(self, line: bytes) -> BatchRow | None:
+    def _read(self, line: bytes) -> BatchAnswer | None:
         """The answer in a line, as the batches of the model read it whose request it answers."""
         apis, known = self._caller.apis, self._caller.known or {}
         for name, api in apis.items():
@@ -185,15 +223,6 @@ _SENTENCES = {
     "other": "{n} {rows} left out, as the same request has another answer already",
     "odd": "{n} {rows} left out, whose answers cannot be stored",
 }
-
-
-def is_another_model(said: str, asked: str) -> bool:
-    """Whether two names are of two models: not by a date or number of a release at their end, and
-    not by a path before them."""
-    one, other = (
-        _VERSION.sub("", name.casefold().rstrip("/").rpartition("/")[2]) for name in (said, asked)
-    )
-    return one != other
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:

@@ -10,7 +10,7 @@ from typing import Protocol
 from graphs import Judgment, Response, Verdict
 from panel.calls.batch_caller import BatchCaller
 from panel.calls.budget import Caps
-from panel.calls.caller import Caller
+from panel.calls.caller import Caller, CallerFactory
 from panel.calls.state import CallsState
 from panel.plan.bound_models import BoundModel
 from panel.plan.panel_plan import PanelPlan
@@ -20,8 +20,6 @@ OnStart = Callable[[Callable[[], CallsState]], None]
 the run's calls stand, whenever it is called."""
 Collect = Callable[[], Awaitable[None]]
 """Has everything asked once that a run asks, by a caller that collects."""
-MakeCaller = Callable[..., Caller]
-"""Makes a run's caller, with the arguments of `Caller`."""
 
 
 class AnsweredElsewhere(Protocol):
@@ -38,9 +36,9 @@ class AnsweredElsewhere(Protocol):
     @property
     def keeps_batches(self) -> bool: ...
 
-    def caller_of(
+    def caller_factory(
         self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
-    ) -> MakeCaller:
+    ) -> CallerFactory:
         """What makes the run's caller.
 
         Args:
@@ -100,13 +98,13 @@ class Execution:
         """Whether a model may be called to find out what it can do."""
         return self.answered_by is None or self.answered_by.probes
 
-    def caller_of(
+    def caller_factory(
         self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
-    ) -> MakeCaller:
-        """What makes the run's caller; see `AnsweredElsewhere.caller_of`."""
+    ) -> CallerFactory:
+        """What makes the run's caller; see `AnsweredElsewhere.caller_factory`."""
         if self.answered_by is None:
             return Caller
-        return self.answered_by.caller_of(models, caps, others_too=others_too)
+        return self.answered_by.caller_factory(models, caps, others_too=others_too)
 
     async def begin(
         self, caller: Caller, models: Mapping[str, BoundModel], collect: Collect

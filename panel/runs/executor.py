@@ -27,7 +27,7 @@ from graphs.context import Abort, ShowPeers
 from graphs.records import has_own_prompt
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.cache import open_reply_store
-from panel.calls.caller import Caller
+from panel.calls.caller import Caller, CallerFactory
 from panel.errors import ConfigurationError, RunStopped
 from panel.io.batch import Batch, as_async, identified, responses_in
 from panel.io.responses import ResponseFile
@@ -39,8 +39,7 @@ from panel.judging.preflight import refuse_unpriced, refuse_without_logprobs
 from panel.plan.bound_models import BoundModel
 from panel.plan.manifest import manifest_of
 from panel.plan.panel_plan import PanelPlan
-from panel.runs.answered_elsewhere import collecting_caller, refuse_open_batches
-from panel.runs.execution import CALLED, Execution, MakeCaller
+from panel.runs.execution import CALLED, Execution
 from panel.runs.folder import RunFolder, refuse_another
 from panel.runs.held import HeldRun, held_in
 from panel.runs.judge_units import judge_units
@@ -48,6 +47,7 @@ from panel.runs.kept_texts import KeptTexts
 from panel.runs.notebook import notebook_progress
 from panel.runs.output import RunOutput
 from panel.runs.provenance import start_of
+from panel.runs.provider_batches import batch_caller_factory, refuse_open_batches
 from panel.runs.request_files import Exported, RequestFiles, export
 from panel.runs.run import Run
 from panel.runs.spending import SPENT, earlier_spending, spending_kept
@@ -97,9 +97,11 @@ async def score(
         _compare_with(humans, run, plan)
     output = None if out is None else _output(out, responses)
     manifest, texts = manifest_of(plan) | {"random": random}, KeptTexts.of_batch(batch)
-    kind = _kind(plan, caps, output, execution)
+    caller_factory = _caller_factory(plan, caps, output, execution)
     probed = execution.probes
-    async with prepared(plan, caps, output, manifest, texts, kind=kind, probed=probed) as caller:
+    async with prepared(
+        plan, caps, output, manifest, texts, caller_factory=caller_factory, probed=probed
+    ) as caller:
         folder = None
         if output is not None:
             folder = RunFolder(output, manifest, texts, start_of(output, plan.models))
@@ -165,8 +167,8 @@ async def export_requests(
     batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
     mode.check(batch)
     models = {model.id: model for model in plan.models}
-    kind, _ = collecting_caller(models, others_too=plan.deliberation is not None)
-    async with prepared(plan, NO_CAPS, kind=kind, probed=False) as caller:
+    caller_factory, _ = batch_caller_factory(models, others_too=plan.deliberation is not None)
+    async with prepared(plan, NO_CAPS, caller_factory=caller_factory, probed=False) as caller:
         judging = _Judging(plan, mode, caller, peers)
         return await export(caller, models, lambda: judging.collect(batch), files)
 
@@ -204,11 +206,11 @@ async def prepared(
     more: Mapping[str, BoundModel] | None = None,
     *,
     off_loop: bool = False,
-    kind: MakeCaller = Caller,
+    caller_factory: CallerFactory = Caller,
     probed: bool = True,
 ) -> AsyncIterator[Caller]:
     """The way to a plan's models, and to `more` under other names, once nothing speaks against
-    the run that `manifest` and `texts` describe. `off_loop`, and `kind` as `caller`: see
+    the run that `manifest` and `texts` describe. `off_loop`, `caller_factory`: see
     `open_caller`. `probed`: models may be called to find out what they can do.
 
     Raises:
@@ -222,7 +224,12 @@ async def prepared(
     if output is not None and manifest is not None and texts is not None:
         refuse_another(output, manifest, texts)
     opened = open_caller(
-        models, caps, plan.concurrency, plan.patience, off_loop=off_loop, caller=kind
+        models,
+        caps,
+        plan.concurrency,
+        plan.patience,
+        off_loop=off_loop,
+        caller_factory=caller_factory,
     )
     async with opened as caller:
         if output is not None:
@@ -328,9 +335,9 @@ def judged(
     return _Judging(plan, mode_of(plan), caller).verdicts(units, on_judgment)
 
 
-def _kind(
+def _caller_factory(
     plan: PanelPlan, caps: Caps, output: RunOutput | None, execution: Execution
-) -> MakeCaller:
+) -> CallerFactory:
     """What makes the caller of a run, whose folder has no open batches that it does not go on
     with."""
     if output is not None:
@@ -338,7 +345,7 @@ def _kind(
     # Who deliberates must have heard the others.
     others_too = plan.deliberation is not None
     models = {model.id: model for model in plan.models}
-    return execution.caller_of(models, caps, others_too=others_too)
+    return execution.caller_factory(models, caps, others_too=others_too)
 
 
 def _warn_of_missing_prompts(plan: PanelPlan, batch: Batch) -> None:

@@ -1,10 +1,10 @@
-"""Requests in files that another system answers, and runs made of its answers."""
+"""Requests in files that another system answers."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -13,51 +13,14 @@ import orjson
 
 from panel.calls.batch_caller import BatchCaller, WantedRows
 from panel.calls.batch_records import parts_of
-from panel.calls.budget import Caps
 from panel.calls.caller import Caller
 from panel.errors import RunFolderError
 from panel.io.private_files import make_private_folder, replace_file
 from panel.plan.bound_models import BoundModel
-from panel.runs.answer_files import files_of_answers, read_answers, request_fields
-from panel.runs.answered_elsewhere import collecting_caller
-from panel.runs.execution import Collect, MakeCaller
+from panel.runs.answer_files import read_answers, request_fields
+from panel.runs.execution import Collect
 
 _REQUESTS = "requests-"
-
-
-@dataclass(frozen=True)
-class ByFiles:
-    """By files of answers that another system has written.
-
-    Args:
-        answers: the folder that has them.
-        tell: shows a user a line.
-    """
-
-    answers: Path
-    tell: Callable[[str], None]
-    probes = False
-    keeps_batches = False
-
-    def caller_of(
-        self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
-    ) -> MakeCaller:
-        """See `AnsweredElsewhere.caller_of`.
-
-        Raises:
-            InputError: there are no files, found out before a run's folder is made.
-        """
-        files_of_answers(self.answers)
-        return collecting_caller(models, others_too=others_too)[0]
-
-    async def answer(
-        self, caller: BatchCaller, models: Mapping[str, BoundModel], collect: Collect
-    ) -> None:
-        """See `AnsweredElsewhere.answer`."""
-        read = await read_answers(caller, models, collect, self.answers)
-        for line in read.left_out:
-            self.tell(line)
-        caller.read_only()
 
 
 @dataclass(frozen=True)

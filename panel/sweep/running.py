@@ -32,13 +32,13 @@ from panel.models.catalogue import Price, with_batches
 from panel.plan.bound_models import BoundModel, texts_at_once
 from panel.plan.manifest import manifest_of, prices_document
 from panel.plan.panel_plan import PanelPlan
-from panel.runs.answered_elsewhere import collecting_caller, refuse_open_batches
 from panel.runs.execution import CALLED, Execution
 from panel.runs.executor import prepared, written_at_the_end
 from panel.runs.held import HeldRun, held_in
 from panel.runs.notebook import notebook_progress
 from panel.runs.output import RunOutput
 from panel.runs.provenance import start_of
+from panel.runs.provider_batches import batch_caller_factory, refuse_open_batches
 from panel.runs.request_files import Exported, RequestFiles, export
 from panel.runs.run import Run
 from panel.sweep.folder import SweepFolder, texts_of
@@ -225,10 +225,10 @@ async def run_sweep(
     if output is not None:
         refuse_open_batches(output.folder, execution.answered_by, overwrite=output.overwrite)
     models = _models(panel, plan)
-    kind = execution.caller_of(models, caps, others_too=_others_too(panel, plan))
+    caller_factory = execution.caller_factory(models, caps, others_too=_others_too(panel, plan))
     probed, more = execution.probes, plan.endpoints
     async with prepared(
-        panel, caps, output, manifest, texts, more, kind=kind, probed=probed
+        panel, caps, output, manifest, texts, more, caller_factory=caller_factory, probed=probed
     ) as caller:
         folder = None
         if output is not None:
@@ -291,8 +291,10 @@ async def export_sweep(
     elsewhere; calls no model that could be asked so. Raises as `run_sweep` and `export`."""
     plan = sweep_plan_of(panel, prompts, targets, options)
     models = _models(panel, plan)
-    kind, _ = collecting_caller(models, others_too=_others_too(panel, plan))
-    async with prepared(panel, NO_CAPS, more=plan.endpoints, kind=kind, probed=False) as caller:
+    caller_factory, _ = batch_caller_factory(models, others_too=_others_too(panel, plan))
+    async with prepared(
+        panel, NO_CAPS, more=plan.endpoints, caller_factory=caller_factory, probed=False
+    ) as caller:
         return await export(caller, models, lambda: _collect(panel, plan, caller), files)
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import uuid4
 
+import orjson
+
 from panel.models.batches import BatchApi, BatchClient, BatchSought, BatchStatus, NotToldYet
 from panel.models.client import ModelClient
 from panel.secrets import SECRETS
@@ -30,9 +32,11 @@ def check_batch_client(client: ModelClient, timeout_s: float = 60.0) -> None:
     A row must hold no key, a batch must be found by its token once it has ended, and not be found
     where it is another's; its answers must come under the names of their requests.
     """
-    require(isinstance(client, BatchClient), "the client has no `address` and `batches()`")
+    require(isinstance(client, BatchClient), "the client is no `BatchClient`")
     assert isinstance(client, BatchClient)  # noqa: S101
     require(client.address.startswith("http"), f"address is a web address, found {client.address}")
+    said = orjson.dumps(dict(client.settings)).decode()
+    require(SECRETS.scrub(said) == said, "settings have no key in them")
     asyncio.run(_checked(client.batches(), timeout_s))
 
 

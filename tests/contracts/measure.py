@@ -15,7 +15,7 @@ from panel.models.client import CallError, ModelClient
 from panel.models.config import ModelConfig
 from panel.models.providers import client_for
 from rubrics import ModelRequest, ModelResponse
-from tests.contracts.wire import Payload, Said, Wire, served
+from tests.contracts.wire import BROKEN_OFF, Payload, Said, Wire, served
 
 SCENARIOS = {
     "judged": "an answer",
@@ -77,11 +77,13 @@ class Outcome:
 @dataclass(frozen=True)
 class Measured:
     """A provider's outcomes, of the plain request and of the one with a schema; for 429 by the form
-    of the wait. `logprobs` is None where the model is refused before any call."""
+    of the wait. `logprobs` is None where the model is refused before any call. `broken_off` is of a
+    connection that ends without an answer."""
 
     outcomes: Mapping[str, tuple[Outcome, Outcome]]
     waits: Mapping[str, Outcome]
     logprobs: Outcome | None
+    broken_off: Outcome
 
     def cell(self, scenario: str) -> str:
         """What the table says."""
@@ -158,8 +160,10 @@ def measured(wire: Wire) -> Measured:
         if client.capabilities.logprobs is not False:
             answer = wire.other.get("logprobs", wire.usual)
             logprobs = await ask(client, PROBABLE)
+        current[0] = BROKEN_OFF
+        broken_off = await ask(client, ASK)
         await client.aclose()
-        return Measured(outcomes, waits, logprobs)
+        return Measured(outcomes, waits, logprobs, broken_off)
 
     with served(say) as server, surroundings(wire, server.url) as config:
         return asyncio.run(go(client_for(config)))

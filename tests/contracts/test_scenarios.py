@@ -54,10 +54,11 @@ def test_what_becomes_of_it(wire: Wire, scenario: str) -> None:
 
 @each_wire
 def test_one_request_is_one_call(wire: Wire) -> None:
-    """No package tries again by itself: that is counted, paced and paid for above."""
+    """No package tries again by itself, also where the connection breaks off: that is counted,
+    paced and paid for above."""
     measured = results_of(wire)
     outcomes = [one for both in measured.outcomes.values() for one in both]
-    assert {one.calls for one in [*outcomes, *measured.waits.values()]} == {1}
+    assert {one.calls for one in [*outcomes, *measured.waits.values(), measured.broken_off]} == {1}
 
 
 @each_wire

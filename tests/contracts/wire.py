@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +12,7 @@ import orjson
 from aiohttp import web
 
 from panel.testing.server import default_text
+from tests.helpers.threaded_server import listening
 
 Payload = Mapping[str, Any]
 KEY = "contract-key-7f3a9c21d0b84e56"
@@ -30,6 +29,10 @@ class Said:
     @property
     def data(self) -> bytes:
         return self.body.encode() if isinstance(self.body, str) else orjson.dumps(self.body)
+
+
+BROKEN_OFF = Said({})
+"""No answer: the connection ends."""
 
 
 # Wires are told apart by what they are, not by what they hold.
@@ -80,39 +83,15 @@ class WireServer:
         payload = orjson.loads(await request.read())
         self.calls.append(payload)
         said = self._say(len(self.calls) - 1, payload)
+        if said is BROKEN_OFF and request.transport is not None:
+            request.transport.abort()
         headers = {"Content-Type": "application/json", **said.headers}
         return web.Response(body=said.data, status=said.status, headers=headers)
 
 
 @contextmanager
 def served(say: Callable[[int, Payload], Said]) -> Iterator[WireServer]:
-    """A server that says this to the n-th request, counted from 0, in a thread of its own."""
+    """A server that says this to the n-th request, counted from 0."""
     server = WireServer(say)
-    loop, ready = asyncio.new_event_loop(), threading.Event()
-
-    async def start() -> web.ServerRunner:
-        runner = web.ServerRunner(
-            web.Server(server.handle, access_log=None), handle_signals=False, shutdown_timeout=0.1
-        )
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
-        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        return runner
-
-    def run() -> None:
-        runner = loop.run_until_complete(start())
-        ready.set()
-        loop.run_forever()
-        loop.run_until_complete(runner.cleanup())
-        # A moment for the connections to close.
-        loop.run_until_complete(asyncio.sleep(0))
-        loop.close()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    assert ready.wait(10)
-    try:
+    with listening(server.handle) as server.url:
         yield server
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)

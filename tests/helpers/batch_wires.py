@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +14,7 @@ from aiohttp import web
 
 from panel.testing.batches import BatchScript
 from tests.contracts.wires import anthropic, google_genai
+from tests.helpers.threaded_server import listening
 
 
 @dataclass
@@ -35,8 +34,11 @@ class BatchWire:
     faults: dict[int, tuple[int, str]] = field(default_factory=dict)
     looks: dict[str, int] = field(default_factory=dict)
     url: str = ""
+    heard: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    """The path and the headers of each call."""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        self.heard.append((request.path, request.headers))
         said = self.carried_out(request, await request.content.read())
         self.script.told(request.method, request.path)
         if said is None and request.transport is not None:
@@ -83,10 +85,7 @@ class AnthropicBatchWire(BatchWire):
             case "POST", "":
                 return self._make(orjson.loads(body))
             case "GET", "":
-                data = self.listed()
-                return web.json_response(
-                    {"data": data, "has_more": False, "last_id": data[-1]["id"] if data else None}
-                )
+                return web.json_response(self._page(request.query))
             case _, str(name), *rest if name in self.rows:
                 batch = next(one for one in self.made if one["id"] == name)
                 if rest == ["results"]:
@@ -101,6 +100,14 @@ class AnthropicBatchWire(BatchWire):
                         self._end(batch, self.script.answered, "expired")
                 return web.json_response(batch)
         return _error(404, "no such path")
+
+    def _page(self, query: Mapping[str, str]) -> dict[str, Any]:
+        listed = self.listed()
+        names = [one["id"] for one in listed]
+        first = names.index(query["after_id"]) + 1 if "after_id" in query else 0
+        end = first + int(query.get("limit", 20))
+        last = names[first:end][-1:] or [None]
+        return {"data": listed[first:end], "has_more": end < len(listed), "last_id": last[0]}
 
     def _make(self, order: Mapping[str, Any]) -> web.Response | None:
         rows = order["requests"]
@@ -154,7 +161,7 @@ class GeminiBatchWire(BatchWire):
     spec = "google_genai:gemini-2.5-flash"
 
     def carried_out(self, request: web.BaseRequest, body: bytes) -> web.Response | None:
-        path = request.path
+        path = request.path.replace("/v1alpha/", "/v1beta/")
         if path.endswith(":generateContent"):
             self.live.append(orjson.loads(body))
             return web.json_response(google_genai.WIRE.usual(self.live[-1]).body)
@@ -219,28 +226,6 @@ def _now() -> str:
 
 @contextmanager
 def served(wire: BatchWire) -> Iterator[BatchWire]:
-    """A server that speaks it, in a thread of its own."""
-    loop, ready = asyncio.new_event_loop(), threading.Event()
-
-    async def start() -> web.ServerRunner:
-        runner = web.ServerRunner(web.Server(wire.handle, access_log=None), shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        wire.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        return runner
-
-    def run() -> None:
-        runner = loop.run_until_complete(start())
-        ready.set()
-        loop.run_forever()
-        loop.run_until_complete(runner.cleanup())
-        loop.close()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    assert ready.wait(10)
-    try:
+    """A server that speaks it."""
+    with listening(wire.handle) as wire.url:
         yield wire
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)

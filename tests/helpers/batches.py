@@ -24,15 +24,15 @@ from panel.generation.plan import GenerationPlan, generation_plan
 from panel.generation.report import GeneratedTexts
 from panel.generation.running import generate_texts
 from panel.io.generation_prompts import GenerationPrompt
-from panel.models.batches import BatchRow, BatchStatus
+from panel.models.batches import BatchAnswer, BatchStatus
 from panel.models.catalogue import Price
 from panel.models.config import ModelConfig
 from panel.models.openai_batches import OpenAIBatches
 from panel.models.openai_compatible import OpenAICompatible
 from panel.runs import executor
-from panel.runs.answered_elsewhere import ByBatches
 from panel.runs.execution import Execution
 from panel.runs.output_file import OutputFile
+from panel.runs.provider_batches import ByBatches
 from panel.runs.run import Run
 from panel.sweep.running import run_sweep
 from tests.helpers.judgments import PLAIN
@@ -132,7 +132,7 @@ def forking() -> Iterator[Callable[..., None]]:
 class _Killed(OpenAIBatches):
     rows = 0
 
-    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchRow]:
+    async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchAnswer]:
         number = 0
         async for row in super().results(status, folder):
             if number == self.rows:

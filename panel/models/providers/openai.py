@@ -11,13 +11,12 @@ from panel.models.availability import Availability
 from panel.models.client import ModelClient
 from panel.models.config import ModelConfig
 from panel.models.keys import find_key
+from panel.models.options import HEADER_OPTIONS
 from panel.secrets import SECRETS, credentials_in
 
 URL = "https://api.openai.com/v1"
 packages = ("aiohttp",)
-_HEADERS = {"organization": "OpenAI-Organization", "project": "OpenAI-Project"}
-"""Options that OpenAI takes as headers."""
-_NOT_OF_THE_BODY = frozenset({"seed", "extra_body", "headers", *_HEADERS})
+_NOT_OF_THE_BODY = frozenset({"seed", "extra_body", "headers", *HEADER_OPTIONS})
 
 
 def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
@@ -52,7 +51,9 @@ def _sent(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     body = {name: value for name, value in options.items() if name not in _NOT_OF_THE_BODY}
     body |= options.get("extra_body") or {}
     headers = dict(options.get("headers") or {})
-    headers |= {_HEADERS[name]: str(options[name]) for name in _HEADERS if name in options}
+    headers |= {
+        header: str(options[name]) for name, header in HEADER_OPTIONS.items() if name in options
+    }
     return body, headers
 
 

@@ -22,7 +22,7 @@ from panel.calls.batch_records import (
     settled,
     submitted,
 )
-from panel.calls.batch_usage import row_usage
+from panel.calls.batch_usage import answer_usage
 from panel.calls.cache import ReplyKey
 from panel.errors import RunFolderError
 from rubrics import ModelResponse, Usage
@@ -44,7 +44,7 @@ BATCH = BatchRecord(
 )
 def test_what_a_row_took(said: Usage, used: Usage) -> None:
     """What it says, if that can be."""
-    assert row_usage(ModelResponse("7", usage=said), Usage(5, output=9)) == used
+    assert answer_usage(ModelResponse("7", usage=said), Usage(5, output=9)) == used
 
 
 def test_a_row_is_named_by_a_digest_of_its_place_in_the_cache() -> None:

@@ -19,8 +19,8 @@ from panel.calls.batch_journal import BatchJournal, batches_of
 from panel.calls.batch_records import BatchRecord, prepared, settled, submitted
 from panel.calls.cache import ReplyKey
 from panel.runs import executor
-from panel.runs.answered_elsewhere import ByBatches
 from panel.runs.execution import Execution
+from panel.runs.provider_batches import ByBatches
 from panel.runs.request_files import RequestFiles
 from panel.testing import ScriptedServer, serving
 from panel.testing.batches import BatchScript, ScriptedBatches

@@ -19,11 +19,12 @@ from panel import Panel, RunFolderError
 from panel.calls.budget import Caps
 from panel.generation.running import generate_texts
 from panel.runs import executor
-from panel.runs.answered_elsewhere import ByBatches
+from panel.runs.answer_files import ByFiles
 from panel.runs.execution import Execution
 from panel.runs.open_batches import look, take_answers
 from panel.runs.output_file import OutputFile
-from panel.runs.request_files import ByFiles, RequestFiles
+from panel.runs.provider_batches import ByBatches
+from panel.runs.request_files import RequestFiles
 from panel.sweep.running import export_sweep, run_sweep
 from panel.testing import Answer, ScriptedModel, ScriptedServer, ok, serving
 from panel.testing.batches import BatchScript

@@ -24,15 +24,15 @@ from panel.calls.batch_journal import BATCHES, batches_of
 from panel.calls.batch_records import BatchRecord, prepared
 from panel.calls.budget import Caps
 from panel.calls.cache import ReplyKey
-from panel.models.batches import BatchRow
+from panel.models.batches import BatchAnswer
 from panel.models.client import NOTHING
 from panel.models.openai_batches import OpenAIBatches
 from panel.runs import executor
-from panel.runs.answered_elsewhere import ByBatches
+from panel.runs.answer_files import ByFiles
 from panel.runs.execution import Execution
 from panel.runs.open_batches import cancel, look, take_answers
 from panel.runs.output import RunOutput
-from panel.runs.request_files import ByFiles
+from panel.runs.provider_batches import ByBatches
 from panel.testing import ScriptedServer, in_turn, ok, serving, status
 from panel.testing.batches import BatchScript
 from tests.helpers.batches import (
@@ -174,7 +174,7 @@ def test_answers_under_wrong_names_count(tmp_path: Path, monkeypatch: pytest.Mon
     for four more, and no third batch."""
     read = OpenAIBatches.read
 
-    def misnamed(self: OpenAIBatches, line: bytes) -> BatchRow | None:
+    def misnamed(self: OpenAIBatches, line: bytes) -> BatchAnswer | None:
         row = read(self, line)
         return row and row._replace(custom_id=f"x{row.custom_id}")
 
@@ -187,19 +187,94 @@ def test_answers_under_wrong_names_count(tmp_path: Path, monkeypatch: pytest.Mon
     assert run.calls.spent[NAME].output > 0
 
 
-def test_answers_that_nobody_can_read_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of eight answers that the provider counts the file is no JSON: they were paid for, so that
-    under a cap of 12 calls four more are asked, and the user is told."""
-    monkeypatch.setattr(OpenAIBatches, "read", lambda self, line: None)
+def damaged(server: ScriptedServer, damage: Callable[[list[bytes]], list[bytes]], n: int) -> None:
+    """The file of the first batch's answers is damaged when it is handed over the first n times."""
+    files, whole, handed = server.batches.files, list[bytes](), [0]
+
+    def told(method: str, path: str) -> None:
+        handed[0] += path == "/v1/files/file-2/content"
+        if "file-2" in files and not whole:
+            whole.append(files["file-2"])
+        if whole:
+            lines = whole[0].splitlines(keepends=True)
+            files["file-2"] = b"".join(damage(lines)) if handed[0] < n else whole[0]
+
+    server.batches.script.told = told
+
+
+def cut_off(lines: list[bytes]) -> list[bytes]:
+    """All but the last two, of which one is there in part."""
+    return [*lines[:-2], lines[-2][:150]]
+
+
+def test_results_that_were_cut_off_are_fetched_once_more(tmp_path: Path) -> None:
+    """A download that breaks off in the seventh of eight answers costs nothing: the second has
+    all, and no request is sent again."""
     told: list[str] = []
     with serving() as server:
-        run = scored(panel_at(server.base_url), tmp_path / "run", Caps(calls=12), told.append)
+        damaged(server, cut_off, 1)
+        run = scored(panel_at(server.base_url), tmp_path / "run", tell=told.append)
+        assert (len(server.batches.made), len(server.batches.asked)) == (1, 8)
+    assert run.coverage.complete and run.calls.made == 8
+    assert any("answers are missing or cannot be read (2); fetching" in line for line in told)
+    assert told[-1].endswith("8 of 8 requests have an answer")
+    assert not run.calls.estimated.calls
+
+
+@pytest.mark.parametrize(
+    ("damage", "batches", "scored_", "said"),
+    [
+        # What the results hold is not asked for again: with its name, or without one.
+        (lambda lines: [*lines[:-1], lines[-1][:150]], [8], 7, "1 answer cannot be read"),
+        (lambda lines: [*lines[:-1], b"<html>\n"], [8], 7, "1 answer cannot be read"),
+        # What they do not hold is.
+        (lambda lines: lines[:-2], [8, 2], 8, "2 answers that the provider counts not in"),
+    ],
+    ids=["cut", "unnamed", "absent"],
+)
+def test_answers_that_nobody_can_read(
+    damage: Callable[[list[bytes]], list[bytes]],
+    batches: list[int],
+    scored_: int,
+    said: str,
+    tmp_path: Path,
+) -> None:
+    """Answers that the provider counts are paid for, whether they can be read or not. Those that
+    its results hold are not asked for again, by the same command started again neither; the
+    judgment says why it is missing."""
+    told: list[str] = []
+    with serving() as server:
+        damaged(server, damage, 99)
+        run = scored(panel_at(server.base_url), tmp_path / "run", tell=told.append)
+        assert run.calls.made == sum(batches)
+        scored(panel_at(server.base_url), tmp_path / "run")
         totals = [batch["request_counts"]["total"] for batch in server.batches.made]
-    assert totals == [8, 4]
-    assert run.calls.made == 12
-    assert any("8 that the provider counts could not be read" in line for line in told)
+    assert (totals, run.coverage.scored) == (batches, scored_)
+    assert any(said in line for line in told)
+    assert spent(tmp_path / "run")["calls"] == sum(batches)
+    # What nobody can read does not say what it took.
+    assert run.calls.estimated.calls == sum(batches) - scored_
+    errors = [one["error"] for one in results(tmp_path / "run") if one["status"] == "failed"]
+    assert len(errors) == 8 - scored_ and all("cannot be read" in str(one) for one in errors)
+
+
+def test_answers_of_another_model_are_told(tmp_path: Path) -> None:
+    """A release of the model is the model; another name is told with how many answers have it."""
+
+    def renamed(lines: list[bytes]) -> list[bytes]:
+        names = (b"stub-2026-01-01", b"stub-mini")
+        new = [
+            line.replace(b'"model":"stub"', b'"model":"%s"' % name)
+            for line, name in zip(lines, names, strict=False)
+        ]
+        return [*new, *lines[2:]]
+
+    told: list[str] = []
+    with serving() as server:
+        damaged(server, renamed, 99)
+        run = scored(panel_at(server.base_url), tmp_path / "run", tell=told.append)
+    assert run.coverage.complete
+    assert told[-1].endswith("1 answer by the model 'stub-mini', not 'stub'")
 
 
 def test_answers_that_cannot_be_read_are_asked_again(tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import certifi
 import orjson
 import pytest
 
@@ -16,12 +18,13 @@ from panel import Panel, RunStopped
 from panel.calls.batch_journal import BATCHES, batches_of
 from panel.calls.batch_records import sought
 from panel.calls.batch_rounds import BatchPace
-from panel.models.batches import NotToldYet
+from panel.models.batches import BatchClient, BatchSought, NotToldYet
 from panel.models.config import ModelConfig
 from panel.models.providers import client_for
-from panel.runs.open_batches import cancel, look, take_answers
+from panel.runs.open_batches import cancel, headers_left_out, look, take_answers
 from panel.testing import check_batch_client
 from panel.testing.batches import BatchScript
+from rubrics import ModelRequest
 from tests.helpers.batch_wires import AnthropicBatchWire, BatchWire, GeminiBatchWire, served
 from tests.helpers.batches import PERSONAS, PRICE
 from tests.helpers.batches import scored as scored_at
@@ -29,14 +32,27 @@ from tests.helpers.judgments import PLAIN
 
 # Of Google's package.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession")
+ASK = ModelRequest("You judge.", ("Rate it.",))
 KEY = "key-of-a-provider-0123456789"
 Anthropic = AnthropicBatchWire
 PACE = BatchPace(first_look=0.01, longest_look=0.02, listed=0.1, patience=30.0)
 scored = partial(scored_at, pace=PACE)
 
 
+@pytest.fixture(scope="module")
+def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Google's package reads all that there are, three times a client, in a tenth of a second."""
+    first, end, _ = Path(certifi.where()).read_text().partition("-----END CERTIFICATE-----")
+    path = tmp_path_factory.mktemp("certificates") / "one.pem"
+    path.write_text(first + end)
+    return path
+
+
 @pytest.fixture(params=[AnthropicBatchWire, GeminiBatchWire], ids=["anthropic", "gemini"])
-def wire(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchWire]:
+def wire(
+    request: pytest.FixtureRequest, one_certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[BatchWire]:
+    monkeypatch.setenv("SSL_CERT_FILE", str(one_certificate))
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
     with served(request.param()) as server:
@@ -64,10 +80,10 @@ def forget_the_id(folder: Path) -> None:
     journal.write_bytes(b"".join(lines))
 
 
-def stopped(wire: BatchWire, folder: Path) -> Panel:
+def stopped(wire: BatchWire, folder: Path, panel: Panel | None = None) -> Panel:
     """A run that was stopped while its batch was in progress."""
     wire.script = BatchScript(looks=10_000)
-    panel = panel_at(wire)
+    panel = panel or panel_at(wire)
 
     def tell(line: str) -> None:
         if "requests answered" in line:
@@ -198,6 +214,39 @@ def test_an_unnoted_batch_is_found_among_others(anthropic: BatchWire, tmp_path: 
     assert [batch.id for batch in batches_of(folder)] == ["msgbatch_1"]
 
 
+def test_an_unnoted_batch_is_found_on_a_later_page(anthropic: BatchWire) -> None:
+    """Of 150 batches the oldest is found on the second page of the list. The run's own other
+    batches are not waited for, nor is what is older than the batch that is sought."""
+    client = client_for(ModelConfig(model=Anthropic.spec, base_url=anthropic.url))
+    assert isinstance(client, BatchClient)
+    api = client.batches()
+
+    async def look_for_it() -> None:
+        since = time.time()
+        sent = await api.submit("a" * 32, [api.line("0" * 64, ASK)])
+        other = {"custom_id": "0" * 43 + "b" * 21, "params": {}}
+        for _ in range(149):
+            anthropic._make({"requests": [other]})  # type: ignore[attr-defined]
+        names = [batch["id"] for batch in anthropic.made]
+        ours = BatchSought("a" * 32, since, 1)
+        with pytest.raises(NotToldYet):
+            await api.find(ours)
+        # All but ours are the run's own: it is the one that is waited for.
+        with pytest.raises(NotToldYet, match="as msgbatch_1,"):
+            await api.find(ours._replace(others=names[1:]))
+        assert await api.find(ours._replace(others=names)) is None
+        for batch in anthropic.made:
+            anthropic._end(batch, None, "expired")  # type: ignore[attr-defined]
+        found = await api.find(ours._replace(others=names[1:]))
+        assert found is not None and found.id == sent.id
+        # A provider's clock may be some minutes behind ours.
+        n = len(anthropic.heard)
+        assert await api.find(BatchSought("c" * 32, since + 10_000, 1)) is None
+        assert len(anthropic.heard) == n + 1
+
+    asyncio.run(look_for_it())
+
+
 def test_a_batch_that_never_arrived_is_sent(wire: BatchWire, tmp_path: Path) -> None:
     """Killed before anything was sent: the provider lists no such batch, and it is submitted."""
     folder = tmp_path / "run"
@@ -229,6 +278,42 @@ def test_it_is_a_batch_provider(wire: BatchWire) -> None:
     wire.in_order = lambda lines: in_order(lines[:1])  # type: ignore[method-assign]
     with pytest.raises(AssertionError, match="answers are named"):
         check_batch_client(client)
+
+
+def test_a_batch_is_waited_for_as_it_was_sent(
+    wire: BatchWire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`batch wait` reaches the provider with the model's own key and options, without the panel;
+    only headers, whose values are in no file, are left out, and named."""
+    if isinstance(wire, Anthropic):
+        options = {"default_headers": {"X-Team": "team-7351"}, "betas": ["some-2026-01-01"]}
+    else:
+        options = {"additional_headers": {"X-Team": "team-7351"}, "api_version": "v1alpha"}
+    monkeypatch.setenv("TEAM_KEY", "key-of-a-team-0123456789")
+    folder = tmp_path / "run"
+    model = ModelConfig(
+        model=wire.spec, base_url=wire.url, key_env="TEAM_KEY", timeout=7, options=options
+    )
+    stopped(wire, folder, Panel(PERSONAS[:1], model, PLAIN))
+    # Google's package leaves headers out of the upload of a file's content.
+    teams = {headers.get("X-Team") for path, headers in wire.heard if "/upload/" not in path}
+    assert teams == {"team-7351"}
+    if isinstance(wire, Anthropic):
+        # Announced as with a call, where the batch is made.
+        betas = [headers.get("anthropic-beta") for path, headers in wire.heard]
+        assert betas[0] == "some-2026-01-01"
+    (batch,) = batches_of(folder)
+    name = list(options)[1]
+    assert batch.settings == {"timeout": 7, name: options[name]}
+    assert headers_left_out(folder) == ["X-Team"]
+    assert b"team-7351" not in (folder / BATCHES).read_bytes()
+    wire.heard.clear()
+    wire.script = BatchScript()
+    asyncio.run(take_answers(folder, lambda line: None, PACE))
+    # In one header or another, as the package's version has it.
+    assert wire.heard and all("key-of-a-team" in str(headers) for _, headers in wire.heard)
+    if not isinstance(wire, Anthropic):
+        assert all("/v1alpha/" in path for path, _ in wire.heard)
 
 
 def test_wait_and_cancel(wire: BatchWire, tmp_path: Path) -> None:

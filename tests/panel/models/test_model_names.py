@@ -1,10 +1,10 @@
-"""Answers that another system has written to files."""
+"""Names of models, as answers have them and as they were asked."""
 
 from __future__ import annotations
 
 import pytest
 
-from panel.runs.answer_files import is_another_model
+from panel.models.model_names import is_another_model
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ from panel.calls.batch_caller import BatchCaller
 from panel.calls.batch_journal import BatchJournal, batches_of, journal_of
 from panel.calls.batch_rounds import PACE, BatchAddress, BatchPace, BatchRounds
 from panel.calls.budget import Caps
+from panel.calls.caller import CallerFactory
 from panel.errors import ConfigurationError, RunFolderError, RunStopped
 from panel.judging.preflight import refuse_unpriced_batches
 from panel.models.batches import BatchApi, BatchClient
 from panel.plan.bound_models import BoundModel
-from panel.runs.execution import AnsweredElsewhere, Collect, MakeCaller
+from panel.runs.execution import AnsweredElsewhere, Collect
 
 
 @dataclass(frozen=True)
@@ -34,16 +35,16 @@ class ByBatches:
     probes = True
     keeps_batches = True
 
-    def caller_of(
+    def caller_factory(
         self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
-    ) -> MakeCaller:
-        """See `AnsweredElsewhere.caller_of`."""
-        make, apis = collecting_caller(models, others_too=others_too)
+    ) -> CallerFactory:
+        """See `AnsweredElsewhere.caller_factory`."""
+        caller_factory, apis = batch_caller_factory(models, others_too=others_too)
         refuse_unpriced_batches([models[name] for name in apis], caps)
         for name in models:
             if name not in apis:
                 self.tell(f"{name} has no batches here and is called as usual.")
-        return make
+        return caller_factory
 
     async def answer(
         self, caller: BatchCaller, models: Mapping[str, BoundModel], collect: Collect
@@ -81,9 +82,9 @@ async def _settled(rounds: BatchRounds) -> None:
         )
 
 
-def collecting_caller(
+def batch_caller_factory(
     models: Mapping[str, BoundModel], *, others_too: bool
-) -> tuple[MakeCaller, Mapping[str, BatchApi]]:
+) -> tuple[CallerFactory, Mapping[str, BatchApi]]:
     """What makes a caller that can collect requests, and the batches of the models that it collects
     them of; `others_too`: see `BatchCaller`.
 
@@ -127,18 +128,13 @@ def refuse_open_batches(
         )
 
 
-_OPTIONS = ("organization", "project")
-
-
 def _address(model: BoundModel) -> BatchAddress:
     client, config = model.client, model.config
     assert isinstance(client, BatchClient)  # noqa: S101
-    settings = {name: config.options[name] for name in _OPTIONS if name in config.options}
     return BatchAddress(
         spec=config.model,
         address=client.address,
         key_env=config.key_env,
-        settings=settings | {"timeout": config.timeout},
-        # Their values may be secret.
-        headers=tuple(config.options.get("headers") or ()),
+        settings={**client.settings, "timeout": config.timeout},
+        headers=tuple(client.header_names),
     )
