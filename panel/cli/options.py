@@ -369,7 +369,12 @@ def _columns_by_field(
 
 
 def _out(command: Command) -> Command:
-    @option("--out", metavar="RUN", help="The run's folder.  [default: runs/DATE-TIME]")
+    @option(
+        "--out",
+        metavar="RUN",
+        help="The run's folder, or an address for it, such as "
+        "s3://bucket/run, where it is sent at the end.  [default: runs/DATE-TIME]",
+    )
     @option(
         "--overwrite",
         is_flag=True,
@@ -387,8 +392,18 @@ def _out(command: Command) -> Command:
     ) -> Any:
         from panel.runs.output import RunOutput
 
-        folder = Path(out) if out else Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-        return command(*args, out=RunOutput(folder, overwrite, not no_texts), **others)
+        path = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+        output = RunOutput(path, overwrite, not no_texts)
+        if out is None or "://" not in out:
+            return command(*args, out=output, **others)
+        from panel.runs.written_at_address import written_here
+
+        @refusals
+        def sent() -> Any:
+            with written_here(output, dry=others["dry_run"]) as here:
+                return command(*args, out=here, **others)
+
+        return sent()
 
     return with_output
 

@@ -51,6 +51,7 @@ from panel.runs.provenance import start_of
 from panel.runs.request_files import Exported, RequestFiles, export
 from panel.runs.run import Run
 from panel.runs.spending import SPENT, earlier_spending, spending_kept
+from panel.runs.written_at_address import sent_to_address
 
 if TYPE_CHECKING:
     from panel.statistics.core.options import Random
@@ -71,6 +72,7 @@ class ScoreOptions(TypedDict, total=False):
     on_judgment: OnJudgment | None
 
 
+@sent_to_address
 async def score(
     plan: PanelPlan,
     responses: Responses,
