@@ -211,14 +211,16 @@ def model_options_of(name: str) -> Callable[[Command], Command]:
         "model_options",
         metavar="NAME=VALUE",
         multiple=True,
-        callback=_by_name,
+        callback=options_by_name,
         help=f"Setting of every {name} under its provider's own name for it, such as seed=7, "
         "reasoning_effort=low or 'thinking={type: disabled}'; VALUE is JSON or YAML; repeatable. "
         "Secrets are refused: keys belong in environment variables.",
     )
 
 
-def _by_name(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, Any]:
+def options_by_name(
+    ctx: click.Context, param: click.Parameter, value: Sequence[str]
+) -> dict[str, Any]:
     """The options by name."""
     from panel.models.options import parsed_option
 

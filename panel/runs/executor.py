@@ -40,7 +40,7 @@ from panel.plan.bound_models import BoundModel
 from panel.plan.manifest import manifest_of
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.answered_elsewhere import collecting_caller, refuse_open_batches
-from panel.runs.execution import CALLED, Execution, MakeCaller
+from panel.runs.execution import CALLED, Engine, Execution, MakeCaller
 from panel.runs.folder import RunFolder, refuse_another
 from panel.runs.held import HeldRun, held_in
 from panel.runs.judge_units import judge_units
@@ -70,6 +70,7 @@ class ScoreOptions(TypedDict, total=False):
     humans: Ratings | None
     random: Random
     on_judgment: OnJudgment | None
+    engine: Engine | None
 
 
 @sent_to_address
