@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 
 from panel import ConfigurationError, Panel, PanelPlan, Response, Run, load_run
 from panel.clusters.engines import opened_engine
+from panel.clusters.messages import LOST_S
 from panel.testing import ScriptedServer, serving
 from tests.helpers.command import COMMAND
 from tests.helpers.invoked import invoked
@@ -27,6 +29,7 @@ if TYPE_CHECKING or find_spec("ray") is not None or "PERSONA_PANEL_ALL_EXTRAS" i
     import ray
 
     from panel.clusters.ray_engine import RayEngine
+    from panel.clusters.ray_mailbox import RayMailbox
 else:
     pytest.skip("pip install 'persona-panel[ray]'", allow_module_level=True)
 
@@ -228,6 +231,29 @@ def test_a_data_set_of_responses_becomes_one_of_judgments(cluster: str, tmp_path
     comparing = replace(plan, models=(replace(plan.models[0], elicitation="pairwise"),))
     with pytest.raises(ConfigurationError, match="compares the responses to a prompt"):
         judge(ray.data.from_items(rows), comparing)
+
+
+class _Announced:
+    """A worker, as far as its process goes."""
+
+    def __init__(self, mailbox: RayMailbox) -> None:
+        self._mailbox = mailbox
+        mailbox.announce("one")
+
+
+async def test_a_driver_is_told_when_the_process_of_a_worker_ends(cluster: str) -> None:
+    """Also where Ray Data has started it: at once, and not as long as it lives."""
+    mailbox, coordinator = RayMailbox.started()
+    lost = asyncio.Queue[str]()
+    watching = asyncio.create_task(mailbox.watch(lost.put))
+    worker = ray.remote(num_cpus=0)(_Announced).remote(mailbox)
+    await worker.__ray_ready__.remote()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(lost.get(), 0.5)
+    ray.kill(worker)
+    assert await asyncio.wait_for(lost.get(), LOST_S / 3) == "one"
+    watching.cancel()
+    ray.kill(coordinator)
 
 
 def test_a_cluster_that_does_not_answer_is_told(tmp_path: Path) -> None:
