@@ -17,12 +17,14 @@ import argparse
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.harness import (
@@ -44,6 +46,9 @@ from benchmarks.overhead import JUDGES, MODELS
 CONCURRENCY = 198
 OUTAGE_S = 1.0
 RAY_PORT = 6389
+START_S = 120.0
+MARK, MARKED = "PERSONA_PANEL_SCALE", str(os.getpid())
+"""A variable that the processes of this benchmark's cluster have, and those of others do not."""
 
 
 def main() -> int:
@@ -127,14 +132,34 @@ def two_workers(responses: int, program: str) -> bool:
 def on_ray(responses: int, program: str) -> bool:
     """Whether workers on Ray repeated no more than what a killed one had in flight, and kept to
     what they share."""
-    env = environment(RAY_AUTH_MODE="disabled", RAY_USAGE_STATS_ENABLED="0")
-    start = ["start", "--head", "--port", str(RAY_PORT), "--num-cpus", "4"]
-    subprocess.run([program, *start], env=env, check=True, stdout=subprocess.DEVNULL)
-    try:
+    env = environment(RAY_AUTH_MODE="disabled", RAY_USAGE_STATS_ENABLED="0", **{MARK: MARKED})
+    with ray_cluster(program, env):
         well = [killed_on_ray(responses, workers, env) for workers in (2, 4)]
         return all([*well, within_limits_on_ray(env)])
-    finally:
-        subprocess.run([program, "stop"], env=env, check=True, stdout=subprocess.DEVNULL)
+
+
+@contextmanager
+def ray_cluster(program: str, env: Mapping[str, str]) -> Iterator[None]:
+    """A cluster of this benchmark's own: other clusters on the machine are neither found nor
+    stopped, as `ray stop` would."""
+    # Short: the path of a socket in it has 107 bytes at most.
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:
+        start = ["start", "--head", "--block", "--port", str(RAY_PORT), "--num-cpus", "4"]
+        start += ["--include-dashboard", "false", "--temp-dir", folder]
+        process = subprocess.Popen([program, *start], env=env, stdout=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + START_S
+            while True:
+                with suppress(OSError), socket.create_connection(("127.0.0.1", RAY_PORT)):
+                    break
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"Ray's cluster does not answer on port {RAY_PORT}")
+                time.sleep(0.2)
+            yield
+        finally:
+            # It ends what it has started.
+            process.terminate()
+            process.wait()
 
 
 def killed_on_ray(responses: int, workers: int, env: Mapping[str, str]) -> bool:
@@ -192,11 +217,12 @@ def within_limits_on_ray(env: Mapping[str, str]) -> bool:
 
 
 def ray_workers() -> list[int]:
-    """The processes of workers."""
+    """The processes of this benchmark's workers."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            if path.read_bytes().startswith(b"ray::_Actor"):
+            marked = f"{MARK}={MARKED}\0".encode() in path.with_name("environ").read_bytes()
+            if marked and path.read_bytes().startswith(b"ray::_Actor"):
                 found.append(int(path.parent.name))
     return sorted(found)
 

@@ -10,6 +10,7 @@ from graphs.framing import FramedResponse as FramedResponse
 from graphs.framing import Framings as Framings
 from graphs.framing import Prompt as Prompt
 from panel.calls.budget import Caps as Caps
+from panel.clusters.engines import opened_engine as opened_engine
 from panel.comparison.compare import compare as compare
 from panel.comparison.result import RunComparison as RunComparison
 from panel.errors import ConfigurationError as ConfigurationError

@@ -15,6 +15,7 @@ from panel.plan.definitions import DEFAULT_MODEL
 from panel.plan.panel_plan import PanelPlan
 from panel.plan.short_form import plan_facts
 from panel.runs import executor
+from panel.runs.execution import Engine, Execution
 from panel.runs.output import RunOutput
 from panel.runs.run import Run
 from personas import Persona, PersonaSet
@@ -141,25 +142,22 @@ class Panel:
         return run_in_loop(self.ascore(responses, **options))
 
     async def ascore(
-        self,
-        responses: Responses,
-        *,
-        out: str | Path | RunOutput | None = None,
-        caps: Caps = NO_CAPS,
-        humans: Ratings | None = None,
-        random: Random = "prompts",
-        on_judgment: OnJudgment | None = None,
-    ) -> Run:
+        self, responses: Responses, *, out: str | Path | RunOutput | None = None,
+        caps: Caps = NO_CAPS, humans: Ratings | None = None, random: Random = "prompts",
+        on_judgment: OnJudgment | None = None, engine: Engine | None = None,
+    ) -> Run:  # fmt: skip
         """Have every judge read every response.
 
         Args:
             responses: or a table of them with the columns of a file (data frame, data set, list of
                 dicts). Gone through several times where that can be done (a `ResponseFile`).
-            out: a folder to write the run to; a `RunOutput` says more of how.
+            out: a folder to write the run to, or an address for one (`s3://bucket/run`); a
+                `RunOutput` says more of how.
             caps: what the run may spend, with what earlier runs into `out` have spent.
             humans: people's ratings, for whether deliberation moved the panel toward them.
             random: what differences of systems take as a sample: `prompts`, `prompts-and-judges`.
             on_judgment: called with each judgment; without it, a notebook shows how many there are.
+            engine: where responses are judged, as `opened_engine` gives it; None, in this process.
 
         Raises:
             InputError: a response is there twice, is too long for a model, or has no other to be
@@ -173,7 +171,7 @@ class Panel:
         """
         return await executor.score(
             self.plan, responses, out=out, caps=caps, humans=humans, random=random,
-            on_judgment=on_judgment,
+            on_judgment=on_judgment, execution=Execution(engine=engine),
         )  # fmt: skip
 
     def estimate(self, responses: Responses) -> list[CostEstimate]:

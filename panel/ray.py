@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-from collections.abc import Coroutine
+from collections.abc import Mapping
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import ray
 import ray.data
 
 from panel.calls.budget import NO_CAPS, Caps
+from panel.clusters.engines.ray import check
 from panel.clusters.lease_server import LeaseServer
-from panel.clusters.messages import Mailbox
 from panel.clusters.ray_mailbox import RayMailbox
 from panel.clusters.worker import Assignment, Worker, at_work
 from panel.errors import ConfigurationError
 from panel.io.batch import Batch
 from panel.io.records import ColumnMapping
 from panel.io.responses import load_responses
-from panel.models.event_loops import lasting_loop
+from panel.models.event_loops import lasting_loop, run_in_lasting_loop
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.executor import prepared
 from panel.runs.run import Run
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-T = TypeVar("T")
 
 _CLOSING_S = 10.0
 
@@ -43,6 +41,7 @@ def judge(
     mapping: ColumnMapping | None = None,
     caps: Caps = NO_CAPS,
     workers: int = 2,
+    options: Mapping[str, Any] | None = None,
     batch_size: int = 64,
 ) -> ray.data.Dataset:
     """What a panel's judges say of the responses of a data set, as another data set.
@@ -55,6 +54,8 @@ def judge(
         dataset: one response a row, with the columns of a file of responses: `prompt`, `response`
             and `system`, and optionally `id`, `prompt_id` and `context`.
         mapping: for fields whose column has another name, that name: `{"response": "answer"}`.
+        options: what each worker takes of the cluster, as of the engine `ray`:
+            `{"num_gpus": 1}`.
         batch_size: how many rows a worker judges at a time.
 
     Returns:
@@ -64,7 +65,7 @@ def judge(
 
     Raises:
         ConfigurationError: the panel compares the responses to a prompt, which may be in several
-            batches; or a model cannot be asked in the way it is to be.
+            batches; a model cannot be asked in the way it is to be; or an option is wrong.
         RunStopped: a model did not answer whether it gives log-probabilities.
     """
     if plan.is_comparative:
@@ -72,10 +73,12 @@ def judge(
             f"the elicitation {plan.models[0].elicitation!r} compares the responses to a prompt, "
             "which may be in several batches of a data set; use `score` with an engine instead"
         )
+    needs = dict(options or {})
+    check(None, needs)
     if not ray.is_initialized():
         ray.init()
     mailbox, _ = started = RayMailbox.started()
-    location = _in_lasting_loop(_serve(plan, caps, mailbox, started))
+    location = run_in_lasting_loop(_serve(plan, caps, mailbox, started))
     return dataset.map_batches(
         _Batches,
         fn_constructor_args=(Assignment("", plan, caps, location), mailbox, mapping),
@@ -83,14 +86,18 @@ def judge(
         batch_format="pyarrow",
         zero_copy_batch=True,
         compute=ray.data.ActorPoolStrategy(size=workers),
+        **needs,
     )
 
 
-async def _serve(plan: PanelPlan, caps: Caps, mailbox: Mailbox, kept: object) -> str:
+async def _serve(plan: PanelPlan, caps: Caps, mailbox: RayMailbox, kept: object) -> str:
     """Lease to workers until this process ends; where its cache is. `kept` lives as long."""
     stack = AsyncExitStack()
     caller = await stack.enter_async_context(prepared(plan, caps))
-    await stack.enter_async_context(LeaseServer(caller, mailbox).serving())
+    server = await stack.enter_async_context(LeaseServer(caller, mailbox).serving())
+    # Ray Data replaces a worker that was killed, and tells nobody.
+    watching = asyncio.create_task(mailbox.watch(server.lose))
+    stack.callback(watching.cancel)
 
     def close(_: object = kept) -> None:
         # What was put into the cache is safe without it.
@@ -103,27 +110,24 @@ async def _serve(plan: PanelPlan, caps: Caps, mailbox: Mailbox, kept: object) ->
     return caller.store.location
 
 
-def _in_lasting_loop(work: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run_coroutine_threadsafe(work, lasting_loop()).result()
-
-
 class _Batches:
     """Judges batch after batch in an actor of Ray Data's."""
 
     def __init__(
-        self, assignment: Assignment, mailbox: Mailbox, mapping: ColumnMapping | None
+        self, assignment: Assignment, mailbox: RayMailbox, mapping: ColumnMapping | None
     ) -> None:
         self._plan = assignment.plan
         self._mapping = mapping
         self._open = AsyncExitStack()
         named = replace(assignment, name=f"worker-{uuid4().hex}")
-        self._worker: Worker = _in_lasting_loop(
+        mailbox.announce(named.name)
+        self._worker: Worker = run_in_lasting_loop(
             self._open.enter_async_context(at_work(named, mailbox))
         )
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         responses = Batch(load_responses(batch, mapping=self._mapping))
-        judged = _in_lasting_loop(self._worker.judge([(one,) for one in responses]))
+        judged = run_in_lasting_loop(self._worker.judge([(one,) for one in responses]))
         run = Run.of(self._plan, responses)
         for judgment in judged.judgments:
             run.add(judgment)

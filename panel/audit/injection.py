@@ -36,6 +36,7 @@ from panel.runs.execution import CALLED, Execution
 from panel.runs.output import RunOutput
 from panel.runs.request_files import Exported, RequestFiles
 from panel.runs.run import Run
+from panel.runs.written_at_address import sent_to_address
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.display import general
 from panel.statistics.core.student_t import POWER
@@ -174,6 +175,7 @@ def audit_injection(
     return run_in_loop(aaudit_injection(panel, plan, out=out, caps=caps, on_judgment=on_judgment))
 
 
+@sent_to_address
 async def aaudit_injection(
     panel: Panel,
     plan: AuditPlan,

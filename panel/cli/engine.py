@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.options import Command, option
+from panel.cli.options import Command, option, options_by_name
 
 if TYPE_CHECKING:
     from panel.runs.execution import Engine
@@ -17,22 +18,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """The engine as `NAME` or `NAME:ADDRESS`, and how many workers it is to have; None, this
-    process judges."""
+    """The engine as `NAME` or `NAME:ADDRESS`, how many workers it is to have, and options of its
+    own; None, this process judges."""
 
     spec: str | None
     workers: int | None
+    options: Mapping[str, Any]
 
-    def refuse_unknown(self) -> None:
+    def check(self) -> None:
         """See that there is such an engine; whether its cluster answers, only a run finds out.
 
         Raises:
-            ConfigurationError: there is none.
+            ConfigurationError: there is none, or its address or options cannot be right.
         """
         if self.spec is not None:
-            from panel.clusters.engines import refuse_unknown
+            from panel.clusters.engines import check_engine_options
 
-            refuse_unknown(self.spec)
+            check_engine_options(self.spec, self.options)
 
     def opened(self) -> AbstractContextManager[Engine | None]:
         """The engine, connected for as long as the block lasts.
@@ -44,7 +46,7 @@ class EngineOptions:
             return nullcontext()
         from panel.clusters.engines import opened_engine
 
-        return opened_engine(self.spec, self.workers)
+        return opened_engine(self.spec, self.workers, self.options)
 
 
 def engine_options(command: Command) -> Command:
@@ -62,19 +64,35 @@ def engine_options(command: Command) -> Command:
         "--workers",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Number of workers, each of one CPU; only with --engine.  [default: as many as the "
-        "cluster has CPUs, 8 at most]",
+        help="Number of workers; only with --engine.  [default: as many as the cluster has room "
+        "for, 8 at most]",
+    )
+    @option(
+        "--engine-option",
+        "options_of_engine",
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=options_by_name,
+        help="What each worker takes of the Ray cluster: num_cpus (1 if not given), num_gpus, or "
+        "'resources={NAME: AMOUNT}'; repeatable; only with --engine.",
     )
     @wraps(command)
-    def with_engine(*args: Any, spec: str | None, workers: int | None, **others: Any) -> Any:
-        if workers is not None and spec is None:
-            raise click.UsageError("--workers works only with --engine; leave it out.")
+    def with_engine(
+        *args: Any,
+        spec: str | None,
+        workers: int | None,
+        options_of_engine: Mapping[str, Any],
+        **others: Any,
+    ) -> Any:
+        for name, given in (("--workers", workers), ("--engine-option", options_of_engine)):
+            if given and spec is None:
+                raise click.UsageError(f"{name} works only with --engine; leave it out.")
         answering = others["answering"]
         if spec is not None and (answering.by_batches or answering.to or answering.answers):
             raise click.UsageError(
                 "--engine calls models, and --batch, --batch-out and --batch-in do not; leave one "
                 "of them out."
             )
-        return command(*args, engine=EngineOptions(spec, workers), **others)
+        return command(*args, engine=EngineOptions(spec, workers, options_of_engine), **others)
 
     return with_engine

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import click
 
 from panel.cli.outputs import refuse_overwriting
+from panel.cli.run_copies import local_runs
 from panel.errors import Fault, InputError, PanelError, RunStopped, told_once
 from panel.secrets.visible import say, visible
 
@@ -38,6 +39,8 @@ def _refusals(function: Callable[P, R], calls_models: bool) -> Callable[P, R]:
         try:
             if (ctx := click.get_current_context(silent=True)) is not None:
                 refuse_overwriting(ctx)
+                with local_runs(ctx, kwargs):
+                    return function(*args, **kwargs)
             return function(*args, **kwargs)
         except InputError as error:
             told = told_once(error.faults)

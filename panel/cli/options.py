@@ -211,14 +211,16 @@ def model_options_of(name: str) -> Callable[[Command], Command]:
         "model_options",
         metavar="NAME=VALUE",
         multiple=True,
-        callback=_by_name,
+        callback=options_by_name,
         help=f"Setting of every {name} under its provider's own name for it, such as seed=7, "
         "reasoning_effort=low or 'thinking={type: disabled}'; VALUE is JSON or YAML; repeatable. "
         "Secrets are refused: keys belong in environment variables.",
     )
 
 
-def _by_name(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, Any]:
+def options_by_name(
+    ctx: click.Context, param: click.Parameter, value: Sequence[str]
+) -> dict[str, Any]:
     """The options by name."""
     from panel.models.options import parsed_option
 
@@ -369,7 +371,12 @@ def _columns_by_field(
 
 
 def _out(command: Command) -> Command:
-    @option("--out", metavar="RUN", help="The run's folder.  [default: runs/DATE-TIME]")
+    @option(
+        "--out",
+        metavar="RUN",
+        help="The run's folder, or an address for it, such as "
+        "s3://bucket/run, where it is sent at the end.  [default: runs/DATE-TIME]",
+    )
     @option(
         "--overwrite",
         is_flag=True,
@@ -387,8 +394,18 @@ def _out(command: Command) -> Command:
     ) -> Any:
         from panel.runs.output import RunOutput
 
-        folder = Path(out) if out else Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-        return command(*args, out=RunOutput(folder, overwrite, not no_texts), **others)
+        path = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+        output = RunOutput(path, overwrite, not no_texts)
+        if out is None or "://" not in out:
+            return command(*args, out=output, **others)
+        from panel.runs.written_at_address import written_here
+
+        @refusals
+        def sent() -> Any:
+            with written_here(output, dry=others["dry_run"]) as here:
+                return command(*args, out=here, **others)
+
+        return sent()
 
     return with_output
 

@@ -158,10 +158,12 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
 
     if run.folder is None:
         return
+    from panel.io.run_copies import shown_folder
+
     if (n := run.coverage.expected) > AUTOMATIC:
         say(
             f"No report.html for {n:,} judgments, as more than {AUTOMATIC:,} take a while: "
-            f"`persona-panel report {visible(str(run.folder))}` writes it.",
+            f"`persona-panel report {visible(shown_folder(run.folder))}` writes it.",
             err=True,
         )
         return
@@ -173,6 +175,7 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
 
 def _written(page: RunReport, path: Path) -> None:
     from panel.errors import RunFolderError
+    from panel.io.run_copies import shown_folder
 
     replaced = ", replaces the one there" if path.exists() else ""
     try:
@@ -180,4 +183,6 @@ def _written(page: RunReport, path: Path) -> None:
     except OSError as error:
         raise RunFolderError(f"{path} cannot be written: {error.strerror}") from None
     size = f"{len(page.html.encode()) / 1e6:.1f} MB"
-    say(f"Report: {visible(str(path))} ({size}{replaced})", err=True)
+    folder = shown_folder(path.parent)
+    shown = str(path) if folder == str(path.parent) else f"{folder}/{path.name}"
+    say(f"Report: {visible(shown)} ({size}{replaced})", err=True)

@@ -109,7 +109,7 @@ def score(
         from panel.runs.executor import held_run
 
         held = held_run(panel.plan, batch, options.out, options.caps)
-        engine.refuse_unknown()
+        engine.check()
         estimates = panel.estimate(batch)
         with standard_output() as to:
             options.renderer.render_cost_estimates(estimates, to)

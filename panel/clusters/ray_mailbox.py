@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
 import ray
-from ray.exceptions import RayActorError
+from ray.exceptions import OwnerDiedError, RayActorError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from graphs.context import Abort
@@ -15,6 +16,8 @@ from panel.clusters.messages import Pigeonholes
 
 NAMESPACE = "persona-panel"
 _MOST_AT_ONCE = 10_000
+_WORKERS = "workers"
+"""The address at which workers are announced."""
 
 
 class _Coordinator:
@@ -29,6 +32,9 @@ class _Coordinator:
     async def fetch(self, address: str) -> list[Any]:
         return await self._pigeonholes.take(address)
 
+    async def never(self) -> None:
+        await asyncio.Event().wait()
+
 
 class RayMailbox:
     """A `Mailbox` by the actor of a name; pickled, it is the same elsewhere."""
@@ -36,6 +42,7 @@ class RayMailbox:
     def __init__(self, name: str) -> None:
         self.name = name
         self._actor = ray.get_actor(name, namespace=NAMESPACE)
+        self._living: Any = None
 
     def __reduce__(self) -> tuple[type[RayMailbox], tuple[str]]:
         return RayMailbox, (self.name,)
@@ -70,6 +77,24 @@ class RayMailbox:
             raise _gone() from None
         return letters
 
+    def announce(self, worker: str) -> None:
+        """Have the driver know when the process ends in which a worker is."""
+        # A result that never comes, and is lost with the process that has asked for it.
+        self._living = self._actor.never.remote()
+        self._actor.post.remote(_WORKERS, (worker, [self._living]))
+
+    async def watch(self, lose: Callable[[str], Awaitable[None]]) -> None:
+        """Tell of each worker that was announced when its process ends, until this is cancelled
+        or the mailbox is gone."""
+        async with asyncio.TaskGroup() as watching:
+            while True:
+                try:
+                    announced = await self.fetch(_WORKERS)
+                except Abort:
+                    return
+                for worker, [living] in announced:
+                    watching.create_task(_lose_with(worker, living, lose))
+
     def wait(self, address: str) -> Sequence[Any]:
         """See `Mailbox`."""
         try:
@@ -77,6 +102,16 @@ class RayMailbox:
         except RayActorError:
             raise _gone() from None
         return letters
+
+
+async def _lose_with(worker: str, living: Any, lose: Callable[[str], Awaitable[None]]) -> None:
+    try:
+        await living
+    except OwnerDiedError:
+        await lose(worker)
+    except RayError:
+        # The mailbox is gone, which others are told.
+        return
 
 
 def _gone() -> Abort:

@@ -13,6 +13,7 @@ from graphs import Judge
 from graphs.records import controls_among
 from panel.errors import Fault, InputError
 from panel.io.digests import TEXTS, sha256_of
+from panel.io.run_copies import local_run, shown_folder
 from panel.runs.kept_responses import kept_lines, metadata_in
 from panel.runs.kept_texts import RESPONSES
 from panel.runs.load import load_run
@@ -71,13 +72,14 @@ def open_run(given: Run | str | Path) -> OpenedRun:
     Raises:
         InputError: it is no run of `score`, or nothing in it was scored; says what would do.
     """
-    folder = given.folder if isinstance(given, Run) else Path(given)
+    source = given if isinstance(given, Run) else local_run(given)
+    folder = source.folder if isinstance(source, Run) else Path(source)
     if folder is None:
         found, expected = "a run that was not written", "one scored with out=FOLDER: texts are kept"
         raise InputError([Fault("run", found, expected)])
-    name = str(given.folder if isinstance(given, Run) else given)
+    name = shown_folder(folder) if isinstance(given, Run) else str(given)
     _refuse_other_kinds(name, folder)
-    run = given if isinstance(given, Run) else load_run(given)
+    run = source if isinstance(source, Run) else load_run(source)
     texts = {}
     for _, _, line in kept_lines(folder / RESPONSES):
         digests = [_digest(line, field) for field in TEXTS]

@@ -20,6 +20,7 @@ from panel.errors import Fault, InputError
 from panel.secrets import scrub
 
 _PARQUET = "*.parquet"
+_EXPECTED = "a file, or a folder of Parquet files"
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.:-]+://", re.IGNORECASE)
 
 
@@ -43,7 +44,7 @@ def files_of(source: str | Path) -> Sequence[NamedFile]:
     name = str(source)
     if not name:
         raise _nothing("''", "an empty name")
-    if _ADDRESS.match(name):
+    if is_address(name):
         return _copies(name)
     path = Path(source)
     if path.is_dir():
@@ -60,33 +61,65 @@ def files_of(source: str | Path) -> Sequence[NamedFile]:
     return [NamedFile(str(one), one) for one in found]
 
 
-@cache
-def _copies(address: str) -> Sequence[NamedFile]:
-    """The files behind an address, copied into a folder that is removed when the process ends."""
+def is_address(source: object) -> bool:
+    """Whether a name is that of something which fsspec reaches."""
+    return isinstance(source, str) and _ADDRESS.match(source) is not None
+
+
+def file_system(address: str, expected: str) -> tuple[Any, str]:
+    """What reaches an address, and what it calls the place there.
+
+    Args:
+        expected: for the fault.
+
+    Raises:
+        InputError: a package for it is not installed, or nothing knows such addresses.
+    """
     try:
         import fsspec
     except ImportError:
-        expected = "fsspec to be installed: pip install 'persona-panel[remote]'"
-        raise _nothing(address, "an address", expected) from None
+        needed = "fsspec to be installed: pip install 'persona-panel[remote]'"
+        raise _nothing(address, "an address", needed) from None
     try:
         system, root = fsspec.url_to_fs(address)
+    except ImportError as error:
+        # fsspec says which package such an address needs.
+        raise _nothing(address, "an address", f"the package for it ({error})") from None
+    except Exception as error:
+        raise _nothing(address, f"what cannot be read ({said_of(error)})", expected) from None
+    return system, str(root)
+
+
+@cache
+def temporary_folder() -> Path:
+    """One of this process's, which is removed when it ends."""
+    folder = Path(tempfile.mkdtemp(prefix="persona-panel-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def said_of(error: Exception) -> str:
+    """What a package says that cannot reach an address."""
+    return scrub(" ".join(str(error).split())[:200]) or type(error).__name__
+
+
+@cache
+def _copies(address: str) -> Sequence[NamedFile]:
+    """The files behind an address, copied into a folder that is removed when the process ends."""
+    system, root = file_system(address, _EXPECTED)
+    try:
         found = _listed(system, root)
-        folder = Path(tempfile.mkdtemp(prefix="persona-panel-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(dir=temporary_folder()))
         copies = []
         for number, path in enumerate(found):
             own = folder / f"{number}-{PurePosixPath(path).name}"
             system.get_file(path, str(own))
             copies.append(NamedFile(str(system.unstrip_protocol(path)), own))
-    except ImportError as error:
-        # fsspec says which package such an address needs.
-        raise _nothing(address, "an address", f"the package for it ({error})") from None
     except FileNotFoundError:
         raise _nothing(address, "no such file") from None
     # Each package raises what it likes for a key, a network or a bucket.
     except Exception as error:
-        said = scrub(" ".join(str(error).split())[:200]) or type(error).__name__
-        raise _nothing(address, f"what cannot be read ({said})") from None
+        raise _nothing(address, f"what cannot be read ({said_of(error)})") from None
     if not copies:
         raise _nothing(address, "no file there")
     return copies
@@ -107,7 +140,5 @@ def _is_hidden(names: Iterable[str]) -> bool:
     return any(name.startswith((".", "_")) for name in names)
 
 
-def _nothing(
-    name: str, found: str, expected: str = "a file, or a folder of Parquet files"
-) -> InputError:
+def _nothing(name: str, found: str, expected: str = _EXPECTED) -> InputError:
     return InputError([Fault(name, found, expected)])

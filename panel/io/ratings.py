@@ -13,6 +13,7 @@ from typing import Any
 
 from panel.errors import Fault, InputError
 from panel.io.csv_cells import text_of
+from panel.io.file_sets import is_address
 from panel.io.judgments import dimension_labels, read_judgments
 from panel.io.records import (
     ColumnMapping,
@@ -24,6 +25,7 @@ from panel.io.records import (
     name_of,
     read_records,
 )
+from panel.io.run_copies import local_run
 from panel.io.tabulation import Categories, Given, Tabulation, score_of
 from panel.io.wording import shown
 from panel.statistics.core.table import ALL, Ratings
@@ -71,10 +73,13 @@ def load_ratings(
     Raises:
         InputError: anything is wrong; lists every fault, with its line.
     """
+    if isinstance(source, str | Path):
+        source = local_run(source)
     # Without the ending of a file, it was to be a folder.
     if (
         isinstance(source, str | Path)
         and str(source) != "-"
+        and not is_address(source)
         and not Path(source).suffix
         and not Path(source).exists()
     ):

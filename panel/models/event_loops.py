@@ -59,6 +59,11 @@ async def in_lasting_loop(work: Coroutine[Any, Any, T], context: Context) -> T:
     return await asyncio.wrap_future(doing)
 
 
+def run_in_lasting_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run it to its end in the lasting loop, from any other thread."""
+    return asyncio.run_coroutine_threadsafe(work, lasting_loop()).result()
+
+
 def close_later(close: Callable[[], Any]) -> None:
     """Call this in the lasting loop and await what it returns, if that has ever run; from any
     thread."""

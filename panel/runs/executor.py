@@ -39,7 +39,7 @@ from panel.judging.preflight import refuse_unpriced, refuse_without_logprobs
 from panel.plan.bound_models import BoundModel
 from panel.plan.manifest import manifest_of
 from panel.plan.panel_plan import PanelPlan
-from panel.runs.execution import CALLED, Execution
+from panel.runs.execution import CALLED, Engine, Execution
 from panel.runs.folder import RunFolder, refuse_another
 from panel.runs.held import HeldRun, held_in
 from panel.runs.judge_units import judge_units
@@ -51,6 +51,7 @@ from panel.runs.provider_batches import batch_caller_factory, refuse_open_batche
 from panel.runs.request_files import Exported, RequestFiles, export
 from panel.runs.run import Run
 from panel.runs.spending import SPENT, earlier_spending, spending_kept
+from panel.runs.written_at_address import sent_to_address
 
 if TYPE_CHECKING:
     from panel.statistics.core.options import Random
@@ -69,8 +70,10 @@ class ScoreOptions(TypedDict, total=False):
     humans: Ratings | None
     random: Random
     on_judgment: OnJudgment | None
+    engine: Engine | None
 
 
+@sent_to_address
 async def score(
     plan: PanelPlan,
     responses: Responses,

@@ -22,6 +22,7 @@ from panel.errors import Fault, InputError
 from panel.io.batch import Item, title_of
 from panel.io.csv_cells import text_of
 from panel.io.judges import judges_in
+from panel.io.run_copies import local_run
 from panel.io.wording import printable, shown, unreadable
 from panel.runs.collected import judgment_of_row
 from panel.runs.judgment_lines import JudgmentFile, usage_in
@@ -50,7 +51,7 @@ def load_run(folder: str | Path) -> Run:
         InputError: it is no run's folder, or a file in it is none that a run writes; names the
             file, the line and what was found.
     """
-    path = Path(folder)
+    path = Path(local_run(folder))
     if not path.is_dir():
         found = "a file" if path.is_file() else unreadable(path)
         raise InputError([Fault(str(folder), found, "a run's folder, as `score --out` writes it")])

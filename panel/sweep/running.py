@@ -41,6 +41,7 @@ from panel.runs.provenance import start_of
 from panel.runs.provider_batches import batch_caller_factory, refuse_open_batches
 from panel.runs.request_files import Exported, RequestFiles, export
 from panel.runs.run import Run
+from panel.runs.written_at_address import sent_to_address
 from panel.sweep.folder import SweepFolder, texts_of
 from panel.sweep.plan import SweepPlan, endpoint_name, sweep_plan_of
 from panel.sweep.result import Sweep
@@ -207,6 +208,7 @@ async def _events(prompt: Prompt, context: SweepContext) -> AsyncGenerator[Event
                 yield comparison
 
 
+@sent_to_address
 async def run_sweep(
     panel: PanelPlan,
     prompts: Sequence[str | Prompt] | None,

@@ -1,9 +1,13 @@
 """Engines: systems that start workers of a run and carry letters between them and the driver.
 
-An engine is a module of this package, found by its name, with a function
-`opened(address, workers) -> AbstractContextManager[Engine]` (`panel.runs.execution.Engine`): the
-connection to a cluster at an address, or where that is None, to the one at hand. Another
-distribution adds one by an entry point:
+An engine is a module of this package, found by its name, with two functions:
+
+- `check(address, options)` raises a ConfigurationError where an address (None: the cluster at hand)
+  or options cannot be right, without a connection: a dry run calls it, too;
+- `opened(address, workers, options) -> AbstractContextManager[Engine]`
+  (`panel.runs.execution.Engine`): the connection to the cluster, and workers on it.
+
+Another distribution adds one by an entry point:
 
     [project.entry-points."persona_panel.engines"]
     acme = "acme_panel.engine"
@@ -13,7 +17,9 @@ distribution adds one by an entry point:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from typing import Any
 
 from panel.errors import ConfigurationError
 from panel.runs.execution import Engine
@@ -22,38 +28,60 @@ from rubrics.extensions import ExtensionError, extension_names, load_extension
 _GROUP = "persona_panel.engines"
 
 
-def opened_engine(spec: str, workers: int | None = None) -> AbstractContextManager[Engine]:
-    """The engine `NAME` or `NAME:ADDRESS`, for as long as the block lasts.
+def opened_engine(
+    spec: str, workers: int | None = None, options: Mapping[str, Any] | None = None
+) -> AbstractContextManager[Engine]:
+    """The engine `NAME` or `NAME:ADDRESS`, for as long as the block lasts:
+
+        with opened_engine("ray:10.0.0.4:6379", 4, {"num_gpus": 1}) as engine:
+            run = panel.score(responses, engine=engine)
 
     Args:
         workers: how many there are to be; None, as many as the engine finds fit.
+        options: of the engine.
 
     Raises:
-        ConfigurationError: there is no such engine, its package is not installed, or its cluster
-            cannot be reached.
+        ConfigurationError: there is no such engine, its package is not installed, its cluster
+            cannot be reached, or an option is wrong.
     """
-    refuse_unknown(spec)
-    name, _, address = spec.partition(":")
+    module, address = _checked(spec, options or {})
+    name = spec.partition(":")[0]
+    try:
+        found: AbstractContextManager[Engine] = module.opened(address, workers, options or {})
+    except ModuleNotFoundError as error:
+        raise _not_installed(name, error) from None
+    return found
+
+
+def check_engine_options(spec: str, options: Mapping[str, Any]) -> None:
+    """See that there is an engine of this name, and that its address and options can be right,
+    before anything is connected.
+
+    Raises:
+        ConfigurationError: there is none, or they cannot.
+    """
+    _checked(spec, options)
+
+
+def _checked(spec: str, options: Mapping[str, Any]) -> tuple[Any, str | None]:
+    name, colon, address = spec.partition(":")
+    known = extension_names(__name__, _GROUP)
+    if name not in known:
+        raise ConfigurationError(f"no engine is called {name!r}; there are {', '.join(known)}")
+    if colon and not address:
+        raise ConfigurationError(f"found {spec!r} as the engine; expected {name} or {name}:ADDRESS")
     try:
         module = load_extension(__name__, _GROUP, name)
     except ExtensionError as error:
         raise ConfigurationError(str(error)) from error
     except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f"the engine {name} needs the package {error.name}, which is not installed; get it "
-            f"with: pip install 'persona-panel[{name}]'"
-        ) from None
-    found: AbstractContextManager[Engine] = module.opened(address or None, workers)
-    return found
+        raise _not_installed(name, error) from None
+    module.check(address or None, options)
+    return module, address or None
 
 
-def refuse_unknown(spec: str) -> None:
-    """See that there is an engine of this name, before anything is connected.
-
-    Raises:
-        ConfigurationError: there is none.
-    """
-    name, _, _ = spec.partition(":")
-    known = extension_names(__name__, _GROUP)
-    if name not in known:
-        raise ConfigurationError(f"no engine is called {name!r}; there are {', '.join(known)}")
+def _not_installed(name: str, error: ModuleNotFoundError) -> ConfigurationError:
+    return ConfigurationError(
+        f"the engine {name} needs the package {error.name}, which is not installed; get it "
+        f"with: pip install 'persona-panel[{name}]'"
+    )

@@ -218,4 +218,6 @@ def render_key_points(report: KeyPointReport, to: TextIO) -> None:
 
 def _show_folder(folder: Path | None, console: Console) -> None:
     if folder is not None:
-        console.print(f"The run is in {folder}", soft_wrap=True)
+        from panel.io.run_copies import shown_folder
+
+        console.print(f"The run is in {shown_folder(folder)}", soft_wrap=True)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from panel import ConfigurationError
-from panel.clusters.engines import opened_engine
+from panel.clusters.engines import check_engine_options, opened_engine
 from rubrics.extensions import load_extension
 from tests.helpers.invoked import invoked
 
@@ -15,7 +15,8 @@ from tests.helpers.invoked import invoked
 def test_an_engine_whose_package_is_absent_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Ray, a sentence says what to install."""
     load_extension.cache_clear()
-    monkeypatch.delitem(sys.modules, "panel.clusters.engines.ray", raising=False)
+    for name in ("engines.ray", "ray_engine", "ray_mailbox"):
+        monkeypatch.delitem(sys.modules, f"panel.clusters.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "ray", None)
     needs = "the engine ray needs the package ray, .* pip install 'persona-panel\\[ray\\]'"
     with pytest.raises(ConfigurationError, match=needs), opened_engine("ray"):
@@ -27,9 +28,48 @@ def test_options_that_do_not_fit_are_refused() -> None:
     for options, said in (
         (("--workers", "2"), "--workers works only with --engine"),
         (("--engine", "ray", "--batch-in", "there"), "--engine calls models"),
-        (("--engine", "spark", "--personas", "none"), "no engine is called 'spark'"),
-        (("--engine", "spark", "--personas", "none", "--dry-run"), "no engine is called 'spark'"),
+        (("--engine-option", "num_gpus=1"), "--engine-option works only with --engine"),
+        (("--engine", "spark"), "no engine is called 'spark'"),
+        (("--engine", "spark", "--dry-run"), "no engine is called 'spark'"),
     ):
-        done = invoked("score", "examples/responses.jsonl", *options)
+        done = invoked("score", "examples/responses.jsonl", "--personas", "none", *options)
         assert done.returncode == 2
         assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("spec", "option", "said"),
+    [
+        ("ray:", None, "expected ray or ray:ADDRESS"),
+        ("ray:10.0.0.4", None, "expected HOST:PORT"),
+        ("ray:10.0.0.4:0", None, "expected HOST:PORT"),
+        ("ray:head:65536", None, "expected HOST:PORT"),
+        ("ray:head:6379?num_gpus=1", None, "expected HOST:PORT"),
+        ("ray:::1:6379", None, "expected HOST:PORT"),
+        ("ray:ray://head:10001", None, "start it on a machine of the cluster"),
+        ("ray", "gpus=1", "no option 'gpus'; expected num_cpus, num_gpus, resources"),
+        ("ray", "num_gpus=-1", "num_gpus of the engine ray: found -1"),
+        ("ray", "num_gpus=1.5", "found 1.5; expected a number of 0 or more, a whole one above 1"),
+        ("ray", "num_cpus=yes", "num_cpus of the engine ray: found True"),
+        ("ray", "num_cpus=.inf", "num_cpus of the engine ray: found inf"),
+        ("ray", "resources=a100", "found 'a100'; expected amounts by name"),
+        ("ray", "resources={a100: x}", "a100 of the engine ray: found 'x'"),
+        ("ray", "resources={GPU: 1}", "found GPU; expected num_cpus or num_gpus"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_the_dry_run(
+    spec: str, option: str | None, said: str
+) -> None:
+    """An address without a port or with what is no port, and what no worker can be given."""
+    more = () if option is None else ("--engine-option", option)
+    command = ("score", "examples/responses.jsonl", "--personas", "none", "--engine", spec)
+    done = invoked(*command, "--dry-run", *more)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("address", ["10.0.0.4:6379", "head.cluster.local:6379", "[::1]:6379"])
+def test_what_can_be_right_passes(address: str) -> None:
+    """Addresses of IPv4, of names and of IPv6, and fractions of a machine."""
+    options = {"num_cpus": 0, "num_gpus": 0.5, "resources": {"a100": 1}}
+    check_engine_options(f"ray:{address}", options)

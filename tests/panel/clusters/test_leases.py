@@ -11,11 +11,14 @@ import pytest
 from panel import ModelConfig, PanelPlan, Persona, Response
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.caller import Caller
-from panel.clusters.worker import JudgedPart
+from panel.clusters.lease_server import LeaseServer
+from panel.clusters.messages import DRIVER, Enter, Letter, TakenForLost
+from panel.clusters.worker import Assignment, JudgedPart, at_work
 from panel.io.batch import identified
-from panel.testing import ok, serving
+from panel.runs.executor import prepared
+from panel.testing import in_turn, ok, serving, status
 from rubrics import Rubric
-from tests.helpers.cluster import parts, workers_of
+from tests.helpers.cluster import LocalMailbox, parts, workers_of
 from tests.helpers.judgments import PLAIN
 
 PERSONAS = [
@@ -122,3 +125,59 @@ async def test_what_a_lost_worker_has_leased_goes_to_others() -> None:
     # Set aside for an answer of unknown length, and not what the server has said.
     [used] = caller.budget.spending.usage.values()
     assert used.output > sum(one.usage.output for one in done.judgments)
+
+
+async def test_what_a_silent_worker_has_leased_goes_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker that holds all slots of a model and says nothing more is taken for lost, and is told
+    so should it ask again; one that only says that it is there is not."""
+    monkeypatch.setattr("panel.clusters.lease_server.ALIVE_S", 0.05)
+    monkeypatch.setattr("panel.clusters.lease_server.LOST_S", 0.6)
+    monkeypatch.setattr("panel.clusters.lease_client.ALIVE_S", 0.05)
+    with serving(latency_s=0.25) as server:
+        plan = plan_of(server.base_url, concurrency=2)
+        enter = Enter(plan.models[0].id, 1)
+        async with prepared(plan, NO_CAPS) as caller:
+            mailbox = LocalMailbox()
+            async with LeaseServer(caller, mailbox).serving():
+                mailbox.post(DRIVER, Letter("silent", (), [(0, enter), (1, enter)], "silent"))
+                assert len((await mailbox.fetch("silent"))[0].to) == 2
+                assignment = Assignment("other", plan, NO_CAPS, caller.store.location)
+                async with at_work(assignment, mailbox) as other:
+                    judging = asyncio.create_task(other.judge(parts(RESPONSES[:4], 1)[0]))
+                    await asyncio.sleep(0.2)
+                    assert not server.calls
+                    done = await asyncio.wait_for(judging, 20)
+                mailbox.post(DRIVER, Letter("silent", (), [(2, enter)], "silent"))
+                [[(number, said)]] = [one.to for one in await mailbox.fetch("silent")]
+    assert [one.status for one in done.judgments] == ["scored"] * 8
+    assert number == 2
+    assert isinstance(said, TakenForLost)
+
+
+async def test_what_a_provider_asks_to_wait_all_workers_wait() -> None:
+    """After a 429 with Retry-After to the one call in flight, no worker calls for as long."""
+    with serving(in_turn(status(429, retry_after=1), ok())) as server:
+        plan = plan_of(server.base_url, concurrency=1)
+        async with workers_of(plan, 2) as (_, _, workers):
+            given = parts(RESPONSES[:2], 2)
+            await asyncio.gather(
+                *(worker.judge(part) for worker, part in zip(workers, given, strict=True))
+            )
+        first, second = (call.at for call in server.calls[:2])
+    assert second - first >= 0.95
+
+
+async def test_a_reply_that_did_not_come_is_asked_for_by_who_waits() -> None:
+    """Two workers ask the same at once: the call of one fails for good, and the other, which has
+    waited for it, makes its own."""
+    with serving(in_turn(status(400), ok()), latency_s=0.2) as server:
+        model = ModelConfig(model="openai:stub", base_url=server.base_url)
+        plan = PanelPlan.of(PERSONAS[:1], model, PLAIN)
+        async with workers_of(plan, 2) as (_, _, workers):
+            part = parts(RESPONSES[:1], 1)[0]
+            judging = asyncio.gather(*(worker.judge(part) for worker in workers))
+            done = await asyncio.wait_for(judging, 20)
+        assert len(server.calls) == 2
+    assert sorted(one.status for each in done for one in each.judgments) == ["failed", "scored"]

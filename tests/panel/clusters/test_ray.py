@@ -20,14 +20,16 @@ import pytest
 
 from panel import ConfigurationError, Panel, PanelPlan, Response, Run, load_run
 from panel.clusters.engines import opened_engine
-from panel.runs import executor
-from panel.runs.execution import Execution
+from panel.clusters.messages import LOST_S
 from panel.testing import ScriptedServer, serving
 from tests.helpers.command import COMMAND
 from tests.helpers.invoked import invoked
 
 if TYPE_CHECKING or find_spec("ray") is not None or "PERSONA_PANEL_ALL_EXTRAS" in os.environ:
     import ray
+
+    from panel.clusters.ray_engine import RayEngine
+    from panel.clusters.ray_mailbox import RayMailbox
 else:
     pytest.skip("pip install 'persona-panel[ray]'", allow_module_level=True)
 
@@ -51,7 +53,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         patched.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patched.setenv("RAY_AUTH_MODE", "disabled")
         ray.init(
-            num_cpus=2, include_dashboard=False, namespace="persona-panel", log_to_driver=False
+            num_cpus=2,
+            num_gpus=2,
+            include_dashboard=False,
+            namespace="persona-panel",
+            log_to_driver=False,
         )
         yield ray.get_runtime_context().gcs_address
         ray.shutdown()
@@ -69,10 +75,7 @@ def panel_file(folder: Path, server: ScriptedServer, **settings: float) -> Path:
 
 def scored(panel: Path, out: Path) -> Run:
     with opened_engine("ray", 2) as engine:
-        work = executor.score(
-            PanelPlan.from_file(panel), RESPONSES, out=out, execution=Execution(engine=engine)
-        )
-        return asyncio.run(work)
+        return Panel.from_file(panel).score(RESPONSES, out=out, engine=engine)
 
 
 def asked_again(server: ScriptedServer) -> int:
@@ -129,6 +132,38 @@ def test_a_killed_worker_is_replaced_and_repeats_only_what_was_in_flight(
     assert run.coverage.scored == JUDGMENTS
     lines = (tmp_path / "run" / "judgments.jsonl").read_text().splitlines()
     assert len(lines) == JUDGMENTS
+
+
+def test_workers_are_as_many_as_what_each_takes_is_there(
+    cluster: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On a machine of two CPUs and GPUs there is room for two workers of a GPU each, for four of
+    half a GPU and no CPU, and for none of what it lacks, which is told; where there is room for two
+    of four, the two make the run, and it does not wait for the others."""
+    half = {"num_cpus": 0, "num_gpus": 0.5}
+    with opened_engine("ray", None, {"num_gpus": 1}) as two, opened_engine("ray", None, half) as of:
+        assert isinstance(two, RayEngine) and isinstance(of, RayEngine)
+        assert (two.workers, of.workers) == (2, 4)
+    assert not caplog.messages
+    with opened_engine("ray", 1, {"resources": {"a100": 1}}):
+        pass
+    with serving() as server, opened_engine("ray", 4, {"num_gpus": 1}) as engine:
+        other = ray.remote(num_gpus=1, num_cpus=0)(_Occupant).remote()
+        ray.get(other.__ray_ready__.remote())
+        run = Panel.from_file(panel_file(tmp_path, server)).score(RESPONSES, engine=engine)
+        ray.kill(other)
+    assert run.coverage.scored == JUDGMENTS
+    assert [message for message in caplog.messages if "room" in message] == [
+        "The cluster has room for 0 of 1 workers that take 1 CPU, 1 a100 each; more begin only if "
+        "it grows.",
+        "The cluster has room for 2 of 4 workers that take 1 CPU, 1 GPU each; more begin only if "
+        "it grows.",
+    ]
+    assert worker_names() == []
+
+
+class _Occupant:
+    """Takes what it is given, and does nothing."""
 
 
 def test_the_same_command_goes_on_after_the_driver_was_killed(
@@ -198,13 +233,31 @@ def test_a_data_set_of_responses_becomes_one_of_judgments(cluster: str, tmp_path
         judge(ray.data.from_items(rows), comparing)
 
 
+class _Announced:
+    """A worker, as far as its process goes."""
+
+    def __init__(self, mailbox: RayMailbox) -> None:
+        self._mailbox = mailbox
+        mailbox.announce("one")
+
+
+async def test_a_driver_is_told_when_the_process_of_a_worker_ends(cluster: str) -> None:
+    """Also where Ray Data has started it: at once, and not as long as it lives."""
+    mailbox, coordinator = RayMailbox.started()
+    lost = asyncio.Queue[str]()
+    watching = asyncio.create_task(mailbox.watch(lost.put))
+    worker = ray.remote(num_cpus=0)(_Announced).remote(mailbox)
+    await worker.__ray_ready__.remote()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(lost.get(), 0.5)
+    ray.kill(worker)
+    assert await asyncio.wait_for(lost.get(), LOST_S / 3) == "one"
+    watching.cancel()
+    ray.kill(coordinator)
+
+
 def test_a_cluster_that_does_not_answer_is_told(tmp_path: Path) -> None:
-    """Of an address where nothing listens, of Ray's client, and of an engine that there is not, a
-    sentence says so, and what to do."""
-    for spec, told in (
-        ("ray:127.0.0.1:1", "no Ray cluster at 127.0.0.1:1 answers"),
-        ("ray:ray://127.0.0.1:1", "start it on a machine of the cluster"),
-        ("spark", "no engine is called 'spark'; there are ray"),
-    ):
-        with pytest.raises(ConfigurationError, match=told), opened_engine(spec):
-            pass
+    """Of an address where nothing listens, a sentence says so, and what to do."""
+    told = "no Ray cluster at 127.0.0.1:1 answers"
+    with pytest.raises(ConfigurationError, match=told), opened_engine("ray:127.0.0.1:1"):
+        pass

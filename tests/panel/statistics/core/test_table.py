@@ -19,7 +19,6 @@ from panel.statistics import (
     correlation_test,
     custom_loss,
     effective_judges,
-    holm,
     human_ceiling,
     icc,
     jackknife,
@@ -34,6 +33,7 @@ from panel.statistics import (
     row_means,
     substitution,
 )
+from panel.statistics.core.holm import holm_of_two
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, made_up
 
 
@@ -119,17 +119,25 @@ def test_several_groups_are_also_taken_together() -> None:
     assert (alone.note, alone.reason) == ("ordinal", Reason.FEW_RATERS)
 
 
-def test_p_values_are_corrected_over_dimensions() -> None:
-    """Holm's correction is over the dimensions of one statistic; the raw value is kept."""
+def test_p_values_are_corrected_over_the_composite_and_the_dimensions() -> None:
+    """Holm's correction is over the dimensions of one statistic, and half of the level is the
+    composite's; the raw value is kept."""
     rows = by_name(agree(HUMANS, QUICK))
     raw = [
         kendall_w(HUMANS.scores[:, :, d], HUMANS.prompts, n_permutations=39).mean.p_value
         for d in (0, 1)
     ]
-    corrected = [rows["kendall_w", "human", name].p_value for name in HUMANS.dimensions]
-    assert corrected == pytest.approx(holm(raw))
+    composite, *corrected = (
+        rows["kendall_w", "human", name].p_value for name in ("composite", *HUMANS.dimensions)
+    )
+    [of_composite], of_dimensions = holm_of_two(
+        [rows["kendall_w", "human", "composite"].p_raw], raw
+    )
+    assert composite == of_composite
+    assert corrected == pytest.approx(of_dimensions)
     clarity = rows["kendall_w", "human", "clarity"]
-    assert (clarity.p_raw, clarity.n_tests, clarity.adjusted_over) == (raw[0], 2, "dimensions")
+    together = "composite and dimensions"
+    assert (clarity.p_raw, clarity.n_tests, clarity.adjusted_over) == (raw[0], 3, together)
 
 
 def test_correlate_holds_what_the_functions_give() -> None:

@@ -1,0 +1,60 @@
+"""Runs at addresses (`s3://bucket/run`), for every command that takes a run's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from panel.io.run_copies import RunCopy
+
+_OPTIONS = ("--from", "--human")
+"""Besides arguments, what may name a run's folder."""
+
+
+@contextmanager
+def local_runs(ctx: click.Context, given: dict[str, Any]) -> Iterator[None]:
+    """Put copies on this machine in the place of runs at addresses among what a command is given.
+    What the command has written into a copy, such as report.html, is sent there at its end.
+
+    Raises:
+        InputError: an address cannot be read.
+        RunStopped: what was written cannot be sent.
+    """
+    copies: dict[str, RunCopy] = {}
+
+    def local(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(local, value))
+        if not isinstance(value, str) or "://" not in value:
+            return value
+        from panel.io.run_copies import copied_run
+
+        if value not in copies and (copy := copied_run(value)) is not None:
+            copies[value] = copy
+        return str(copies[value].path) if value in copies else value
+
+    for param in ctx.command.params:
+        if isinstance(param, click.Argument) or param.opts[0] in _OPTIONS:
+            name = str(param.name)
+            if name in given:
+                given[name] = local(given[name])
+    try:
+        yield
+    finally:
+        for address, copy in copies.items():
+            _send(address, copy)
+
+
+def _send(address: str, copy: RunCopy) -> None:
+    try:
+        copy.send_changes()
+    except Exception as error:
+        from panel.errors import RunStopped
+        from panel.io.file_sets import said_of
+
+        said = said_of(error)
+        raise RunStopped(f"what was written cannot be sent to {address} ({said})") from error

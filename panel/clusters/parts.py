@@ -1,0 +1,254 @@
+"""A run's responses dealt out to workers in parts, whatever starts the workers: what an engine
+(`panel.clusters.engines`) is made of."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
+from typing import Protocol
+
+from graphs import Response, Verdict
+from panel.calls.budget import Caps
+from panel.calls.caller import Caller
+from panel.clusters.lease_server import LeaseServer
+from panel.clusters.messages import Mailbox, TakenForLost
+from panel.clusters.worker import Assignment, JudgedPart, Units
+from panel.errors import RunStopped
+from panel.judging.model_access import responses_in_flight
+from panel.plan.panel_plan import PanelPlan
+from panel.runs.executor import OnJudgment
+
+logger = logging.getLogger(__name__)
+
+PARTS_AT_ONCE = 5
+"""Parts that a worker has at once: what ends last of one leaves it no time without work."""
+_MOST_LOSSES = 3
+_START_S = 60.0
+_END_S = 10.0
+
+
+class WorkerLost(Exception):
+    """A worker was killed, or its machine was."""
+
+
+class WorkerHandle(Protocol):
+    """A worker elsewhere, as the driver has it."""
+
+    async def begin(self) -> None:
+        """Be at work (`panel.clusters.worker.at_work`), once there is room for it.
+
+        Raises:
+            WorkerLost: it is gone.
+            Abort, PanelError: what `at_work` raises there.
+        """
+
+    async def judge(self, part: Units) -> JudgedPart:
+        """What comes of a part (`Worker.judge`); raises as `begin`."""
+
+    async def end(self) -> None:
+        """Let it send what it has, if it lives; raises as `begin`."""
+
+    def kill(self) -> None:
+        """Have its process gone."""
+
+
+Start = Callable[[Assignment], WorkerHandle]
+"""Has a process started for a worker, without waiting for it."""
+
+
+async def verdicts_by_workers(
+    plan: PanelPlan,
+    units: AsyncIterator[tuple[Response, ...]],
+    caller: Caller,
+    caps: Caps,
+    on_judgment: OnJudgment,
+    *,
+    workers: int,
+    mailbox: Mailbox,
+    start: Start,
+    lacking: Callable[[], str],
+) -> AsyncGenerator[Verdict, None]:
+    """`Engine.verdicts` by so many workers, as many at a time as there is room for.
+
+    One that is killed, or silent for too long, is replaced, and its parts are judged anew, from the
+    cache as far as they were.
+
+    Args:
+        mailbox: by which workers and the driver reach each other.
+        lacking: says what a worker needs and what there is, where none has begun for long.
+
+    Raises as `Engine.verdicts`.
+    """
+    async with LeaseServer(caller, mailbox).serving() as server:
+        parts = _PartsToDo(units, math.ceil(responses_in_flight(plan) / (PARTS_AT_ONCE - 1)))
+        assignment = Assignment("", plan, caps, caller.store.location)
+        team = _Team(parts, assignment, server, start, lacking)
+        async for judged in team.judged(workers):
+            for judgment in judged.judgments:
+                on_judgment(judgment)
+            for verdict in judged.verdicts:
+                yield verdict
+
+
+class _PartsToDo:
+    """Units in parts, taken by several workers; what one has lost, another takes first.
+
+    Attributes:
+        finished: whether all are judged.
+    """
+
+    def __init__(self, units: AsyncIterator[tuple[Response, ...]], size: int) -> None:
+        self._units = units
+        self._size = size
+        self._given_back: list[Units] = []
+        self._turn = asyncio.Lock()
+        self._taken = 0
+        self._all_taken = False
+        self.finished = asyncio.Event()
+
+    async def take(self) -> Units | None:
+        """The next part, None once there is no more."""
+        self._taken += 1
+        if self._given_back:
+            return self._given_back.pop()
+        part: list[tuple[Response, ...]] = []
+        async with self._turn:
+            while sum(map(len, part)) < self._size:
+                try:
+                    part.append(await anext(self._units))
+                except StopAsyncIteration:
+                    self._all_taken = True
+                    break
+        if not part:
+            self.count_judged()
+        return part or None
+
+    def count_judged(self) -> None:
+        """One that was taken was judged."""
+        self._taken -= 1
+        if self._all_taken and not self._taken and not self._given_back:
+            self.finished.set()
+
+    def give_back(self, part: Units) -> None:
+        """It was not judged."""
+        self._taken -= 1
+        self._given_back.append(part)
+
+
+class _Team:
+    """The workers of a run."""
+
+    def __init__(
+        self,
+        parts: _PartsToDo,
+        assignment: Assignment,
+        server: LeaseServer,
+        start: Start,
+        lacking: Callable[[], str],
+    ) -> None:
+        self._parts = parts
+        self._assignment = assignment
+        self._server = server
+        self._start = start
+        self._lacking = lacking
+        self._done: asyncio.Queue[JudgedPart] = asyncio.Queue()
+        self._losses = 0
+        self._has_begun = False
+
+    async def judged(self, workers: int) -> AsyncGenerator[JudgedPart, None]:
+        """What comes of all parts, as it comes."""
+        places = [asyncio.create_task(self._fill(place)) for place in range(workers)]
+        working = asyncio.gather(*places)
+        waiting = asyncio.create_task(self._tell_of_waiting())
+        try:
+            while not working.done() or not self._done.empty():
+                next_ = asyncio.ensure_future(self._done.get())
+                await asyncio.wait(
+                    (next_, working, self._server.failure), return_when=asyncio.FIRST_COMPLETED
+                )
+                if next_.done():
+                    yield next_.result()
+                    continue
+                next_.cancel()
+                if self._server.failure.done():
+                    await self._server.failure
+            await working
+        finally:
+            waiting.cancel()
+            working.cancel()
+            await asyncio.gather(working, *places, waiting, return_exceptions=True)
+
+    async def _fill(self, place: int) -> None:
+        """Have a place filled by a worker, and by another where that is killed, until there is no
+        part left."""
+        for number in count(1):
+            name = f"worker-{place}-{number}"
+            worker = self._start(replace(self._assignment, name=name))
+            has_begun = False
+            try:
+                has_begun = await self._begun(worker)
+                if not has_begun or await self._work(worker):
+                    return
+            except (WorkerLost, TakenForLost):
+                pass
+            finally:
+                if has_begun:
+                    with suppress(WorkerLost, TakenForLost, TimeoutError):
+                        await asyncio.wait_for(worker.end(), _END_S)
+                worker.kill()
+                await self._server.lose(name)
+            self._losses += 1
+            logger.warning("A worker was lost; its part of the run is judged by another.")
+            if self._losses >= _MOST_LOSSES:
+                raise RunStopped(
+                    f"{self._losses} workers in a row were lost before any of them had finished "
+                    "a part: see the cluster's logs for why (memory, often). The same command "
+                    "continues the run"
+                )
+
+    async def _tell_of_waiting(self) -> None:
+        await asyncio.sleep(_START_S)
+        if not self._has_begun:
+            logger.warning(
+                "No worker has begun in %.0f s: %s; they begin as soon as they can.",
+                _START_S,
+                self._lacking(),
+            )
+
+    async def _begun(self, worker: WorkerHandle) -> bool:
+        """Whether a worker is at work before all parts are judged by others: there may be no room
+        for it until then."""
+        beginning = asyncio.ensure_future(worker.begin())
+        finished = asyncio.ensure_future(self._parts.finished.wait())
+        try:
+            await asyncio.wait((beginning, finished), return_when=asyncio.FIRST_COMPLETED)
+            if not beginning.done():
+                return False
+            await beginning
+        finally:
+            beginning.cancel()
+            finished.cancel()
+        self._has_begun = True
+        return True
+
+    async def _work(self, worker: WorkerHandle) -> bool:
+        """Whether a worker lived until there was no part left."""
+        lived = await asyncio.gather(*(self._judge_parts(worker) for _ in range(PARTS_AT_ONCE)))
+        return all(lived)
+
+    async def _judge_parts(self, worker: WorkerHandle) -> bool:
+        while (part := await self._parts.take()) is not None:
+            try:
+                judged = await worker.judge(part)
+            except (WorkerLost, TakenForLost):
+                self._parts.give_back(part)
+                return False
+            self._losses = 0
+            self._done.put_nowait(judged)
+            self._parts.count_judged()
+        return True

@@ -1,0 +1,243 @@
+"""Workers on a Ray cluster, each an actor."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, aclosing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError, RayTaskError
+
+from graphs import Response, Verdict
+from graphs.context import Abort
+from panel.calls.budget import Caps
+from panel.calls.caller import Caller
+from panel.clusters.messages import Mailbox
+from panel.clusters.parts import PARTS_AT_ONCE, WorkerLost, verdicts_by_workers
+from panel.clusters.ray_mailbox import NAMESPACE, RayMailbox
+from panel.clusters.worker import Assignment, JudgedPart, Units, Worker, at_work
+from panel.errors import ConfigurationError, PanelError
+from panel.plan.panel_plan import PanelPlan
+from panel.runs.executor import OnJudgment
+
+logger = logging.getLogger(__name__)
+
+MOST_WORKERS = 8
+"""Unless a user asks for more: one does some thousand judgments a second."""
+_CONNECT_S = 5.0
+
+
+@contextmanager
+def opened(
+    address: str | None, workers: int | None, options: Mapping[str, Any]
+) -> Iterator[RayEngine]:
+    """The engine on the cluster at an address; None: the one that Ray finds, or a new one on this
+    machine. A connection that is there already is used, and left.
+
+    Args:
+        options: what each worker takes, in place of a CPU; see `engines.ray.check`.
+
+    Raises:
+        ConfigurationError: the cluster does not answer.
+    """
+    was_there = ray.is_initialized()
+    _require_answer(address)
+    if not was_there:
+        _connect(address)
+    elif address is not None and address != ray.get_runtime_context().gcs_address:
+        raise ConfigurationError(
+            f"this process uses another Ray cluster than {address} already; leave out the address"
+        )
+    try:
+        yield _engine(workers, {"num_cpus": 1, **options})
+    finally:
+        if not was_there:
+            ray.shutdown()
+
+
+def _require_answer(address: str | None) -> None:
+    """See that something listens at an address: Ray itself would try for minutes."""
+    if address is None:
+        return
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S):
+            pass
+    except OSError as error:
+        raise _unreachable(address, error) from None
+
+
+def _connect(address: str | None) -> None:
+    heeded = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        ray.init(address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, ValueError, RuntimeError, RayError) as error:
+        raise _unreachable(address, error) from None
+    finally:
+        # Ray's own would end the process before the run's files are written.
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in heeded.items():
+                signal.signal(number, handler)
+
+
+def _unreachable(address: str | None, error: Exception) -> ConfigurationError:
+    where = "no Ray cluster" if address is None else f"no Ray cluster at {address}"
+    said = " ".join(str(error).split())[:200]
+    return ConfigurationError(
+        f"{where} answers ({said}); start one with `ray start --head`, and name its address: "
+        "--engine ray:HOST:PORT"
+    )
+
+
+def _engine(workers: int | None, needs: Mapping[str, Any]) -> RayEngine:
+    amounts = _amounts(needs)
+    places = _places(amounts)
+    wanted = workers or max(1, min(MOST_WORKERS, places))
+    if places < wanted:
+        logger.warning(
+            "The cluster has room for %d of %d workers that take %s each; more begin only if it "
+            "grows.",
+            places,
+            wanted,
+            _told(amounts),
+        )
+    return RayEngine(wanted, needs)
+
+
+class _Actor:
+    """A worker's process."""
+
+    def __init__(self, assignment: Assignment, mailbox: Mailbox) -> None:
+        self._assignment = assignment
+        self._mailbox = mailbox
+        self._open = AsyncExitStack()
+        self._worker: Worker | None = None
+
+    async def begin(self) -> None:
+        self._worker = await self._open.enter_async_context(
+            at_work(self._assignment, self._mailbox)
+        )
+
+    async def judge(self, units: Units) -> JudgedPart:
+        assert self._worker is not None  # noqa: S101
+        return await self._worker.judge(units)
+
+    async def end(self) -> None:
+        await self._open.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class RayEngine:
+    """Judges by so many actors at most: as many as the cluster has room for work.
+
+    Attributes:
+        needs: what each takes of the cluster, as the options of an actor.
+    """
+
+    workers: int
+    needs: Mapping[str, Any]
+
+    async def verdicts(
+        self,
+        plan: PanelPlan,
+        units: AsyncIterator[tuple[Response, ...]],
+        caller: Caller,
+        caps: Caps,
+        on_judgment: OnJudgment,
+    ) -> AsyncGenerator[Verdict, None]:
+        """See `Engine`, and `verdicts_by_workers`."""
+        mailbox, coordinator = RayMailbox.started()
+
+        def start(assignment: Assignment) -> _ActorHandle:
+            actor = ray.remote(_Actor).options(
+                name=f"{mailbox.name}-{assignment.name}",
+                namespace=NAMESPACE,
+                max_concurrency=2 * PARTS_AT_ONCE,
+                **self.needs,
+            )
+            return _ActorHandle(actor.remote(assignment, mailbox))
+
+        try:
+            verdicts = verdicts_by_workers(
+                plan, units, caller, caps, on_judgment,
+                workers=self.workers, mailbox=mailbox, start=start, lacking=self._lacking,
+            )  # fmt: skip
+            async with aclosing(verdicts):
+                async for verdict in verdicts:
+                    yield verdict
+        finally:
+            ray.kill(coordinator)
+
+    def _lacking(self) -> str:
+        free, amounts = ray.available_resources(), _amounts(self.needs)
+        there = ", ".join(f"{free.get(name, 0):g} {name}" for name in amounts)
+        return f"each needs {_told(amounts)}, and {there} are free in the cluster"
+
+
+class _ActorHandle:
+    """A `WorkerHandle` of an actor."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    async def begin(self) -> None:
+        await _unwrapped(self._actor.begin.remote())
+
+    async def judge(self, part: Units) -> JudgedPart:
+        judged: JudgedPart = await _unwrapped(self._actor.judge.remote(part))
+        return judged
+
+    async def end(self) -> None:
+        try:
+            await asyncio.shield(_finished(self._actor))
+        except RayError as error:
+            raise WorkerLost from error
+
+    def kill(self) -> None:
+        ray.kill(self._actor)
+
+
+async def _finished(actor: Any) -> None:
+    await actor.end.remote()
+
+
+async def _unwrapped(reference: Any) -> Any:
+    """What a worker returns, or raises, as it would here."""
+    try:
+        return await reference
+    except RayTaskError as error:
+        if isinstance(error.cause, Abort | PanelError):
+            raise error.cause from None
+        raise
+    except RayActorError as error:
+        raise WorkerLost from error
+
+
+def _places(amounts: Mapping[str, float]) -> int:
+    """For how many workers a cluster has room, whatever else runs there."""
+    machines = [one["Resources"] for one in ray.nodes() if one["Alive"]]
+    asked = {name: amount for name, amount in amounts.items() if amount}
+    if not asked:
+        return MOST_WORKERS
+    return sum(
+        min(int(machine.get(name, 0) / amount) for name, amount in asked.items())
+        for machine in machines
+    )
+
+
+def _amounts(needs: Mapping[str, Any]) -> dict[str, float]:
+    """What a worker takes, by the cluster's names."""
+    named = {"CPU": needs["num_cpus"], "GPU": needs.get("num_gpus", 0)}
+    found = {name: amount for name, amount in named.items() if amount}
+    return found | dict(needs.get("resources", {}))
+
+
+def _told(amounts: Mapping[str, float]) -> str:
+    return ", ".join(f"{amount:g} {name}" for name, amount in amounts.items()) or "nothing"

@@ -1,0 +1,175 @@
+"""Runs at addresses: `panel.runs.written_at_address`, `panel.io.run_copies`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from panel import (
+    Caps,
+    ModelConfig,
+    Panel,
+    PanelError,
+    Response,
+    RunFolderError,
+    RunOutput,
+    RunStopped,
+    load_run,
+)  # fmt: skip
+from panel.runs.written_at_address import written_here
+from panel.testing import ScriptedServer, serving
+from tests.helpers.invoked import invoked
+
+MEMORY = fsspec.filesystem("memory")
+RESPONSES = [
+    Response(id=f"r{n}", prompt=f"Why {n // 2}?", text=f"Text {n}.", system=f"s{n % 2}")
+    for n in range(8)
+]
+JUDGMENTS = 5 * len(RESPONSES)
+
+
+@pytest.fixture
+def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """One of an empty folder; what a run leaves on this machine is below tmp_path."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("OPENAI_API_KEY", "unused")
+    yield f"memory:/{tmp_path}/run"
+    if MEMORY.exists(str(tmp_path)):
+        MEMORY.rm(str(tmp_path), recursive=True)
+
+
+def names(address: str) -> set[str]:
+    return {Path(one).name for one in MEMORY.ls(address.removeprefix("memory:/"), detail=False)}
+
+
+def panel_of(server: ScriptedServer) -> Panel:
+    model = ModelConfig(model="openai:stub", base_url=server.base_url)
+    return Panel("disciplinary", model, "debate-speech")
+
+
+def refusing(*given: object, **more: object) -> None:
+    raise OSError("the bucket is full")
+
+
+def left(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "home" / "persona-panel" / "runs").glob("*/run"))
+
+
+def test_a_command_writes_reads_and_continues_a_run_at_an_address(
+    address: str, tmp_path: Path
+) -> None:
+    """`score` leaves the files of a run there and names it; `agree` and `report` read it, the
+    latter's page is sent; the same command calls no model again, also where this machine has no
+    copy; a dry run says what is there and sends nothing."""
+    texts, panel = tmp_path / "texts.jsonl", tmp_path / "panel.yaml"
+    rows = [
+        {"id": one.id, "prompt": one.prompt, "response": one.text, "system": one.system}
+        for one in RESPONSES
+    ]
+    texts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with serving() as server:
+        panel.write_text(
+            "personas: disciplinary\nrubric: debate-speech\nmodels:\n"
+            f"  - {{model: 'openai:stub', base_url: '{server.base_url}'}}\n"
+        )
+        command = ("score", texts, "--panel", panel, "--out", address, "--max-calls", "1000")
+        dry = invoked(*command, "--dry-run")
+        assert dry.returncode == 0 and not MEMORY.exists(address)
+        done = invoked(*command, "--no-report")
+        assert done.returncode == 0, done.stderr
+        assert f"The run is in {address}" in done.stdout
+        assert names(address) == {
+            "run.json", "responses.jsonl", "judgments.jsonl", "verdicts.csv", "summary.json",
+            "spent.json",
+        }  # fmt: skip
+        assert load_run(address).coverage.scored == JUDGMENTS
+        agreed = invoked("agree", address, "--no-intervals")
+        assert agreed.returncode == 0 and "The 5 raters" in agreed.stdout
+        reported = invoked("report", address)
+        assert reported.returncode == 0 and f"Report: {address}/report.html" in reported.stderr
+        assert "report.html" in names(address)
+        held = invoked(*command, "--dry-run")
+        assert f"{JUDGMENTS} of {JUDGMENTS}" in held.stdout + held.stderr
+        invoked(*command, "--no-report")
+        assert len(server.calls) == JUDGMENTS
+    starts = json.loads(MEMORY.cat(f"{address}/run.json"))["starts"]
+    assert len(starts) == 2
+
+
+def test_what_was_stopped_is_sent_and_its_spending_counts(address: str, tmp_path: Path) -> None:
+    """A run that a cap has stopped is there with its judgments; the next one into it counts what
+    it has spent, and one whose panel differs is refused."""
+    with serving() as server:
+        panel = panel_of(server)
+        panel.score(RESPONSES, out=address, caps=Caps(calls=10))
+        assert load_run(address).coverage.scored == 10
+        again = panel.score(RESPONSES, out=address, caps=Caps(calls=15))
+        assert (again.calls.made, len(server.calls)) == (5, 15)
+        other = Panel("disciplinary", panel.plan.models[0].config, "scrub")
+        with pytest.raises(RunFolderError, match="contains another run"):
+            other.score(RESPONSES, out=address)
+
+
+def test_a_run_that_could_not_be_sent_goes_on_from_this_machine(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing can be sent at the end, the folder stays and the error names it; the same call
+    sends all of it without calling a model."""
+    with serving() as server:
+        panel = panel_of(server)
+        with monkeypatch.context() as patched, pytest.raises(RunStopped, match="full") as stopped:
+            patched.setattr(type(MEMORY), "put_file", refusing)
+            panel.score(RESPONSES, out=address)
+        [folder] = left(tmp_path)
+        assert str(folder) in str(stopped.value)
+        assert not MEMORY.find(address)
+        run = panel.score(RESPONSES, out=address)
+        assert (run.calls.cached, len(server.calls)) == (JUDGMENTS, JUDGMENTS)
+    assert load_run(address).coverage.scored == JUDGMENTS
+
+
+def test_two_machines_do_not_mix_their_runs(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was not sent is not sent over one that another machine has written meanwhile;
+    and of two runs of one machine at the same time, the second is refused."""
+    with serving() as server:
+        panel = panel_of(server)
+        with monkeypatch.context() as patched, pytest.raises(RunStopped):
+            patched.setattr(type(MEMORY), "put_file", refusing)
+            panel.score(RESPONSES, out=address)
+        here = left(tmp_path)
+        with monkeypatch.context() as patched:
+            patched.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+            patched.setattr(sys, "argv", ["another"])
+            panel.score(RESPONSES, out=address)
+        with pytest.raises(RunFolderError, match=f"remove {here[0]}"):
+            panel.score(RESPONSES, out=address)
+    at = RunOutput(address)
+    refused = pytest.raises(RunFolderError, match=f"another run is writing to {address};")
+    with written_here(RunOutput(address, overwrite=True)), refused, written_here(at):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("address_", "said"),
+    [
+        ("acme://bucket/run", "Protocol not known: acme"),
+        ("memory://elsewhere/texts", "not the folder of a run, and not empty (it contains a.txt)"),
+    ],
+)
+def test_what_is_no_place_for_a_run_is_told_before_a_call(
+    address: str, address_: str, said: str
+) -> None:
+    """An address that nobody knows, and a folder with other files, are refused."""
+    MEMORY.pipe_file("/elsewhere/texts/a.txt", b"")
+    with serving() as server:
+        with pytest.raises(PanelError) as refused:
+            panel_of(server).score(RESPONSES, out=address_)
+        assert said in str(refused.value)
+        assert not server.calls
