@@ -105,18 +105,18 @@ def run(asked: Request, paths: list[str]) -> None:
     `paths`: where modules are looked for, behind PYTHONPATH.
     """
     (program, *arguments), folder, env, umask, streams = asked
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
-        os.close(stream)
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
     os.chdir(folder)
     os.umask(umask)
     os.environ.clear()
     os.environ.update(env)
     if encoding := env.get("PYTHONIOENCODING"):
-        for file in (sys.stdin, sys.stdout, sys.stderr):
-            assert isinstance(file, TextIOWrapper)
-            errors = "backslashreplace" if file is sys.stderr else "strict"
-            file.reconfigure(encoding=encoding, errors=errors)
+        for stream in (sys.stdin, sys.stdout, sys.stderr):
+            assert isinstance(stream, TextIOWrapper)
+            errors = "backslashreplace" if stream is sys.stderr else "strict"
+            stream.reconfigure(encoding=encoding, errors=errors)
     before = env["PYTHONPATH"].split(os.pathsep) if env.get("PYTHONPATH") else []
     sys.path[:] = [*before, *paths]
     importlib.invalidate_caches()
@@ -132,11 +132,13 @@ def run(asked: Request, paths: list[str]) -> None:
         name, source = "<string>", arguments.pop(1)
     else:
         sys.path.insert(0, str(Path(arguments[0]).parent))
-        name, source = arguments[0], Path(arguments[0]).read_text("utf-8")
+        file = Path(arguments[0]).absolute()
+        name, source = str(file), file.read_text("utf-8")
     sys.argv = arguments
-    # Not by runpy: what a script defines is to be found in `__main__`, by its worker processes too.
+    # Not by runpy: what a script defines is to be found in `__main__`.
     sys.modules["__main__"] = main = ModuleType("__main__")
     if name != "<string>":
+        # Worker processes read it again.
         main.__file__ = name
     exec(compile(source, name, "exec", dont_inherit=True), main.__dict__)
 
