@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.helpers import forked
 from tests.helpers.command import COMMAND, Command
 
 # A busy machine is slower than hypothesis expects, and no less right.
@@ -50,17 +51,7 @@ def command(tmp_path: Path) -> Command:
         *arguments: str | Path, stdin: str | bytes = b"", **env: str
     ) -> subprocess.CompletedProcess[str]:
         given = stdin.encode() if isinstance(stdin, str) else stdin
-        done = subprocess.run(
-            [COMMAND, *map(str, arguments)],
-            input=given,
-            capture_output=True,
-            cwd=tmp_path,
-            env=os.environ | {"COLUMNS": "160"} | env,
-            timeout=120,
-            check=False,
-        )
-        return subprocess.CompletedProcess(
-            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
-        )
+        surroundings = os.environ | {"COLUMNS": "160"} | env
+        return forked.run([COMMAND, *arguments], tmp_path, surroundings, stdin=given)
 
     return run

@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from panel.testing import Answer, ok, serving
+from tests.helpers import forked
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -130,15 +131,15 @@ class Walk:
         if block.title is not None:
             self._write(block)
         elif block.language in ("sh", "python") and not (block.needs_a_key or block.installs):
-            command = (
-                ["bash", "-euo", "pipefail", "-c", block.text]
-                if block.language == "sh"
-                else [sys.executable, "-c", block.text]
-            )
-            done = subprocess.run(
-                command, cwd=self.folder, env=self.env, capture_output=True, text=True,
-                timeout=600, check=False,
-            )  # fmt: skip
+            if block.language == "sh":
+                command = ["bash", "-euo", "pipefail", "-c", block.text]
+                done = subprocess.run(
+                    command, cwd=self.folder, env=self.env, capture_output=True, text=True,
+                    timeout=600, check=False,
+                )  # fmt: skip
+            else:
+                command = [sys.executable, "-c", block.text]
+                done = forked.run(command, self.folder, self.env, timeout=600)
             said = f"{block.place}\n{block.text}\n{done.stdout}\n{done.stderr}"
             assert done.returncode == block.exit_status, f"{done.returncode}: {said}"
             self.printed = done.stdout
@@ -165,12 +166,11 @@ class Walk:
 def walked(page: Path, folder: Path, address: str) -> Iterator[tuple[Block, str]]:
     """Walk a page; each block with what was printed by the last command before it."""
     shutil.copytree(ROOT / "examples", folder / "examples")
-    scripts = Path(sys.executable).parent
     walk = Walk(
         folder,
         {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+        | forked.for_shells()
         | {
-            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
             "PERSONA_PANEL_CACHE": str(folder / ".cache"),
             "OPENAI_BASE_URL": address,

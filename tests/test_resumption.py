@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +17,9 @@ import pytest
 
 from panel.calls.stores.disk import _records
 from panel.testing import Answer, ok, serving
+from tests.helpers import forked
 from tests.helpers.command import COMMAND
+from tests.helpers.fork_client import Forked
 from tests.server import echo_headers, faulty
 
 RESPONSES, JUDGES, CONCURRENCY = 60, 10, 16
@@ -45,15 +46,12 @@ class Desk:
     def run_folder(self, name: str = "run") -> Path:
         return self._folder / name
 
-    def start(self, name: str = "run") -> subprocess.Popen[bytes]:
-        """The command, its output in a file; Popen's pipes could fill and stall it."""
+    def start(self, name: str = "run") -> Forked:
+        """The command, its output in a file."""
         batch, panel = str(self._folder / "batch.jsonl"), str(self._folder / "panel.yaml")
         with (self._folder / f"{name}.output").open("ab") as output:
-            return subprocess.Popen(
-                [COMMAND, "score", batch, "--panel", panel, "--out", str(self.run_folder(name))],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+            command = [COMMAND, "score", batch, "--panel", panel, "--out", self.run_folder(name)]
+            return forked.begun(command, self._folder, os.environ, output)
 
     def run(self, name: str = "run") -> int:
         return self.start(name).wait(60)
@@ -70,7 +68,7 @@ class Desk:
         return judgments
 
 
-def kill_when(process: subprocess.Popen[bytes], moment: Callable[[], bool]) -> None:
+def kill_when(process: Forked, moment: Callable[[], bool]) -> None:
     """SIGKILL, as soon as the moment has come; it must come before the process ends."""
     until = time.monotonic() + 30
     while not moment():

@@ -22,6 +22,7 @@ from panel.plan.panel_file import PanelFile
 from panel.testing import ok, serving
 from panel.testing.server import stable_hash
 from tests.examples import samples
+from tests.helpers import forked
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -38,16 +39,9 @@ needs_embedded = pytest.mark.skipif(
 def example(
     name: str, folder: Path, *arguments: str | Path, typed: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, EXAMPLES / name, *map(str, arguments)],
-        input=typed,
-        cwd=folder,
-        env=os.environ | {"COLUMNS": "160", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    command = [sys.executable, EXAMPLES / name, *arguments]
+    surroundings = os.environ | {"COLUMNS": "160", "PYTHONPATH": str(ROOT)}
+    return forked.run(command, folder, surroundings, stdin=typed.encode(), timeout=240)
 
 
 @pytest.mark.parametrize("name", ["debate_speeches.py", "argument_quality.py", "dialogue_panel.py"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,18 +10,13 @@ import pytest
 
 from graphs.stopping_rules import load_stopping_rule, stopping_rule_names
 from rubrics import elicitation_names, load_elicitation
+from tests.helpers import forked
 from tests.helpers.distributions import installed
 
 
 def output_of(code: str, folder: Path) -> str:
     path = os.pathsep.join([str(folder), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": path},
-        check=False,
-    )
+    done = forked.run([sys.executable, "-c", code], folder, os.environ | {"PYTHONPATH": path})
     assert done.returncode == 0, done.stderr[-800:]
     return done.stdout
 

@@ -28,6 +28,7 @@ from panel.audit.uplift import Injection, Rows, difference, measure
 from panel.statistics.core.student_t import values_needed
 from panel.testing import Answer, ok, serving, status
 from rubrics import Rubric
+from tests.helpers import forked
 from tests.helpers.command import COMMAND
 
 DIMENSIONS = (
@@ -339,13 +340,8 @@ def audit_with(
         f"personas: disciplinary\nmodels:\n  - {{model: 'openai:stub', base_url: '{base_url}'}}\n"
     )
     command = [COMMAND, "audit", "injection", "--panel", str(tmp_path / "panel.yaml")]
-    done = subprocess.run(
-        [*command, "--out", str(tmp_path / "run"), *more],
-        env=os.environ | {"PERSONA_PANEL_CACHE": str(tmp_path / "cache"), "COLUMNS": "80"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    surroundings = os.environ | {"PERSONA_PANEL_CACHE": str(tmp_path / "cache"), "COLUMNS": "80"}
+    done = forked.run([*command, "--out", tmp_path / "run", *more], tmp_path, surroundings)
     file = tmp_path / "run" / "injection.json"
     return done, json.loads(file.read_text("utf-8")) if file.exists() else {}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from panel.calls.rate_limiter import RateLimiter
 from panel.testing import MemoryReplyStore, ScriptedModel, serving
 from rubrics import ModelRequest
 from rubrics.extensions import load_extension
+from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.distributions import installed
 
@@ -54,15 +54,8 @@ def test_a_store_of_another_distribution_keeps_a_run_s_replies(tmp_path: Path) -
             ENVIRONMENT_VARIABLE: f"others://{tmp_path / 'kept'}",
         }
         for _ in range(2):
-            done = subprocess.run(
-                [COMMAND, "score", "essays.csv", "--model", "openai:stub"],
-                capture_output=True,
-                text=True,
-                cwd=tmp_path,
-                env=environment,
-                timeout=120,
-                check=False,
-            )
+            arguments = [COMMAND, "score", "essays.csv", "--model", "openai:stub"]
+            done = forked.run(arguments, tmp_path, environment)
             assert done.returncode == 0, done.stderr
         assert len(server.calls) == 10
     assert (tmp_path / "kept").exists()

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from panel.testing import Answer, ScriptedServer, ok, serving
+from tests.helpers import forked
 from tests.helpers.command import COMMAND
 
 FULL = Path("/dev/full")
@@ -96,10 +97,12 @@ class Desk:
     def run(
         self, *arguments: str, redirected: str = "", **env: str
     ) -> subprocess.CompletedProcess[bytes]:
-        """The command as a shell starts it with these redirections."""
+        """The command as a shell starts it with these redirections; without any it is a fork."""
+        surroundings = self.env | env | ({} if redirected else forked.for_shells())
+        command = self.command(*arguments) if redirected else ["persona-panel", *arguments]
         return subprocess.run(
-            ["bash", "-c", f'"$@" {redirected}', "bash", *self.command(*arguments)],
-            cwd=self.folder, env=self.env | env, capture_output=True, timeout=120, check=False,
+            ["bash", "-c", f'"$@" {redirected}', "bash", *command],
+            cwd=self.folder, env=surroundings, capture_output=True, timeout=120, check=False,
         )  # fmt: skip
 
     def summary(self, out: str = "run") -> dict[str, Any]:

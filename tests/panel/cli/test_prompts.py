@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from panel.testing import Answer, ScriptedServer, ok, serving, stall, status
+from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.invoked import invoked
 
@@ -260,10 +261,8 @@ def test_a_killed_build_continues(tmp_path: Path) -> None:
         return stall(60) if stalled and payload["model"] == "two" else world(number, payload)
 
     with serving(script) as server:
-        process = subprocess.Popen(
-            [COMMAND, "prompts", "build", "spec.yaml", "--out", "set.jsonl"],
-            cwd=tmp_path, env=os.environ | at(server), stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        command = [COMMAND, "prompts", "build", "spec.yaml", "--out", "set.jsonl"]
+        process = forked.begun(command, tmp_path, os.environ | at(server))
         until = time.monotonic() + 60
         while len(server.calls) < 4 and time.monotonic() < until:
             time.sleep(0.05)

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from panel.testing import ScriptedServer, ok, serving, status
+from tests.helpers import forked
 from tests.helpers.command import COMMAND, Command
 from tests.sycophant import world
 
@@ -183,9 +184,9 @@ def test_a_killed_run_can_be_read_and_gone_on_with(command: Command, tmp_path: P
     batch = jsonl(tmp_path / "batch.jsonl", rows)
     run = tmp_path / "run"
     with serving(latency_s=0.02) as server:
-        process = subprocess.Popen(
-            [COMMAND, "score", str(batch), *ARGUMENTS, "--limit", "40"],
-            cwd=tmp_path, env=os.environ | at(server), stderr=subprocess.DEVNULL,
+        process = forked.begun(
+            [COMMAND, "score", batch, *ARGUMENTS, "--limit", "40"],
+            tmp_path, os.environ | at(server),
         )  # fmt: skip
         judgments = run / "judgments.jsonl"
         while not (judgments.exists() and judgments.stat().st_size > 20_000):
@@ -331,10 +332,9 @@ def test_folders_and_files_are_their_owners_alone(
             for out in ("deep/run", "deep/run", "there"):
                 arguments = (*ARGUMENTS[:-1], out)
                 assert command("score", batch, *arguments, **at(server)).returncode == 0
-            cut = subprocess.Popen(
-                [COMMAND, "score", str(batch), *ARGUMENTS[:-1], "killed"],
-                cwd=tmp_path, env=os.environ | at(server) | {"PERSONA_PANEL_CACHE": "own"},
-                stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            cut = forked.begun(
+                [COMMAND, "score", batch, *ARGUMENTS[:-1], "killed"],
+                tmp_path, os.environ | at(server) | {"PERSONA_PANEL_CACHE": "own"},
             )  # fmt: skip
             while not list((tmp_path / "own").glob("*.journal")) and cut.poll() is None:
                 time.sleep(0.001)
@@ -407,7 +407,8 @@ def test_a_folder_that_may_not_be_written_costs_no_call(
     with serving() as server:
         if locked != ".":
             plain = ("score", str(batch), *ARGUMENTS, "--elicitation", "dimensions")
-            assert ordinary(desk, *plain, **at(server)).returncode == 0
+            made = forked.run([COMMAND, *plain], desk, os.environ | at(server))
+            assert made.returncode == 0, made.stderr
         calls = len(server.calls)
         (desk / locked).chmod(mode)
         try:
@@ -483,10 +484,7 @@ def test_a_killed_sweep_has_what_was_said(command: Command, prompts: Path, tmp_p
     run = tmp_path / "run"
     arguments = ("sweep", str(prompts), *SWEEP, "--out", "run", "--concurrency", "1")
     with serving(world(sycophantic=False), latency_s=0.01) as server:
-        process = subprocess.Popen(
-            [COMMAND, *arguments],
-            cwd=tmp_path, env=os.environ | at(server), stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        process = forked.begun([COMMAND, *arguments], tmp_path, os.environ | at(server))
         judged = run / "judgments.jsonl"
         while not (judged.exists() and judged.stat().st_size):
             assert process.poll() is None

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from panel.testing import Answer, ScriptedServer, always, ok, serving, status
+from tests.helpers import forked
 from tests.helpers.command import COMMAND, Command
 
 ROWS = [
@@ -402,15 +403,7 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Refusal]:
             here = {"PERSONA_PANEL_CACHE": str(folder / "cache"), "COLUMNS": "160"}
             env = os.environ | here | at(server) | (bad.env or {})
             env.pop("OPENAI_API_KEY", None)
-            done = subprocess.run(
-                [COMMAND, "score", *bad.arguments],
-                cwd=folder,
-                env=env,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
+            done = forked.run([COMMAND, "score", *bad.arguments], folder, env)
             calls = len(server.calls)
         there = [path for path in folder.rglob("*") if path.is_file()]
         names = sorted(str(path.relative_to(folder)) for path in there)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from panel.testing import Answer, ok, serving, stall
+from tests.helpers import forked
 from tests.helpers.command import COMMAND
 
 ANSWER = (
@@ -47,9 +48,7 @@ class Desk:
         self.command += ["--panel", str(folder / "panel.yaml"), "--out", str(folder / "run")]
 
     def run(self, *more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*self.command, *more], env=self.env, capture_output=True, text=True, check=False
-        )
+        return forked.run([*self.command, *more], self.folder, self.env)
 
     def summary(self) -> dict[str, Any]:
         summary: dict[str, Any] = json.loads((self.folder / "run" / "summary.json").read_text())
@@ -153,10 +152,7 @@ def test_a_killed_run_has_spent_what_was_sent(tmp_path: Path) -> None:
     with serving(answer, latency_s=0.05) as server:
         desk = Desk(tmp_path, server.base_url)
         for stop_at in (20, 50, 80):
-            process = subprocess.Popen(
-                [*desk.command, "--max-calls", "120"], env=desk.env,
-                stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            )  # fmt: skip
+            process = forked.begun([*desk.command, "--max-calls", "120"], tmp_path, desk.env)
             deadline = time.monotonic() + 60
             while len(server.calls) < stop_at and time.monotonic() < deadline:
                 time.sleep(0.01)
@@ -180,12 +176,7 @@ def test_one_folder_is_one_process_s(tmp_path: Path) -> None:
 
     with serving(answer_once_killed) as server:
         desk = Desk(tmp_path, server.base_url)
-        first = subprocess.Popen(
-            [*desk.command, "--max-calls", "1000"],
-            env=desk.env,
-            stderr=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )
+        first = forked.begun([*desk.command, "--max-calls", "1000"], tmp_path, desk.env)
         deadline = time.monotonic() + 60
         while len(server.calls) < 5 and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -19,7 +19,9 @@ import pytest
 
 from panel import load_framed_responses
 from panel.testing import Answer, ScriptedServer, ok, serving, status
+from tests.helpers import forked
 from tests.helpers.command import COMMAND, Command
+from tests.helpers.fork_client import Forked
 from tests.server import filtered
 from tests.sycophant import DIMENSIONS, OPENERS, questions, world
 
@@ -499,10 +501,8 @@ def test_killed_and_resumed_no_call_is_made_twice(tmp_path: Path) -> None:
     with serving(slow) as server, (tmp_path / "output").open("wb") as output:
         environment = os.environ | at(server)
 
-        def start() -> subprocess.Popen[bytes]:
-            return subprocess.Popen(
-                command, cwd=tmp_path, env=environment, stdout=output, stderr=output
-            )
+        def start() -> Forked:
+            return forked.begun(command, tmp_path, environment, output)
 
         for calls in (20, 150, 320):
             process = start()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.distributions import installed
 
@@ -64,15 +65,8 @@ def run(tmp_path: Path) -> Run:
         path = os.pathsep.join(
             [str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")])]
         )
-        return subprocess.run(
-            [COMMAND, *arguments],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": path, "COLUMNS": "160"},
-            timeout=120,
-            check=False,
-        )
+        surroundings = os.environ | {"PYTHONPATH": path, "COLUMNS": "160"}
+        return forked.run([COMMAND, *arguments], tmp_path, surroundings)
 
     installed(tmp_path / "site", "providers", "others = others_panel", "others_panel", PROVIDER)
     return start

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from panel import (
     Response,
 )
 from panel.testing import always, ok, serving
+from tests.helpers import forked
 from tests.helpers.judgments import PLAIN
 
 CANARY = "sk-canary-4815162342"
@@ -53,14 +53,12 @@ def scored_elsewhere(plan: PanelPlan, folder: Path, **environment: str) -> list[
     (folder / "plan").write_bytes(pickle.dumps(plan))
     texts = [one.model_dump() for one in RESPONSES]
     (folder / "texts.json").write_text(json.dumps(texts))
-    done = subprocess.run(
-        [sys.executable, "-c", ELSEWHERE, str(folder / "plan"), str(folder / "texts.json")],
-        env={**os.environ, "PERSONA_PANEL_CACHE": str(folder / "elsewhere"), **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
+    done = forked.run(
+        [sys.executable, "-c", ELSEWHERE, folder / "plan", folder / "texts.json"],
+        folder,
+        {**os.environ, "PERSONA_PANEL_CACHE": str(folder / "elsewhere"), **environment},
     )
+    assert done.returncode == 0, done.stderr
     found: list[Any] = json.loads(done.stdout)
     return found
 

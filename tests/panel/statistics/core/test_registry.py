@@ -30,6 +30,7 @@ from panel.statistics import (
     panel_quality_statistics,
 )
 from panel.statistics.core.registry import LAST, Registry
+from tests.helpers import forked
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK
 
 SPAN = '''
@@ -87,15 +88,8 @@ def finished(
     tmp_path: Path, code: str, *arguments: str, **env: str
 ) -> subprocess.CompletedProcess[str]:
     """The command, once it has ended well."""
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=tmp_path,
-        env=os.environ | {"COLUMNS": "200"} | env,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    surroundings = os.environ | {"COLUMNS": "200"} | env
+    done = forked.run([sys.executable, "-c", code, *arguments], tmp_path, surroundings)
     assert done.returncode == 0, done.stderr
     return done
 
