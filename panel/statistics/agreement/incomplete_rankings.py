@@ -258,10 +258,17 @@ class _Design:
         """T of shuffles of each rater's ranks `(n_permutations,)`."""
         values = np.empty(n_permutations)
         at_once = max(1, CELLS_AT_ONCE // self.ranks.size)
+        # Raters beside each other who rated the same items are shuffled in one call.
+        other = np.flatnonzero((self.rated[:, 1:] != self.rated[:, :-1]).any(axis=0)) + 1
+        alike = [
+            (np.flatnonzero(self.rated[:, raters[0]]), raters)
+            for raters in np.split(np.arange(self.rated.shape[1]), other)
+        ]
         for start in range(0, n_permutations, at_once):
             totals = np.zeros((min(at_once, n_permutations - start), len(self.ranks)))
-            for ranks, rated in zip(self.ranks.T, self.rated.T, strict=True):
-                items = np.flatnonzero(rated)
-                totals[:, items] += rng.permuted(np.tile(ranks[items], (len(totals), 1)), axis=1)
+            for items, raters in alike:
+                ranks = self.ranks[np.ix_(items, raters)].T[:, None]
+                shape = len(raters), len(totals), len(items)
+                totals[:, items] += rng.permuted(np.broadcast_to(ranks, shape), axis=2).sum(axis=0)
             values[start : start + len(totals)] = self.statistic(totals)
         return values

@@ -10,7 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.kappa import resampled_cohen_kappa, resampled_mean_kappa
+from panel.statistics.agreement.kappa import (
+    kappa_matrix,
+    resampled_cohen_kappa,
+    resampled_mean_kappa,
+)
 from panel.statistics.agreement.rank_matrices import (
     resampled_mean_spearman,
     resampled_mean_tau_b,
@@ -50,11 +54,14 @@ _PAIR: dict[PairStatistic, Callable[[Array, Array], Resampled]] = {
 }
 
 
-_MATRIX: dict[PairStatistic, Callable[[Array], Array]] = {
+_MATRIX: dict[PairStatistic, Callable[[Array], Array | None]] = {
     "tau_b": tau_b_matrix,
     "spearman": spearman_matrix,
+    "cohen_kappa_none": lambda ratings: kappa_matrix(ratings, "none"),
+    "cohen_kappa_linear": lambda ratings: kappa_matrix(ratings, "linear"),
+    "cohen_kappa_quadratic": lambda ratings: kappa_matrix(ratings, "quadratic"),
 }
-"""Those of which all pairs are computed at once."""
+"""Those of which all pairs are computed at once, of κ where ratings have few values."""
 
 _RESAMPLED: dict[PairStatistic, Callable[[Array, IntArray], Resampled | None]] = {
     "spearman": resampled_mean_spearman,
@@ -106,8 +113,9 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     """
     array = as_ratings(ratings)
     pairs = _columns(_pairs(array, statistic, min_shared))
-    if statistic in _MATRIX:
-        values = _MATRIX[statistic](array)[pairs[:, 0], pairs[:, 1]]
+    matrix = _MATRIX[statistic](array) if statistic in _MATRIX else None
+    if matrix is not None:
+        values = matrix[pairs[:, 0], pairs[:, 1]]
     else:
         weights = unit_weights(len(array))
         values = np.array(
