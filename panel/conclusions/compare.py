@@ -21,6 +21,7 @@ from panel.conclusions.wording import (
 )
 from panel.statistics.core.options import Random
 from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
+from panel.statistics.core.table import COMPOSITE
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.paired.differences import PairedDifference
 from panel.statistics.paired.panels import (
@@ -29,8 +30,6 @@ from panel.statistics.paired.panels import (
     PairedFigure,
 )
 
-COMPOSITE = "composite"
-"""What the whole is called among dimensions."""
 _SAME = 1e-9
 
 

@@ -17,6 +17,8 @@ from panel.statistics.core.arrays import Array, IntArray, Mask, Resampled, divid
 
 MOST_VALUES = 32
 """Of more values tables would be larger than what they save."""
+LEAST_ITEMS = 16
+"""Of fewer items, as one prompt has, all pairs of items are few."""
 
 Sums = tuple[Array, Array]
 """What two raters share, and what the first has of its own: `(raters, raters)` each."""
@@ -41,6 +43,8 @@ class ValueTables:
         """Of ratings `(items, raters)`; None where there are so many values that to compare all
         pairs of items is as fast."""
         n_items, n_raters = ratings.shape
+        if n_items < LEAST_ITEMS:
+            return None
         values = np.unique(ratings[~np.isnan(ratings)])
         if len(values) > MOST_VALUES or len(values) ** 2 > n_items or not len(values):
             return None
@@ -83,7 +87,8 @@ def counts_of_the_first(counts: Array) -> Array:
     """How often the first of two raters gave each value to what the second rated
     `(raters, values, raters)`; as the tables are symmetric, from a sum that is ten times as fast as
     that over their last axis."""
-    return counts.sum(axis=1).transpose(1, 2, 0)
+    found: Array = counts.sum(axis=1).transpose(1, 2, 0)
+    return found
 
 
 def tau_b_sums(counts: Array) -> Sums:
