@@ -15,11 +15,7 @@ Verdicts: panels whose true ratio is known. `people` is a rating of another pers
 each item and persona; `half` are half of the people, the other half being the people; the others
 are models whose difference is so many times people's, varies by item as theirs does and by model.
 
-Prompts: 150 items or so of some topics, of equal sizes or with one of 60 or 70 items, whose
-differences between two groups of 40 people vary by topic (standard deviation 0.4); a quarter of the
-people rate each item. Coverage of people's interval over items and over prompts; null controls,
-whose interval leaves 0 out or which a model without a difference on average gets a verdict on; and
-verdicts on models of ratio 1 without topics and of ratio 2 with their own.
+With prompts: `benchmarks.fidelity_prompts`.
 
     python -m benchmarks.fidelity                  1,000 simulations a cell
     python -m benchmarks.fidelity --scale 0.1      a look
@@ -341,73 +337,6 @@ def _verdicts(simulations: int, pool: ProcessPoolExecutor) -> int:
     return missed
 
 
-# Prompts
-
-
-TOPICS = {
-    "5 x 30": [30] * 5,
-    "70 + 4 x 20": [70] + [20] * 4,
-    "130 + 4 x 5": [130] + [5] * 4,
-    "8 x 15": [15] * 8,
-    "10 x 15": [15] * 10,
-    "60 + 9 x 10": [60] + [10] * 9,
-    "60 + 19 x 5": [60] + [5] * 19,
-    "30 x 5": [5] * 30,
-}
-BY_TOPIC = 0.4
-FALSE = {
-    "1": WRONG["1"],
-    "2": WRONG["2"],
-    "none": tuple(set(VERDICTS) - {"not measurable"}),
-}
-"""By the ratio of a model; there is none where people do not differ, and so no true verdict."""
-
-
-def prompts(topics: str, simulations: int) -> Counter[str]:
-    """How often each interval holds the true difference, a null control leaves 0 out, and models
-    get a verdict that is false of them."""
-    rng = np.random.default_rng([3, *TOPICS[topics]])
-    sizes = TOPICS[topics]
-    topic = np.repeat(np.arange(len(sizes)), sizes)
-    n, raters, found = len(topic), 40, Counter[str]()
-    for _ in range(simulations):
-        level = 3 + 0.5 * rng.normal(size=len(sizes))[topic] + 0.7 * rng.normal(size=n)
-        shift = BY_TOPIC * rng.normal(size=len(sizes))[topic]
-        sides = []
-        for of_group in (shift, np.zeros(n)):
-            levels = (level + of_group)[:, None] + 0.4 * rng.normal(size=raters)
-            levels = levels + 0.9 * rng.normal(size=(n, raters))
-            sides.append(np.where(rng.random((n, raters)) < 0.25, levels, np.nan))
-        own = BY_TOPIC * rng.normal(size=len(sizes))[topic] + 0.3 * rng.normal(size=n)
-        plain = 0.3 * rng.normal(size=n)
-        # The mean difference of people, and what models add to it, in points.
-        for mean, models in ((-0.5, (-0.5 + plain, -1 + 2 * own)), (0.0, (plain,))):
-            for over, labels in (("items", None), ("prompts", topic)):
-                theirs = group_difference(sides[0] + mean, sides[1], prompts=labels)
-                low, high = theirs.interval()
-                found[f"{over}: {'covered' if mean else 'null control without 0'}"] += (
-                    low <= mean <= high if mean else not low <= 0 <= high
-                )
-                for ratio, model in zip(("1", "2") if mean else ("none",), models, strict=True):
-                    panel = difference_by_model(model[:, None], theirs.signs, prompts=labels)
-                    row = fidelity_contrast(ContrastName("a-b"), theirs, panel)
-                    found[f"{over}: false of ratio {ratio}"] += row.verdict in FALSE[ratio]
-    return found
-
-
-def _prompts(simulations: int, pool: ProcessPoolExecutor) -> int:
-    missed = 0
-    print(f"items of topics, {simulations:,} simulations a cell")
-    for topics, found in zip(
-        TOPICS, pool.map(partial(prompts, simulations=simulations), TOPICS), strict=True
-    ):
-        error = math.sqrt(LEVEL * (1 - LEVEL) / simulations)
-        missed += found["prompts: covered"] / simulations < 1 - LEVEL - ALLOWED * error
-        told = "; ".join(f"{name} {count / simulations:.3f}" for name, count in found.items())
-        print(f"{topics:12} {told}", flush=True)
-    return missed
-
-
 def main() -> int:
     """Print each cell; the exit status is 1 where one is outside of what is allowed."""
     parser = argparse.ArgumentParser(
@@ -415,12 +344,12 @@ def main() -> int:
     )
     parser.add_argument("--scale", type=float, default=1.0, help=f"of {SIMULATIONS} simulations")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--part", choices=("coverage", "verdicts", "prompts"), help="one of these")
+    parser.add_argument("--part", choices=("coverage", "verdicts"), help="one of these")
     options = parser.parse_args()
     simulations = max(4, round(SIMULATIONS * options.scale))
     missed = 0
     with ProcessPoolExecutor(options.jobs) as pool:
-        for part, run in (("coverage", _coverage), ("verdicts", _verdicts), ("prompts", _prompts)):
+        for part, run in (("coverage", _coverage), ("verdicts", _verdicts)):
             if options.part in (None, part):
                 missed += run(simulations, pool)
     return 1 if missed else 0

@@ -12,10 +12,8 @@ from panel.runs.judge_sample import composite_terms
 from panel.runs.run import Run
 from panel.statistics.breakdown.cells import PersonaCells
 from panel.statistics.core.arrays import Array
+from panel.statistics.core.table import COMPOSITE
 from rubrics import CategoryScale, Dimension
-
-COMPOSITE = "composite"
-"""What the whole is called where dimensions are named."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,7 @@ from panel.comparison.result import (
 )
 from panel.comparison.scored_terms import ScoredTerms, scored_terms
 from panel.comparison.strata import StratumTerms, strata_apart, stratum_terms
-from panel.conclusions.compare import COMPOSITE, TwoRuns, compare_conclusion
+from panel.conclusions.compare import TwoRuns, compare_conclusion
 from panel.conclusions.strata import runs_by_strata
 from panel.errors import Fault, InputError
 from panel.io.ratings import load_ratings
@@ -31,7 +31,7 @@ from panel.runs.run import Run
 from panel.statistics.core.arrays import Labels
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import Random, check_choice
-from panel.statistics.core.table import Ratings
+from panel.statistics.core.table import COMPOSITE, Ratings
 from panel.statistics.paired.differences import (
     PairedDifference,
     PairedTerms,

@@ -10,12 +10,11 @@ import numpy as np
 from panel.comparison.matching import Matched
 from panel.comparison.opened_run import OpenedRun
 from panel.comparison.scored_terms import ScoredTerms
-from panel.conclusions.compare import COMPOSITE
 from panel.errors import Fault, InputError
 from panel.io.aligned_ratings import align_ratings
 from panel.statistics.core.arrays import Array, row_means
 from panel.statistics.core.ranking import Limits
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.table import ALL, COMPOSITE, Ratings
 from panel.statistics.paired.advantages import compared_advantages
 from panel.statistics.paired.panels import NearerToPeople, nearer_to_people
 

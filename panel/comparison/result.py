@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from panel.comparison.matching import WhatDiffers
-from panel.conclusions.compare import COMPOSITE
 from panel.statistics.core.display import Facts, counted, interval, signed
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.options import Random
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.table import COMPOSITE
 from panel.statistics.core.tested import Tested
 from panel.statistics.paired.panels import BestOfPrompts, NearerToPeople, PairedFigure
 

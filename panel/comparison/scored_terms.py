@@ -10,7 +10,6 @@ import numpy as np
 from graphs.aggregate import composite_rule
 from panel.comparison.matching import Matched
 from panel.comparison.opened_run import OpenedRun
-from panel.conclusions.compare import COMPOSITE
 from panel.errors import Fault, InputError
 from panel.runs.judge_sample import composite_terms, judge_facets
 from panel.runs.run import share_name
@@ -18,7 +17,7 @@ from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.statistics.core.arrays import Array, Labels, divide
 from panel.statistics.core.display import general
 from panel.statistics.core.ranking import Limits
-from panel.statistics.core.table import with_several_levels
+from panel.statistics.core.table import COMPOSITE, with_several_levels
 from panel.statistics.paired.differences import PairedTerms, by_other_judges, by_same_judges
 from rubrics import CategoryScale, Composite, Dimension
 

@@ -13,7 +13,6 @@ from panel.breakdown.groups import axes_of
 from panel.comparison.matching import Matched
 from panel.comparison.opened_run import OpenedRun
 from panel.comparison.scored_terms import ScoredTerms, scored_terms
-from panel.conclusions.compare import COMPOSITE
 from panel.statistics.breakdown.stratum_differences import (
     StratumDifference,
     StratumFigure,
@@ -21,6 +20,7 @@ from panel.statistics.breakdown.stratum_differences import (
 )
 from panel.statistics.core.arrays import encode_labels
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.table import COMPOSITE
 from panel.statistics.paired.differences import PairedTerms, mean_over_prompts_of
 
 _BY_JUDGES = ("persona", "axis", "model")

@@ -22,6 +22,7 @@ from panel.conclusions.wording import (
 from panel.statistics.core.display import number, signed
 from panel.statistics.core.options import Random
 from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
+from panel.statistics.core.table import COMPOSITE
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.paired.differences import PairedDifference
 from panel.statistics.paired.panels import (
@@ -30,8 +31,6 @@ from panel.statistics.paired.panels import (
     PairedFigure,
 )
 
-COMPOSITE = "composite"
-"""What the whole is called among dimensions."""
 _SAME = 1e-9
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Literal
+
+import numpy as np
 
 from panel.statistics.agreement.incomplete_rankings import leaves_out_raters
 from panel.statistics.breakdown.stratum_rows import (
@@ -238,61 +240,57 @@ def _blocks(
     """Each dimension, or all `together`, and the block to measure."""
     if together:
         ratings = ratings.numeric()
-    scores = ratings.scores[:, raters]
     # Raters of several models differ by their models, too.
     controls = ratings.controls_of(group) if group in ratings.groups else []
-    others = ratings.scores[:, controls]
-    names = tuple(ratings.raters[rater] for rater in raters)
-    factors = ratings.judge_factors(raters)
-    own_groups = tuple(ratings.groups[rater] for rater in raters)
-    groups = own_groups if len(set(own_groups)) > 1 else ()
-    n_items, _, n_dimensions = scores.shape
-    clusters: list[Hashable] = list(ratings.prompts or ratings.items)
-    prompts: list[Hashable] | None = list(ratings.prompts) if ratings.prompts else None
+    scores, others = (ratings.scores[:, columns] for columns in (raters, controls))
+    groups = tuple(ratings.groups[rater] for rater in raters)
+    nothing = np.empty((0, 0))
+    common = AgreementBlock(
+        nothing,
+        ratings.sign,
+        list(ratings.prompts) if ratings.prompts else None,
+        list(ratings.prompts or ratings.items),
+        options.level,
+        options,
+        nothing,
+        tuple(ratings.raters[rater] for rater in raters),
+        groups=groups if len(set(groups)) > 1 else (),
+        judge_factors=ratings.judge_factors(raters),
+    )
     if together:
-        stacked, beside = (
-            side.transpose(2, 0, 1).reshape(n_items * n_dimensions, side.shape[1])
-            for side in (scores, others)
-        )
-        within: list[Hashable] = [
-            (dimension, prompts[item] if prompts else None)
-            for dimension in ratings.dimensions
-            for item in range(n_items)
-        ]
-        kind = "prompts on a dimension" if prompts else "dimensions"
-        repeated = clusters * n_dimensions
-        yield (
-            ALL,
-            AgreementBlock(
-                stacked,
-                ratings.sign,
-                within,
-                repeated,
-                options.level,
-                options,
-                beside,
-                names,
-                groups=groups,
-                prompt_kind=kind,
-                judge_factors=factors,
-            ),
-        )
+        yield ALL, _all_dimensions(common, scores, others, ratings.dimensions)
         return
     for place, dimension in enumerate(ratings.dimensions):
-        level = "nominal" if dimension in ratings.categories else options.level
-        yield (
-            dimension,
-            AgreementBlock(
-                scores[:, :, place],
-                ratings.sign,
-                prompts,
-                clusters,
-                level,
-                options,
-                others[:, :, place],
-                names,
-                ratings.categories.get(dimension, ()),
-                groups,
-                judge_factors=factors,
-            ),
+        block = replace(
+            common,
+            ratings=scores[:, :, place],
+            controls=others[:, :, place],
+            level="nominal" if dimension in ratings.categories else options.level,
+            categories=ratings.categories.get(dimension, ()),
         )
+        yield dimension, block
+
+
+def _all_dimensions(
+    common: AgreementBlock, scores: Array, others: Array, dimensions: Sequence[str]
+) -> AgreementBlock:
+    """A block in which an item's ratings on each dimension are an item of their own."""
+    n_items = len(scores)
+    stacked = (
+        side.transpose(2, 0, 1).reshape(n_items * len(dimensions), side.shape[1])
+        for side in (scores, others)
+    )
+    within: list[Hashable] = [
+        (dimension, common.prompts[item] if common.prompts else None)
+        for dimension in dimensions
+        for item in range(n_items)
+    ]
+    ratings, controls = stacked
+    return replace(
+        common,
+        ratings=ratings,
+        controls=controls,
+        prompts=within,
+        clusters=common.clusters * len(dimensions),
+        prompt_kind="prompts on a dimension" if common.prompts else "dimensions",
+    )

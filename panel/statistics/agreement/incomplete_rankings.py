@@ -35,8 +35,6 @@ from panel.statistics.core.ranks import ranks_within
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.resampling.permutation import permutation_p_value
 
-"""Fitted effects this close are one."""
-
 
 @dataclass(frozen=True, slots=True)
 class IncompleteConcordance:
@@ -97,13 +95,15 @@ def incomplete_concordance(
     array = as_ratings(ratings)
     within: list[tuple[object, Statistic]] = []
     designs: list[_Design] = []
+    unanimous: list[float] = []
     for name, items in items_by_label(prompts, len(array)):
         block = array[items]
         kept_items, kept_raters = _overlapping(~np.isnan(block))
         if kept_items.any():
             design = _Design.of(block[np.ix_(kept_items, kept_raters)])
             designs.append(design)
-            within.append((name, Statistic(design.w(), *design.ranks.shape)))
+            unanimous.append(design.unanimous())
+            within.append((name, Statistic(design.w(unanimous[-1]), *design.ranks.shape)))
         else:
             within.append((name, _undefined(block)))
     result = over_prompts(within)
@@ -121,9 +121,7 @@ def incomplete_concordance(
         observed,
         float(sum(design.degrees_of_freedom for design in designs)),
         float(sum(by_chance)),
-        float(
-            np.mean([t / design.unanimous() for t, design in zip(by_chance, designs, strict=True)])
-        ),
+        float(np.mean([t / most for t, most in zip(by_chance, unanimous, strict=True)])),
     )
 
 
@@ -207,6 +205,9 @@ class _Design:
     @property
     def degrees_of_freedom(self) -> int:
         """Of T: the totals of items that raters connect add up to 0."""
+        if self.rated.all(axis=0).any():
+            # A rater of all items connects them, as in most designs.
+            return len(self.rated) - 1
         parts, _ = scipy.sparse.csgraph.connected_components(self.rated.T @ self.rated)
         return len(self.rated) - int(parts)
 
@@ -250,18 +251,25 @@ class _Design:
         agreed = _weighted_ranks(np.where(self.rated > 0, place[:, None], np.nan))
         return float(self.statistic(agreed.sum(axis=1)[None])[0])
 
-    def w(self) -> float:
+    def w(self, unanimous: float) -> float:
         """T's share of what unanimous raters would reach."""
-        return float(np.clip(self.statistic(self.totals)[0] / self.unanimous(), 0, 1))
+        return float(np.clip(self.statistic(self.totals)[0] / unanimous, 0, 1))
 
     def shuffled(self, n_permutations: int, rng: np.random.Generator) -> Array:
         """T of shuffles of each rater's ranks `(n_permutations,)`."""
         values = np.empty(n_permutations)
         at_once = max(1, CELLS_AT_ONCE // self.ranks.size)
+        # Raters beside each other who rated the same items are shuffled in one call.
+        other = np.flatnonzero((self.rated[:, 1:] != self.rated[:, :-1]).any(axis=0)) + 1
+        alike = [
+            (np.flatnonzero(self.rated[:, raters[0]]), raters)
+            for raters in np.split(np.arange(self.rated.shape[1]), other)
+        ]
         for start in range(0, n_permutations, at_once):
             totals = np.zeros((min(at_once, n_permutations - start), len(self.ranks)))
-            for ranks, rated in zip(self.ranks.T, self.rated.T, strict=True):
-                items = np.flatnonzero(rated)
-                totals[:, items] += rng.permuted(np.tile(ranks[items], (len(totals), 1)), axis=1)
+            for items, raters in alike:
+                ranks = self.ranks[np.ix_(items, raters)].T[:, None]
+                shape = len(raters), len(totals), len(items)
+                totals[:, items] += rng.permuted(np.broadcast_to(ranks, shape), axis=2).sum(axis=0)
             values[start : start + len(totals)] = self.statistic(totals)
         return values

@@ -8,13 +8,17 @@ raters"; for items with gaps, K. L. Gwet (2014), *Handbook of Inter-Rater Reliab
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.value_tables import ValueTables, resampled_mean_of
+from panel.statistics.agreement.value_tables import (
+    ValueTables,
+    counts_of_the_first,
+    resampled_mean_of,
+)
 from panel.statistics.core.arrays import (
     Array,
     DistinctValues,
@@ -110,25 +114,35 @@ def resampled_cohen_kappa(
     return statistic
 
 
+def kappa_matrix(ratings: ArrayLike, weights: KappaWeights) -> Array | None:
+    """Cohen's κ of every two raters `(raters, raters)`, NaN where it is undefined; None where
+    ratings have too many values for it to be faster than one pair after the other."""
+    tables = ValueTables.of(as_ratings(ratings))
+    return None if tables is None else _kappa_of(tables, weights)(tables.counts)
+
+
 def resampled_mean_kappa(
     ratings: ArrayLike, pairs: IntArray, weights: KappaWeights
 ) -> Resampled | None:
     """The mean Cohen's κ of these pairs of raters `(pairs, 2)` as a function of resampling weights;
-    None where ratings have too many values for it to be faster than one pair after the other."""
+    None as for `kappa_matrix`."""
     tables = ValueTables.of(as_ratings(ratings))
-    if tables is None:
-        return None
+    return None if tables is None else resampled_mean_of(tables, _kappa_of(tables, weights), pairs)
+
+
+def _kappa_of(tables: ValueTables, weights: KappaWeights) -> Callable[[Array], Array]:
+    """κ of every two raters from counts `(raters, values, raters, values)`."""
     apart = _distance(tables.values[:, None], tables.values[None, :], weights)
 
     def kappa(counts: Array) -> Array:
-        first, second = counts.sum(axis=3), counts.sum(axis=1)
-        observed = (counts * apart[:, None, :]).sum(axis=(1, 3)) * first.sum(axis=1)
+        first, second = counts_of_the_first(counts), counts.sum(axis=1)
+        observed = np.tensordot(counts, apart, axes=((1, 3), (0, 1))) * first.sum(axis=1)
         # Rater, value of the first, rater, as what the second gives on average is apart from it.
         expected = (first * (second @ apart).transpose(0, 2, 1)).sum(axis=1)
         several = ((first > 0).sum(axis=1) > 1) & ((second > 0).sum(axis=2) > 1)
         return np.where(several, 1 - divide(observed, expected), np.nan)
 
-    return resampled_mean_of(tables, kappa, pairs)
+    return kappa
 
 
 def fleiss_kappa(ratings: ArrayLike) -> Statistic:

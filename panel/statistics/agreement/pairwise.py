@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.agreement.kappa import resampled_cohen_kappa, resampled_mean_kappa
+from panel.statistics.agreement.kappa import (
+    kappa_matrix,
+    resampled_cohen_kappa,
+    resampled_mean_kappa,
+)
 from panel.statistics.agreement.rank_matrices import (
     resampled_mean_spearman,
     resampled_mean_tau_b,
@@ -50,11 +53,14 @@ _PAIR: dict[PairStatistic, Callable[[Array, Array], Resampled]] = {
 }
 
 
-_MATRIX: dict[PairStatistic, Callable[[Array], Array]] = {
+_MATRIX: dict[PairStatistic, Callable[[Array], Array | None]] = {
     "tau_b": tau_b_matrix,
     "spearman": spearman_matrix,
+    "cohen_kappa_none": lambda ratings: kappa_matrix(ratings, "none"),
+    "cohen_kappa_linear": lambda ratings: kappa_matrix(ratings, "linear"),
+    "cohen_kappa_quadratic": lambda ratings: kappa_matrix(ratings, "quadratic"),
 }
-"""Those of which all pairs are computed at once."""
+"""Those of which all pairs are computed at once, of κ where ratings have few values."""
 
 _RESAMPLED: dict[PairStatistic, Callable[[Array, IntArray], Resampled | None]] = {
     "spearman": resampled_mean_spearman,
@@ -105,9 +111,10 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     -0.333
     """
     array = as_ratings(ratings)
-    pairs = _columns(_pairs(array, statistic, min_shared))
-    if statistic in _MATRIX:
-        values = _MATRIX[statistic](array)[pairs[:, 0], pairs[:, 1]]
+    pairs = _pairs(array, statistic, min_shared)
+    matrix = _MATRIX[statistic](array) if statistic in _MATRIX else None
+    if matrix is not None:
+        values = matrix[pairs[:, 0], pairs[:, 1]]
     else:
         weights = unit_weights(len(array))
         values = np.array(
@@ -153,24 +160,20 @@ def resampled_pairwise(
     undefined does not enter that resample's mean.
     """
     array = as_ratings(ratings)
-    pairs = _columns(_pairs(array, statistic, min_shared))
+    pairs = _pairs(array, statistic, min_shared)
     if statistic == "tau_b":
         return resampled_mean_tau_b(array, pairs)
     together = _RESAMPLED[statistic](array, pairs) if statistic in _RESAMPLED else None
     return together or mean_of([_PAIR[statistic](array[:, a], array[:, b]) for a, b in pairs])
 
 
-def _pairs(array: Array, statistic: str, min_shared: int) -> Iterator[tuple[int, int]]:
+def _pairs(array: Array, statistic: str, min_shared: int) -> IntArray:
+    """The pairs of raters who share so many items `(pairs, 2)`."""
     check_choice("statistic", statistic, PairStatistic)
     if min_shared < 2:
         raise ValueError(f"a pair needs at least 2 shared items, found {min_shared}")
-    rated = (~np.isnan(array)).astype(np.intp)
-    enough = rated.T @ rated >= min_shared
-    return ((a, b) for a, b in combinations(range(array.shape[1]), 2) if enough[a, b])
-
-
-def _columns(pairs: Iterable[tuple[int, int]]) -> IntArray:
-    return np.array(list(pairs), dtype=np.intp).reshape(-1, 2)
+    rated = (~np.isnan(array)).astype(np.float64)
+    return np.argwhere(np.triu(rated.T @ rated >= min_shared, 1))
 
 
 def why_no_pair(rated: Array, n_pairs: int) -> Reason:

@@ -222,10 +222,9 @@ def _parts(
 def _parts_of(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
 ) -> list[_Part]:
-    # Before strata are made, for what it refuses.
-    blocks = _blocks(panel, humans, options)
     if strata is None:
-        return [(None, *block) for block in blocks]
+        return [(None, *block) for block in _blocks(panel, humans, options)]
+    _shared(panel, humans)  # for what it refuses, of all strata together
     return list(_stratum_blocks(panel, humans, options, strata))
 
 
@@ -256,29 +255,15 @@ def _blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions
 ) -> list[tuple[ComparisonBlock, str, str]]:
     """Each block to measure, with its group and dimension."""
-    if HUMANS in panel.groups:
-        raise ValueError(f"a group of judges is called {HUMANS!r}, the name of the other side")
-    place = {name: index for index, name in enumerate(panel.items)}
-    shared = [index for index, name in enumerate(humans.items) if name in place]
-    dimensions = [name for name in humans.dimensions if name in panel.dimensions]
-    if not shared or not dimensions:
-        raise ValueError(f"panel and humans share no {'dimension' if shared else 'item'}")
-    for name in dimensions:
-        if panel.categories.get(name) != humans.categories.get(name):
-            raise ValueError(
-                f"panel and humans have different categories of {name!r}; `load_aligned_ratings` "
-                "gives both the same"
-            )
+    ours, theirs, dimensions = _shared(panel, humans)
     numeric = [name for name in dimensions if name not in panel.categories]
-    theirs = _SharedRatings(humans, shared)
-    ours = _SharedRatings(panel, [place[humans.items[index]] for index in shared])
     prompts = labels_of(humans.prompts, theirs.items) or labels_of(panel.prompts, ours.items)
     sources = labels_of(humans.sources, theirs.items) or labels_of(panel.sources, ours.items)
     sides: dict[str, tuple[Literal["panel", "humans"], list[int]]] = {
         HUMANS: ("humans", []),
         **{group: ("panel", raters) for group, raters in panel.raters_by_group().items()},
     }
-    nothing = np.empty((len(shared), 0))
+    nothing = np.empty((len(theirs.items), 0))
     blocks: dict[str, ComparisonBlock] = {}
     for group, (side, raters) in sides.items():
         by_dimension = {name: (ours.of(name, raters), theirs.of(name)) for name in dimensions}
@@ -296,7 +281,7 @@ def _blocks(
             humans.sign,
             prompts,
             sources,
-            prompts or [humans.items[index] for index in shared],
+            prompts or [humans.items[index] for index in theirs.items],
             panel.lower_is_better == humans.lower_is_better,
             options,
             nothing,
@@ -324,6 +309,29 @@ def _blocks(
     if numeric:
         every += [(whole, group, ALL) for group, whole in blocks.items()]
     return every
+
+
+def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRatings, list[str]]:
+    """What both sides rated, the panel's and the humans' ratings of it, and on which dimensions.
+
+    Raises:
+        ValueError: as `correlate`.
+    """
+    if HUMANS in panel.groups:
+        raise ValueError(f"a group of judges is called {HUMANS!r}, the name of the other side")
+    place = {name: index for index, name in enumerate(panel.items)}
+    shared = [index for index, name in enumerate(humans.items) if name in place]
+    dimensions = [name for name in humans.dimensions if name in panel.dimensions]
+    if not shared or not dimensions:
+        raise ValueError(f"panel and humans share no {'dimension' if shared else 'item'}")
+    for name in dimensions:
+        if panel.categories.get(name) != humans.categories.get(name):
+            raise ValueError(
+                f"panel and humans have different categories of {name!r}; `load_aligned_ratings` "
+                "gives both the same"
+            )
+    ours = _SharedRatings(panel, [place[humans.items[index]] for index in shared])
+    return ours, _SharedRatings(humans, shared), dimensions
 
 
 def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOptions) -> Array:

@@ -342,11 +342,16 @@ class _Errors:
             return weights @ (p * q) - divide((weights @ p) * (weights @ q), sizes)
 
         beside = x * both
-        of_x = known * covariance(beside, beside)
+        # Without a reference, the common case, nothing is taken off.
+        is_plain = not x.any() and not np.isnan(known).any()
+        of_x = np.zeros(1) if is_plain else known * covariance(beside, beside)
 
         def error(p: Array, q: Array, slope_p: Array, slope_q: Array) -> Array:
+            found = covariance(p, q)
+            if is_plain:
+                return found
             shared = slope_p * covariance(beside, q) + slope_q * covariance(beside, p)
-            return np.asarray(covariance(p, q) - shared + slope_p * slope_q * of_x)
+            return np.asarray(found - shared + slope_p * slope_q * of_x)
 
         slope_a, slope_b = slopes[:, a], slopes[:, b]
         own = [

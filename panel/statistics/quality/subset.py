@@ -31,7 +31,6 @@ from panel.statistics.core.arrays import (
 )
 from panel.statistics.core.options import check_confidence
 from panel.statistics.core.statistic import Reason
-from panel.statistics.humans.correlation import correlation
 from panel.statistics.humans.correlations import taus
 
 LEAST_PROMPTS, LEAST_ITEMS = 20, 60
@@ -39,7 +38,6 @@ LEAST_PROMPTS, LEAST_ITEMS = 20, 60
 THRESHOLD = 0.95
 """The τ_b with the full panel that counts as the same ranking."""
 N_FOLDS = 5
-FEW_ITEMS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +171,6 @@ def _reached(array: Array, order: list[int]) -> Array:
 
 def _taus(means: Array, full: Array) -> Array:
     """τ_b of each column `(items, columns)` with the mean of all judges."""
-    # It is asked thousands of times: of few items all pairs at once are ten times as fast.
-    if len(full) > FEW_ITEMS:
-        return np.array([correlation(one, full, "tau_b").value for one in means.T])
     missing = np.isnan(means)
     beside = np.where(missing, nan, full[:, None]) if missing.any() else full[:, None]
     return taus(beside, means, "tau_b")

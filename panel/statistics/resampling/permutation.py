@@ -22,9 +22,6 @@ from panel.statistics.humans.correlations import taus
 
 Alternative = Literal["greater", "less", "two-sided"]
 
-_FEW = 30
-"""Items, of which all pairs are compared at once."""
-
 
 def permutation_p_value(
     observed: float, shuffled: ArrayLike, alternative: Alternative = "two-sided"
@@ -104,22 +101,9 @@ def correlation_test(
 
 def _correlations(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
     if kind in ("tau_b", "tau_c"):
-        return _taus(x, shuffled, kind)
+        return taus(x[:, None], shuffled.T, kind)
     if kind == "spearman":
         x, shuffled = scipy.stats.rankdata(x), scipy.stats.rankdata(shuffled, axis=1)
     x = (x - x.mean()) / x.std()
     values: Array = (shuffled - shuffled.mean()) @ x / (len(x) * shuffled[0].std())
     return values
-
-
-def _taus(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
-    """τ of x with each shuffle of the same scores."""
-
-    def tau(y: Array) -> float:
-        found = scipy.stats.kendalltau(x, y, method="asymptotic", variant=kind[-1])
-        return float(found.statistic)
-
-    if len(x) > _FEW:
-        return np.array([tau(y) for y in shuffled])
-    # Of few items all pairs of all shuffles are faster than scipy, one shuffle after the other.
-    return taus(x[:, None], shuffled.T, kind)

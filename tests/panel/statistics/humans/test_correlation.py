@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 
 from panel.statistics import (
     Reason,
@@ -27,6 +28,7 @@ from panel.statistics import (
 from panel.statistics.agreement.incomplete_rankings import incomplete_concordance
 from panel.statistics.humans.ceiling import human_ceiling_by_prompt
 from panel.statistics.humans.correlation import CorrelationKind
+from panel.statistics.humans.correlations import taus
 from panel.statistics.humans.difference import human_difference_by_prompt
 
 KINDS = get_args(CorrelationKind)
@@ -206,3 +208,23 @@ def test_bad_input_is_refused() -> None:
         correlation([1, 2], [1, 2], "tau_a")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"shape \(items,\)"):
         correlation([[1, 2]], [[1, 2]], "tau_b")
+
+
+@pytest.mark.parametrize("kind", ["tau_b", "tau_c"])
+def test_taus_of_many_items_are_scipys(kind: CorrelationKind) -> None:
+    """By sorting, with ties, gaps and columns of their own or one for all; with so many values that
+    their counts are not held at a time; and NaN beside a constant column."""
+    rng = np.random.default_rng(4)
+    x, y = rng.integers(1, 8, (150, 3)).astype(float), rng.integers(1, 5, (150, 3)).astype(float)
+    y[rng.random(y.shape) < 0.1] = nan
+    x[np.isnan(y)] = nan
+    expected = [stats.kendalltau(a, b, variant=kind[-1], nan_policy="omit").statistic
+                for a, b in zip(x.T, y.T, strict=True)]  # fmt: skip
+    np.testing.assert_allclose(taus(x, y, kind), expected)
+    one = np.arange(150.0) // 3
+    whole = np.column_stack([rng.integers(1, 9, 150), one % 11, np.full(150, 2)]).astype(float)
+    expected = [stats.kendalltau(one, b, variant=kind[-1]).statistic for b in whole.T[:2]]
+    np.testing.assert_allclose(taus(one[:, None], whole, kind), [*expected, nan])
+    large = rng.permutation(17_000).astype(float)
+    [found] = taus(np.arange(17_000.0)[:, None], large[:, None], kind)
+    assert found == pytest.approx(stats.kendalltau(np.arange(17_000), large).statistic)
