@@ -60,11 +60,13 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
     labels = by_dimension(rows, group, _LABELS)
     # The primary result is a family of its own, as in `calibrate`.
     primary = {name: found.pop(name) for name in [COMPOSITE] if _is_composite(name, found, panel)}
-    said = _correlated(primary) + _to_settle(primary, _over(panel, humans)) if primary else []
-    if found:
-        said += _correlated(found)
-        said += _people(rows, group, found, humans)
-        said += _to_settle(found, _over(panel, humans))
+    said: list[str] = []
+    for family in filter(None, (primary, found)):
+        said += _correlated(family)
+        said += _people(rows, group, family)
+        said += _to_settle(family, _over(panel, humans))
+    if (primary or found) and len(humans.raters) < 2:
+        said.append("There is one human rater: how far people agree with each other is not known.")
     if labels:
         said.append(_labelled(labels))
     correlated = [
@@ -74,7 +76,7 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
         if _sign(row, len(family)) == 1
     ]
     correlated += _beyond_chance(labels)
-    said += annotator_test_conclusion(rows, group, correlated)
+    said += annotator_test_conclusion(rows, group, correlated, panel, humans)
     said += _gained(by_dimension(rows, group, _GAIN))
     said += differ
     return said or ["Panel and humans share no dimension on which they can be compared."]
@@ -175,12 +177,9 @@ def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:
     return f"{what} from {number(low)} ({least}) to {number(high)} ({most})"
 
 
-def _people(
-    rows: Sequence[Row], group: str, found: Mapping[str, Row], humans: Ratings
-) -> list[str]:
-    """Whether the panel's mean goes with people more or less than one of them does."""
-    if len(humans.raters) < 2:
-        return ["There is one human rater: how far people agree with each other is not known."]
+def _people(rows: Sequence[Row], group: str, found: Mapping[str, Row]) -> list[str]:
+    """Whether the panel's mean goes with people more or less than one of them does; nothing where
+    there is one human."""
     differences = _differences(rows, group, found)
     if not differences:
         return []
