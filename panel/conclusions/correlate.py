@@ -61,13 +61,14 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
     labels = by_dimension(rows, group, _LABELS)
     primary = {name: found.pop(name) for name in [COMPOSITE] if _is_composite(name, found, panel)}
     n_tests = tests_of_two(primary, found, lambda row, n: bool(_sign(row, n)))
-    said, over = [], _over(panel, humans)
-    if primary:
-        said += _correlated(primary, n_tests[0]) + _to_settle(primary, n_tests[0], over)
-    if found:
-        said += _correlated(found, n_tests[1])
-        said += _people(rows, group, found, humans)
-        said += _to_settle(found, n_tests[1], over)
+    said, over = list[str](), _over(panel, humans)
+    for family, n in zip((primary, found), n_tests, strict=True):
+        if family:
+            said += _correlated(family, n)
+            said += _people(rows, group, family)
+            said += _to_settle(family, n, over)
+    if (primary or found) and len(humans.raters) < 2:
+        said.append("There is one human rater: how far people agree with each other is not known.")
     if labels:
         said.append(_labelled(labels))
     correlated = [
@@ -77,7 +78,7 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
         if _sign(row, n) == 1
     ]
     correlated += _beyond_chance(labels)
-    said += annotator_test_conclusion(rows, group, correlated)
+    said += annotator_test_conclusion(rows, group, correlated, panel, humans)
     said += _gained(by_dimension(rows, group, _GAIN))
     said += differ
     return said or ["Panel and humans share no dimension on which they can be compared."]
@@ -178,12 +179,9 @@ def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:
     return f"{what} from {number(low)} ({least}) to {number(high)} ({most})"
 
 
-def _people(
-    rows: Sequence[Row], group: str, found: Mapping[str, Row], humans: Ratings
-) -> list[str]:
-    """Whether the panel's mean goes with people more or less than one of them does."""
-    if len(humans.raters) < 2:
-        return ["There is one human rater: how far people agree with each other is not known."]
+def _people(rows: Sequence[Row], group: str, found: Mapping[str, Row]) -> list[str]:
+    """Whether the panel's mean goes with people more or less than one of them does; nothing where
+    there is one human."""
     differences = _differences(rows, group, found)
     if not differences:
         return []

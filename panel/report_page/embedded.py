@@ -19,6 +19,7 @@ from graphs import Response
 from graphs.records import controls_among
 from panel.errors import InputError, RunFolderError
 from panel.io.documents import as_json
+from panel.report_page.names import judge_names
 from panel.runs.run import Run
 from panel.secrets import SECRETS
 from panel.statistics.core.arrays import Array
@@ -78,25 +79,24 @@ class EmbeddedData:
 def embedded(
     run: Run,
     personas: Mapping[str, tuple[str, str]],
-    judges: Mapping[str, str],
-    titles: Mapping[str, str],
     contested: Sequence[int],
     room: int = BYTES,
+    *,
+    titles: Mapping[str, str],
 ) -> EmbeddedData:
     """A run for the page's script.
 
     Args:
         personas: label and axis of each, by its id.
-        judges: their names, by their ids.
-        titles: the beginnings of prompts, by their ids.
         contested: places of responses in `run.items`, those first whose texts are to be there
             before others'.
         room: bytes that the data may take.
+        titles: the beginnings of prompts, by their ids.
     """
     order = _first_first(contested, len(run.items))
     listed = sorted(order[:_RESPONSES])
     place = {row: n for n, row in enumerate(listed)}
-    head = _head(run, personas, judges)
+    head = _head(run, personas)
     asked = {run.items[row].prompt_id for row in listed}
     head["titles"] = {name: told for name, told in titles.items() if name in asked and told != name}
     responses = _responses(run, listed)
@@ -132,10 +132,9 @@ def _inert(text: str) -> str:
     return text
 
 
-def _head(
-    run: Run, personas: Mapping[str, tuple[str, str]], judges: Mapping[str, str]
-) -> dict[str, Any]:
+def _head(run: Run, personas: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """What all responses share."""
+    names = judge_names(run.judges, personas)
     controls = controls_among(run.judges)
     axes = list(dict.fromkeys(personas[judge.persona][1] for judge in run.judges))
     return {
@@ -153,7 +152,7 @@ def _head(
         "axes": axes,
         "judges": [
             {
-                "name": judges[judge.id],
+                "name": names[judge.id],
                 "persona": judge.persona,
                 "label": personas[judge.persona][0],
                 "axis": axes.index(personas[judge.persona][1]),

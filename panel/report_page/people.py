@@ -197,7 +197,7 @@ def people_section(
         ),
         corrected=corrected,
         votes=_votes(run, own, humans, names),
-        fidelity=_contrasts(fidelity),
+        fidelity=_contrasts(fidelity, dimensions),
         dimensions=dimensions,
     )
 
@@ -240,9 +240,14 @@ def _votes(run: Run, own: Ratings, humans: Ratings, names: tuple[str, str]) -> C
     return CountedVotes(found, votes_conclusion(found))
 
 
-def _contrasts(found: Sequence[FidelityContrast]) -> GroupContrasts | None:
-    if not found:
+def _contrasts(
+    contrasts: Sequence[FidelityContrast], dimensions: Mapping[str, str]
+) -> GroupContrasts | None:
+    if not contrasts:
         return None
+    found = [
+        replace(one, dimension=dimensions.get(one.dimension, one.dimension)) for one in contrasts
+    ]
     several = len({one.dimension for one in found}) > 1
     called = [(contrast_label(one, several), one) for one in found]
     return GroupContrasts(called, fidelity_conclusion(found))

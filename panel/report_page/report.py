@@ -124,7 +124,7 @@ def report_of(
         run.humans = humans
     board, contest = run.leaderboard(), contested_section(run, titles)
     further = further_sections(run, manifest, summary, by)
-    data = embedded(run, personas, judges, titles, contest.order)
+    data = embedded(run, personas, contest.order, titles=titles)
     # A sweep or an audit has its own conclusion, which claims no lead.
     said = further.conclusion or run.conclusion()
     on_leads = () if people is None or further.conclusion else people.on_leads

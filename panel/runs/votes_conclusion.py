@@ -74,8 +74,8 @@ def _personas_add(found: dict[str, Votes], main: DimensionVotes) -> str:
         return f"Personas add nothing here: they have {fewer} ({told})."
     if one.ci_high < _NOTHING:
         return (
-            f"Personas add nothing here: they have at most {one.ci_high:.2f} effective votes more "
-            f"{of} ({told})."
+            f"Personas add nothing here: they have at most {number(one.ci_high)} effective votes "
+            f"more {of} ({told})."
         )
     return f"It is not established that personas have more effective votes {of} ({told})."
 

@@ -86,19 +86,18 @@ def _change(error: HeldOutFigure | None) -> FigureText:
 def _sizes(learnt: Sequence[AlignedDimension]) -> str:
     """How many items people rated, and how reliably; of several dimensions from least to most."""
     items, prompts, people = (
-        _from_to([getattr(one.learnt, name) for one in learnt], 0)
+        _from_to([f"{n:,}" for n in sorted(getattr(one.learnt, name) for one in learnt)])
         for name in ("n_items", "n_prompts", "n_people")
     )
-    reliability = _from_to([one.learnt.reliability for one in learnt], 2)
+    reliability = _from_to([*map(number, sorted(one.learnt.reliability for one in learnt))])
     return (
         f"{items} items in {prompts} prompts, rated by {people} people; reliability of their mean "
         f"{reliability}."
     )
 
 
-def _from_to(values: Sequence[float], digits: int) -> str:
-    low, high = (f"{end(values):,.{digits}f}" for end in (min, max))
-    return low if low == high else f"{low} to {high}"
+def _from_to(told: Sequence[str]) -> str:
+    return told[0] if told[0] == told[-1] else f"{told[0]} to {told[-1]}"
 
 
 def _show_tables(found: Alignment, learnt: Sequence[AlignedDimension], console: Console) -> None:

@@ -18,6 +18,7 @@ from panel.reports.terminal.summary import WHERE_THE_REST_IS, show_summary
 from panel.reports.terminal.tables import has_ids
 from panel.statistics import Ratings, Reason, Row, comparison_statistics, score_distributions
 from panel.statistics.breakdown.stratum_rows import broken_down_by
+from panel.statistics.core.display import general
 from panel.statistics.humans.correlate import HUMANS
 
 _ALL = "all"
@@ -125,14 +126,16 @@ def _show_scores(ours: Ratings, theirs: Ratings, console: Console) -> None:
             continue
         for row, side in enumerate(sides):
             figures = {
-                f"{v:g}": share for v, share in zip(found.values, found.shares[row], strict=True)
+                general(v): share for v, share in zip(found.values, found.shares[row], strict=True)
             }
             for name, value in {"mean": means[row], **figures}.items():
                 reason = Reason.NO_RATINGS if isnan(value) else None
                 cells[name, (side, dimension)] = Row(
                     name, side, dimension, value=float(value), reason=reason
                 )
-    values = sorted({name for name, _ in cells} - {"mean"}, key=float)
+    values = sorted(
+        {name for name, _ in cells} - {"mean"}, key=lambda name: float(name.replace("−", "-"))
+    )
     show(
         console,
         "Score distributions: mean, and the share of each score (rounded)",

@@ -12,7 +12,7 @@ from rich.text import Text
 from panel.conclusions.wording import SAMPLES, counted
 from panel.reports.terminal.cells import interval_cell, p_cell, value_cell
 from panel.reports.terminal.rows import remark
-from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.reports.terminal.tables import TableRow, is_narrow, legible, show_table
 from panel.statistics.core.display import NONE, number
 from panel.statistics.core.ranking import Difference, Leaderboard, SystemRank
 from panel.statistics.core.statistic import Reason
@@ -28,16 +28,19 @@ _SAME = (
 
 def show_leaderboard(title: str, board: Leaderboard, console: Console) -> None:
     """The systems, then their differences, each with the reasons for what they lack."""
+    numbers = {entry.n_prompts for entry in board.systems}
+    # A column that is the same in all lines parts the table where names are long.
+    alike = is_narrow(console) and len(numbers) == 1
     show_table(
         console,
-        title,
+        f"{title}, {counted(numbers.pop(), 'prompt')} each" if alike else title,
         ["system"],
         [
             "rank",
             "composite",
             "95 % interval,\nover prompts",
-            "95 % interval, over\nprompts and judges",
-            "prompts",
+            "over prompts\nand judges",
+            *(["prompts"] * (not alike)),
         ],
         [
             TableRow(
@@ -47,7 +50,7 @@ def show_leaderboard(title: str, board: Leaderboard, console: Console) -> None:
                     value_cell(entry.composite),
                     interval_cell(entry.ci_low, entry.ci_high),
                     interval_cell(entry.judges_ci_low, entry.judges_ci_high),
-                    Text(str(entry.n_prompts)),
+                    *([Text(str(entry.n_prompts))] * (not alike)),
                 ],
             )
             for entry in board.systems

@@ -13,6 +13,7 @@ from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.runs.votes import VotesReport
 from panel.runs.votes_conclusion import votes_conclusion
+from panel.statistics.core.display import number
 from panel.statistics.core.table import ALL
 
 
@@ -20,7 +21,7 @@ def _errors(report: VotesReport) -> str:
     """What the errors are of, and how that differs from what `correlate` prints."""
     told = (
         "Errors are those against people's mean, corrected for its noise (reliability "
-        f"{report.main.reliability:.2f})."
+        f"{number(report.main.reliability)})."
     )
     if len(report.dimensions) == 1:
         return told

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from panel import Panel, Response
+from panel.testing import ScriptedModel
 from tests.helpers.invoked import invoked
 
 DIMENSIONS = ("clarity", "depth", "rigour")
@@ -125,3 +127,56 @@ def test_json_is_the_same_in_full(files: Any) -> None:
         invoked("agree", files[0], *QUICK, "--json", *option).stdout for option in ([], ["--full"])
     )
     assert short == full
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A run by a rubric whose dimensions have labels, and people's ratings of its texts by id."""
+    folder = tmp_path_factory.mktemp("labelled")
+    texts = [
+        Response(id=f"r{p}{system}", prompt=f"Why {p}?", text=f"Text {p}{system}.", system=system)
+        for p in range(12)
+        for system in "xy"
+    ]
+    run = Panel("disciplinary", ScriptedModel(), "scrub").score(texts, out=folder / "run")
+    lines, drawn = ["item,rater,dimension,score"], np.random.default_rng(0)
+    for place, item in enumerate(run.items):
+        for d, dimension in enumerate(run.dimensions):
+            quality = np.nanmean(run.ratings[place, :, d])
+            lines += [
+                f"{item.id},{human},{dimension},{round(quality) + drawn.integers(-1, 2)}"
+                for human in "ab"
+            ]
+    (folder / "people.csv").write_text("\n".join(lines))
+    return folder / "run", folder / "people.csv"
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("agree", [*QUICK, "--no-intervals"]),
+        ("correlate", [*QUICK, "--no-intervals"]),
+        ("align", ["--method", "isotonic"]),
+        ("calibrate", ["--full"]),
+    ],
+)
+def test_people_read_labels_and_programs_ids(
+    labelled: tuple[Path, Path], name: str, options: list[str]
+) -> None:
+    """Sentences and tables have the labels of the rubric's dimensions, the tables of --csv their
+    ids."""
+    run, people = labelled
+    human = [] if name == "agree" else ["--human", people]
+    text = invoked(name, run, *human, *options, COLUMNS="80").stdout
+    assert "Evidential grounding" in text
+    assert "evidential_grounding" not in text
+    if name != "correlate":  # as agree, and takes longest
+        table = invoked(name, run, *human, *options, "--csv").stdout
+        assert "evidential_grounding" in table
+        assert "Evidential" not in table
+
+
+def test_json_has_ids(labelled: tuple[Path, Path]) -> None:
+    """Of a run whose rubric has labels, too."""
+    text = invoked("calibrate", labelled[0], "--human", labelled[1], "--json").stdout
+    assert "evidential_grounding" in {row["dimension"] for row in json.loads(text)["rows"]}

@@ -192,6 +192,31 @@ def test_the_panel_is_compared_with_one_human() -> None:
     assert "is not shown on clarity: difference within prompts of mean τ_b" in said[1]
 
 
+def test_the_composite_is_compared_with_one_human_by_itself() -> None:
+    """Its difference, behind its correlation and adjusted for nothing else; then that of the
+    dimensions. An interval that leaves 0 out by itself would not among two."""
+
+    def differ(dimension: str, low: float) -> Row:
+        return Row(
+            "human_difference_tau_b", "judges", dimension, by="compared",
+            by_value="panel − human", value=0.2, ci_low=low, ci_high=0.4 - low, ci_df=11,
+            ci_over="prompts", n_clusters=12,
+        )  # fmt: skip
+
+    names = ("composite", "clarity", "depth")
+    rows = [row(0.5, 0.4, 0.6, 0.001, name) for name in names]
+    panel = rated(3, "judges", np.zeros((48, 3, 2)))
+    said = correlate_conclusion(
+        rows + [differ(name, 0.01) for name in names], panel, rated(3, "people")
+    )
+    assert said[1] == (
+        "The panel's mean correlates more with the other humans than one human does on the "
+        "composite: difference over all items of τ_b 0.20 (95 % interval 0.01 to 0.39)."
+    )
+    assert said[3].startswith("That the panel's mean correlates more or less with the other humans")
+    assert "is not shown on any dimension" in said[3]
+
+
 def test_one_human_is_compared_on_the_basis_of_the_correlation() -> None:
     """Of two dimensions within prompts the one whose difference within them has no interval is
     compared over all items, and that is said; where the correlation is over all items so is the

@@ -18,7 +18,7 @@ def test_ids_that_json_escapes_have_their_judgments(tmp_path: Path) -> None:
     ids = ('say "x"', "a\\b", "вопрос", "plain")
     run = marked_run(tmp_path / "run", {name: f"[4,5] {name}" for name in ids}, marked_model())
     personas = {judge.persona: (judge.persona, "own") for judge in run.judges}
-    found = json.loads(embedded(run, personas, []).json)
+    found = json.loads(embedded(run, personas, [], titles={}).json)
     assert [one["prompt"] for one in found["responses"]] == list(ids)
     for one in found["responses"]:
         assert [said[0] for said in one["said"]] == [0, 1]

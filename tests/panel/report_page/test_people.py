@@ -120,7 +120,8 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
     found = {(row.get("rater"), row["statistic"]): row for row in rows}
     shown: dict[str | None, str] = {None: cells(html, "May it take the place of a person?")[0]}
     for line in cells(html, "Each judge alone"):
-        shown[line.split()[0]] = line
+        persona, _, rest = line.partition(" · ")
+        shown[f"{persona.lower()}|{rest.split()[0]}|dimensions|1"] = line
     assert len(shown) == 3
     for rater, line in shown.items():
         rate, advantage = found[rater, "alt_test_winning_rate"], found[rater, "alt_test_advantage"]
@@ -133,13 +134,13 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
     for row, line in zip(
         corrected["rows"], cells(html, "Means corrected by people’s ratings"), strict=True
     ):
-        assert line.startswith(f"{row['system']} {row['dimension']} {row['panel']:.2f}")
+        assert line.startswith(f"{row['system']} Composite {row['panel']:.2f}")
         assert f"{row['corrected']:.2f} [{row['ci_low']:.2f}, {row['ci_high']:.2f}]" in line
         assert line.endswith(f"{row['n_human']} of {row['n_items']}")
     votes = json.loads(run("votes", *both, "--json").stdout)
     [source] = votes["sources"]
     [line] = cells(html, "Effective number of votes")
-    assert line.startswith(f"personas all {source['votes']:.2f} {source['ci_low']:.2f} to")
+    assert line.startswith(f"personas Composite {source['votes']:.2f} {source['ci_low']:.2f} to")
     [contrast] = json.loads(run("fidelity", *both, *groups, "--json").stdout)
     [line] = cells(html, "Do personas differ as people do?")
     ends = f"[{contrast['ratio_ci_low']:.2f}, {contrast['ratio_ci_high']:.2f}]"
@@ -204,8 +205,8 @@ def test_a_panel_of_two_models_is_tested_once(tmp_path: Path) -> None:
     html = unescape(out.read_text("utf-8")).replace("\u00a0", " ")
     [panel] = cells(html, "May it take the place of a person?")
     assert panel.startswith("the panel")
-    judges = [line.split()[0] for line in cells(html, "Each judge alone")]
-    assert len(judges) == len(set(judges)) == 2
+    judges = [line.split()[:3] for line in cells(html, "Each judge alone")]
+    assert judges == [["Left", "·", f"scriptedmodel:{name}"] for name in ("m1", "m2")]
     assert NOT_COMPARABLE in html
     lines = cells(html, "People beside the panel")
     # The whole panel and people first, by the order of the figures; then each model, likewise.

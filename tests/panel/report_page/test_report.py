@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,10 @@ from panel.report_page.report import report_of
 from panel.report_page.systems import systems_section
 from panel.report_page.wording import seconds, sentence, shown
 from panel.runs.collected import judgment_of_row
+from panel.statistics import AnalysisOptions, agree
+from panel.statistics.core.composite import on_composite
 from panel.statistics.core.display import interval as ends
-from panel.statistics.core.display import p_value, signed
+from panel.statistics.core.display import number, p_value, signed
 from rubrics import Usage
 from tests.helpers.judging import JUDGES, RUBRIC
 
@@ -163,6 +166,24 @@ def test_every_section_is_there(page: Path) -> None:
     assert "<dt>Seed</dt>" in html
 
 
+def test_agreement_has_the_composite_first(page: Path, hostile_run: Run) -> None:
+    """α of the judges' means over the dimensions, as `agree` has it; prompts are called by their
+    words where the disagreements on them are named."""
+    html = unescape(page.read_text("utf-8"))
+    table = html.partition("<h3>Agreement</h3>")[2].partition("</table>")[0]
+    first, second = re.findall(r'<tr><th scope="row">(.*?)</td>', table)[:2]
+    [whole] = on_composite(load_ratings(str(hostile_run.folder))) or ()
+    [alpha] = [
+        row.value
+        for row in agree(whole, AnalysisOptions(intervals=False, n_permutations=0))
+        if (row.statistic, row.group, row.by) == ("krippendorff_alpha", "all", None)
+    ]
+    assert first.startswith("Composite ")
+    assert first.endswith(f">{number(alpha)}")
+    assert second.startswith("Conceptual clarity ")
+    assert re.search(r'to-response" dir="auto" href="#">able: What of \w+\? ', html)
+
+
 def data_in(html: str) -> dict[str, Any]:
     found = re.search(r'(?s)<script type="application/json" id="data">(.*?)</script>', html)
     assert found is not None
@@ -175,6 +196,8 @@ def test_all_ratings_and_texts_are_in_the_page(page: Path, hostile_run: Run) -> 
     raw reply, of which what the rationale repeats is there once."""
     data = data_in(page.read_text("utf-8"))
     by_id = {one["id"]: one for one in data["responses"]}
+    assert data["titles"]["work"].startswith("What of work? ")
+    assert data["judges"][1]["name"].startswith("Moral philosopher · scriptedmodel:m0")
     for item, response in zip(hostile_run.items, hostile_run.responses(), strict=True):
         one = by_id[item.id]
         assert one["text"] == response.text
@@ -205,12 +228,12 @@ def test_what_has_no_room_is_left_out_and_said(hostile_run: Run) -> None:
     and the replies to the most contested first; with none, neither; and what is there fits."""
     personas = {judge.persona: (judge.persona, "") for judge in hostile_run.judges}
     order = contested_section(hostile_run, {}).order
-    whole = embedded(hostile_run, personas, order)
+    whole = embedded(hostile_run, personas, order, titles={})
     assert whole.whole
     assert (whole.n_texts, whole.n_replies) == (12, 12)
 
     def within(room: int) -> EmbeddedData:
-        return embedded(hostile_run, personas, order, room)
+        return embedded(hostile_run, personas, order, room, titles={})
 
     bare = within(0)
     assert (bare.n_listed, bare.n_texts, bare.n_replies) == (12, 0, 0)

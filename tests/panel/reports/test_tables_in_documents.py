@@ -6,6 +6,8 @@ import csv
 import io
 import math
 import re
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
 from panel import Dimension, Rubric, Run, Scale
 from panel.io.batch import Item
-from panel.reports import load_renderer
+from panel.reports import Renderer, load_renderer
 from panel.reports.terminal.cells import FigureText, interval_cell
 from panel.reports.terminal.recording import tables_written_by
 from panel.reports.terminal.tables import TableRecorder, TableRow, show_table
@@ -217,11 +219,28 @@ def test_why_a_figure_is_undefined_stands_below_its_table() -> None:
     assert (over["text"], over["ci_low"], over["ci_high"]) == ("−1.25 to 2.00", "-1.25", "2.0")
 
 
+def test_people_read_a_minus_sign() -> None:
+    """In no sentence and no table of any result stands a hyphen before a number; some numbers are
+    below 0. That the formats are output formats as any other is shown with the others."""
+    markdown, read = load_renderer("markdown"), []
+
+    def reading(name: str) -> Callable[..., None]:
+        def render(*given: Any) -> None:
+            getattr(markdown, name)(*given)
+            read.append(given[-1].getvalue())
+
+        return render
+
+    kinds = [name for name in vars(Renderer) if name.startswith("render_")]
+    check_renderer(SimpleNamespace(**{name: reading(name) for name in kinds}))
+    text = "\n".join(read)
+    assert re.findall(r"(?<![\w.)\]-])-\d[^\n]{0,30}", text) == []
+    assert len(re.findall(r"−\d", text)) > 9
+
+
 @pytest.mark.parametrize("name", FORMATS)
-def test_each_is_an_output_format_as_any_other(name: str) -> None:
-    """It passes the check for authors, and what the terminal has no function for it has not
-    either."""
-    check_renderer(load_renderer(name))
+def test_what_the_terminal_has_no_function_for_it_has_not_either(name: str) -> None:
+    """An attribute that is no kind of result is none."""
     with pytest.raises(AttributeError):
         load_renderer(name).render_nothing  # type: ignore[attr-defined]  # noqa: B018
 

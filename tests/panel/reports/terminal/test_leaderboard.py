@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import numpy as np
+import pytest
 
 from panel.reports.terminal.leaderboard import show_leaderboard
 from panel.reports.terminal.tables import output
@@ -24,6 +25,28 @@ def printed(found: Leaderboard) -> str:
     to = io.StringIO()
     show_leaderboard("Systems", found, output(to))
     return to.getvalue()
+
+
+def test_long_names_leave_the_systems_in_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 80 columns, with names of 21 letters: the heads are on two lines, and the number of
+    prompts, which all systems have alike, is said once; where they have not, it is a column."""
+    monkeypatch.setenv("COLUMNS", "80")
+    names = ["llama-3.1-8b-instruct", "claude-3-5-sonnet"]
+
+    def shown(prompts: list[int]) -> str:
+        rows = [(name, f"p{p}") for name, n in zip(names, prompts, strict=True) for p in range(n)]
+        values = np.arange(len(rows)) % 3 + 5.0
+        systems, of = [one for one, _ in rows], [one for _, one in rows]
+        found = rank_systems(systems, of, values, np.empty((len(rows), 0)), [])
+        return printed(found).partition("Differences")[0]
+
+    told = shown([4, 4])
+    assert told.startswith("Systems, 4 prompts each\n")
+    assert told.count(names[0]) == 1
+    assert "over prompts \n" in told
+    assert "and judges \n" in told
+    assert shown([4, 3]).startswith("Systems\n")
+    assert "prompts \n" in shown([4, 3])
 
 
 def test_differences_are_explained() -> None:
