@@ -3,7 +3,8 @@
 The model, its ties and its sources are in `panel.statistics.core.davidson`. Intervals are the
 jackknife's over prompts, each left out by one Newton step, with Student's t; see
 `panel.statistics.resampling.jackknife` for its sources, and `benchmarks/strengths.py` for how often
-they cover.
+they cover. As a prompt counts by its comparisons, t has the degrees of freedom of as many prompts
+of one size as a system's are worth: L. Kish (1965), *Survey Sampling*, section 8.2.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from math import exp, nan, prod
 import numpy as np
 import scipy
 
-from panel.statistics.core.arrays import ROUNDING, Array, IntArray, Labels, encode_labels
+from panel.statistics.core.arrays import (
+    ROUNDING,
+    Array,
+    IntArray,
+    Labels,
+    divide,
+    encode_labels,
+)
 from panel.statistics.core.davidson import DavidsonFit, PairCounts
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import Random
@@ -27,6 +35,8 @@ from panel.statistics.resampling.jackknife import LEAST_JUDGES, standard_errors
 LEAST_PROMPTS = 5
 """With fewer prompts there is no interval: of three, one in nine is less than a third as wide as
 usual, and those hold the true strength in two thirds of the cases."""
+LEAST_WORTH = 2.0
+"""Where a system's prompts are worth fewer of one size, one has most of the comparisons."""
 MOST_SYSTEMS = 50
 """Of more systems the tables of every two of them, by prompt, need not fit into memory."""
 
@@ -165,18 +175,21 @@ def bradley_terry(
         levels = _by_level(by_judge, factors or {})
         samples += [fit.without_each(_pairs(own, kept)) for own in levels]
     # Where a system was compared with none but those that are left out, a prompt says nothing.
-    n_prompts = np.sum(_comparisons(by_prompt, kept) > 0, axis=0)
+    own = _comparisons(by_prompt, kept)
+    n_prompts, worth = np.sum(own > 0, axis=0), _worth(own)
     parameters = np.append(fit.log_strengths, fit.log_ties)
     order = np.argsort(-fit.log_strengths, kind="stable")
     pairs = list(combinations(order, 2))
     n_of_pairs = [min(n_prompts[a], n_prompts[b]) for a, b in pairs]
+    worth_of_pairs = [min(worth[a], worth[b]) for a, b in pairs]
     few = by_judge is not None and prod(map(len, samples[1:])) < LEAST_JUDGES
     figures = [
-        _sampled(float(value), left_out, int(n), few_judges=few)
-        for value, left_out, n in zip(
+        _sampled(float(value), left_out, int(n), float(size), few_judges=few)
+        for value, left_out, n, size in zip(
             _figures(parameters, pairs),
             zip(*(_figures(sample, pairs).T for sample in samples), strict=True),
             [*n_prompts, *n_prompts, *n_of_pairs],
+            [*worth, *worth, *worth_of_pairs],
             strict=True,
         )
     ]
@@ -292,25 +305,33 @@ def _figures(parameters: Array, pairs: Sequence[tuple[int, int]]) -> Array:
 
 
 def _sampled(
-    value: float, samples: Sequence[Array], n_prompts: int, *, few_judges: bool
+    value: float, samples: Sequence[Array], n_prompts: int, worth: float, *, few_judges: bool
 ) -> SampledMean:
     """A figure with its standard errors, from what it is without each prompt, and without each
-    level of each factor of the judges."""
+    level of each factor of the judges; `worth` is how many prompts of one size these are worth."""
     reason = None
     if few_judges:
         reason = Reason.FEW_JUDGES
     elif n_prompts < LEAST_PROMPTS:
         reason = Reason.FEW_FOR_A_STRENGTH
+    elif worth < LEAST_WORTH:
+        reason = Reason.MOST_IN_ONE_PROMPT
     elif any(np.isnan(sample).any() for sample in samples):
         reason = Reason.UNDEFINED_WITHOUT_ONE
     if reason is not None:
         return SampledMean(value, (), n_prompts, reason)
     variances = [(len(one) - 1) * float(one.var()) for one in samples]
-    dfs = [n_prompts - 1.0, *(len(one) - 1.0 for one in samples[1:])]
+    dfs = [worth - 1, *(len(one) - 1.0 for one in samples[1:])]
     errors = standard_errors(variances, dfs)
     if errors[-1][0] <= ROUNDING * max(1.0, abs(value)):
         return SampledMean(value, (), n_prompts, Reason.NO_SPREAD)
     return SampledMean(value, errors, n_prompts)
+
+
+def _worth(comparisons: Array) -> Array:
+    """How many prompts of one size those of each system are worth `(systems,)`, by Kish's formula,
+    from how many comparisons it has in each `(clusters, systems)`."""
+    return divide(comparisons.sum(axis=0) ** 2, np.sum(comparisons**2, axis=0))
 
 
 def _by_level(judges: WinCounts, factors: Mapping[str, Labels]) -> Iterator[WinCounts]:

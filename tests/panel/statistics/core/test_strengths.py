@@ -194,8 +194,12 @@ def test_a_system_on_few_prompts_has_their_degrees_of_freedom() -> None:
         array[5:, 3], array[5:, :, 3] = 0, 0
     differences = bradley_terry(NAMES, counts).differences
     assert {one.n_prompts for one in differences} == {5, 8}
+    both = (counts.wins + counts.wins.swapaxes(1, 2) + counts.ties) * (1 - np.eye(4))
+    sizes = dict(zip(NAMES, both.sum(axis=2).T, strict=True))
     for one in differences:
-        df = one.n_prompts - 1
+        # As many prompts of one size as the fewer of either system are worth (Kish), less one.
+        worth = [sizes[name].sum() ** 2 / (sizes[name] ** 2).sum() for name in (one.a, one.b)]
+        df = min(worth) - 1
         error = (one.ci_high - one.ci_low) / 2 / stats.t.ppf(0.975, df)
         assert one.p == pytest.approx(2 * stats.t.sf(one.difference / error, df))
 
@@ -263,3 +267,15 @@ def test_what_is_no_count_is_refused(wins: np.ndarray, ties: np.ndarray, told: s
     """A wrong shape, a negative or missing number, and ties that are not symmetric."""
     with pytest.raises(ValueError, match=told):
         bradley_terry(["a", "b"], WinCounts(wins, ties))
+
+
+def test_no_interval_where_one_prompt_has_most_of_the_comparisons() -> None:
+    """Five prompts of one size have intervals; where one has twenty times the comparisons of each
+    other they are worth 1.4 prompts, and there is none, with that reason."""
+    counts = drawn(5, 4)
+    assert {one.ci_reason for one in bradley_terry(NAMES, counts).systems} == {None}
+    size = np.array([20.0, 1, 1, 1, 1])[:, None, None]
+    one_large = WinCounts(counts.wins * size, counts.ties * size)
+    found = bradley_terry(NAMES, one_large)
+    assert {one.ci_reason for one in found.systems} == {Reason.MOST_IN_ONE_PROMPT}
+    assert all(np.isnan(one.p) for one in found.differences)
