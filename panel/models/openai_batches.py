@@ -8,12 +8,15 @@ and what errors mean is that of live calls, too.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
 import orjson
+from yarl import URL
 
 from panel.models.batches import (
     CLOCKS_S,
@@ -42,6 +45,8 @@ from panel.models.usage import usage_in
 from rubrics import ModelRequest, ModelResponse
 
 PATH = "/v1/chat/completions"
+_AZURES_HOST = ".azure.com"
+_AZURES_PATH = "/chat/completions"
 _MARK = "persona_panel"
 """The name of a batch's token in its metadata."""
 _WINDOW = "24h"
@@ -52,10 +57,17 @@ _PHASES: dict[str, BatchPhase] = {
     "failed": "failed",
 }
 _PAGE = 100
+_UNPROCESSED = ("pending", "running")
+"""A file of which no batch can be made yet; Azure's words."""
+_FILE_LOOK_S = 1.0
+_PROCESSING_S = 600.0
 
 
 class BatchServer(Protocol):
     """A model behind a server, as far as batches need it: `OpenAICompatible`."""
+
+    @property
+    def address(self) -> str: ...
 
     def body(self, request: ModelRequest) -> dict[str, Any]: ...
 
@@ -83,10 +95,12 @@ class OpenAIBatches:
 
     def __init__(self, model: BatchServer) -> None:
         self._model = model
+        host = URL(model.address).host or ""
+        self._path = _AZURES_PATH if host.endswith(_AZURES_HOST) else PATH
 
     def line(self, custom_id: str, request: ModelRequest) -> bytes:
         body = self._model.body(request)
-        row = {"custom_id": custom_id, "method": "POST", "url": PATH, "body": body}
+        row = {"custom_id": custom_id, "method": "POST", "url": self._path, "body": body}
         return orjson.dumps(row, default=dict)
 
     async def submit(self, token: str, lines: Sequence[bytes]) -> BatchStatus:
@@ -103,8 +117,8 @@ class OpenAIBatches:
         kind = f"multipart/form-data; boundary={boundary}"
         file = await self._called("POST", "/files", form, kind, TRANSFER_S)
         order = {
-            "input_file_id": _id_of(file, "file"),
-            "endpoint": PATH,
+            "input_file_id": await self._processed(file),
+            "endpoint": self._path,
             "completion_window": _WINDOW,
             "metadata": {_MARK: token},
         }
@@ -166,6 +180,15 @@ class OpenAIBatches:
 
     async def aclose(self) -> None:
         await self._model.aclose()
+
+    async def _processed(self, uploaded: tuple[dict[str, Any], float | None]) -> str:
+        """The id of an uploaded file, once a batch can be made of it."""
+        id_, (file, _) = _id_of(uploaded, "file"), uploaded
+        until = time.monotonic() + _PROCESSING_S
+        while file.get("status") in _UNPROCESSED and time.monotonic() < until:
+            await asyncio.sleep(_FILE_LOOK_S)
+            file, _ = await self._called("GET", f"/files/{id_}")
+        return id_
 
     def _answer(self, row: dict[str, Any]) -> ModelResponse | CallError:
         """The reply that a row holds, or the fault that it tells of."""

@@ -114,7 +114,7 @@ def spending_kept(caller: Caller, path: Path | None) -> Iterator[None]:
             uncounted,
         )
     open_ = uncounted
-    if not budget.limited:
+    if not budget.limited and caller.most_in_flight:
         open_ += caller.most_in_flight + _CALLS_PER_WRITE - 1
     caller.counts.before = budget.before
     try:

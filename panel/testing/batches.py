@@ -26,6 +26,8 @@ class BatchScript:
         twice: whether each answer comes twice.
         backwards: whether the last row is answered first.
         lost: how many batches, from the first on, are made without a reply to who made them.
+        unprocessed: how often an uploaded file is not processed yet when it is looked at; a batch
+            that is made of it is refused.
         busy: how many batches, from the first on, are declined for now, with 429.
         unlisted: how often a list of batches lacks the newest.
         told: told of each call, its method and its path, once it is carried out and before it is
@@ -38,6 +40,7 @@ class BatchScript:
     twice: bool = False
     backwards: bool = False
     lost: int = 0
+    unprocessed: int = 0
     busy: int = 0
     unlisted: int = 0
     told: Callable[[str, str], None] = lambda method, path: None
@@ -69,6 +72,9 @@ class ScriptedBatches:
                 return self._upload(await request.content.read())
             case "GET", "files":
                 return web.json_response({"object": "list", "data": [*self.uploads.values()]})
+            case "GET", "files", str(name) if about := self.uploads.get(name):
+                self.script.unprocessed = max(0, self.script.unprocessed - 1)
+                return web.json_response(about | {"status": self._file_status()})
             case "DELETE", "files", str(name) if self.uploads.pop(name, None):
                 return web.json_response({"id": name, "object": "file", "deleted": True})
             case "GET", "files", str(name), "content" if name in self.files:
@@ -93,15 +99,18 @@ class ScriptedBatches:
         name = f"file-{len(self.files) + 1}"
         self.files[name] = found[2]
         about = {"id": name, "object": "file", "bytes": len(found[2]), "created_at": _now()}
-        about |= {"filename": found[1].decode(), "purpose": "batch", "status": "processed"}
+        about |= {"filename": found[1].decode(), "purpose": "batch", "status": self._file_status()}
         self.uploads[name] = about
         return web.json_response(about)
+
+    def _file_status(self) -> str:
+        return "pending" if self.script.unprocessed else "processed"
 
     def _make(self, request: web.BaseRequest, order: Mapping[str, Any]) -> web.Response:
         if self.script.busy:
             self.script.busy -= 1
             return web.json_response({"error": {"message": "too many batches"}}, status=429)
-        if order.get("input_file_id") not in self.files:
+        if order.get("input_file_id") not in self.files or self.script.unprocessed:
             return web.json_response({"error": {"message": "no such file"}}, status=400)
         total = len(self.files[order["input_file_id"]].splitlines())
         batch = {

@@ -126,6 +126,32 @@ async def test_a_parameter_that_a_batch_declines_is_left_out_next_time(tmp_path:
         await model.aclose()
 
 
+class AtAzure(OpenAICompatible):
+    """A model at the scripted server, as if that were Azure's."""
+
+    @property
+    def address(self) -> str:
+        return "https://my-resource.openai.azure.com/openai/v1"
+
+
+async def test_azure_names_paths_without_a_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the rows and for the batch alike; and a batch is made once its file is processed, which
+    takes a while there."""
+    monkeypatch.setattr("panel.models.openai_batches._FILE_LOOK_S", 0.01)
+    with serving() as server:
+        server.batches.script = BatchScript(unprocessed=3)
+        model = AtAzure(model="my-deployment", base_url=server.base_url, api_key=SecretStr(KEY))
+        api = OpenAIBatches(model)
+        row = orjson.loads(api.line("a", ASK))
+        assert (row["url"], row["body"]["model"]) == ("/chat/completions", "my-deployment")
+        sent = await api.submit("t", [orjson.dumps(row)])
+        assert server.batches.made[0]["endpoint"] == "/chat/completions"
+        assert isinstance((await answers(api, sent.id, tmp_path))["a"], ModelResponse)
+        await model.aclose()
+
+
 @pytest.mark.parametrize(
     "line",
     [
