@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from panel.cli.failures import refusals
+from panel.cli.written_runs import run_folder_option
 from panel.reports import load_renderer, renderer_names
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def run_options(texts: str) -> Callable[[Command], Command]:
     """
 
     def decorate(command: Command) -> Command:
-        @_out
+        @run_folder_option
         @option(
             "--limit",
             metavar="N",
@@ -368,46 +368,6 @@ def _columns_by_field(
                 raise click.BadParameter(f"{field.strip()} is given twice; leave one of them out")
             given[field.strip()] = column
     return GivenMapping(given, param.opts[0])
-
-
-def _out(command: Command) -> Command:
-    @option(
-        "--out",
-        metavar="RUN",
-        help="The run's folder, or an address for it, such as "
-        "s3://bucket/run, where it is sent at the end.  [default: runs/DATE-TIME]",
-    )
-    @option(
-        "--overwrite",
-        is_flag=True,
-        help="Replace a run in the folder that has another panel or other texts.",
-    )
-    @option(
-        "--no-texts",
-        is_flag=True,
-        help="Store the SHA-256 of each text in the folder instead of the text, and no metadata. "
-        "Answers of judges, which are stored, may quote texts.",
-    )
-    @wraps(command)
-    def with_output(
-        *args: Any, out: str | None, overwrite: bool, no_texts: bool, **others: Any
-    ) -> Any:
-        from panel.runs.output import RunOutput
-
-        path = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-        output = RunOutput(path, overwrite, not no_texts)
-        if out is None or "://" not in out:
-            return command(*args, out=output, **others)
-        from panel.runs.written_at_address import written_here
-
-        @refusals
-        def sent() -> Any:
-            with written_here(output, dry=others["dry_run"]) as here:
-                return command(*args, out=here, **others)
-
-        return sent()
-
-    return with_output
 
 
 def option(*names: str, **settings: Any) -> Callable[[Command], Command]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from panel.calls.budget import Spending
 from panel.calls.call_counts import CallCounts
-from panel.conclusions.wording import SAMPLES
+from panel.conclusions.wording import SAMPLES, counted
 from panel.models.catalogue import cost
 from panel.reports.terminal.money import spent
 from panel.reports.terminal.run import MUCH_OFF_SCALE
@@ -194,6 +194,8 @@ def made_from(run: Run, manifest: Mapping[str, Any] | None) -> list[tuple[str, S
 
 
 def _input(given: Mapping[str, Any]) -> str:
+    if files := given.get("files"):
+        return f"{given['name']}, {counted(len(files), 'file')} (SHA-256 of each in run.json)"
     digest = given.get("sha256")
     return f"{given['name']}, SHA-256 {digest}" if digest else str(given["name"])
 

@@ -9,12 +9,15 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import file_digest
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from panel.errors import InputError
+from panel.io.file_sets import files_of
 from panel.models.options import parsed_option, with_headers
 from panel.models.providers import load_provider, provider_names
 from panel.plan.bound_models import BoundModel
@@ -93,17 +96,25 @@ def _scrubbed(text: str) -> str:
 
 def _described(name: str, mapping: Mapping[str, str]) -> dict[str, Any]:
     """An input by its name, with the mapping of its columns if there is one, and a file with its
-    digest; a stream is read once, and not here."""
-    digest = size = None
-    try:
-        with Path(name).open("rb") as file:
-            digest, size = file_digest(file, "sha256").hexdigest(), file.tell()
-    except OSError:
-        pass
-    about: dict[str, Any] = {"name": _scrubbed(name), "sha256": digest, "bytes": size}
+    digest; a folder, pattern or address with those of its files, in the order in which they are
+    read; a stream is read once, and not here."""
+    about = _digested(name, Path(name))
+    if about["sha256"] is None:
+        # What is gone by now was read all the same.
+        with suppress(InputError):
+            files = [_digested(*file) for file in files_of(name)]
+            if files != [about]:
+                about["files"] = files
     if mapping:
         about["mapping"] = {field: _scrubbed(column) for field, column in mapping.items()}
     return about
+
+
+def _digested(name: str, path: Path) -> dict[str, Any]:
+    digest = size = None
+    with suppress(OSError), path.open("rb") as file:
+        digest, size = file_digest(file, "sha256").hexdigest(), file.tell()
+    return {"name": _scrubbed(name), "sha256": digest, "bytes": size}
 
 
 def _versions(models: Iterable[BoundModel]) -> dict[str, str]:

@@ -44,6 +44,7 @@ from panel.testing.conformance import (
     check_reply_store,
     check_stopping_rule,
 )
+from panel.testing.engine_check import check_engine
 from panel.testing.model import ScriptedModel
 from panel.testing.renderer_check import check_renderer
 from panel.testing.requirements import assert_requirements
@@ -80,6 +81,7 @@ __all__ = [
     "assert_requirements",
     "check_batch_client",
     "check_elicitation",
+    "check_engine",
     "check_executor",
     "check_framings",
     "check_persona_set",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
+
+import fsspec
 import pytest
 
-from panel.runs.provenance import command_line
+from panel import RunOutput
+from panel.runs.provenance import command_line, start_of
 
 
 @pytest.mark.parametrize(
@@ -37,3 +42,30 @@ def test_a_command_is_told_without_its_secrets(
     monkeypatch.setenv("SHORT_KEY", "x")
     monkeypatch.setenv("KEYBOARD", "a b.jsonl")
     assert command_line(["/opt/bin/persona-panel", *arguments]) == f"persona-panel {told}"
+
+
+def test_each_file_of_several_has_its_digest(tmp_path: Path) -> None:
+    """Of a folder, a pattern and an address, in the order in which files are read; a file has its
+    own, and what is not there none."""
+    contents = {"b.parquet": b"1", "a.parquet": b"22", "c.parquet": b"333"}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    there = f"memory://{tmp_path}"
+    fsspec.filesystem("memory").put(f"{tmp_path}/", f"{tmp_path}/", recursive=True)
+    files = [f"{tmp_path}/{name}" for name in sorted(contents)]
+
+    def about(name: str, content: bytes | None) -> dict[str, object]:
+        digest = None if content is None else hashlib.sha256(content).hexdigest()
+        return {"name": name, "sha256": digest, "bytes": None if content is None else len(content)}
+
+    parts = [about(file, contents[Path(file).name]) for file in files]
+    elsewhere = [part | {"name": f"memory://{part['name']}"} for part in parts]
+    names = (str(tmp_path), f"{tmp_path}/[bc].parquet", there, files[1], f"{tmp_path}/x", "-")
+    assert start_of(RunOutput("run", inputs=names), [])["inputs"] == [
+        about(names[0], None) | {"files": parts},
+        about(names[1], None) | {"files": parts[1:]},
+        about(names[2], None) | {"files": elsewhere},
+        parts[1],
+        about(names[4], None),
+        about("-", None),
+    ]

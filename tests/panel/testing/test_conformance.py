@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,19 +17,23 @@ import pytest
 import personas
 import rubrics
 from graphs.stopping_rules import load_stopping_rule, stopping_rule_names
-from panel import ModelConfig, PanelPlan, Response, Rubric, load_definition
+from panel import Caps, ModelConfig, PanelPlan, Response, Rubric, Verdict, load_definition
+from panel.calls.budget import NO_CAPS
+from panel.calls.caller import Caller
 from panel.calls.stores.disk import open_store
 from panel.models.client import Capabilities
 from panel.models.options import refuse_options
 from panel.models.providers import Availability, load_provider
 from panel.reports import load_renderer, renderer_names
 from panel.runs import executor
+from panel.runs.executor import OnJudgment, judged, prepared
 from panel.statistics import AgreementBlock, Reason, Result, Statistic, agreement_statistics
 from panel.sweep.library import shipped_framings
 from panel.testing import (
     MemoryReplyStore,
     ScriptedModel,
     check_elicitation,
+    check_engine,
     check_executor,
     check_framings,
     check_persona_set,
@@ -354,6 +359,42 @@ def test_a_renderer_that_fails_is_named() -> None:
     assert "no render_sweep()" in refusal(check_renderer, SimpleNamespace(**parts))
     assert "render_run() writes nothing" in refusal(check_renderer, silent)
     assert "closes the stream" in refusal(check_renderer, closing)
+
+
+class _InThisProcess:
+    """An engine without workers, which may drop units and pass a cap."""
+
+    def __init__(self, drops: int = 0, *, ignores_caps: bool = False) -> None:
+        self._drops, self._ignores_caps = drops, ignores_caps
+
+    async def verdicts(
+        self,
+        plan: PanelPlan,
+        units: AsyncIterator[tuple[Response, ...]],
+        caller: Caller,
+        caps: Caps,
+        on_judgment: OnJudgment,
+    ) -> AsyncGenerator[Verdict, None]:
+        for _ in range(self._drops):
+            await anext(units)
+        if self._ignores_caps and caps != NO_CAPS:
+            async with prepared(plan, NO_CAPS) as other:
+                async for verdict in judged(plan, units, other, on_judgment):
+                    yield verdict
+        else:
+            async for verdict in judged(plan, units, caller, on_judgment):
+                yield verdict
+
+
+def test_an_engine_that_fails_is_named() -> None:
+    """One that leaves a response out, and one whose calls no cap holds; one that does neither
+    passes."""
+    check_engine(lambda: nullcontext(_InThisProcess()))
+    dropping, spending = _InThisProcess(1), _InThisProcess(ignores_caps=True)
+    said = refusal(check_engine, lambda: nullcontext(dropping))
+    assert said == "with the engine 5 of 60 judgments are missing"
+    said = refusal(check_engine, lambda: nullcontext(spending))
+    assert said == "under a cap of 20 calls the engine makes 60"
 
 
 def test_an_executor_that_fails_is_named() -> None:

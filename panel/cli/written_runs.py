@@ -1,0 +1,57 @@
+"""Where a command writes its run: a folder, or an address that one is sent to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from panel.cli.failures import refusals
+
+
+def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options for the folder of a run; the command is given it as `out`, and has to have
+    `dry_run`. One at an address is a folder of this machine, and all that the command leaves there,
+    such as report.html, is sent at its end."""
+
+    @click.option(
+        "--out",
+        metavar="RUN",
+        help="The run's folder, or an address that it is sent to at the end, such as "
+        "s3://bucket/run.  [default: runs/DATE-TIME]",
+    )
+    @click.option(
+        "--overwrite",
+        is_flag=True,
+        help="Replace a run in the folder that has another panel or other texts.",
+    )
+    @click.option(
+        "--no-texts",
+        is_flag=True,
+        help="Store the SHA-256 of each text in the folder instead of the text, and no metadata. "
+        "Answers of judges, which are stored, may quote texts.",
+    )
+    @wraps(command)
+    def with_output(
+        *args: Any, out: str | None, overwrite: bool, no_texts: bool, **others: Any
+    ) -> Any:
+        from panel.runs.output import RunOutput
+
+        folder = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+        output = RunOutput(folder, overwrite, not no_texts)
+        if "://" not in str(folder):
+            return command(*args, out=output, **others)
+        from panel.runs.written_at_address import written_here
+
+        @refusals
+        def sent() -> Any:
+            with written_here(output, dry=others["dry_run"]) as here:
+                return command(*args, out=here, **others)
+
+        return sent()
+
+    return with_output

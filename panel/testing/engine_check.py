@@ -1,0 +1,66 @@
+"""Check for authors of engines: raises an `AssertionError` whose message is one sentence, or
+returns None."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import numpy as np
+
+from graphs import Response
+from panel.calls.budget import NO_CAPS, Caps
+from panel.panel import Panel
+from panel.runs.execution import Engine
+from panel.runs.run import Run
+from panel.testing.requirement import require
+from panel.testing.server import MODEL, serving
+
+_CONCURRENCY = 3
+_CALLS = 20
+
+
+def check_engine(opened: Callable[[], AbstractContextManager[Engine]]) -> None:
+    """Whether the workers of an engine judge every response once and as one process does, and
+    together make no more calls than a cap allows, nor more at once than a model's limit.
+
+    The replies that it makes go into the cache in use. The model that answers is a server on this
+    machine, which workers elsewhere do not reach.
+
+    Args:
+        opened: the engine, with two workers or more: `lambda: opened_engine("acme", 2)`.
+    """
+    from panel.models.config import ModelConfig
+
+    responses = [
+        Response(id=f"r{n}", prompt=f"Question {n // 2}?", text=f"Answer {n}.", system=f"s{n % 2}")
+        for n in range(24)
+    ]
+    with serving(latency_s=0.02) as server:
+        model = ModelConfig(
+            model=f"openai:{MODEL}", base_url=server.base_url, concurrency=_CONCURRENCY
+        )
+        panel = Panel("disciplinary", model, "debate-speech")
+
+        def by_engine(rows: list[Response], caps: Caps = NO_CAPS) -> tuple[Run, int]:
+            before = len(server.calls)
+            with opened() as engine:
+                run = panel.score(rows, caps=caps, engine=engine)
+            return run, len(server.calls) - before
+
+        run, calls = by_engine(responses[:12])
+        n = run.coverage.expected
+        missing = f"{n - run.coverage.scored} of {n} judgments are missing"
+        require(run.coverage.complete, f"with the engine {missing}")
+        require(calls == n, f"the engine makes {calls} calls for {n} judgments")
+        require(run.calls.made == n, f"of {n} calls {run.calls.made} are counted")
+        here = panel.score(responses[:12])
+        same = np.array_equal(run.ratings, here.ratings, equal_nan=True)
+        require(same, "the judgments differ from those of one process")
+        made = here.calls.made
+        require(not made, f"after a run with the engine, the cache lacks {made} replies")
+        _, calls = by_engine(responses[12:], Caps(calls=_CALLS))
+        require(calls == _CALLS, f"under a cap of {_CALLS} calls the engine makes {calls}")
+        most = server.in_flight_max
+        within = f"of a model that takes {_CONCURRENCY} calls at once {most} are in flight"
+        require(most <= _CONCURRENCY, within)
