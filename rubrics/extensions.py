@@ -13,6 +13,7 @@ distribution can take the place of one of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
@@ -32,7 +33,7 @@ def extension_names(package: str, group: str, *, hyphens: bool = False) -> tuple
     `hyphens`: a file `yes_no.py` is called `yes-no`.
     """
     own = _own(package, hyphens)
-    return tuple(sorted({*own, *(found.name for found in _installed().select(group=group))}))
+    return tuple(sorted({*own, *(found.name for found in _installed()(group=group))}))
 
 
 @cache
@@ -46,7 +47,7 @@ def load_extension(package: str, group: str, name: str, *, hyphens: bool = False
     own = _own(package, hyphens)
     if name in own:
         return import_module(f"{package}.{own[name]}")
-    for found in _installed().select(group=group, name=name):
+    for found in _installed()(group=group, name=name):
         try:
             return found.load()
         # Whatever another distribution does when it is imported.
@@ -65,9 +66,10 @@ def _told(point: EntryPoint, error: Exception) -> str:
 
 
 @cache
-def _installed() -> EntryPoints:
-    """All entry points of all distributions: each look at them reads a file of every one."""
-    return entry_points()
+def _installed() -> Callable[..., EntryPoints]:
+    """What selects among the entry points of all distributions, by `group` and `name`. They are
+    read once: that takes a file of every distribution."""
+    return entry_points().select
 
 
 @cache
