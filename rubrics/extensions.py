@@ -13,9 +13,10 @@ distribution can take the place of one of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pkgutil import iter_modules
 from typing import Any
 
@@ -32,7 +33,7 @@ def extension_names(package: str, group: str, *, hyphens: bool = False) -> tuple
     `hyphens`: a file `yes_no.py` is called `yes-no`.
     """
     own = _own(package, hyphens)
-    return tuple(sorted({*own, *(found.name for found in entry_points(group=group))}))
+    return tuple(sorted({*own, *(found.name for found in _installed()(group=group))}))
 
 
 @cache
@@ -46,7 +47,7 @@ def load_extension(package: str, group: str, name: str, *, hyphens: bool = False
     own = _own(package, hyphens)
     if name in own:
         return import_module(f"{package}.{own[name]}")
-    for found in entry_points(group=group, name=name):
+    for found in _installed()(group=group, name=name):
         try:
             return found.load()
         # Whatever another distribution does when it is imported.
@@ -62,6 +63,13 @@ def _told(point: EntryPoint, error: Exception) -> str:
         f"the {kind} {point.name!r} of {package} cannot be loaded "
         f"({type(error).__name__}: {error}); repair or uninstall that package"
     )
+
+
+@cache
+def _installed() -> Callable[..., EntryPoints]:
+    """What selects among the entry points of all distributions, by `group` and `name`. They are
+    read once: that takes a file of every distribution."""
+    return entry_points().select
 
 
 @cache

@@ -57,6 +57,8 @@ def shown(
     it."""
     # What the imports made stays for good: the collector need not look at it again.
     gc.freeze()
+    # A call lets go of all it makes: looking for cycles as often as Python does costs a seventh.
+    gc.set_threshold(50_000, 20, 50)
     try:
         with progress:
             return run_to_end(start(progress))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,10 @@ from panel.io.batch import Item
 from panel.io.documents import number
 from panel.statistics.core.options import Random
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.strengths import (
-    MOST_SYSTEMS,
-    StrengthDifference,
-    Strengths,
-    SystemStrength,
-    WinCounts,
-    bradley_terry,
-    without_strengths,
-)
 from rubrics.comparison import Outcome
+
+if TYPE_CHECKING:
+    from panel.statistics.core.strengths import StrengthDifference, Strengths, SystemStrength
 
 _CODE: dict[str, int] = {name: code for code, name in enumerate(get_args(Outcome), start=1)}
 
@@ -73,6 +67,14 @@ class CollectedComparisons:
         there = [prompt for prompt in self._of_prompt if prompt in self._outcomes]
         if not there:
             return None
+        # Of panels that compare, which most do not.
+        from panel.statistics.core.strengths import (
+            MOST_SYSTEMS,
+            WinCounts,
+            bradley_terry,
+            without_strengths,
+        )
+
         systems = sorted({item.system for item in self._items})
         if len(systems) > MOST_SYSTEMS:
             return without_strengths(systems, Reason.MANY_SYSTEMS, random)

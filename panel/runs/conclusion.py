@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphs.records import controls_among
-from panel.conclusions.deliberation import deliberation_conclusion
 from panel.conclusions.score import Judged, score_conclusion
 from panel.runs.collected import CollectedRatings
 from panel.statistics.core.ranking import Leaderboard
@@ -24,6 +23,9 @@ def conclusion_of(
     judged = judged_in(run)
     said = score_conclusion(board, judged, controls)
     if report is not None and judged.scored:
+        # Its statistics are of deliberation alone, and few panels deliberate.
+        from panel.conclusions.deliberation import deliberation_conclusion
+
         said += deliberation_conclusion(
             report.n_deliberated, report.n_responses, report.spread, report.humans
         )

@@ -45,7 +45,6 @@ from panel.statistics.core.ranking import (
     competition_ranks,
     rank_systems,
 )
-from panel.statistics.core.strengths import Strengths
 from personas import Persona
 from rubrics import Rubric
 
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from panel.figures.run import RunPlots
     from panel.report_page.report import RunReport
     from panel.runs.deliberation import DeliberationReport
+    from panel.statistics.core.strengths import Strengths
     from panel.statistics.core.table import Ratings
 
 
