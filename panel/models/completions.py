@@ -20,15 +20,15 @@ from rubrics.unicode import well_formed
 
 _LONGEST_REASON = 1_000
 """Characters of a refusal or of a reason to finish: a run's summary keeps each one."""
+CONTINUED = {"continue_final_message": True, "add_generation_prompt": False}
+"""That the last message is to be continued, in vLLM's words; llama.cpp does so unasked."""
 
 
 def body_of(request: ModelRequest, *, top_logprobs_cap: int | None = None) -> dict[str, Any]:
     """The body of a request, without what belongs to a model (its name, its temperature)."""
     body: dict[str, Any] = {"messages": messages_of(request), "max_tokens": request.max_tokens}
     if request.prefill:
-        # vLLM's words for it; llama.cpp continues a last assistant message unasked.
-        body["continue_final_message"] = True
-        body["add_generation_prompt"] = False
+        body |= CONTINUED
     if request.schema is not None:
         wanted = {"name": "judgment", "strict": True, "schema": request.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": wanted}

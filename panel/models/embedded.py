@@ -28,6 +28,7 @@ from pydantic import ConfigDict, PrivateAttr
 from panel.models.client import CallError, Capabilities
 from panel.models.completions import as_message, body_of, read_completion
 from panel.models.embedded_conversion import FORM, checked, faster_copy
+from panel.models.embedded_weighing import BEGUN, foreseen_in, is_weighed, one_token
 from panel.models.embedded_weights import (
     CONTEXT_TOKENS,
     ENGINES,
@@ -59,6 +60,9 @@ class _Engine:
         params.n_parallel = 1
         params.verbosity = -1
         params.cache_ram_mib = 0
+        # A batch is compared with all that stands up to its own end, part of which comes after
+        # each token: the shorter the batch, the less of that is for nothing.
+        params.n_ubatch = _BATCH_TOKENS
         # On a processor it is slower for the short questions that follow a long text.
         params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
         # llama.cpp opens a port on the loopback interface; nobody else knows this key.
@@ -69,15 +73,31 @@ class _Engine:
         self._read: tuple[str, ...] = ()
         # How the answer began that stands in memory after the last question; None if unknown.
         self._after: str | None = None
+        # A follow-up that may come next, and its answer.
+        self._foreseen: tuple[dict[str, Any], dict[str, Any]] | None = None
 
     def complete(self, blocks: Sequence[str], body: dict[str, Any]) -> dict[str, Any]:
-        """llama.cpp's own answer. `blocks` are what the first user message is made of."""
+        """llama.cpp's own answer, or its first token where that is what is weighed (see
+        `embedded_weighing`). `blocks` are what the first user message is made of."""
+        foreseen, self._foreseen = self._foreseen, None
         if len(blocks) < 2:
             # Nothing is shared, so nothing is taken from what was read before.
             self._read = ()
             return self._answer(body | {"cache_prompt": False})
+        weighed = is_weighed(body)
+        if weighed and foreseen is not None and foreseen[0] == body | {"max_tokens": 1}:
+            return foreseen[1]
+        self._read_ahead((*_parted(blocks[0]), *blocks[1:]), body["messages"])
+        if not weighed:
+            return self._ask(body)
+        if body["max_tokens"] == 1 or body["messages"][-1]["role"] == "assistant":
+            return one_token(self._ask(body | {"max_tokens": 1}), body)
+        answer = self._ask(body | BEGUN)
+        self._foreseen = foreseen_in(answer, body)
+        return one_token(answer, body)
+
+    def _ask(self, body: dict[str, Any]) -> dict[str, Any]:
         messages = body["messages"]
-        self._read_ahead((*_parted(blocks[0]), *blocks[1:]), messages)
         answer = self._answer(body)
         match [message for message in messages if message["role"] != "system"]:
             case [_]:
@@ -131,6 +151,10 @@ class _Engine:
         if error:
             raise CallError(str(error.get("message", error))[:300], kind="rejected")
         return answer
+
+
+_BATCH_TOKENS = 128
+"""How many tokens of a prompt are computed at once."""
 
 
 def _same(pair: tuple[str, str]) -> bool:
@@ -224,7 +248,7 @@ _loading = threading.Lock()
 _threads = ThreadPoolExecutor(ENGINES, thread_name_prefix="local-model")
 
 
-_READING = 2
+_READING = 3
 """Counts the ways in which prompts were split over time: each gives slightly other numbers."""
 _faster_copy = cache(faster_copy)
 _checked = cache(checked)

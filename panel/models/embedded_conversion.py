@@ -7,11 +7,13 @@ moves by at most half a step of 1/127 of the largest of its 32.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import logging
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import platformdirs
@@ -21,7 +23,6 @@ from panel.errors import ConfigurationError
 FORM = "Q8_0"
 """What the weights are stored as, in llama.cpp's words."""
 _DIGITS = 16
-_OLD_S = 3600.0
 _FILE_TYPE = 7  # Mostly Q8_0: llama.cpp's number for `general.file_type`.
 _log = logging.getLogger(__name__)
 
@@ -77,25 +78,44 @@ def _convert(source: Path, sha256: str, folder: Path) -> Path:
         raise ValueError(f"{source.name} is not the file that this version knows")
     folder.mkdir(parents=True, exist_ok=True)
     _remove_left_behind(folder)
+    # At the level that is shown where nobody configured logging: a command is silent meanwhile.
+    _log.warning("Converting the embedded model's weights once (about 10 s) ...")
     # Processes that begin at once each write their own; the last rename stands, of equal bytes.
-    temporary = folder / f".{os.getpid()}-{time.monotonic_ns()}.tmp"
-    try:
+    with _held(folder) as temporary:
         _write(source, temporary)
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         name = source.name.split(".")[0]
         done = f"{name}.{sha256[:_DIGITS]}.{FORM}.{_digest(temporary)[:_DIGITS]}.gguf"
         return temporary.replace(folder / done)
-    finally:
-        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[Path]:
+    """A new temporary file, locked for as long as this process writes it and then removed."""
+    while True:
+        path = folder / f".{os.getpid()}-{time.monotonic_ns()}.tmp"
+        with path.open("xb") as file:
+            # Some network folders have no locks; nobody removes a file there.
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+            # Another process may have taken it for left behind before it was locked.
+            if os.fstat(file.fileno()).st_nlink == 0:
+                continue
+            try:
+                yield path
+            finally:
+                path.unlink(missing_ok=True)
+            return
 
 
 def _remove_left_behind(folder: Path) -> None:
-    """What a process that was killed was writing."""
+    """What a process that was killed was writing: its lock ended with it."""
     for path in folder.glob(".*.tmp"):
-        with suppress(FileNotFoundError):
-            if time.time() - path.stat().st_mtime > _OLD_S:
-                path.unlink()
+        # Locked by who is writing it, or gone by now.
+        with suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
 
 
 def _write(source: Path, target: Path) -> None:

@@ -78,6 +78,7 @@ async def test_the_same_ask_gives_the_same_numbers_whatever_came_before(
         for persona in ("a lawyer", "a sailor")
         for prefill in ("", "The rating is ")
     ]
+    asks.append(replace(asks[0], prefill="", max_tokens=2))
     asks.append(replace(asks[0], prefill="1"))
     asks.append(ModelRequest("", (BEES,), top_logprobs=512, max_tokens=1))
     asks.append(replace(asks[0], blocks=(SHIPS, "As a lawyer, ", "Rate it.")))
