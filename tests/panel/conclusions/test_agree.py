@@ -13,6 +13,7 @@ from scipy.stats import t
 from panel.conclusions.agree import agree_conclusion
 from panel.conclusions.wording import WITHOUT_PEOPLE
 from panel.statistics import AnalysisOptions, agree
+from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import Ratings, Row
 
@@ -20,7 +21,8 @@ from panel.statistics.core.table import Ratings, Row
 def rated(
     scores: np.ndarray[Any, Any], *, prompts: int = 12, personas: bool = False, models: int = 2
 ) -> Ratings:
-    """Of `(items, raters, dimensions)` scores on so many prompts; of a run with personas."""
+    """Of `(items, raters, dimensions)` scores on so many prompts, without a composite; of a run
+    with personas."""
     n, j, d = scores.shape
     labels = tuple(f"persona {k // models}" for k in range(j)) if personas else None
     return Ratings(
@@ -31,6 +33,7 @@ def rated(
         tuple(f"model {k % models}" for k in range(j)) if personas else ("people",) * j,
         prompts=tuple(f"prompt {i % prompts}" for i in range(n)),
         personas=labels,
+        composite_of=(),
     )
 
 
@@ -203,6 +206,19 @@ def test_a_low_effective_number_is_not_called_shared_error() -> None:
         f"errors. {WITHOUT_PEOPLE}"
     )
     assert "also that about what is true" in told
+
+
+def test_strata_that_differ_on_the_composite_are_named() -> None:
+    """Beside those on a dimension, by what is surest."""
+    found = [
+        row(value, low, value + 0.2, name, by=f"topic{LESS_OTHERS}", by_value="work", p_value=p)
+        for value, low, name, p in ((0.4, 0.2, "depth", 0.03), (0.3, 0.1, "composite", 0.01))
+    ]
+    assert agree_conclusion(found, rated(np.zeros((48, 4, 2))), "topic")[1] == (
+        "Krippendorff α differs by topic: work on the composite is 0.30 higher than the mean of "
+        "the others (95 % interval 0.10 to 0.50, adjusted p 0.01); work on depth is 0.40 higher "
+        "than the mean of the others (95 % interval 0.20 to 0.60, adjusted p 0.03)."
+    )
 
 
 def test_the_composite_comes_first_as_in_the_table() -> None:

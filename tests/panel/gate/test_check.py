@@ -192,7 +192,7 @@ def test_rows_are_named_by_dimension_and_group() -> None:
     named where there are several and no composite."""
     options = AnalysisOptions(n_permutations=99)
     panel, humans = rated(4, ("m, 1", "n")), rated(3, ("human",))
-    rows = agree(panel, options, only=["krippendorff_alpha", "kendall_w"])
+    rows = agree(panel, options, only=["krippendorff_alpha", "kendall_w", "mean_tau_b"])
     rows += correlate(panel, humans, options, only=["tau_c", "human_ceiling_tau_c"])
     by_key = {(row.statistic, row.group, row.dimension): row for row in rows}
     found = figures_of(rows)
@@ -206,7 +206,9 @@ def test_rows_are_named_by_dimension_and_group() -> None:
     assert figure(found, "human_ceiling_tau_c[clarity]").value > 0
     assert check(rows, "tau_c[clarity] >= 0.4", "tau_c['depth, really'] >= 0.4").met
     with pytest.raises(InputError, match="is the name of 2 figures"):
-        check(rows, "krippendorff_alpha >= 0.4")
+        check(rows, "mean_tau_b >= 0.4")
+    whole = by_key["krippendorff_alpha", "all", "composite"]
+    assert figure(found, "krippendorff_alpha").value == whole.value
     assert figure(found, "tau_c").value == by_key["tau_c", "all", "composite"].value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from math import isnan
 
 import numpy as np
@@ -37,10 +38,13 @@ HUMANS = some(3, ("human",) * 3, 2, 1.5)
 
 def test_agreement_is_drawn_by_dimension_and_group() -> None:
     """α of each group and of all raters with its interval; a dimension on which nobody differs has
-    no value, and the caption says why."""
-    figure = PANEL.plot.agreement()
+    no value, and the caption says why. The composite, where there is one, comes first."""
+    (axis,) = PANEL.plot.agreement().axes
+    assert names(axis) == ["composite", "conceptual clarity", "flat"]
+    panel = replace(PANEL, composite_of=())
+    figure = panel.plot.agreement()
     (axis,) = figure.axes
-    rows = [one for one in agree(PANEL, NO_TESTS) if one.statistic == "krippendorff_alpha"]
+    rows = [one for one in agree(panel, NO_TESTS) if one.statistic == "krippendorff_alpha"]
     assert [one.group for one in rows[:4:2]] == ["m1", "m2"]
     assert names(axis) == ["conceptual clarity", "flat"]
     assert legend(figure) == ["m1", "m2", "all raters", "95 % interval over prompts"]
