@@ -21,6 +21,7 @@ from panel.statistics import (
     smallest_subset,
     variance_components,
 )
+from panel.statistics.core.display import signed
 
 QUICK = AnalysisOptions(n_permutations=39, min_shared=5)
 
@@ -168,7 +169,7 @@ def test_alpha_without_each_judge() -> None:
         expected = krippendorff.alpha(rest.T, level_of_measurement="ordinal")
         assert row.value == pytest.approx(expected, abs=1e-12)
         change = expected - krippendorff_alpha(SCORES).value
-        assert row.note == f"ordinal, changed by {change:+.4f}"
+        assert row.note == f"ordinal, changed by {signed(change, 4)}"
         assert row.n_raters == 5
 
 
