@@ -258,6 +258,21 @@ def test_answers_that_nobody_can_read(
     assert len(errors) == 8 - scored_ and all("cannot be read" in str(one) for one in errors)
 
 
+def test_an_answer_that_is_no_completion_is_not_asked_for_again(tmp_path: Path) -> None:
+    """A row of a success whose body is something else was paid for: its judgment fails, and the
+    request goes in no other batch, of the same command started again neither."""
+
+    def odd(lines: list[bytes]) -> list[bytes]:
+        return [*lines[:-1], lines[-1].replace(b'"choices"', b'"chosen"')]
+
+    with serving() as server:
+        damaged(server, odd, 99)
+        for _ in range(2):
+            run = scored(panel_at(server.base_url), tmp_path / "run")
+            assert (len(server.batches.made), run.coverage.missing["failed"]) == (1, 1)
+    assert spent(tmp_path / "run")["calls"] == 8
+
+
 def test_answers_of_another_model_are_told(tmp_path: Path) -> None:
     """A release of the model is the model; another name is told with how many answers have it."""
 

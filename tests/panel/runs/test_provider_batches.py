@@ -131,7 +131,8 @@ def test_a_row_is_the_body_of_a_live_call(
 def test_faults_of_rows(wire: BatchWire, tmp_path: Path) -> None:
     """A row that may pass goes into the next batch, one that never will does not; the judgments
     say why."""
-    busy = (14, "overloaded_error")
+    # A gateway's, which says that nothing was answered.
+    busy = (502, "overloaded_error")
     wire.faults = {0: busy, 1: (3, "invalid_request_error")}
 
     def tell(line: str) -> None:
