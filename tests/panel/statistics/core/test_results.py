@@ -57,7 +57,7 @@ def test_two_families_are_a_closed_test(sizes: tuple[int, int]) -> None:
                 [n for n in those if (n in first) == is_first] for is_first in (True, False)
             ]
             there = [one for one in families if one]
-            return min(1.0, min(len(there) * len(one) * p[one].min() for one in there))
+            return float(min(1.0, *(len(there) * len(one) * p[one].min() for one in there)))
 
         sets = [c for n in range(1, len(p) + 1) for c in combinations(range(len(p)), n)]
         expected = [max(of_set(one) for one in sets if n in one) for n in range(len(p))]
