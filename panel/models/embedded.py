@@ -92,7 +92,7 @@ class _Engine:
             return self._ask(body)
         if body["max_tokens"] == 1 or body["messages"][-1]["role"] == "assistant":
             return one_token(self._ask(body | {"max_tokens": 1}), body)
-        answer = self._ask(body | BEGUN)
+        answer = self._ask({**body, **BEGUN})
         self._foreseen = foreseen_in(answer, body)
         return one_token(answer, body)
 

@@ -41,7 +41,10 @@ def foreseen_in(
         return None
     begun = {"role": "assistant", "content": _BEGINNING}
     further = {**body, **CONTINUED, "messages": [*body["messages"], begun], "max_tokens": 1}
-    return further, one_token(answer, further, 1)
+    # As that call would be counted: all of the question is in memory, and the 1 is not.
+    read = answer["usage"]["prompt_tokens"]
+    usage = {"prompt_tokens": read + 1, "prompt_tokens_details": {"cached_tokens": read}}
+    return further, one_token(answer | {"usage": answer["usage"] | usage}, further, 1)
 
 
 def one_token(answer: dict[str, Any], body: Mapping[str, Any], n: int = 0) -> dict[str, Any]:
