@@ -1,10 +1,10 @@
-"""A process that has imported what `persona-panel` needs of other projects, and forks for each
-command that it is asked for.
+"""A process that has imported what `persona-panel` needs, and forks for each command that it is
+asked for.
 
-Most of the CPU time of a short command goes into the import of NumPy, SciPy, LangGraph and their
-like. A fork finds those imported, and is in all else a process of its own: its own arguments,
-folder, environment, standard streams, signals and exit status, and the project's own modules are
-imported by each, so that one which forgets an import fails as it would for a user.
+Most of the CPU time of a short command goes into imports. A fork finds them done, and is in all
+else a process of its own: its own arguments, folder, environment, umask, standard streams, signals
+and exit status. What Python reads at its start (PYTHONIOENCODING, say) has no effect, and that each
+command imports what it needs `tests/panel/cli/test_imports.py` shows.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import selectors
 import signal
 import socket
 import sys
 from contextlib import suppress
-from importlib.util import find_spec
-from io import TextIOWrapper
 from pathlib import Path
 from types import ModuleType
 
@@ -34,7 +33,17 @@ IMPORTED = (
     "pydantic", "rich.console", "rich.live", "rich.progress", "rich.table", "rich.text",
     "scipy.optimize", "scipy.special", "scipy.stats", "sqlite3", "tenacity", "yaml",
 )  # fmt: skip
-"""Requirements of the project, no extras: those a test may hide."""
+"""What the project requires."""
+PACKAGES = ("graphs", "panel", "personas", "rubrics")
+LEFT_OUT = (
+    "panel.calls.stores.redis", "panel.cli.", "panel.clusters.engines.ray",
+    "panel.clusters.ray_mailbox", "panel.figures.", "panel.ray", "panel.statistics.figures.",
+    "panel.sweep.plots",
+)  # fmt: skip
+"""How the names of modules begin that each fork imports itself: those that import an extra, and
+those of commands, whose options name the extensions that are installed."""
+EXTRAS = {"matplotlib", "pandas", "polars", "ray", "redis"}
+"""Not imported here: a test may hide them from a command."""
 
 Request = tuple[list[str], str, dict[str, str], int, list[int]]
 """Arguments, folder, environment, umask and the descriptors of the standard streams."""
@@ -112,11 +121,6 @@ def run(asked: Request, paths: list[str]) -> None:
     os.umask(umask)
     os.environ.clear()
     os.environ.update(env)
-    if encoding := env.get("PYTHONIOENCODING"):
-        for stream in (sys.stdin, sys.stdout, sys.stderr):
-            assert isinstance(stream, TextIOWrapper)
-            errors = "backslashreplace" if stream is sys.stderr else "strict"
-            stream.reconfigure(encoding=encoding, errors=errors)
     before = env["PYTHONPATH"].split(os.pathsep) if env.get("PYTHONPATH") else []
     sys.path[:] = [*before, *paths]
     importlib.invalidate_caches()
@@ -143,12 +147,21 @@ def run(asked: Request, paths: list[str]) -> None:
     exec(compile(source, name, "exec", dont_inherit=True), main.__dict__)
 
 
+def import_packages() -> None:
+    """Import the modules of the project, but for those left out."""
+    for package in map(importlib.import_module, PACKAGES):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.startswith(LEFT_OUT):
+                importlib.import_module(module.name)
+    assert not EXTRAS & set(sys.modules), "a module that imports an extra belongs into LEFT_OUT"
+
+
 if __name__ == "__main__":
+    for _name in IMPORTED:
+        importlib.import_module(_name)
+    import_packages()
     # The first is the folder that it was started in.
     _paths = sys.path[1:]
-    for _name in IMPORTED:
-        if find_spec(_name.partition(".")[0]):
-            importlib.import_module(_name)
     # A collection would write to every object, and so copy the memory that forks share.
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Commands as processes whose imports of other projects are done already: see `fork_server`."""
+"""Commands as processes whose imports are done already: see `fork_server`."""
 
 from __future__ import annotations
 

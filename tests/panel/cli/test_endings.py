@@ -97,9 +97,11 @@ class Desk:
     def run(
         self, *arguments: str, redirected: str = "", **env: str
     ) -> subprocess.CompletedProcess[bytes]:
-        """The command as a shell starts it with these redirections; without any it is a fork."""
-        surroundings = self.env | env | ({} if redirected else forked.for_shells())
-        command = self.command(*arguments) if redirected else ["persona-panel", *arguments]
+        """The command as a shell starts it with these redirections; it is a fork where neither
+        these nor the environment ask for a start of its own."""
+        own = bool(redirected or env)
+        surroundings = self.env | env | ({} if own else forked.for_shells())
+        command = self.command(*arguments) if own else ["persona-panel", *arguments]
         return subprocess.run(
             ["bash", "-c", f'"$@" {redirected}', "bash", *command],
             cwd=self.folder, env=surroundings, capture_output=True, timeout=120, check=False,
