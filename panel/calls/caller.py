@@ -73,7 +73,7 @@ class Caller:
         self.endpoints = self._endpoints = endpoints
         self.store = self._cache = cache
         self._read_ahead = read_ahead
-        self._claimed = cache.claimed if isinstance(cache, SharedReplyStore) else _not_shared
+        self._shared = cache if isinstance(cache, SharedReplyStore) else None
         self.budget = budget
         # Jitter needs no secrecy, and a seed keeps a run's schedule repeatable.
         self._random = random.Random(seed)
@@ -119,16 +119,16 @@ class Caller:
         self._under_way[entry] = done = asyncio.Event()
         try:
             with call_under_way():
-                async with self._claimed(*entry) as kept:
+                if self._shared is None:
+                    return await self._asked(model, request, entry, cut_is_usable)
+                async with self._shared.claimed(*entry) as kept:
                     if kept is not None:
                         self.counts.cached += 1
                         return kept
-                    reply = await self._asked(model, request, entry, cut_is_usable)
+                    return await self._asked(model, request, entry, cut_is_usable)
         finally:
             del self._under_way[entry]
             done.set()
-        self._endpoints[model].lost_in_a_row = 0
-        return reply
 
     async def _asked(
         self, model: str, request: ModelRequest, entry: ReplyKey, cut_is_usable: bool
@@ -139,7 +139,8 @@ class Caller:
         reply = await self._answered(_Call(model, endpoint, asked, entry), request)
         if reply.finish_reason == "length" and (not cut_is_usable or is_spent_on_thinking(reply)):
             cut_off = _Call(model, endpoint, asked, entry, reply)
-            return await self._asked_with_more(cut_off, request)
+            reply = await self._asked_with_more(cut_off, request)
+        endpoint.lost_in_a_row = 0
         return reply
 
     async def _answered(self, call: _Call, plain: ModelRequest) -> ModelResponse:
@@ -336,7 +337,7 @@ class Caller:
         finally:
             # Also of a call that is cancelled: it may have been answered already.
             used, is_estimate = counted_usage(request, said, tokens, reserved)
-            if used:
+            if used is not NOTHING:
                 self._note(model, used, is_estimate=is_estimate)
             try:
                 await self.budget.settle(model, reserved, used)
@@ -373,11 +374,6 @@ class Caller:
 
 CallerFactory = Callable[..., Caller]
 """Makes a caller, with the arguments of `Caller`."""
-
-
-def _not_shared(page: str, key: bytes) -> AbstractAsyncContextManager[None]:
-    """Nobody else asks the same."""
-    return _NO_TURN
 
 
 def _require_alive(model: str, endpoint: Endpoint) -> None:

@@ -40,9 +40,12 @@ def counted_usage(
 ) -> tuple[Usage, bool]:
     """What a call counts as, and whether that is an estimate: where it is not said what it took,
     it may have taken all."""
-    if said is not None and not said:
+    if said is None:
+        used = NOTHING
+    elif said:
+        used = sound(said)
+    else:
         return NOTHING, False
-    used = sound(said or NOTHING)
     # No call is without input, and an odd report may have had the output in it.
     if used.input and (used.output or not used.odd):
         return used, False
