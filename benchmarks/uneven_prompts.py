@@ -58,6 +58,8 @@ BY_PROMPT, TASTE, NOISE, NOISIER, FAVOUR = 0.7, 0.7, 1.2, 1.7, 0.5
 MERIT, BY_TEXT, TIES = 0.7, 0.5, 0.1
 SYSTEMS = ("a", "b", "c", "d")
 MOST_MISSED = 0.07
+ONE_KIND = {"change": (True,), "strengths": (False,)}
+"""Deliberation that changes nothing is not measured, nor are unequal systems."""
 FORMS = ("printed", "plain", "HC4", "Kish")
 
 
@@ -180,8 +182,7 @@ def differences(cell: Cell, tables: int) -> bool:
         lows.append([found.low, *value - reach])
         highs.append([found.high, *value + reach])
     low, high = np.array(lows), np.array(highs)
-    # The change by deliberation is of judges who all deliberated.
-    true = np.mean(values) if cell.unlike or cell.figure == "change" else 0.0
+    true = np.mean(values) if cell.unlike else 0.0
     missed = ((low > true) | (high < true)).mean(axis=0)
     return _show(cell, len(values), missed, np.median(high - low, axis=0) / 2)
 
@@ -276,8 +277,7 @@ def main() -> int:
     print(f"each in the order {', '.join(FORMS)}; in brackets the tables with an interval")
     holds = True
     for figure, prompts, sizes in product(options.figures or names, options.prompts, options.sizes):
-        # All who deliberate are of one kind, as are systems that are equal.
-        for unlike in (False,) if figure in ("change", "strengths") else (False, True):
+        for unlike in ONE_KIND.get(figure, (False, True)):
             measure = strengths if figure == "strengths" else differences
             holds &= measure(Cell(figure, prompts, sizes, unlike), tables)
     return 0 if holds else 1
