@@ -3,8 +3,9 @@
 The model, its ties and its sources are in `panel.statistics.core.davidson`. Intervals are the
 jackknife's over prompts, each left out by one Newton step, with Student's t; see
 `panel.statistics.resampling.jackknife` for its sources, and `benchmarks/strengths.py` for how often
-they cover. As a prompt counts by its comparisons, t has the degrees of freedom of as many prompts
-of one size as a system's are worth: L. Kish (1965), *Survey Sampling*, section 8.2.
+they cover, `benchmarks/uneven_prompts.py` where prompts have unequal numbers of comparisons. As a
+prompt counts by its comparisons, t has the degrees of freedom of as many prompts of one size as a
+system's are worth: L. Kish (1965), *Survey Sampling*, section 8.2.
 """
 
 from __future__ import annotations
