@@ -47,10 +47,12 @@ class RunCells:
         chosen = range(len(run.items)) if rows is None else rows
         ratings = run.ratings[np.ix_(chosen, columns)]
         terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)
+        composite = None if terms is None else PersonaCells.of(terms, personas, models)
+        del terms
         numeric = run.rubric.numeric
         scores = ratings[:, :, [run.dimensions.index(dimension.id) for dimension in numeric]]
         return cls(
-            None if terms is None else PersonaCells.of(terms, personas, models),
+            composite,
             PersonaCells.of(scores, personas, models),
             tuple(dimension.id for dimension in numeric),
             len({_ends(dimension) for dimension in numeric}) < 2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -64,6 +65,9 @@ class _Lazy(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """The whole of a process: what it prints cannot fail it, and signals end it in order."""
         guard()
+        # Statistics multiply thousands of small matrices: threads that wait for each other on
+        # them cost twice the CPU. numpy reads it when it is loaded, which is later.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         with guarded() as fault, stopping.heeded():
             try:
                 return super().main(*args, **kwargs)

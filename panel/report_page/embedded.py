@@ -7,10 +7,10 @@ The script writes them as text, never as markup. There is no key in them.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from mmap import ACCESS_READ, mmap
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import orjson
@@ -266,40 +266,40 @@ def _said(
     used = 0
     try:
         with path.open("rb") as file:
-            # Mapped: a run's replies may be more than memory holds.
-            data = mmap(file.fileno(), 0, access=ACCESS_READ) if path.stat().st_size else b""
+            begins = _lines_by_response(file)
+            for row in order:
+                if row not in place:
+                    continue
+                rounds = []
+                for begin in begins.get(run.items[row][:2], ()):
+                    file.seek(begin)
+                    line = orjson.loads(file.readline())
+                    rounds.append([columns[line["judge"]], line["round"], *_words(line)])
+                rounds.sort(key=lambda one: (one[0], one[1]))
+                written = as_json(rounds)
+                used += len(written)
+                if used > room:
+                    break
+                found[row] = written
     except OSError:
         return None
-    lines = _lines_by_response(data)
-    for row in order:
-        if row not in place:
-            continue
-        rounds = []
-        for begin, end in lines.get(run.items[row][:2], ()):
-            line = orjson.loads(data[begin:end])
-            rounds.append([columns[line["judge"]], line["round"], *_words(line)])
-        rounds.sort(key=lambda one: (one[0], one[1]))
-        written = as_json(rounds)
-        used += len(written)
-        if used > room:
-            break
-        found[row] = written
     return found
 
 
-def _lines_by_response(data: bytes | mmap) -> dict[tuple[str, str], list[tuple[int, int]]]:
-    """Where the judgments of each response begin and end, by its ids. What the lines hold was
-    looked at when the run was read from them."""
-    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+def _lines_by_response(file: BinaryIO) -> dict[tuple[str, str], array[int]]:
+    """Where the judgments of each response begin, by its ids: a run's replies may be more than
+    memory holds. What the lines hold was looked at when the run was read from them."""
+    found: dict[tuple[str, str], array[int]] = {}
     begin = 0
-    while (end := data.find(b"\n", begin)) >= 0:
-        if (ids := _IDS.match(data, begin)) is not None:
-            key = ids[1].decode(), ids[2].decode()
-        else:
-            line = orjson.loads(data[begin:end])
-            key = line["prompt_id"], line["id"]
-        found.setdefault(key, []).append((begin, end))
-        begin = end + 1
+    for text in file:
+        if text.endswith(b"\n"):
+            if (ids := _IDS.match(text)) is not None:
+                key = ids[1].decode(), ids[2].decode()
+            else:
+                line = orjson.loads(text)
+                key = line["prompt_id"], line["id"]
+            found.setdefault(key, array("q")).append(begin)
+        begin += len(text)
     return found
 
 

@@ -24,7 +24,7 @@ from panel.statistics.core.arrays import (
 from panel.statistics.core.prompts import OverPrompts, over_prompts
 from panel.statistics.core.ranks import ranks_within
 from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.resampling.permutation import permutation_p_value
+from panel.statistics.resampling.permutation import permutation_p_value, shuffled_sums
 
 CELLS_AT_ONCE = 2_000_000
 """Shuffled ranks held at a time: 16 MB."""
@@ -173,8 +173,7 @@ def _shuffled_means(
         at_once = max(1, CELLS_AT_ONCE // ranks.size)
         for start in range(0, n_permutations, at_once):
             size = min(at_once, n_permutations - start)
-            shuffles = rng.permuted(np.broadcast_to(ranks, (size, *ranks.shape)), axis=1)
-            spread = ((shuffles.sum(axis=2) - centre) ** 2).sum(axis=1)
+            spread = ((shuffled_sums(ranks, size, rng) - centre) ** 2).sum(axis=1)
             total[:, start : start + size] += np.nan_to_num(scales)[:, None] * spread
     defined = np.sum([~np.isnan(scales) for _, scales in blocks], axis=0)
     means: Array = total / np.maximum(defined, 1)[:, None]

@@ -33,7 +33,7 @@ from panel.statistics.core.arrays import (
 from panel.statistics.core.prompts import OverPrompts, over_prompts
 from panel.statistics.core.ranks import ranks_within
 from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.resampling.permutation import permutation_p_value
+from panel.statistics.resampling.permutation import permutation_p_value, shuffled_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +268,7 @@ class _Design:
         for start in range(0, n_permutations, at_once):
             totals = np.zeros((min(at_once, n_permutations - start), len(self.ranks)))
             for items, raters in alike:
-                ranks = self.ranks[np.ix_(items, raters)].T[:, None]
-                shape = len(raters), len(totals), len(items)
-                totals[:, items] += rng.permuted(np.broadcast_to(ranks, shape), axis=2).sum(axis=0)
+                ranks = self.ranks[np.ix_(items, raters)]
+                totals[:, items] += shuffled_sums(ranks, len(totals), rng)
             values[start : start + len(totals)] = self.statistic(totals)
         return values

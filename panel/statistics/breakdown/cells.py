@@ -43,13 +43,15 @@ class PersonaCells:
                 column[judge] = seen[place]
                 seen[place] += 1
         shape = (n, len(names), int(column.max(initial=-1)) + 1, n_terms)
-        sums, counts = np.zeros(shape), np.zeros(shape)
-        there = ~np.isnan(ratings)
-        filled = np.where(there, ratings, 0.0)
+        # Judge by judge: of a large run, each further copy of all ratings is much memory.
+        values, counts = np.zeros(shape), np.zeros(shape, dtype=np.uint16)
         for judge in range(n_judges):
-            sums[:, persona[judge], column[judge]] += filled[:, judge]
-            counts[:, persona[judge], column[judge]] += there[:, judge]
-        return cls(divide(sums, counts), tuple(map(str, names)), tuple(map(str, of_models)))
+            there = ~np.isnan(ratings[:, judge])
+            values[:, persona[judge], column[judge]] += np.where(there, ratings[:, judge], 0.0)
+            counts[:, persona[judge], column[judge]] += there
+        values[counts == 0] = np.nan
+        np.divide(values, counts, out=values, where=counts > 1)
+        return cls(values, tuple(map(str, names)), tuple(map(str, of_models)))
 
     @property
     def whole(self) -> Array:

@@ -100,8 +100,7 @@ def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
     n = len(cells.values)
     reason = _why_not(cells)
     if reason is None:
-        seen = without_severity(cells.values)
-        tables = _tables(seen, n)
+        tables = _tables(without_severity(cells.values), n)
         if not (tables.noise > ROUNDING).any():
             reason = Reason.NOISE_ZERO
     if reason is not None:
@@ -248,11 +247,11 @@ def _why_not(cells: PersonaCells) -> Reason | None:
 def _tables(seen: Array, n: int) -> _Tables:
     """Of departures `(responses, personas, columns, dimensions)`."""
     n_personas, n_columns, n_terms = seen.shape[1:]
-    flat = seen.transpose(0, 3, 1, 2).reshape(n * n_terms, n_personas * n_columns)
-    there = ~np.isnan(flat)
-    filled = np.where(there, flat, 0.0)
+    # A copy, which becomes the residuals: of a large run, each further one is much memory.
+    left = seen.transpose(0, 3, 1, 2).copy().reshape(n * n_terms, n_personas * n_columns)
+    del seen
+    there = ~np.isnan(left)
     found = np.zeros((5, n * n_terms))
-    left = np.zeros(flat.shape)
     patterns, of_pattern = np.unique(there, axis=0, return_inverse=True)
     for place, pattern in enumerate(patterns):
         rows = np.flatnonzero(of_pattern.ravel() == place)
@@ -261,16 +260,18 @@ def _tables(seen: Array, n: int) -> _Tables:
         by_persona = np.repeat(np.eye(n_personas), n_columns, axis=0)[pattern]
         by_column = np.tile(np.eye(n_columns), (n_personas, 1))[pattern]
         columns, both = _basis(by_column), _basis(np.hstack([by_column, by_persona]))
-        y = filled[np.ix_(rows, np.flatnonzero(pattern))]
+        cells = np.ix_(rows, np.flatnonzero(pattern))
+        y = left[cells]
         explained = ((y @ both) ** 2).sum(axis=1)
-        rest = y - (y @ both) @ both.T
-        left[np.ix_(rows, np.flatnonzero(pattern))] = rest
         own = by_persona - columns @ (columns.T @ by_persona)
         found[0, rows] = explained - ((y @ columns) ** 2).sum(axis=1)
-        found[1, rows] = (rest**2).sum(axis=1)
+        y -= (y @ both) @ both.T
+        left[cells] = y
+        found[1, rows] = (y**2).sum(axis=1)
         found[2, rows] = both.shape[1] - columns.shape[1]
         found[3, rows] = pattern.sum() - both.shape[1]
         found[4, rows] = np.sum(by_persona * own)
+    left[~there] = 0.0
     tables = found.reshape(5, n, n_terms)
     shaped = left.reshape(n, n_terms, -1).transpose(0, 2, 1).reshape(-1, n_terms)
     personas, residual, persona_df, residual_df, k = tables

@@ -7,6 +7,8 @@ themselves count as one of the shuffles.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
+from itertools import permutations
 from math import nan
 from typing import Literal
 
@@ -14,13 +16,22 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import ROUNDING, Array, Labels, items_by_label, paired_scores
+from panel.statistics.core.arrays import (
+    ROUNDING,
+    Array,
+    IntArray,
+    Labels,
+    items_by_label,
+    paired_scores,
+)
 from panel.statistics.core.prompts import over_prompts
 from panel.statistics.core.statistic import Statistic
 from panel.statistics.humans.correlation import CorrelationKind, correlation, within_prompts
 from panel.statistics.humans.correlations import taus
 
 Alternative = Literal["greater", "less", "two-sided"]
+MOST_LISTED = 6
+"""Of more items the orders, n!, are more than are worth listing."""
 
 
 def permutation_p_value(
@@ -107,3 +118,32 @@ def _correlations(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
     x = (x - x.mean()) / x.std()
     values: Array = (shuffled - shuffled.mean()) @ x / (len(x) * shuffled[0].std())
     return values
+
+
+def shuffled_sums(values: Array, n_shuffles: int, rng: np.random.Generator) -> Array:
+    """The sum over raters of values that are shuffled among the items, each rater's apart from the
+    others': `(n_shuffles, items)`.
+
+    Args:
+        values: `(items, raters)`, without gaps; equal values stay as many as they are.
+
+    Every order of a rater's values is as likely as any other. Of few items it is drawn from the
+    list of all orders, in an eighth of the time that shuffling takes.
+    """
+    n_items, n_raters = values.shape
+    if n_items > MOST_LISTED:
+        shuffles = rng.permuted(np.broadcast_to(values, (n_shuffles, *values.shape)), axis=1)
+        sums: Array = shuffles.sum(axis=2)
+        return sums
+    orders = _orders(n_items)
+    drawn = rng.integers(0, len(orders), (n_raters, n_shuffles), dtype=np.uint16)
+    places = drawn + len(orders) * np.arange(n_raters)[:, None]
+    # What each rater gives to an item in each order, rater after rater.
+    given = [values[order].T.ravel() for order in orders.T]
+    return np.stack([own.take(places).sum(axis=0) for own in given], axis=1)
+
+
+@cache
+def _orders(n_items: int) -> IntArray:
+    """All orders of so many items `(orders, items)`."""
+    return np.array(list(permutations(range(n_items))), dtype=np.intp)
