@@ -151,7 +151,8 @@ def test_a_narrow_terminal_cuts_no_number(command: Command, tmp_path: Path) -> N
     assert max(map(len, narrow.splitlines())) <= 60
     for row in rows:
         if row["statistic"] in NAMES and row["ci_low"] is not None:
-            assert f"[{row['ci_low']:.2f}, {row['ci_high']:.2f}]".replace("-0.00", "0.00") in narrow
+            whole = f"[{row['ci_low']:.2f}, {row['ci_high']:.2f}]".replace("-0.00", "0.00")
+            assert whole.replace("-", "−") in narrow
 
 
 def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
