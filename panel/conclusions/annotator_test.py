@@ -15,7 +15,7 @@ from panel.statistics.core.table import COMPOSITE, Ratings, Row
 from panel.statistics.humans.distance import DistanceParts, distance_parts
 
 _MOSTLY = 0.5
-"""The share of the squared distance from which on another level and unit is what it is about."""
+"""The share of the squared distance from which on another level and unit is what is advised."""
 PASSED = 0.5
 """The winning rate from which on a judge passes."""
 _RATE, _ADVANTAGE, _NEEDED = "alt_test_winning_rate", "alt_test_advantage", "alt_test_items_needed"
@@ -120,17 +120,18 @@ def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> lis
     found = _distance(name, group, panel, humans)
     if found is None:
         return []
-    side = "above" if found.shift > 0 else "below"
+    by, side = number(abs(found.shift)), "above" if found.shift > 0 else "below"
+    level = "that of the humans" if by == number(0.0) else f"{by} points {side} the humans'"
     told = (
         "The test asks how near scores are, a correlation only how they order texts"
-        f"{on and f':{on}'}{',' if on else ':'} the panel's mean is {number(abs(found.shift))} "
-        f"points {side} the humans' and its scores spread {number(found.spread)} times as far, "
-        f"which makes {found.linear_share:.0%} of the mean squared distance between them"
+        f"{on and f':{on}'}{',' if on else ':'} the panel's mean is {level} and its scores spread "
+        f"{number(found.spread)} times as far. Another level and unit would take away at most "
+        f"{100 * found.linear_share:.0f} % of the mean squared distance between them"
     )
     if found.linear_share < _MOSTLY:
-        return [f"{told}; the rest is of single texts, which no other level or unit mends."]
+        return [f"{told}; the rest is of single texts."]
     return [
-        f"{told}. `calibrate` takes such a bias out of systems' means, `align` out of single "
+        f"{told}: `calibrate` takes such a bias out of systems' means, `align` out of single "
         "scores."
     ]
 

@@ -81,24 +81,29 @@ def test_one_score_for_everything_takes_no_place() -> None:
 
 def test_why_a_panel_that_goes_with_people_does_not_pass() -> None:
     """Two points above them and with the same order it fails, and the shift and the spread, which
-    make all but the noise of the distance, are said with what takes them out; where single texts
-    make it, that is said; of a panel that passes, and of one that does not correlate, nothing."""
+    make all of the distance, are said with what takes them out; where single texts make it, that
+    is said; of a panel that passes, and of one that does not correlate, nothing."""
     random = np.random.default_rng(1)
     truth = random.integers(3, 6, 60)
     people = [truth + random.integers(-1, 2, 60) for _ in range(4)]
     mean = np.mean(people, axis=0)
     shifted = told_of(2 * mean + 2, people)
     away, spread = 2 * mean + 2 - mean, 2
-    share = (away.mean() ** 2 + mean.std() ** 2) / np.mean(away**2)
     assert (
         "The test asks how near scores are, a correlation only how they order texts: on clarity, "
         f"the panel's mean is {away.mean():.2f} points above the humans' and its scores spread "
-        f"{spread:.2f} times as far, which makes {share:.0%} of the mean squared distance between "
-        "them. `calibrate` takes such a bias out of systems' means, `align` out of single scores."
+        f"{spread:.2f} times as far. Another level and unit would take away at most 100 % of the "
+        "mean squared distance between them: `calibrate` takes such a bias out of systems' means, "
+        "`align` out of single scores."
     ) in shifted
-    noisy = told_of(mean + random.normal(0, 2, 60), people)
+    # The same mean, and a tenth of the spread: nothing that a line could mend but the unit.
+    noise = random.normal(0, 2, 60)
+    narrow = mean + noise - noise.mean()
+    narrow = mean.mean() + 0.1 * (narrow - mean.mean())
+    noisy = told_of(narrow, [one + random.normal(0, 0.01, 60) for one in people])
     assert "The panel's mean correlates with" in noisy
-    assert "the rest is of single texts, which no other level or unit mends." in noisy
+    assert "the panel's mean is that of the humans and its scores spread" in noisy
+    assert "between them; the rest is of single texts." in noisy
     assert "The test asks" not in told_of(truth, people)
     assert "The test asks" not in told_of(random.permutation(mean) + 2, people)
 
