@@ -224,6 +224,14 @@ def _differences(rows: Sequence[Row], group: str, found: Mapping[str, Row]) -> d
     return chosen
 
 
+def n_claimed(rows: Sequence[Row], group: str) -> int:
+    """For how many dimensions the intervals of a group less one human are widened; the composite,
+    where there is one, is by itself."""
+    over_all = by_dimension(rows, group, _MAIN)
+    found = _tested(over_all, by_dimension(rows, group, _WITHIN))
+    return len([name for name in _differences(rows, group, found) if name != COMPOSITE])
+
+
 def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row]) -> str:
     """The differences, within prompts first, then over all items."""
     told = []

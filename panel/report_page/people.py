@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from panel.conclusions.calibrate import calibrate_conclusion
-from panel.conclusions.correlate import correlate_conclusion
+from panel.conclusions.correlate import correlate_conclusion, n_claimed
 from panel.conclusions.fidelity import contrast_label, fidelity_conclusion
 from panel.conclusions.leads import established_leads, leads_conclusion
 from panel.errors import InputError
@@ -64,11 +64,13 @@ class FiguresBeside:
     Attributes:
         figures: each with its name.
         caution: which of them are not to be compared; empty where there are none.
+        n_claimed: for how many dimensions the intervals of differences are widened; 0 of none.
     """
 
     conclusion: Sequence[str]
     figures: Sequence[tuple[str, Row]]
     caution: str
+    n_claimed: int
     axis: Axis
     n_people: int
     n_items: int
@@ -225,6 +227,7 @@ def _beside(
         conclusion=correlate_conclusion(rows, panel, people),
         figures=[(_name(row, dimensions), row) for row in sorted(shown, key=_place)],
         caution=NOT_COMPARABLE if has_ceiling else "",
+        n_claimed=n_claimed(rows, whole),
         axis=Axis.of((-1.0, 1.0), values),
         n_people=len(people.raters),
         n_items=len(people.items),
