@@ -26,6 +26,7 @@ from panel.statistics.fidelity.contrast import FidelityContrast
 from panel.statistics.humans.calibration import Calibration, calibrate
 from panel.statistics.humans.ceiling import NOT_COMPARABLE
 from panel.statistics.humans.correlate import correlate
+from panel.statistics.humans.left_out import without_names
 
 _SHOWN = {
     "tau_b_within_prompts": "τ_b with the mean of people, within prompts",
@@ -188,7 +189,7 @@ def people_section(
         dimensions |= found.labels
         corrected = CorrectedMeans(found, calibrate_conclusion(found), leads_conclusion(found))
     return PeopleSection(
-        beside=_beside(rows, panel, people, whole, dimensions),
+        beside=_beside(rows, panel, people, whole, dimensions, judges),
         rows=rows,
         tests=AnnotatorTests(
             epsilon=epsilon,
@@ -210,6 +211,7 @@ def _beside(
     people: Ratings,
     whole: str,
     dimensions: Mapping[str, str],
+    judges: Mapping[str, str],
 ) -> FiguresBeside:
     shown = [
         row
@@ -224,7 +226,7 @@ def _beside(
     values = [value for row in shown for value in (row.value, row.ci_low, row.ci_high)]
     has_ceiling = any(row.statistic.startswith("human_ceiling") for row in shown)
     return FiguresBeside(
-        conclusion=correlate_conclusion(rows, panel, people),
+        conclusion=correlate_conclusion(rows, panel, people, judges),
         figures=[(_name(row, dimensions), row) for row in sorted(shown, key=_place)],
         caution=NOT_COMPARABLE if has_ceiling else "",
         n_claimed=n_claimed(rows, whole),
@@ -268,7 +270,7 @@ def _tested(rows: Sequence[Row], judges: Mapping[str, str]) -> list[TestedJudge]
         TestedJudge(
             judges.get(row.by_value or "", row.by_value or ""),
             row.dimension,
-            row,
+            replace(row, note=without_names(row.note)),
             advantages[row.dimension, row.by_value],
         )
         for row in rows

@@ -20,7 +20,7 @@ NOBODY = Ratings(np.zeros((1, 1, 1)), ("i",), ("j",), ("unrated",), ("g",))
 
 def concluded(found: Sequence[Row], group: str, correlated: Collection[str]) -> list[str]:
     """What is said where nobody's scores are known."""
-    return annotator_test_conclusion(found, group, correlated, NOBODY, NOBODY)
+    return annotator_test_conclusion(found, group, correlated, NOBODY, NOBODY, {"a": "Ada · m"})
 
 
 def rows(rate: float, *judges: float) -> list[Row]:
@@ -156,11 +156,13 @@ def test_the_composite_comes_first() -> None:
 
 
 def test_judges_are_counted_by_themselves() -> None:
-    """Of several judges those who pass are named; of one judge nothing more is said."""
+    """Of several judges those who pass are named as they are called; of one judge nothing more is
+    said."""
     assert concluded(rows(0.5, 0.6, 0.4, 1.0), "all", ())[-1] == (
-        "Of its 3 judges alone, 2 pass it: a and c."
+        "Of its 3 judges alone, 2 pass it: Ada · m and c."
     )
     assert concluded(rows(0.5, 0.0, 0.4), "all", ())[-1] == ("Of its 2 judges alone, none pass it.")
+    assert concluded(rows(0.5, 0.0, 0.5), "all", ())[-1].endswith("alone, 1 passes it: b.")
     assert len(concluded(rows(0.5, 0.5), "all", ())) == 1
 
 
@@ -188,6 +190,11 @@ def test_the_dimensions_behind_the_composite_are_told_together() -> None:
         "0.00 to 1.00, advantage ρ 0.80.",
         "Of its 2 judges alone, 0 to 1 pass it, depending on the dimension.",
     ]
+    for lowest in (0.0, 0.5):
+        pairs = {"composite": 0.4, "a": 1.0, "b": lowest}.items()
+        those = [replace(row, dimension=name) for name, rate in pairs for row in rows(rate)]
+        told = " ".join(concluded(those, "all", ["composite", "a", "b"]))
+        assert ("so its bar is higher than that of each dimension" in told) is (lowest == 0.5)
     dimensions = [row for row in found if row.dimension != "composite"]
     said = concluded(dimensions, "all", ["a"])
     assert said[1].startswith("If the differences on d are as observed, 120 items rated by each")
