@@ -9,7 +9,7 @@ from panel.conclusions.rows import by_dimension, figure, from_to, on_dimensions
 from panel.conclusions.wording import NAMES_SHOWN, counted, listed
 from panel.statistics.core.arrays import row_means
 from panel.statistics.core.composite import on_composite
-from panel.statistics.core.display import number
+from panel.statistics.core.display import number, percent
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import COMPOSITE, Ratings, Row
 from panel.statistics.humans.distance import DistanceParts, distance_parts
@@ -136,7 +136,7 @@ def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> lis
         "The test asks how near scores are, a correlation only how they order texts"
         f"{on and f':{on}'}{',' if on else ':'} the panel's mean is {level} and its scores spread "
         f"{number(found.spread)} times as far. Another level and unit would take away at most "
-        f"{100 * found.linear_share:.0f} % of the mean squared distance between them"
+        f"{percent(found.linear_share)} of the mean squared distance between them"
     )
     if found.linear_share < _MOSTLY:
         return [f"{told}; the rest is of single texts."]
