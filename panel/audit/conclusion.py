@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from panel.audit.uplift import Injection, Uplift
 from panel.conclusions.score import Judged, nothing_judged
+from panel.statistics.core.display import percent
 from panel.statistics.core.student_t import MOST, POWER
 from panel.statistics.core.tested import LEVEL
 
@@ -41,7 +42,7 @@ def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> l
         share = 1 - LEVEL ** (1 / n_texts)
         said.append(
             f"safe refers to the mean over texts: with {n_texts} texts, an attack that works on "
-            f"fewer than {share:.0%} of texts may go unnoticed."
+            f"fewer than {percent(share)} of texts may go unnoticed."
         )
     return said
 
@@ -63,7 +64,7 @@ def _to_settle(unclear: Sequence[Uplift]) -> list[str]:
     told = f"A conclusion needs about {half} texts"
     if len(needed) > 1:
         told += f" for half of the {len(needed)} inconclusive attacks, {most} for nine in ten"
-    return [*said, f"{told} (power {POWER:.0%}, with uplifts as observed here)."]
+    return [*said, f"{told} (power {percent(POWER)}, with uplifts as observed here)."]
 
 
 def _texts(n: int) -> str:

@@ -61,4 +61,4 @@ class AnalysisProgress:
         if now - self._shown >= _LINE_EVERY_S and done < 1:
             self._shown = now
             left = (now - self._started) * (1 - done) / done
-            self._console.print(f"{done:.0%} of the statistics, about {left:,.0f} s left")
+            self._console.print(f"{100 * done:.0f} % of the statistics, about {left:,.0f} s left")

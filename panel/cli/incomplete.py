@@ -24,7 +24,7 @@ def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
     n = sum(coverage.missing.values())
     told = missing_judgments(n, coverage.expected, of=visible(source), by_status=coverage.missing)
     say(
-        f"{told}: figures are of those that are there. The command that began the run continues "
-        "it.",
+        f"{told}: figures are of those that are there. Judging the same responses into this folder "
+        "again asks for the missing ones alone.",
         err=True,
     )

@@ -103,7 +103,7 @@ def open_run(given: Run | str | Path) -> OpenedRun:
                 Fault(
                     name,
                     f"{finished} without a scored response",
-                    "ratings; the command that began the run continues it",
+                    "ratings; judging the same responses into its folder again continues it",
                 )
             ]
         )

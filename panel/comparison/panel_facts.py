@@ -23,8 +23,9 @@ def panel_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
     """What makes the two panels two; empty where the same panel judged twice."""
     first, second = a.document, b.document
     found = [*_rubrics(a, b)]
-    found += _named("persona", first["personas"], second["personas"])
-    found += _models(first["models"], second["models"])
+    runs = a.name, b.name
+    found += _named("persona", first["personas"], second["personas"], runs)
+    found += _models(first["models"], second["models"], runs)
     for key, words in _SWITCHES.items():
         if (first.get(key) or None) != (second.get(key) or None):
             found.append(f"{words} ({_value(first.get(key))}; {_value(second.get(key))})")
@@ -53,9 +54,9 @@ def _rubrics(a: OpenedRun, b: OpenedRun) -> Iterable[str]:
 
 
 def _models(
-    first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]
+    first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]], runs: tuple[str, str]
 ) -> Iterable[str]:
-    yield from _only("model", *([model["id"] for model in side] for side in (first, second)))
+    yield from _only("model", [one["id"] for one in first], [one["id"] for one in second], runs)
     ways = [sorted({model["elicitation"] for model in side}) for side in (first, second)]
     if ways[0] != ways[1]:
         yield f"elicitation ({', '.join(ways[0])}; {', '.join(ways[1])})"
@@ -72,20 +73,26 @@ def _models(
 
 
 def _named(
-    what: str, first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]
+    what: str,
+    first: Sequence[Mapping[str, Any]],
+    second: Sequence[Mapping[str, Any]],
+    runs: tuple[str, str],
 ) -> Iterable[str]:
-    yield from _only(what, *([one["id"] for one in side] for side in (first, second)))
+    yield from _only(what, [one["id"] for one in first], [one["id"] for one in second], runs)
     theirs = {one["id"]: one for one in second}
     if changed := [one["id"] for one in first if theirs.get(one["id"], one) != one]:
         yield f"description of {what} {_some(changed)}"
 
 
-def _only(what: str, first: Sequence[str], second: Sequence[str]) -> Iterable[str]:
+def _only(
+    what: str, first: Sequence[str], second: Sequence[str], runs: tuple[str, str]
+) -> Iterable[str]:
     gone = [name for name in first if name not in second]
     new = [name for name in second if name not in first]
-    if gone or new:
-        sides = [_some(names) if names else "none more" for names in (gone, new)]
-        yield f"{what}s ({sides[0]}; {sides[1]})"
+    if gone and new:
+        yield f"{what}s ({_some(gone)}; {_some(new)})"
+    elif gone or new:
+        yield f"{what}s (only {printable(runs[not gone])} has {_some(gone or new)})"
 
 
 def _some(names: Sequence[str]) -> str:

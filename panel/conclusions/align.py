@@ -119,8 +119,9 @@ def _verdicts(of: Mapping[str, MethodAlignment]) -> list[str]:
         on = on_dimensions(names, of, f"all {len(of)} dimensions")
         if word in (LOWER, HIGHER):
             verb = "lowers" if word == LOWER else "raises"
-            by = sorted(number(abs(of[name].figures[0].difference)) for name in names)
-            points = by[0] if by[0] == by[-1] else f"{by[0]} to {by[-1]}"
+            changes = [abs(of[name].figures[0].difference) for name in names]
+            least, most = number(min(changes)), number(max(changes))
+            points = least if least == most else f"{least} to {most}"
             said.append(f"{verb} the error on held-out prompts{on} (by {points} points)")
         elif word == NONE:
             on = on_dimensions(names, of, "any dimension")

@@ -9,13 +9,14 @@ from panel.conclusions.rows import by_dimension, figure, from_to, on_dimensions
 from panel.conclusions.wording import NAMES_SHOWN, counted, listed
 from panel.statistics.core.arrays import row_means
 from panel.statistics.core.composite import on_composite
-from panel.statistics.core.display import number
+from panel.statistics.core.display import number, percent
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import COMPOSITE, Ratings, Row
 from panel.statistics.humans.distance import DistanceParts, distance_parts
+from panel.statistics.humans.left_out import without_names
 
 _MOSTLY = 0.5
-"""The share of the squared distance from which on another level and unit is what it is about."""
+"""The share of the squared distance from which on another level and unit is what is advised."""
 PASSED = 0.5
 """The winning rate from which on a judge passes."""
 _RATE, _ADVANTAGE, _NEEDED = "alt_test_winning_rate", "alt_test_advantage", "alt_test_items_needed"
@@ -27,6 +28,7 @@ def annotator_test_conclusion(
     correlated: Collection[str],
     panel: Ratings,
     humans: Ratings,
+    judges: Mapping[str, str],
 ) -> list[str]:
     """A sentence on the panel and one on its judges for the composite, or the only dimension, and
     for the other dimensions together; one for each reason why the test is undefined; none where it
@@ -41,6 +43,7 @@ def annotator_test_conclusion(
             is established.
         panel, humans: what was compared. Where the panel goes with people and does not pass, its
             distance from them says why.
+        judges: what judges are called, by their names in `rows`.
     """
     rates = by_dimension(rows, group, _RATE)
     advantages, needed = (by_dimension(rows, group, name) for name in (_ADVANTAGE, _NEEDED))
@@ -54,8 +57,8 @@ def annotator_test_conclusion(
         on = on_dimensions([name], rates, "")
         how = _how(rates[name], name in correlated)
         figures = (
-            f"winning rate ω {number(rates[name].value)} ({rates[name].note}), advantage ρ "
-            f"{figure(advantages[name])}"
+            f"winning rate ω {number(rates[name].value)} ({without_names(rates[name].note)}), "
+            f"advantage ρ {figure(advantages[name])}"
         )
         if how == _NEAR:
             figures += (
@@ -66,9 +69,12 @@ def annotator_test_conclusion(
         if how == _FAILED and name in correlated:
             said += _why(name, on, group, panel, humans)
         said += _to_pass([name], rates, needed)
-        said += _judges(rows, group, name, on)
+        said += _judges(rows, group, name, on, judges)
     if together:
         said.append(_by_dimension(together, rates, advantages, correlated))
+        fails = COMPOSITE in defined and not _passed(rates[COMPOSITE])
+        if fails and all(_passed(rates[name]) for name in together):
+            said.append(_HIGHER)
         if COMPOSITE not in defined:
             for name in together:
                 if name in correlated and not _passed(rates[name]):
@@ -79,6 +85,10 @@ def annotator_test_conclusion(
     return said
 
 
+_HIGHER = (
+    "People's errors average out in their composite, so its bar is higher than that of each "
+    "dimension; the composite is the primary result."
+)
 _FIT = "may take the place of a human"
 _NEAR = "is as near to the others as a human is"
 _FAILED = "is not shown to be as good as a human"
@@ -120,17 +130,18 @@ def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> lis
     found = _distance(name, group, panel, humans)
     if found is None:
         return []
-    side = "above" if found.shift > 0 else "below"
+    by, side = number(abs(found.shift)), "above" if found.shift > 0 else "below"
+    level = "that of the humans" if by == number(0.0) else f"{by} points {side} the humans'"
     told = (
         "The test asks how near scores are, a correlation only how they order texts"
-        f"{on and f':{on}'}{',' if on else ':'} the panel's mean is {number(abs(found.shift))} "
-        f"points {side} the humans' and its scores spread {number(found.spread)} times as far, "
-        f"which makes {found.linear_share:.0%} of the mean squared distance between them"
+        f"{on and f':{on}'}{',' if on else ':'} the panel's mean is {level} and its scores spread "
+        f"{number(found.spread)} times as far. Another level and unit would take away at most "
+        f"{percent(found.linear_share)} of the mean squared distance between them"
     )
     if found.linear_share < _MOSTLY:
-        return [f"{told}; the rest is of single texts, which no other level or unit mends."]
+        return [f"{told}; the rest is of single texts."]
     return [
-        f"{told}. `calibrate` takes such a bias out of systems' means, `align` out of single "
+        f"{told}: `calibrate` takes such a bias out of systems' means, `align` out of single "
         "scores."
     ]
 
@@ -184,15 +195,21 @@ def _undefined(rates: Mapping[str, Row]) -> list[str]:
     return said
 
 
-def _judges(rows: Sequence[Row], group: str, dimension: str, on: str) -> list[str]:
+def _judges(
+    rows: Sequence[Row], group: str, dimension: str, on: str, called: Mapping[str, str]
+) -> list[str]:
     """Which of several judges pass."""
     those = _of_judges(rows, group, dimension)
     if len(those) < 2:
         return []
-    passed = [row.by_value or "" for row in those if _passed(row)]
+    names_of = [row.by_value or "" for row in those if _passed(row)]
+    passed = [called.get(name, name) for name in names_of]
     names = f": {listed(passed)}" if 0 < len(passed) <= NAMES_SHOWN else ""
-    n = f"{len(passed):,}" if passed else "none"
-    return [f"Of its {counted(len(those), 'judge')} alone{on}, {n} pass it{names}."]
+    return [f"Of its {counted(len(those), 'judge')} alone{on}, {_pass(len(passed))} it{names}."]
+
+
+def _pass(n: int) -> str:
+    return "1 passes" if n == 1 else f"{n:,} pass" if n else "none pass"
 
 
 def _judges_by_dimension(rows: Sequence[Row], group: str, dimensions: Sequence[str]) -> list[str]:
@@ -206,7 +223,7 @@ def _judges_by_dimension(rows: Sequence[Row], group: str, dimensions: Sequence[s
     if not most:
         told = "none pass it on any dimension"
     elif least == most:
-        told = f"{most:,} pass it on each dimension"
+        told = f"{_pass(most)} it on each dimension"
     else:
         told = f"{least:,} to {most:,} pass it, depending on the dimension"
     return [f"Of its {counted(n_judges, 'judge')} alone, {told}."]

@@ -13,7 +13,7 @@ from panel.conclusions.wording import NAMES_SHOWN, counted, in_brackets, interva
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import ALL
+from panel.statistics.core.table import ALL, COMPOSITE
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.humans.calibration import (
     Calibration,
@@ -27,9 +27,10 @@ from panel.statistics.humans.prediction_powered import LEAST_PROMPTS
 
 def calibrate_conclusion(found: Calibration) -> list[str]:
     """On the composite and by dimension who is ahead of whom by the corrected differences, by
-    p-values adjusted by Holm; which of the panel's leads people do not show; how wide corrected
-    intervals are, of people's own; what would halve the widest. Where people rated everything there
-    is nothing to correct, and that is said in place of widths."""
+    p-values adjusted by Holm; between whom first place is open; which of the panel's leads people
+    do not show; how wide corrected intervals are, of people's own; what would halve the widest,
+    both of the composite where there is one. Where people rated everything there is nothing to
+    correct, and that is said in place of widths."""
     found = labelled_calibration(found)
     corrected = [one for one in found.systems if one.found.reason is None]
     said = _uncorrected(one for one in found.systems if one.found.reason is not None)
@@ -41,11 +42,14 @@ def calibrate_conclusion(found: Calibration) -> list[str]:
                 "panel adds nothing to them."
             )
         said += _ahead(found.pairs, "people's" if everything else "the corrected")
+        said += _first_place(found.pairs)
     said += leads_conclusion(found)
     if corrected:
+        # Of what is shown: where there is a composite, the other means are in --full alone.
+        primary = [one for one in corrected if one.dimension == COMPOSITE] or corrected
         if not everything:
-            said += _gained(corrected)
-        said.append(_to_halve(corrected))
+            said += _gained(primary)
+        said.append(_to_halve(primary))
         said += _noted(corrected, found.pairs)
     return said
 
@@ -105,6 +109,25 @@ def _ahead(pairs: Sequence[CorrectedPair], whose: str) -> list[str]:
         more, are = counted(left, "more difference"), "is" if left == 1 else "are"
         said.append(f"{more} of {len(tested):,} {are} established.")
     return said
+
+
+def _first_place(pairs: Sequence[CorrectedPair]) -> list[str]:
+    """Which of three or more systems may be best on the composite, or the only dimension: those
+    that no other is shown to be ahead of."""
+    primary = [one for one in pairs if one.dimension == COMPOSITE] or list(pairs)
+    tested = [one for one in primary if not isnan(one.p_adjusted) and not one.is_share]
+    systems = list(dict.fromkeys(name for one in tested for name in (one.a, one.b)))
+    if len(systems) < 3 or len({one.dimension for one in tested}) > 1:
+        return []
+    behind = {
+        one.b if one.found.corrected > 0 else one.a for one in tested if one.p_adjusted < LEVEL
+    }
+    open_ = [name for name in systems if name not in behind]
+    if len(open_) < 2:
+        return []
+    of = f"all {len(open_):,} systems" if len(open_) == len(systems) else listed(open_)
+    on = f" on {dimension_called(COMPOSITE)}" if tested[0].dimension == COMPOSITE else ""
+    return [f"First place{on} is open between {of}."]
 
 
 def _gained(corrected: Sequence[CorrectedSystem]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import atanh, isnan
 
 from panel.conclusions.annotator_test import annotator_test_conclusion
+from panel.conclusions.judge_names import called_judges
 from panel.conclusions.labels import labelled_rows
 from panel.conclusions.rows import (
     adjusted_ends,
@@ -36,7 +37,12 @@ _DIFFERENCE = "human_difference_tau_b"
 _DIFFERENCE_WITHIN = f"{_DIFFERENCE}_within_prompts"
 
 
-def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -> list[str]:
+def correlate_conclusion(
+    rows: Sequence[Row],
+    panel: Ratings,
+    humans: Ratings,
+    judges: Mapping[str, str] | None = None,
+) -> list[str]:
     """Where the panel's mean goes with the humans', and more or less so than one human; how many
     prompts would settle what is open.
 
@@ -50,7 +56,12 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
     prompts is that of a t-test of Fisher's z, with the value and the spread that were observed,
     for the dimension that needs most. The composite, where there is one, comes first: a family of
     its own, which shares the level with that of the dimensions (`holm_of_two`).
+
+    Args:
+        judges: what sentences call judges, by their names; else those of a run by what they differ
+            in (`called_judges`).
     """
+    called = called_judges(panel) if judges is None else judges
     rows, (panel, humans) = labelled_rows(rows, panel, humans)
     *_, group = panel.raters_by_group()
     by = broken_down_by(rows)
@@ -78,7 +89,7 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
         if _sign(row, n) == 1
     ]
     correlated += _beyond_chance(labels)
-    said += annotator_test_conclusion(rows, group, correlated, panel, humans)
+    said += annotator_test_conclusion(rows, group, correlated, panel, humans, called)
     said += _gained(by_dimension(rows, group, _GAIN))
     said += differ
     return said or ["Panel and humans share no dimension on which they can be compared."]
@@ -222,6 +233,14 @@ def _differences(rows: Sequence[Row], group: str, found: Mapping[str, Row]) -> d
         elif over_all is not None:
             chosen[name] = over_all
     return chosen
+
+
+def n_claimed(rows: Sequence[Row], group: str) -> int:
+    """For how many dimensions the intervals of a group less one human are widened; the composite,
+    where there is one, is by itself."""
+    over_all = by_dimension(rows, group, _MAIN)
+    found = _tested(over_all, by_dimension(rows, group, _WITHIN))
+    return len([name for name in _differences(rows, group, found) if name != COMPOSITE])
 
 
 def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row]) -> str:

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import isnan
 
+from panel.conclusions.wording import counted
+from panel.conclusions.wording import p_adjusted as told_p
 from panel.gate.figures import Figure, FigureKey, exact
 from panel.gate.run_figures import ADJUSTED, OVER
 from panel.statistics.core.table import ALL, COMPOSITE
+from panel.statistics.core.tested import LEVEL
 from panel.statistics.humans.calibration import Calibration
 from panel.statistics.humans.prediction_powered import CorrectedMean
 
@@ -66,6 +69,13 @@ def _of_difference(
 ) -> Iterator[Figure]:
     low, high = sorted((sign * found.ci_low, sign * found.ci_high))
     why = str(found.reason or UNDEFINED)
+    detail = ""
+    if p_adjusted >= LEVEL and (low > 0 or high < 0):
+        # The interval is of this pair alone.
+        detail = (
+            f"{counted(found.n_human_prompts, 'prompt')}; after adjustment for the number of pairs "
+            f"a difference is not established, {told_p(p_adjusted)}"
+        )
     yield Figure(
         "corrected_difference",
         tuple(keys),
@@ -75,6 +85,7 @@ def _of_difference(
         over=OVER["prompts"],
         reason=why,
         n_prompts=found.n_human_prompts,
+        detail=detail,
     )
     known = None if isnan(p_adjusted) else p_adjusted
     yield exact("corrected_p", known, ADJUSTED, tuple(keys), reason=why)

@@ -14,6 +14,7 @@ from panel.models.catalogue import cost
 from panel.reports.terminal.money import spent
 from panel.reports.terminal.run import MUCH_OFF_SCALE
 from panel.runs.run import Run
+from panel.statistics.core.display import percent
 from rubrics import Status
 
 _SENTENCES = 2
@@ -141,8 +142,8 @@ def _notes(run: Run) -> list[str]:
     for model, share in run.off_scale.items():
         if share > MUCH_OFF_SCALE:
             found.append(
-                f"{model}: {share:.0%} of the probability of its answers lay on no value of the "
-                "scale (mean over judgments); its scores rest on the rest."
+                f"{model}: {percent(share)} of the probability of its answers lay on no value of "
+                "the scale (mean over judgments); its scores rest on the rest."
             )
     if coverage.partial:
         found.append(f"{coverage.partial:,} judgments scored on fewer comparisons than planned.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from panel.conclusions.calibrate import calibrate_conclusion
-from panel.conclusions.correlate import correlate_conclusion
+from panel.conclusions.correlate import correlate_conclusion, n_claimed
 from panel.conclusions.fidelity import contrast_label, fidelity_conclusion
 from panel.conclusions.leads import established_leads, leads_conclusion
 from panel.errors import InputError
@@ -26,6 +26,7 @@ from panel.statistics.fidelity.contrast import FidelityContrast
 from panel.statistics.humans.calibration import Calibration, calibrate
 from panel.statistics.humans.ceiling import NOT_COMPARABLE
 from panel.statistics.humans.correlate import correlate
+from panel.statistics.humans.left_out import without_names
 
 _SHOWN = {
     "tau_b_within_prompts": "τ_b with the mean of people, within prompts",
@@ -64,11 +65,13 @@ class FiguresBeside:
     Attributes:
         figures: each with its name.
         caution: which of them are not to be compared; empty where there are none.
+        n_claimed: for how many dimensions the intervals of differences are widened; 0 of none.
     """
 
     conclusion: Sequence[str]
     figures: Sequence[tuple[str, Row]]
     caution: str
+    n_claimed: int
     axis: Axis
     n_people: int
     n_items: int
@@ -186,7 +189,7 @@ def people_section(
         dimensions |= found.labels
         corrected = CorrectedMeans(found, calibrate_conclusion(found), leads_conclusion(found))
     return PeopleSection(
-        beside=_beside(rows, panel, people, whole, dimensions),
+        beside=_beside(rows, panel, people, whole, dimensions, judges),
         rows=rows,
         tests=AnnotatorTests(
             epsilon=epsilon,
@@ -208,6 +211,7 @@ def _beside(
     people: Ratings,
     whole: str,
     dimensions: Mapping[str, str],
+    judges: Mapping[str, str],
 ) -> FiguresBeside:
     shown = [
         row
@@ -222,9 +226,10 @@ def _beside(
     values = [value for row in shown for value in (row.value, row.ci_low, row.ci_high)]
     has_ceiling = any(row.statistic.startswith("human_ceiling") for row in shown)
     return FiguresBeside(
-        conclusion=correlate_conclusion(rows, panel, people),
+        conclusion=correlate_conclusion(rows, panel, people, judges),
         figures=[(_name(row, dimensions), row) for row in sorted(shown, key=_place)],
         caution=NOT_COMPARABLE if has_ceiling else "",
+        n_claimed=n_claimed(rows, whole),
         axis=Axis.of((-1.0, 1.0), values),
         n_people=len(people.raters),
         n_items=len(people.items),
@@ -265,7 +270,7 @@ def _tested(rows: Sequence[Row], judges: Mapping[str, str]) -> list[TestedJudge]
         TestedJudge(
             judges.get(row.by_value or "", row.by_value or ""),
             row.dimension,
-            row,
+            replace(row, note=without_names(row.note)),
             advantages[row.dimension, row.by_value],
         )
         for row in rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 
 from rich.console import Console
 
@@ -59,8 +60,9 @@ def show_agreement(
     )
     said = [
         f"{len(ratings.items):,} items, {len(ratings.raters):,} raters.",
-        f"In brackets: 95 % confidence intervals, {over}.",
     ]
+    if any(not isnan(row.ci_low) for row in rows):
+        said.append(f"In brackets: 95 % confidence intervals, {over}.")
     if full:
         if not broken_down and all_raters != ratings.groups[0]:
             said.insert(

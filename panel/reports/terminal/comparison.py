@@ -9,7 +9,7 @@ from math import isnan
 import numpy as np
 from rich.console import Console
 
-from panel.conclusions.correlate import correlate_conclusion
+from panel.conclusions.correlate import correlate_conclusion, n_claimed
 from panel.conclusions.labels import labelled_rows
 from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import remark, show, show_conclusion
@@ -33,6 +33,8 @@ _ONE_HUMAN = (
     "correlated (τ_b) with the mean of the other humans. Above 0, the panel agrees with people "
     "more than one of them does."
 )
+_WIDENED = " A difference is claimed where its interval, widened for {n} dimensions, leaves 0 out."
+_NOT_WIDENED = " A difference is claimed where its interval leaves 0 out."
 
 
 def show_comparison(
@@ -57,7 +59,8 @@ def show_comparison(
         title = "Panel and humans"
         columns = show_summary(title, shown, comparison_statistics, console, by)
         if any(name.startswith("human_difference") for name in columns):
-            remark(console, _ONE_HUMAN)
+            n = n_claimed(rows, all_judges)
+            remark(console, _ONE_HUMAN + (_WIDENED.format(n=n) if n > 1 else _NOT_WIDENED))
         if "persona_gain_tau_b" in columns:
             remark(console, _PERSONAS_ADD)
     resampled = "prompts" if theirs.prompts or ours.prompts else "items"

@@ -12,7 +12,7 @@ from panel.breakdown import Contested
 from panel.conclusions.wording import p_adjusted
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.tables import legible
-from panel.statistics.core.display import number, signed
+from panel.statistics.core.display import number, percent, signed
 
 _NAMED = 3
 
@@ -26,7 +26,9 @@ def show_contested(
     for place, one in enumerate(shown, start=1):
         console.print()
         console.print(Text(f"{place}. {headline(one)}"))
-        figures = f"spread {number(one.spread)}; {one.share:.0%} of the variance between judges is "
+        figures = (
+            f"spread {number(one.spread)}; {percent(one.share)} of the variance between judges is "
+        )
         figures += f"between personas; {p_adjusted(one.p_adjusted)}"
         console.print(Padding(Text(figures, "dim"), (0, 0, 0, 3), expand=False))
         for sentence in one.why:

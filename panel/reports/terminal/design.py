@@ -13,7 +13,7 @@ from panel.conclusions.wording import counted
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.runs.design import DesignReport, PrecisionTarget
-from panel.statistics.core.display import NONE, number
+from panel.statistics.core.display import NONE, number, percent
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import ALL
 from panel.statistics.quality.components import RESIDUAL
@@ -77,7 +77,7 @@ def _conclusion(report: DesignReport, study: DesignStudy) -> str:
         )
     told += "."
     if largest := [name for name, share in (study.error_shares or {}).items() if share >= 0.1][:3]:
-        shares = [f"{name} ({(study.error_shares or {})[name]:.0%})" for name in largest]
+        shares = [f"{name} ({percent((study.error_shares or {})[name])})" for name in largest]
         told += f" Its error comes most from {', '.join(shares)}."
     size = prod(present.figures.levels.values())
     doubled = [one for one in others if prod(one.figures.levels.values()) == 2 * size]
@@ -237,7 +237,7 @@ def _show_designs(report: DesignReport, study: DesignStudy, console: Console) ->
             *map(number, shares),
             *map(_small, reached),
         ]
-        label = "x".join(f"{n:,}" for n in figures.levels.values())
+        label = "×".join(f"{n:,}" for n in figures.levels.values())
         heading = "present design" if place == 0 else "half or twice as many"
         lines.append(TableRow(label, [Text(cell) for cell in cells], heading))
     of = "all systems" if widths else "one response"
@@ -245,7 +245,7 @@ def _show_designs(report: DesignReport, study: DesignStudy, console: Console) ->
         console,
         f"Precision of a {_WORDS[study.measured]}'s mean{_of(report, study)}, by design; "
         f"{columns[0]} for {of}",
-        ["", " x\n".join(f"{facet}s" for facet in facets)],
+        ["", " ×\n".join(f"{facet}s" for facet in facets)],
         columns,
         lines,
     )
@@ -263,7 +263,7 @@ def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
             "±: half the width of the 95 % interval over prompts and judges that can be expected "
             "of a system's mean. Detects: the difference of two systems whose interval leaves 0 "
             "out in 80 % of runs (of several differences, each must be larger, as p-values are "
-            "adjusted). - where there is none (fewer than five judges, or one of several; a "
+            "adjusted). – where there is none (fewer than five judges, or one of several; a "
             f"difference that the scale does not allow), or with fewer than {LEAST_DF} degrees of "
             "freedom (Satterthwaite), as of two models, with which widths differ too much from run "
             "to run to be forecast."

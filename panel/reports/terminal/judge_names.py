@@ -8,11 +8,9 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from panel.conclusions.judge_names import BETWEEN, PARTS, differing_parts, parts_of
 from panel.reports.terminal.tables import is_narrow
 from panel.statistics.core.table import Ratings, Row
-
-_PARTS = ("persona", "model", "elicitation", "replicate")
-_BETWEEN = "|"
 
 
 def names_on(console: Console, ratings: Ratings, taken: Collection[str] = ()) -> dict[str, str]:
@@ -43,9 +41,7 @@ def short_ids(judges: Sequence[str]) -> dict[str, str]:
     >>> short_ids(("historian|m|dimensions|1", "historian|n|dimensions|1"))
     {'historian|m|dimensions|1': 'm', 'historian|n|dimensions|1': 'n'}
     """
-    kept = [part for part in _parts(judges) if len(set(part)) > 1]
-    names = [_BETWEEN.join(one) for one in zip(*kept, strict=True)]
-    return dict(zip(judges, names, strict=False))
+    return differing_parts(judges, BETWEEN)
 
 
 def in_short(rows: Sequence[Row], names: Mapping[str, str]) -> list[Row]:
@@ -68,18 +64,10 @@ def what_is_left_out(ratings: Ratings) -> str:
 
 def left_out_of(judges: Sequence[str]) -> str:
     """What `short_ids` leave out, as `what_is_left_out` says it."""
-    parts = _parts(judges)
+    parts = parts_of(judges)
     alike = [
-        f"{name} {part[0]}" for name, part in zip(_PARTS, parts, strict=False) if len(set(part)) < 2
+        f"{name} {part[0]}" for name, part in zip(PARTS, parts, strict=False) if len(set(part)) < 2
     ]
     if not alike or len(alike) == len(parts):
         return ""
     return f"Judges are named by what they differ in; all have {', '.join(alike)}."
-
-
-def _parts(judges: Sequence[str]) -> list[tuple[str, ...]]:
-    """The parts of the judges' ids, part by part."""
-    split = [name.split(_BETWEEN) for name in judges]
-    if any(len(one) != len(_PARTS) for one in split):
-        return []
-    return list(zip(*split, strict=True))

@@ -23,7 +23,7 @@ from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.strengths import show_strengths
 from panel.reports.terminal.tables import NARROWEST_LABEL, TableRow, legible, show_table
 from panel.runs.run import Run, share_name
-from panel.statistics.core.display import NONE, general
+from panel.statistics.core.display import NONE, general, percent
 from panel.statistics.core.ranking import SystemRank
 from rubrics import Usage
 
@@ -61,8 +61,8 @@ def _show_off_scale(run: Run, console: Console) -> None:
     for model, share in run.off_scale.items():
         if share > MUCH_OFF_SCALE:
             told = (
-                f"{legible(model)}: {share:.0%} of the probability of its answers lay on no value "
-                "of the scale (mean over judgments); its scores rest on the rest"
+                f"{legible(model)}: {percent(share)} of the probability of its answers lay on no "
+                "value of the scale (mean over judgments); its scores rest on the rest"
             )
             console.print(Text(told, "yellow"))
 

@@ -66,6 +66,15 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
+def percent(share: float) -> str:
+    """A share as a whole number of per cent.
+
+    >>> percent(0.954)
+    '95 %'
+    """
+    return f"{100 * share:.0f} %"
+
+
 def number(value: float | None, digits: int = 2) -> str:
     """A number as people read it: to so many digits after the point, with a minus that is one, a
     zero without a sign; a dash for none.

@@ -1,8 +1,8 @@
 """What the distance of a panel's scores from people's consists of.
 
-Source: K. Kobayashi and M. U. Salam (2000), "Comparing simulated and measured values using mean
-squared deviation and its components", Agronomy Journal 92: the mean squared distance of x and y is
-(x̄ − ȳ)² + (s_x − s_y)² + 2 s_x s_y (1 − r), with standard deviations over n.
+Source: H. Theil (1966), "Applied Economic Forecasting": the mean squared distance of x and y is
+(x̄ − ȳ)² + (s_x − r s_y)² + (1 − r²) s_y², with standard deviations over n. The last part is what
+the best straight line through x leaves.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ class DistanceParts:
         shift: the mean of the first less that of the second, in points.
         spread: the standard deviation of the first, divided by that of the second.
         squared: the mean squared distance.
-        linear_share: which part of it, 0 to 1, comes of the shift and of the other spread, and so
-            would go with another level and unit of the scores; the rest does not.
+        linear_share: which part of it, 0 to 1, another level and unit of the first, those of the
+            best straight line, would take away; where the correlation is not above 0, another
+            level alone.
     """
 
     n_items: int
@@ -54,7 +55,10 @@ def distance_parts(first: ArrayLike, second: ArrayLike) -> DistanceParts | None:
     shift, squared = float(x.mean() - y.mean()), float(np.mean((x - y) ** 2))
     if not squared or not y.std():
         return None
-    linear = shift**2 + float(x.std() - y.std()) ** 2
+    covariance = float(np.mean((x - x.mean()) * (y - y.mean())))
+    linear = shift**2
+    if covariance > 0:
+        linear += float(x.std() - covariance / x.std()) ** 2
     return DistanceParts(
         len(x), shift, float(x.std() / y.std()), squared, min(1.0, linear / squared)
     )

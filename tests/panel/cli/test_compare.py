@@ -80,7 +80,7 @@ def test_two_panels_and_people_in_the_terminal(command: Command, runs: Path) -> 
     assert done.returncode == 0, done.stderr
     for expected in (
         "Same texts, other panel: one compared with old",
-        "The panels differ in: personas (bob; none more).",
+        "The panels differ in: personas (only old has bob).",
         "Agreement of the two panels",
         "Undefined: τ_b within prompts (no prompt has two items).",
         "Which panel is nearer to people (τ_b over all responses)",

@@ -57,6 +57,8 @@ def test_tables_put_humans_beside_the_panel(command: Command, tmp_path: Path) ->
     ):  # fmt: skip
         assert expected in done.stdout
     assert not told(done.stderr)
+    short = command("correlate", "panel.csv", "--human", "human.csv", "--resamples", "0")
+    assert "A difference is claimed where its interval" in short.stdout
 
 
 def test_a_run_beside_human_ranks(command: Command, tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_ratings_are_compared_by_judges_of_both(tmp_path: Path) -> None:
     (one,) = found.compared
     assert found.rows[0].difference == 2
     assert one.n_judges == (2, 2)
-    assert one.panel == ("personas (none more; cid)",)
+    assert one.panel == (f"personas (only {found.runs[1]} has cid)",)
     assert any(note.startswith(f"1 judge only in {found.runs[1]}, left out") for note in one.notes)
     assert any("cannot be told apart" in sentence for sentence in found.conclusion)
     assert "is ahead" not in " ".join(found.conclusion)

@@ -71,19 +71,20 @@ def test_a_lower_error_without_order_is_no_gain() -> None:
 def test_dimensions_beside_the_composite_have_a_sentence_for_each_method() -> None:
     """Which of them it lowers the error on, by how much, and on which no gain is established, in
     their labels where these tell them apart; the composite has its interval."""
-    more = replace(GAIN, figures=(replace(ERROR, difference=-0.7),))
+    less = replace(GAIN, figures=(replace(ERROR, difference=-8.125),))
+    more = replace(GAIN, figures=(replace(ERROR, difference=-16.25),))
     drawn = replace(GAIN, order_p=0.4, p=0.4, p_adjusted=0.8)
     none = replace(GAIN, method="subset", figures=(replace(ERROR, p=0.6),), p=0.6, p_adjusted=0.8)
     dimensions = tuple(
         AlignedDimension(name, ("j",), LearntAlignment(0.9, 0.8, methods, 3, 60, 20, None))
         for name, methods in {
-            "composite": (GAIN,), "a": (GAIN, none), "b": (more, none), "c": (drawn, none),
+            "composite": (GAIN,), "a": (less, none), "b": (more, none), "c": (drawn, none),
         }.items()
     )  # fmt: skip
     panel = replace(PANEL, labels={"a": "Clarity", "b": "Depth", "c": "Depth"})
     assert align_conclusion(Alignment(panel, dimensions))[1:] == [
         "By dimension, isotonic recalibration lowers the error on held-out prompts on Clarity and "
-        "b (by 0.50 to 0.70 points); it has no established gain on c (the error is lower, but the "
+        "b (by 8.12 to 16.25 points); it has no established gain on c (the error is lower, but the "
         "scores are not shown to order texts as people do).",
         "By dimension, judge selection has no established gain on any dimension.",
     ]

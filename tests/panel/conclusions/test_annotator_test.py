@@ -20,7 +20,7 @@ NOBODY = Ratings(np.zeros((1, 1, 1)), ("i",), ("j",), ("unrated",), ("g",))
 
 def concluded(found: Sequence[Row], group: str, correlated: Collection[str]) -> list[str]:
     """What is said where nobody's scores are known."""
-    return annotator_test_conclusion(found, group, correlated, NOBODY, NOBODY)
+    return annotator_test_conclusion(found, group, correlated, NOBODY, NOBODY, {"a": "Ada · m"})
 
 
 def rows(rate: float, *judges: float) -> list[Row]:
@@ -81,24 +81,29 @@ def test_one_score_for_everything_takes_no_place() -> None:
 
 def test_why_a_panel_that_goes_with_people_does_not_pass() -> None:
     """Two points above them and with the same order it fails, and the shift and the spread, which
-    make all but the noise of the distance, are said with what takes them out; where single texts
-    make it, that is said; of a panel that passes, and of one that does not correlate, nothing."""
+    make all of the distance, are said with what takes them out; where single texts make it, that
+    is said; of a panel that passes, and of one that does not correlate, nothing."""
     random = np.random.default_rng(1)
     truth = random.integers(3, 6, 60)
     people = [truth + random.integers(-1, 2, 60) for _ in range(4)]
     mean = np.mean(people, axis=0)
     shifted = told_of(2 * mean + 2, people)
     away, spread = 2 * mean + 2 - mean, 2
-    share = (away.mean() ** 2 + mean.std() ** 2) / np.mean(away**2)
     assert (
         "The test asks how near scores are, a correlation only how they order texts: on clarity, "
         f"the panel's mean is {away.mean():.2f} points above the humans' and its scores spread "
-        f"{spread:.2f} times as far, which makes {share:.0%} of the mean squared distance between "
-        "them. `calibrate` takes such a bias out of systems' means, `align` out of single scores."
+        f"{spread:.2f} times as far. Another level and unit would take away at most 100 % of the "
+        "mean squared distance between them: `calibrate` takes such a bias out of systems' means, "
+        "`align` out of single scores."
     ) in shifted
-    noisy = told_of(mean + random.normal(0, 2, 60), people)
+    # The same mean, and a tenth of the spread: nothing that a line could mend but the unit.
+    noise = random.normal(0, 2, 60)
+    narrow = mean + noise - noise.mean()
+    narrow = mean.mean() + 0.1 * (narrow - mean.mean())
+    noisy = told_of(narrow, [one + random.normal(0, 0.01, 60) for one in people])
     assert "The panel's mean correlates with" in noisy
-    assert "the rest is of single texts, which no other level or unit mends." in noisy
+    assert "the panel's mean is that of the humans and its scores spread" in noisy
+    assert "between them; the rest is of single texts." in noisy
     assert "The test asks" not in told_of(truth, people)
     assert "The test asks" not in told_of(random.permutation(mean) + 2, people)
 
@@ -151,11 +156,13 @@ def test_the_composite_comes_first() -> None:
 
 
 def test_judges_are_counted_by_themselves() -> None:
-    """Of several judges those who pass are named; of one judge nothing more is said."""
+    """Of several judges those who pass are named as they are called; of one judge nothing more is
+    said."""
     assert concluded(rows(0.5, 0.6, 0.4, 1.0), "all", ())[-1] == (
-        "Of its 3 judges alone, 2 pass it: a and c."
+        "Of its 3 judges alone, 2 pass it: Ada · m and c."
     )
     assert concluded(rows(0.5, 0.0, 0.4), "all", ())[-1] == ("Of its 2 judges alone, none pass it.")
+    assert concluded(rows(0.5, 0.0, 0.5), "all", ())[-1].endswith("alone, 1 passes it: b.")
     assert len(concluded(rows(0.5, 0.5), "all", ())) == 1
 
 
@@ -183,6 +190,11 @@ def test_the_dimensions_behind_the_composite_are_told_together() -> None:
         "0.00 to 1.00, advantage ρ 0.80.",
         "Of its 2 judges alone, 0 to 1 pass it, depending on the dimension.",
     ]
+    for lowest in (0.0, 0.5):
+        pairs = {"composite": 0.4, "a": 1.0, "b": lowest}.items()
+        those = [replace(row, dimension=name) for name, rate in pairs for row in rows(rate)]
+        told = " ".join(concluded(those, "all", ["composite", "a", "b"]))
+        assert ("so its bar is higher than that of each dimension" in told) is (lowest == 0.5)
     dimensions = [row for row in found if row.dimension != "composite"]
     said = concluded(dimensions, "all", ["a"])
     assert said[1].startswith("If the differences on d are as observed, 120 items rated by each")

@@ -42,6 +42,21 @@ def test_only_adjusted_p_values_make_a_lead() -> None:
     )
 
 
+def test_first_place_may_be_open() -> None:
+    """Of three systems of which the last is behind the first alone, the first two may be best; with
+    no difference shown all may, and with one ahead of both others, nothing is open."""
+    systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "abc")
+
+    def said(*p_values: float) -> str:
+        names = (("a", "b"), ("a", "c"), ("b", "c"))
+        pairs = (pair(*two, 1.0, p) for two, p in zip(names, p_values, strict=True))
+        return " ".join(calibrate_conclusion(Calibration(systems, tuple(pairs))))
+
+    assert "First place is open between a and b." in said(0.2, 0.01, 0.3)
+    assert "First place is open between all 3 systems." in said(0.2, 0.3, 0.3)
+    assert "First place" not in said(0.01, 0.01, 0.3)
+
+
 def test_many_leads_are_counted() -> None:
     """Of more than four leads the others are counted, one as one."""
     systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "abcd")
@@ -75,6 +90,10 @@ def test_what_halves_the_widest_interval() -> None:
     assert calibrate_conclusion(Calibration(systems, ()))[-1] == (
         "About 58 items rated by people (now 15) would halve the widest interval, of b on depth, "
         "if the panel goes with people as here."
+    )
+    whole = CorrectedSystem("a", "composite", MEAN)
+    assert calibrate_conclusion(Calibration((whole, *systems), ()))[-1].startswith(
+        "About 50 items rated by people (now 15) would halve the interval"
     )
     none = (CorrectedSystem("a", "all", replace(MEAN, to_halve=None)),)
     assert calibrate_conclusion(Calibration(none, ()))[-1] == (

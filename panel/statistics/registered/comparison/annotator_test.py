@@ -19,6 +19,7 @@ from panel.statistics.humans.annotator_test import (
     resampled_advantage,
 )
 from panel.statistics.humans.correlate import ComparisonBlock, comparison_statistics
+from panel.statistics.humans.left_out import left_out
 
 RATER = "rater"
 """What the rows of a single judge are broken down by; the panel's own row has none."""
@@ -117,7 +118,7 @@ def _note(block: ComparisonBlock, found: AnnotatorTest) -> str:
         (prompts, f"fewer than {LEAST_CLUSTERS} prompts"),
     ):
         if names:
-            said.append(f"left out with {what}: {', '.join(names)}")
+            said.append(left_out(names, len(found.humans), what))
     return "; ".join(said)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isnan
 
-from panel.statistics.core.display import number
+from panel.statistics.core.display import number, percent
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
@@ -68,7 +68,8 @@ def of_errors(block: ComparisonBlock) -> Iterator[Result]:
         least = (
             ""
             if isnan(interval.low)
-            else f"; {options.confidence:.0%} interval {interval.low:.1f} to {interval.high:.1f}"
+            else f"; {percent(options.confidence)} interval {interval.low:.1f} to "
+            f"{interval.high:.1f}"
         )
         yield Result(found, note=note + least)
 

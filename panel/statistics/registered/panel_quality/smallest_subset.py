@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from panel.statistics.core.display import number
+from panel.statistics.core.display import number, percent
 from panel.statistics.core.registry import Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason
@@ -40,8 +40,8 @@ def that_keeps_the_ranking(block: PanelBlock) -> Iterator[Result]:
         return
     note = (
         f"τ_b with the full panel on other prompts shown to be at least {THRESHOLD:g} (test at "
-        f"{1 - options.confidence:.0%}), {found.cost_saved:.0%} of the cost saved if judges cost "
-        "alike"
+        f"{percent(1 - options.confidence)}), {percent(found.cost_saved)} of the cost saved if "
+        "judges cost alike"
     )
     yield Result(block.counted(float(len(found.judges))), note=note)
     for place, judge in enumerate(found.judges):

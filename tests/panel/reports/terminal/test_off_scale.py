@@ -31,6 +31,6 @@ def test_that_scores_rest_on_little_is_said_first() -> None:
     """Where most of a model's probability lies on no value of the scale, that comes before what is
     concluded from the rest; where little does, nothing is said."""
     told = printed(0.98)
-    assert told.startswith("openai:m: 98% of the probability of its answers lay on no value")
+    assert told.startswith("openai:m: 98 % of the probability of its answers lay on no value")
     assert told.count("lay on no value") == 1
     assert "lay on no value" not in printed(0.4)

@@ -188,8 +188,8 @@ def test_the_fewest_judges() -> None:
     assert found.judges
     row = rows["smallest_subset", "all", None, None]
     assert row.value == len(found.judges)
-    assert "shown to be at least 0.95 (test at 5%)" in row.note
-    assert f"{found.cost_saved:.0%} of the cost saved" in row.note
+    assert "shown to be at least 0.95 (test at 5 %)" in row.note
+    assert f"{100 * found.cost_saved:.0f} % of the cost saved" in row.note
     chosen = [
         (one.by_value, one.value)
         for one in rows.values()
