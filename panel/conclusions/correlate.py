@@ -62,7 +62,7 @@ def correlate_conclusion(rows: Sequence[Row], panel: Ratings, humans: Ratings) -
     primary = {name: found.pop(name) for name in [COMPOSITE] if _is_composite(name, found, panel)}
     n_tests = tests_of_two(primary, found, lambda row, n: bool(_sign(row, n)))
     said, over = list[str](), _over(panel, humans)
-    differences = [_differences(rows, group, family) for family in (primary, found)]
+    differences = _differences(rows, group, primary), _differences(rows, group, found)
     n_of_people = tests_of_two(*differences, lambda row, n: bool(sign_of(adjusted_ends(row, n))))
     for family, n, apart, n_apart in zip(
         (primary, found), n_tests, differences, n_of_people, strict=True
