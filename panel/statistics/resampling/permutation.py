@@ -22,6 +22,9 @@ from panel.statistics.humans.correlations import taus
 
 Alternative = Literal["greater", "less", "two-sided"]
 
+CHUNK = 1000
+"""Shuffles of which τ is computed at a time: the signs of the pairs of 64 items take 16 MB."""
+
 
 def permutation_p_value(
     observed: float, shuffled: ArrayLike, alternative: Alternative = "two-sided"
@@ -101,7 +104,8 @@ def correlation_test(
 
 def _correlations(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
     if kind in ("tau_b", "tau_c"):
-        return taus(x[:, None], shuffled.T, kind)
+        chunks = np.array_split(shuffled, -(-len(shuffled) // CHUNK))
+        return np.concatenate([taus(x[:, None], chunk.T, kind) for chunk in chunks])
     if kind == "spearman":
         x, shuffled = scipy.stats.rankdata(x), scipy.stats.rankdata(shuffled, axis=1)
     x = (x - x.mean()) / x.std()
