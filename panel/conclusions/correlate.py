@@ -73,10 +73,14 @@ def correlate_conclusion(
     primary = {name: found.pop(name) for name in [COMPOSITE] if _is_composite(name, found, panel)}
     n_tests = tests_of_two(primary, found, lambda row, n: bool(_sign(row, n)))
     said, over = list[str](), _over(panel, humans)
-    for family, n in zip((primary, found), n_tests, strict=True):
+    differences = _differences(rows, group, primary), _differences(rows, group, found)
+    n_of_people = tests_of_two(*differences, lambda row, n: bool(sign_of(adjusted_ends(row, n))))
+    for family, n, apart, n_apart in zip(
+        (primary, found), n_tests, differences, n_of_people, strict=True
+    ):
         if family:
             said += _correlated(family, n)
-            said += _people(rows, group, family)
+            said += _people(apart, family, n_apart)
             said += _to_settle(family, n, over)
     if (primary or found) and len(humans.raters) < 2:
         said.append("There is one human rater: how far people agree with each other is not known.")
@@ -190,15 +194,14 @@ def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:
     return f"{what} from {number(low)} ({least}) to {number(high)} ({most})"
 
 
-def _people(rows: Sequence[Row], group: str, found: Mapping[str, Row]) -> list[str]:
-    """Whether the panel's mean goes with people more or less than one of them does; nothing where
-    there is one human."""
-    differences = _differences(rows, group, found)
+def _people(differences: Mapping[str, Row], found: Mapping[str, Row], n_tests: int) -> list[str]:
+    """Whether the panel's mean goes with people more or less than one of them does, for so many
+    claims that are made together; nothing where there is one human."""
     if not differences:
         return []
     said, rest = [], dict(differences)
     for sign, how in ((1, "more"), (-1, "less")):
-        if names := _on_side(sign, differences):
+        if names := _on_side(sign, differences, n_tests):
             on = on_dimensions(names, found, "all dimensions")
             said.append(
                 f"The panel's mean correlates {how} with the other humans than one human does{on}: "
@@ -303,10 +306,11 @@ def _beyond_chance(labels: Mapping[str, Row]) -> list[str]:
     return [name for name, row in labels.items() if adjusted_ends(row, n)[0] > 0]
 
 
-def _on_side(sign: int, differences: Mapping[str, Row]) -> list[str]:
-    """The dimensions whose difference, adjusted for all of them, is on this side of 0."""
-    n = len(differences)
-    return [name for name, row in differences.items() if sign_of(adjusted_ends(row, n)) == sign]
+def _on_side(sign: int, differences: Mapping[str, Row], n_tests: int) -> list[str]:
+    """The dimensions whose difference, adjusted for so many claims, is on this side of 0."""
+    return [
+        name for name, row in differences.items() if sign_of(adjusted_ends(row, n_tests)) == sign
+    ]
 
 
 def _gained(gains: Mapping[str, Row]) -> list[str]:
@@ -317,7 +321,7 @@ def _gained(gains: Mapping[str, Row]) -> list[str]:
         return [f"What personas add cannot be said: {reasons_of(gains.values())}."]
     said = []
     for sign, how in ((1, "correlates more"), (-1, "correlates less")):
-        if names := _on_side(sign, gains):
+        if names := _on_side(sign, gains, len(gains)):
             told = _figures(names, gains)
             said.append(
                 f"With personas the panel's mean {how} with the humans than without"

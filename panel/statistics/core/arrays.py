@@ -97,13 +97,28 @@ def items_by_label(labels: Labels | None, n_items: int) -> Iterator[tuple[Hashab
 
 
 def row_means(ratings: Array) -> Array:
-    """Each item's mean over the raters who rated it; NaN where nobody did.
+    """Each item's mean over the raters who rated it, without the rounding of sums, so that equal
+    means are ties in whatever order their raters stand; NaN where nobody did.
 
     >>> row_means(np.array([[1.0, 3.0], [np.nan, 2.0]])).tolist()
     [2.0, 2.0]
     """
     counts = np.sum(~np.isnan(ratings), axis=1)
-    return divide(np.nansum(ratings, axis=1), counts.astype(np.float64))
+    means = divide(np.nansum(ratings, axis=1), counts.astype(np.float64))
+    return without_rounding(means)
+
+
+def without_rounding(means: Array) -> Array:
+    """Means to 12 decimals of the power of two above them all: those that are equal are equal
+    floats then, however their sums were rounded.
+
+    >>> without_rounding(np.array([0.1 + 0.2, 0.3])).tolist()
+    [0.3, 0.3]
+    """
+    _, exponent = np.frexp(np.max(np.abs(np.nan_to_num(means)), initial=0))
+    # Powers of two lose nothing, and no magnitude overflows.
+    rounded: Array = np.ldexp(np.round(np.ldexp(means, -exponent), 12), exponent)
+    return rounded
 
 
 def has_ratings(ratings: Array, least: int = 1) -> Mask:

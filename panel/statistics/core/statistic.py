@@ -107,7 +107,7 @@ class Reason(StrEnum):
     OTHER_SCALE = "not on the same scale"
     FEW_TO_TELL = "too few prompts were deliberated"
     FEW_FOR_A_STRENGTH = "its interval takes five prompts"
-    MOST_IN_ONE_PROMPT = "one prompt has most of its comparisons"
+    FEW_OF_ONE_SIZE = "its prompts count as fewer than four of one size"
     NEVER_COMPARED = "it was compared with no other system"
     WON_ALL = "it won every comparison, so no finite strength fits"
     LOST_ALL = "it lost every comparison, so no finite strength fits"

@@ -36,8 +36,10 @@ from panel.statistics.resampling.jackknife import LEAST_JUDGES, standard_errors
 LEAST_PROMPTS = 5
 """With fewer prompts there is no interval: of three, one in nine is less than a third as wide as
 usual, and those hold the true strength in two thirds of the cases."""
-LEAST_WORTH = 2.0
-"""Where a system's prompts are worth fewer of one size, one has most of the comparisons."""
+LEAST_WORTH = 4.0
+"""Where a system's prompts are worth fewer of one size, an interval says little of its own width:
+of prompts worth 2.1, one in six is less than a third as wide as usual, of 3.1 one in fourteen, of
+five of one size one in fifty."""
 MOST_SYSTEMS = 50
 """Of more systems the tables of every two of them, by prompt, need not fit into memory."""
 
@@ -316,7 +318,7 @@ def _sampled(
     elif n_prompts < LEAST_PROMPTS:
         reason = Reason.FEW_FOR_A_STRENGTH
     elif worth < LEAST_WORTH:
-        reason = Reason.MOST_IN_ONE_PROMPT
+        reason = Reason.FEW_OF_ONE_SIZE
     elif any(np.isnan(sample).any() for sample in samples):
         reason = Reason.UNDEFINED_WITHOUT_ONE
     if reason is not None:

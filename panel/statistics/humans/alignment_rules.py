@@ -24,7 +24,7 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, IntArray, Mask, as_ratings, divide
+from panel.statistics.core.arrays import Array, IntArray, Mask, as_ratings, divide, without_rounding
 from panel.statistics.core.options import check_choice
 
 AlignmentMethod = Literal["isotonic", "weights", "subset"]
@@ -58,7 +58,8 @@ class AlignmentRule:
         [2.0, 5.0]
         """
         array = as_ratings(ratings)
-        mean = divide(np.nan_to_num(array) @ self.weights, ~np.isnan(array) @ self.weights)
+        sums = np.nan_to_num(array) @ self.weights
+        mean = without_rounding(divide(sums, ~np.isnan(array) @ self.weights))
         if not len(self.scores):
             return mean
         moved: Array = np.where(np.isnan(mean), mean, np.interp(mean, self.scores, self.values))

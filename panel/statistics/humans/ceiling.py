@@ -15,6 +15,7 @@ from panel.statistics.core.arrays import (
     divide,
     items_by_label,
     mean_of,
+    without_rounding,
 )
 from panel.statistics.core.prompts import OverPrompts, over_prompts
 from panel.statistics.core.statistic import Reason, Statistic
@@ -118,7 +119,7 @@ def mean_of_others(ratings: Array) -> Array:
     rated = ~np.isnan(ratings)
     sums = np.nansum(ratings, axis=1, keepdims=True) - np.nan_to_num(ratings)
     counts = rated.sum(axis=1, keepdims=True) - rated
-    return np.where(rated, divide(sums, counts), np.nan)
+    return np.where(rated, without_rounding(divide(sums, counts)), np.nan)
 
 
 def _with_enough(array: Array, others: Array, min_shared: int) -> list[int]:

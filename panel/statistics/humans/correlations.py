@@ -92,11 +92,11 @@ def _of_sorted(x: Array, y: Array) -> _PairSums:
     """Knight's way: where items are sorted by `x`, ties by `y`, a pair is discordant where its
     values of `y` stand in the other order."""
     rows = []
-    every_x = [np.unique(column, return_inverse=True)[1] for column in x.T]
     missing = np.isnan(x + y)
-    for codes, second, gaps in zip(
-        every_x * (y.shape[1] // x.shape[1]), y.T, missing.T, strict=True
-    ):
+    every_x = [np.unique(column, return_inverse=True)[1] for column in x.T]
+    if len(every_x) == 1:
+        every_x *= y.shape[1]
+    for codes, second, gaps in zip(every_x, y.T, missing.T, strict=True):
         codes_x = codes[~gaps]
         values, codes_y = np.unique(second[~gaps], return_inverse=True)
         keys = np.sort(codes_x * len(values) + codes_y)
@@ -117,6 +117,8 @@ def _pairs_within(sizes: IntArray) -> int:
 def _inversions(codes: IntArray, n_values: int) -> int:
     """How many pairs have the larger of their values 0, 1, … first: inside blocks of items all
     pairs, and of an item and the blocks before it by how often these have each value."""
+    if len(codes) < 2:
+        return 0
     n_blocks = -(-len(codes) // BLOCK)
     if n_blocks * n_values > MOST_COUNTS:
         # Too many counts to be held: half of the items, the others, and one half to the other.

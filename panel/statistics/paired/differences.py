@@ -24,6 +24,7 @@ from panel.statistics.core.arrays import (
     as_scores,
     divide,
     encode_labels,
+    without_rounding,
 )
 from panel.statistics.core.holm import holm
 from panel.statistics.core.sampled_mean import SampledMean, influence_of, sampled_mean
@@ -245,5 +246,5 @@ def _mean_of_terms(terms: Array) -> Array:
     """The mean over terms of the mean over the judges who have one `(pairs,)`; NaN where a term has
     none, as a composite is."""
     there = ~np.isnan(terms)
-    means: Array = divide(np.nansum(terms, axis=1), there.sum(axis=1)).mean(axis=1)
-    return means
+    means = divide(np.nansum(terms, axis=1), there.sum(axis=1))
+    return without_rounding(means.mean(axis=1))

@@ -28,6 +28,7 @@ from panel.statistics.core.arrays import (
     divide,
     encode_labels,
     row_means,
+    without_rounding,
 )
 from panel.statistics.core.options import check_confidence
 from panel.statistics.core.statistic import Reason
@@ -156,7 +157,8 @@ def _greedy(array: Array) -> list[int]:
     order = []
     while left:
         means = divide(total[:, None] + scores[:, left], count[:, None] + rated[:, left])
-        best = left.pop(int(np.argmax(np.nan_to_num(_taus(means, full), nan=-np.inf))))
+        found = _taus(without_rounding(means), full)
+        best = left.pop(int(np.argmax(np.nan_to_num(found, nan=-np.inf))))
         total += scores[:, best]
         count += rated[:, best]
         order.append(best)

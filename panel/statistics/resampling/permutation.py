@@ -33,6 +33,9 @@ Alternative = Literal["greater", "less", "two-sided"]
 MOST_LISTED = 6
 """Of more items the orders, n!, are more than are worth listing."""
 
+CHUNK = 1000
+"""Shuffles of which τ is computed at a time: the signs of the pairs of 64 items take 16 MB."""
+
 
 def permutation_p_value(
     observed: float, shuffled: ArrayLike, alternative: Alternative = "two-sided"
@@ -112,7 +115,8 @@ def correlation_test(
 
 def _correlations(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
     if kind in ("tau_b", "tau_c"):
-        return taus(x[:, None], shuffled.T, kind)
+        chunks = np.array_split(shuffled, -(-len(shuffled) // CHUNK))
+        return np.concatenate([taus(x[:, None], chunk.T, kind) for chunk in chunks])
     if kind == "spearman":
         x, shuffled = scipy.stats.rankdata(x), scipy.stats.rankdata(shuffled, axis=1)
     x = (x - x.mean()) / x.std()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from panel.statistics.core.arrays import scaled_to_unit
+from panel.statistics.core.arrays import row_means, scaled_to_unit
+from panel.statistics.humans.ceiling import mean_of_others
 
 
 @pytest.mark.parametrize("power", [-1060, -600, 0, 600, 1020])
@@ -19,3 +20,19 @@ def test_nothing_and_zeros_stay() -> None:
     """There is no magnitude to scale by, and none is made up."""
     assert scaled_to_unit(np.array([])).tolist() == []
     assert scaled_to_unit(np.zeros(2)).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1, 1e300])
+def test_equal_means_are_ties_whatever_the_order_of_raters(unit: float) -> None:
+    """Thirds, as composites of three dimensions are, that add up to the same in other orders have
+    one mean, that of all as that of the others; what differs by a billionth stays apart."""
+    rng = np.random.default_rng(3)
+    drawn = rng.integers(3, 16, 9) / 3 * unit
+    ratings = np.array([rng.permutation(drawn) for _ in range(200)])
+    assert len({sum(row) for row in ratings.tolist()}) > 1
+    assert len(set(row_means(ratings))) == 1
+    np.testing.assert_allclose(row_means(ratings), drawn.mean(), rtol=1e-11)
+    others = mean_of_others(np.column_stack([np.full(200, unit), ratings]))[:, 0]
+    assert len(set(others)) == 1
+    apart = np.array([[2.0], [2.0 + 1e-9]]) * unit
+    assert len(set(row_means(apart))) == 2

@@ -206,7 +206,7 @@ def test_a_system_on_few_prompts_has_their_degrees_of_freedom() -> None:
 
 def test_a_prompt_that_alone_connects_leaves_no_interval() -> None:
     """Where the strengths are undefined without one of the prompts, no interval is computed."""
-    counts = drawn(5, 4, ties=False)
+    counts = drawn(8, 4, ties=False)
     counts.wins[1:, :2, 2:] = counts.wins[1:, 2:, :2] = 0
     found = bradley_terry(NAMES, counts)
     assert {one.ci_reason for one in found.systems} == {Reason.UNDEFINED_WITHOUT_ONE}
@@ -269,13 +269,15 @@ def test_what_is_no_count_is_refused(wins: np.ndarray, ties: np.ndarray, told: s
         bradley_terry(["a", "b"], WinCounts(wins, ties))
 
 
-def test_no_interval_where_one_prompt_has_most_of_the_comparisons() -> None:
-    """Five prompts of one size have intervals; where one has twenty times the comparisons of each
-    other they are worth 1.4 prompts, and there is none, with that reason."""
+def test_no_interval_of_prompts_that_are_worth_fewer_than_four() -> None:
+    """Five prompts of one size have intervals, as have those of which one has twice the comparisons
+    of each other, which are worth 36/8 = 4.5; where it has three times, they are worth
+    49/13 = 3.8, and there is none, with that reason."""
     counts = drawn(5, 4)
     assert {one.ci_reason for one in bradley_terry(NAMES, counts).systems} == {None}
-    size = np.array([20.0, 1, 1, 1, 1])[:, None, None]
-    one_large = WinCounts(counts.wins * size, counts.ties * size)
-    found = bradley_terry(NAMES, one_large)
-    assert {one.ci_reason for one in found.systems} == {Reason.MOST_IN_ONE_PROMPT}
+    for times, reason in ((2.0, None), (3.0, Reason.FEW_OF_ONE_SIZE)):
+        size = np.array([times, 1, 1, 1, 1])[:, None, None]
+        one_large = WinCounts(counts.wins * size, counts.ties * size)
+        found = bradley_terry(NAMES, one_large)
+        assert {one.ci_reason for one in found.systems} == {reason}
     assert all(np.isnan(one.p) for one in found.differences)

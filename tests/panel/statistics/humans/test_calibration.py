@@ -8,7 +8,7 @@ from math import isnan
 import numpy as np
 import pytest
 
-from panel.statistics import Ratings, calibrate, corrected_mean
+from panel.statistics import Ratings, calibrate, corrected_mean, row_means
 from panel.statistics.core.holm import holm_of_two
 
 
@@ -105,9 +105,9 @@ def test_without_systems_and_prompts_all_items_are_one() -> None:
     found = calibrate(replace(panel, prompts=None, sources=None), people)
     [one] = found.systems
     human = np.full(len(panel.items), np.nan)
-    human[: len(people.items)] = people.scores[:, :, 0].mean(axis=1)
+    human[: len(people.items)] = row_means(people.scores[:, :, 0])
     assert one.system == "all"
-    assert one.found == corrected_mean(panel.scores[:, :, 0].mean(axis=1), human)
+    assert one.found == corrected_mean(row_means(panel.scores[:, :, 0]), human)
     assert found.pairs == ()
     assert list(found.to_frame("polars").columns) == [
         "system", "dimension", "panel", "human_only", "human_ci_low", "human_ci_high",

@@ -24,7 +24,7 @@ from panel.statistics import (
     row_means,
 )
 from panel.statistics.humans.correlation import CorrelationKind
-from panel.statistics.humans.correlations import MOST_ITEMS, correlations
+from panel.statistics.humans.correlations import MOST_ITEMS, correlations, taus
 
 KINDS = st.sampled_from(get_args(CorrelationKind))
 SCORES = st.sampled_from([1.0, 2.0, 3.0, nan])
@@ -108,6 +108,20 @@ def test_columns_are_correlated_as_they_are_alone(kind: CorrelationKind, n: int)
     expected = [correlation(*pair, kind).value for pair in zip(x.T, y.T, strict=True)]
     np.testing.assert_allclose(correlations(x, y, kind), expected, atol=1e-12)
     assert np.isnan(expected[:2]).all()
+
+
+@pytest.mark.parametrize("kind", ["tau_b", "tau_c"])
+def test_many_items_with_few_ratings_are_as_few_items(kind: CorrelationKind) -> None:
+    """Of more items than all pairs are compared of, columns with 0, 1 and 2 ratings, and no columns
+    at all, have what the same ratings have as few items."""
+    y = np.full((MOST_ITEMS + 1, 3), nan)
+    y[5, 1], y[[5, 9], 2] = 2, [1, 2]
+    x = np.where(np.isnan(y), nan, np.arange(len(y))[:, None])
+    found = correlations(x, y, kind)
+    np.testing.assert_allclose(found, correlations(x[:10], y[:10], kind))
+    np.testing.assert_allclose(found, [nan, nan, 1])
+    assert taus(x[:, :0], y[:, :0], kind).shape == (0,)
+    assert taus(x[:, :1], y[:, :0], kind).shape == (0,)
 
 
 @pytest.mark.parametrize("n_people", [2, 3, 5])
