@@ -17,6 +17,7 @@ from panel.errors import ConfigurationError, RunFolderError, RunStopped
 from panel.judging.preflight import refuse_unpriced_batches
 from panel.models.batches import BatchApi, BatchClient
 from panel.plan.bound_models import BoundModel
+from panel.runs.batch_servers import remember
 from panel.runs.execution import AnsweredElsewhere, Collect
 
 
@@ -53,6 +54,7 @@ class ByBatches:
         journal = BatchJournal(self.run)
         try:
             addresses = {name: _address(models[name]) for name in caller.apis}
+            remember(addresses.values())
             rounds = BatchRounds(caller, addresses, journal, self.tell, self.pace)
             rounds.go_on()
             await _settled(rounds)
