@@ -100,9 +100,9 @@ def batch_caller_factory(
     }
     if not apis:
         raise ConfigurationError(
-            f"{', '.join(models)}: no such model can be asked by batches, only openai:NAME and "
-            "servers that speak OpenAI's protocol, anthropic:NAME and google_genai:NAME; leave out "
-            "--batch, --batch-out and --batch-in"
+            f"{', '.join(models)}: no such model can be asked by batches, only one whose provider "
+            "has them, such as openai:NAME, servers that speak OpenAI's protocol, anthropic:NAME "
+            "and google_genai:NAME; leave out --batch, --batch-out and --batch-in"
         )
     return partial(BatchCaller, apis, others_too=others_too), apis
 
