@@ -34,7 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replies, and what is remembered of batches, are kept below tmp_path; no OPENAI_*, proxy or panel file of the Studio is set."""
+    """Replies, and what is remembered of batches, are kept below tmp_path; no OPENAI_*, proxy or
+    panel file of the Studio is set."""
     monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in list(os.environ):
