@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
-from typing import Protocol
+from typing import Any, Protocol
 
 from graphs import Response, Verdict
 from panel.calls.budget import Caps
@@ -169,7 +169,7 @@ class _Team:
         try:
             while not working.done() or not self._done.empty():
                 next_ = asyncio.ensure_future(self._done.get())
-                watched = [next_, working, self._server.failure]
+                watched: list[asyncio.Future[Any]] = [next_, working, self._server.failure]
                 if not waiting.done():
                     watched.append(waiting)
                 await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
