@@ -32,7 +32,7 @@ _HARMLESS = frozenset({"timeout", "seed", *HEADER_OPTIONS})
 """Settings that do not change where a key goes."""
 
 
-class BatchServer(Protocol):
+class SubmittedTo(Protocol):
     """Where a batch is, and with what it is reached: a `BatchAddress` or a `BatchRecord`."""
 
     @property
@@ -48,7 +48,7 @@ class BatchServer(Protocol):
     def settings(self) -> Mapping[str, Any]: ...
 
 
-def remember(servers: Iterable[BatchServer]) -> None:
+def remember(servers: Iterable[SubmittedTo]) -> None:
     """Note, for this user alone, that batches are submitted to these servers.
 
     Where it cannot be written, `require_known` asks the user instead.
@@ -61,7 +61,7 @@ def remember(servers: Iterable[BatchServer]) -> None:
                 file.write(b"".join(digest + b"\n" for digest in sorted(new)))
 
 
-def require_known(journal: Path, servers: Iterable[BatchServer]) -> None:
+def require_known(journal: Path, servers: Iterable[SubmittedTo]) -> None:
     """See that keys go only to servers that are this user's.
 
     Args:
@@ -76,7 +76,7 @@ def require_known(journal: Path, servers: Iterable[BatchServer]) -> None:
             raise ConfigurationError(_refusal(journal, server))
 
 
-def _is_usual(server: BatchServer) -> bool:
+def _is_usual(server: SubmittedTo) -> bool:
     """Whether it is the provider's own, or the one that this process's environment names, with the
     provider's usual key."""
     if server.key_env is not None or not _HARMLESS.issuperset(server.settings):
@@ -89,7 +89,7 @@ def _is_usual(server: BatchServer) -> bool:
     return isinstance(client, BatchClient) and client.address == server.address
 
 
-def _refusal(journal: Path, server: BatchServer) -> str:
+def _refusal(journal: Path, server: SubmittedTo) -> str:
     SECRETS.learn(*credentials_in(server.address))
     key = shown(server.key_env) if server.key_env else "the provider's usual variable"
     options = sorted(set(server.settings) - _HARMLESS)
@@ -112,7 +112,7 @@ def _remembered() -> set[bytes]:
         return set()
 
 
-def _digest(server: BatchServer) -> bytes:
+def _digest(server: SubmittedTo) -> bytes:
     """Of all that says where a key goes; an address may hold a password, so it is not written."""
     settings = {name: value for name, value in server.settings.items() if name not in _HARMLESS}
     provider = server.spec.partition(":")[0]
