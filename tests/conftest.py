@@ -34,8 +34,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replies are kept below tmp_path; no OPENAI_*, proxy or panel file of the Studio is set."""
+    """Replies, and what is remembered of batches, are kept below tmp_path; no OPENAI_*, proxy or
+    panel file of the Studio is set."""
     monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in list(os.environ):
         # The servers of tests are on this machine: a proxy would not find them.
         if name.startswith("OPENAI_") or name.lower().endswith("_proxy"):

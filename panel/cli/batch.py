@@ -129,6 +129,14 @@ def batch_options(command: Command) -> Command:
 _DEFAULT = click.core.ParameterSource.DEFAULT
 
 
+_trust = click.option(
+    "--trust",
+    is_flag=True,
+    help="Send keys where RUN says, to a server that you have not submitted batches to from here: "
+    "only for a run of your own.",
+)
+
+
 @click.group()
 def batch() -> None:
     """Look at the batches of a run, wait for them or cancel them.
@@ -142,8 +150,9 @@ def batch() -> None:
 @batch.command()
 @click.argument("run", metavar="RUN")
 @click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
+@_trust
 @refusals_without_calls
-def status(run: str, as_json: bool) -> None:
+def status(run: str, as_json: bool, trust: bool) -> None:
     """Show how each batch of RUN stands at its provider.
 
     Exit status: 0; 1, a provider did not say; 2, there are no batches, or wrong configuration.
@@ -151,7 +160,7 @@ def status(run: str, as_json: bool) -> None:
     from panel.runs.open_batches import look
 
     _say_what_is_not_sent(run)
-    found = run_to_end(look(Path(run)))
+    found = run_to_end(look(Path(run), trusted=trust))
     _show(found, as_json)
     if not found and not as_json:
         say("No batch was submitted.", err=True)
@@ -161,8 +170,9 @@ def status(run: str, as_json: bool) -> None:
 
 @batch.command()
 @click.argument("run", metavar="RUN")
+@_trust
 @refusals_without_calls
-def wait(run: str) -> None:
+def wait(run: str, trust: bool) -> None:
     """Wait for the batches of RUN, and store their answers.
 
     Answers go into the cache. Nothing else is submitted: what follows from the answers, and what
@@ -172,13 +182,14 @@ def wait(run: str) -> None:
     wrong configuration.
     """
     _say_what_is_not_sent(run)
-    _take(run)
+    _take(run, trusted=trust)
 
 
 @batch.command()
 @click.argument("run", metavar="RUN")
+@_trust
 @refusals_without_calls
-def cancel(run: str) -> None:
+def cancel(run: str, trust: bool) -> None:
     """Cancel the batches of RUN, and store the answers that are there.
 
     Answers go into the cache, and are paid for. A batch that its provider does not know any more
@@ -190,12 +201,12 @@ def cancel(run: str) -> None:
     from panel.runs.open_batches import cancel as cancelled
 
     _say_what_is_not_sent(run)
-    found = run_to_end(cancelled(Path(run)))
+    found = run_to_end(cancelled(Path(run), trusted=trust))
     if not found:
         say("No batch is open.", err=True)
         return
     _show(found, False)
-    _take(run, ending=True)
+    _take(run, ending=True, trusted=trust)
 
 
 def _say_what_is_not_sent(run: str) -> None:
@@ -211,12 +222,12 @@ def _say_what_is_not_sent(run: str) -> None:
         )
 
 
-def _take(run: str, *, ending: bool = False) -> None:
+def _take(run: str, *, trusted: bool, ending: bool = False) -> None:
     from panel.calls.batch_journal import InUse
     from panel.runs.open_batches import take_answers
 
     try:
-        run_to_end(take_answers(Path(run), _tell, ending=ending))
+        run_to_end(take_answers(Path(run), _tell, ending=ending, trusted=trusted))
     except InUse as busy:
         say(visible(f"{busy}; nothing more is to be done here."), err=True)
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
-from typing import Protocol
+from typing import Any, Protocol
 
 from graphs import Response, Verdict
 from panel.calls.budget import Caps
@@ -80,7 +80,8 @@ async def verdicts_by_workers(
 
     Args:
         mailbox: by which workers and the driver reach each other.
-        lacking: says what a worker needs and what there is, where none has begun for long.
+        lacking: says what a worker needs and what there is, where none has begun for long; it
+            raises a RunStopped where there is room for none, so that none ever would.
 
     Raises as `Engine.verdicts`.
     """
@@ -168,13 +169,16 @@ class _Team:
         try:
             while not working.done() or not self._done.empty():
                 next_ = asyncio.ensure_future(self._done.get())
-                await asyncio.wait(
-                    (next_, working, self._server.failure), return_when=asyncio.FIRST_COMPLETED
-                )
+                watched: list[asyncio.Future[Any]] = [next_, working, self._server.failure]
+                if not waiting.done():
+                    watched.append(waiting)
+                await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
                 if next_.done():
                     yield next_.result()
                     continue
                 next_.cancel()
+                if waiting.done():
+                    await waiting
                 if self._server.failure.done():
                     await self._server.failure
             await working
@@ -212,6 +216,10 @@ class _Team:
                 )
 
     async def _tell_of_waiting(self) -> None:
+        """
+        Raises:
+            RunStopped: there is room for no worker.
+        """
         await asyncio.sleep(_START_S)
         if not self._has_begun:
             logger.warning(

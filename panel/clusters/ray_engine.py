@@ -23,7 +23,7 @@ from panel.clusters.messages import Mailbox
 from panel.clusters.parts import PARTS_AT_ONCE, WorkerLost, verdicts_by_workers
 from panel.clusters.ray_mailbox import NAMESPACE, RayMailbox
 from panel.clusters.worker import Assignment, JudgedPart, Units, Worker, at_work
-from panel.errors import ConfigurationError, PanelError
+from panel.errors import ConfigurationError, PanelError, RunStopped
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.executor import OnJudgment
 
@@ -100,7 +100,12 @@ def _engine(workers: int | None, needs: Mapping[str, Any]) -> RayEngine:
     amounts = _amounts(needs)
     places = _places(amounts)
     wanted = workers or max(1, min(MOST_WORKERS, places))
-    if places < wanted:
+    if not places:
+        logger.warning(
+            "The cluster has room for no worker that takes %s: nothing is judged until it has.",
+            _told(amounts),
+        )
+    elif places < wanted:
         logger.warning(
             "The cluster has room for %d of %d workers that take %s each; more begin only if it "
             "grows.",
@@ -177,6 +182,12 @@ class RayEngine:
 
     def _lacking(self) -> str:
         free, amounts = ray.available_resources(), _amounts(self.needs)
+        if not _places(amounts):
+            raise RunStopped(
+                f"no worker has begun, as no machine of the cluster has {_told(amounts)}: change "
+                "what a worker takes (--engine-option), or add such a machine. The same command "
+                "continues the run"
+            )
         there = ", ".join(f"{free.get(name, 0):g} {name}" for name in amounts)
         return f"each needs {_told(amounts)}, and {there} are free in the cluster"
 

@@ -30,6 +30,7 @@ from panel.models.batches import (
     NotToldYet,
     answers_in,
     object_in,
+    plain_id,
 )
 from panel.models.client import NOTHING, CallError
 from panel.models.langchain_batches import (
@@ -158,7 +159,7 @@ class AnthropicBatches:
             older = last is None or last < sought.since - CLOCKS_S
             if older or not page.get("has_more"):
                 break
-            after = f"&after_id={page.get('last_id')}"
+            after = f"&after_id={plain_id(page.get('last_id'))}"
         if undecided:
             raise NotToldYet(
                 f"the batch may have arrived as {', '.join(undecided)}, whose requests the "
@@ -167,11 +168,11 @@ class AnthropicBatches:
         return None
 
     async def status(self, id_: str) -> BatchStatus:
-        return _status(await self._got(f"{PATH}/{id_}"))
+        return _status(await self._got(f"{PATH}/{plain_id(id_)}"))
 
     async def cancel(self, id_: str) -> BatchStatus:
         async def cancelled() -> Any:
-            return await self._api.post(f"{PATH}/{id_}/cancel", cast_to=object)
+            return await self._api.post(f"{PATH}/{plain_id(id_)}/cancel", cast_to=object)
 
         return _status(await at_provider(cancelled(), self._client.timeout_s))
 
@@ -228,7 +229,7 @@ class AnthropicBatches:
         from anthropic import AsyncStream
 
         stream = await self._api.get(
-            f"{PATH}/{id_}/results",
+            f"{PATH}/{plain_id(id_)}/results",
             cast_to=object,
             options={"timeout": TRANSFER_S},
             stream=True,

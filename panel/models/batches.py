@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import orjson
 
+from panel.io.wording import shown
 from panel.models.client import CallError
 from panel.models.error_responses import BROKEN
 from rubrics import ModelRequest, ModelResponse
@@ -52,11 +53,30 @@ class BatchStatus:
     files: tuple[str, ...] = ()
 
 
+_PLAIN_ID = re.compile(r"(?!.*\.\.)[\w.:-]*[\w:-][\w.:-]*", re.ASCII)
 _NAME = re.compile(rb'"(?:custom_id|key)"\s*:\s*"([\w-]+)"')
 LONGEST_ROW = 8_000_000
 """Bytes that a row of answers may have; a longer one is none."""
 TRANSFER_S = 3_600.0
 """How long requests may take to be sent, or answers to be fetched."""
+
+
+def plain_id(id_: Any, folder: str = "") -> str:
+    """The id of a batch or file, which can be put into an address as it is: letters, figures and
+    `_ . : -`, after the provider's `folder`. Ids come from journals and servers, and another one
+    would lead a key elsewhere on the server.
+
+    Raises:
+        CallError: it is none.
+    """
+    said = id_ if isinstance(id_, str) else ""
+    if not said.startswith(folder) or not _PLAIN_ID.fullmatch(said.removeprefix(folder)):
+        raise CallError(
+            f"found {shown(id_)} as the id of a batch or of its file; expected "
+            f"{folder and f'{folder} and then '}letters, figures, '_', '.', ':' and '-'",
+            kind="rejected",
+        )
+    return said
 
 
 class BatchSought(NamedTuple):

@@ -27,6 +27,7 @@ from panel.models.batches import (
     BatchStatus,
     answers_in,
     object_in,
+    plain_id,
 )
 from panel.models.client import NOTHING, CallError
 from panel.models.langchain_batches import (
@@ -152,14 +153,14 @@ class GeminiBatches:
 
     async def status(self, id_: str) -> BatchStatus:
         async def got() -> BatchJob:
-            return await self._api.batches.get(name=id_)
+            return await self._api.batches.get(name=plain_id(id_, "batches/"))
 
         return _status(await at_provider(got(), self._client.timeout_s))
 
     async def cancel(self, id_: str) -> BatchStatus:
         async def cancelled() -> BatchJob:
-            await self._api.batches.cancel(name=id_)
-            return await self._api.batches.get(name=id_)
+            await self._api.batches.cancel(name=plain_id(id_, "batches/"))
+            return await self._api.batches.get(name=plain_id(id_, "batches/"))
 
         return _status(await at_provider(cancelled(), self._client.timeout_s))
 
@@ -183,7 +184,7 @@ class GeminiBatches:
 
     async def _download(self, name: str, to: Path) -> None:
         open_private(to, "xb").close()
-        await self._api.files.download(file=name, destination=to)
+        await self._api.files.download(file=plain_id(name, "files/"), destination=to)
 
 
 def _name(token: str) -> str:

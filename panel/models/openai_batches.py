@@ -27,6 +27,7 @@ from panel.models.batches import (
     BatchStatus,
     answers_in,
     object_in,
+    plain_id,
 )
 from panel.models.client import NOTHING, CallError, not_too_long
 from panel.models.completions import read_completion
@@ -141,7 +142,7 @@ class OpenAIBatches:
             is_older = isinstance(made, int | float) and made < sought.since - CLOCKS_S
             if is_older or not listed.get("has_more") or not isinstance(last, dict):
                 return None
-            after = f"&after={last.get('id')}"
+            after = f"&after={plain_id(last.get('id'))}"
 
     async def remove_uploads(self, token: str) -> None:
         # The newest come first: those of a batch that was just given up.
@@ -149,19 +150,20 @@ class OpenAIBatches:
         files = listed.get("data")
         for file in files if isinstance(files, list) else ():
             if isinstance(file, dict) and file.get("filename") == _file_name(token):
-                await self._called("DELETE", f"/files/{file.get('id')}")
+                await self._called("DELETE", f"/files/{plain_id(file.get('id'))}")
 
     async def status(self, id_: str) -> BatchStatus:
-        return _status(await self._called("GET", f"/batches/{id_}"))
+        return _status(await self._called("GET", f"/batches/{plain_id(id_)}"))
 
     async def cancel(self, id_: str) -> BatchStatus:
-        return _status(await self._called("POST", f"/batches/{id_}/cancel", b"{}"))
+        return _status(await self._called("POST", f"/batches/{plain_id(id_)}/cancel", b"{}"))
 
     async def results(self, status: BatchStatus, folder: Path) -> AsyncIterator[BatchAnswer]:
         for name in status.files:
             file = folder / f".batch-{uuid4().hex}"
             try:
-                answer = await self._model.download(f"/files/{name}/content", file, TRANSFER_S)
+                path = f"/files/{plain_id(name)}/content"
+                answer = await self._model.download(path, file, TRANSFER_S)
                 if answer.status >= 300:
                     raise self._model.fault_of(answer)
                 for row in answers_in(file, self.read):
@@ -187,7 +189,7 @@ class OpenAIBatches:
         until = time.monotonic() + _PROCESSING_S
         while file.get("status") in _UNPROCESSED and time.monotonic() < until:
             await asyncio.sleep(_FILE_LOOK_S)
-            file, _ = await self._called("GET", f"/files/{id_}")
+            file, _ = await self._called("GET", f"/files/{plain_id(id_)}")
         return id_
 
     def _answer(self, row: dict[str, Any]) -> ModelResponse | CallError:

@@ -25,6 +25,7 @@ from panel.models.batches import BatchApi, BatchClient, BatchStatus, NotToldYet
 from panel.models.client import CallError, ModelClient
 from panel.models.config import ModelConfig
 from panel.models.providers import client_for
+from panel.runs.batch_servers import require_known
 from panel.runs.spending import SPENT, spending_kept
 
 
@@ -37,16 +38,20 @@ class BatchNow:
     status: BatchStatus | None
 
 
-async def look(run: Path) -> list[BatchNow]:
+async def look(run: Path, *, trusted: bool = False) -> list[BatchNow]:
     """How all batches of a run stand, the oldest first.
+
+    Args:
+        trusted: whether keys may go where the run's journal has them sent, whatever that is; see
+            `panel.runs.batch_servers`.
 
     Raises:
         RunFolderError: the run has none, or its journal cannot be read.
-        ConfigurationError: a key is missing.
+        ConfigurationError: a key is missing, or would be sent to a server that is not known.
         RunStopped: a provider does not say.
     """
     batches = _batches(run)
-    async with _clients(run, [batch for batch in batches if batch.open]) as clients:
+    async with _clients(run, [one for one in batches if one.open], trusted) as clients:
         return [
             BatchNow(batch, await _status(batch, batches, clients[batch.token].batches))
             if batch.open
@@ -55,15 +60,15 @@ async def look(run: Path) -> list[BatchNow]:
         ]
 
 
-async def cancel(run: Path) -> list[BatchNow]:
-    """Ask providers to end all open batches of a run; raises as `look`.
+async def cancel(run: Path, *, trusted: bool = False) -> list[BatchNow]:
+    """Ask providers to end all open batches of a run; arguments and errors as of `look`.
 
     One that its provider does not know has no status here; `take_answers` settles it.
     """
     batches = _batches(run)
     open_ = [batch for batch in batches if batch.open]
     ended = []
-    async with _clients(run, open_) as clients:
+    async with _clients(run, open_, trusted) as clients:
         for batch in open_:
             api = clients[batch.token].batches
             status = await _status(batch, batches, api, may_be_gone=True)
@@ -77,12 +82,18 @@ async def cancel(run: Path) -> list[BatchNow]:
 
 
 async def take_answers(
-    run: Path, tell: Callable[[str], None], pace: BatchPace = PACE, *, ending: bool = False
+    run: Path,
+    tell: Callable[[str], None],
+    pace: BatchPace = PACE,
+    *,
+    ending: bool = False,
+    trusted: bool = False,
 ) -> None:
     """Wait for the open batches of a run, and put their answers into the cache.
 
     Args:
         ending: whether they are to be ended; see `BatchRounds.ending`.
+        trusted: see `look`.
 
     Raises:
         InUse: another process does.
@@ -90,7 +101,7 @@ async def take_answers(
         Abort: the cache cannot be written.
     """
     open_ = [batch for batch in _batches(run) if batch.open]
-    async with _clients(run, open_) as clients:
+    async with _clients(run, open_, trusted) as clients:
         with closing(BatchJournal(run)) as journal, closing(open_reply_store()) as cache:
             by_model = {batch.model: clients[batch.token] for batch in open_}
             apis = {model: at.batches for model, at in by_model.items()}
@@ -153,9 +164,11 @@ class _AtProvider(NamedTuple):
 
 @asynccontextmanager
 async def _clients(
-    run: Path, batches: Sequence[BatchRecord]
+    run: Path, batches: Sequence[BatchRecord], trusted: bool
 ) -> AsyncIterator[dict[str, _AtProvider]]:
     """The clients of open batches, by token."""
+    if not trusted:
+        require_known(journal_of(run), batches)
     clients = {}
     for batch in batches:
         client = _client(run, batch)

@@ -17,6 +17,7 @@ from panel.errors import ConfigurationError, RunFolderError, RunStopped
 from panel.judging.preflight import refuse_unpriced_batches
 from panel.models.batches import BatchApi, BatchClient
 from panel.plan.bound_models import BoundModel
+from panel.runs.batch_servers import remember
 from panel.runs.execution import AnsweredElsewhere, Collect
 
 
@@ -53,6 +54,7 @@ class ByBatches:
         journal = BatchJournal(self.run)
         try:
             addresses = {name: _address(models[name]) for name in caller.apis}
+            remember(addresses.values())
             rounds = BatchRounds(caller, addresses, journal, self.tell, self.pace)
             rounds.go_on()
             await _settled(rounds)
@@ -98,9 +100,9 @@ def batch_caller_factory(
     }
     if not apis:
         raise ConfigurationError(
-            f"{', '.join(models)}: no such model can be asked by batches, only openai:NAME and "
-            "servers that speak OpenAI's protocol, anthropic:NAME and google_genai:NAME; leave out "
-            "--batch, --batch-out and --batch-in"
+            f"{', '.join(models)}: no such model can be asked by batches, only one whose provider "
+            "has them, such as openai:NAME, servers that speak OpenAI's protocol, anthropic:NAME "
+            "and google_genai:NAME; leave out --batch, --batch-out and --batch-in"
         )
     return partial(BatchCaller, apis, others_too=others_too), apis
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from typing import Any
 
 from panel.errors import ConfigurationError
@@ -81,7 +82,9 @@ def _checked(spec: str, options: Mapping[str, Any]) -> tuple[Any, str | None]:
 
 
 def _not_installed(name: str, error: ModuleNotFoundError) -> ConfigurationError:
+    # Ours have extras of their names; what installs another's is its own business.
+    is_ours = find_spec(f"{__name__}.{name}") is not None
+    remedy = f"get it with: pip install 'persona-panel[{name}]'" if is_ours else "install it"
     return ConfigurationError(
-        f"the engine {name} needs the package {error.name}, which is not installed; get it "
-        f"with: pip install 'persona-panel[{name}]'"
+        f"the engine {name} needs the package {error.name}, which is not installed; {remedy}"
     )

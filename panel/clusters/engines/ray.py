@@ -47,12 +47,17 @@ def check(address: str | None, options: Mapping[str, Any]) -> None:
             )
         else:
             for each, amount in value.items():
+                if not isinstance(each, str) or not each.strip():
+                    raise ConfigurationError(
+                        f"{name} of the engine ray: found {each!r} as a name; expected text, such "
+                        "as {a100: 1}"
+                    )
                 if each in ("CPU", "GPU", "memory", "object_store_memory"):
                     raise ConfigurationError(
                         f"{name} of the engine ray: found {each}; expected num_cpus or num_gpus "
                         "for these, and other names here"
                     )
-                _check_amount(str(each), amount)
+                _check_amount(each, amount)
 
 
 def _check_address(address: str) -> None:

@@ -56,9 +56,8 @@ def holm_of_two(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
     [[0.5], [0.04, 0.04]]
     """
     families = holm(first), holm(second)
+    # A family without a test has none above 0, so that the other has the whole level.
     largest = [np.max(each, initial=0.0, where=~np.isnan(each)) for each in families]
-    if any(np.isnan(each).all() for each in families):
-        return families
     adjusted = [
         np.maximum(each, np.minimum(1, 2 * np.minimum(each, other)))
         for each, other in zip(families, reversed(largest), strict=True)

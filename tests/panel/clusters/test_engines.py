@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from panel import ConfigurationError
 from panel.clusters.engines import check_engine_options, opened_engine
-from rubrics.extensions import load_extension
+from rubrics import extensions
+from rubrics.extensions import extension_names, load_extension
+from tests.helpers.distributions import installed
 from tests.helpers.invoked import invoked
 
 
@@ -21,6 +24,29 @@ def test_an_engine_whose_package_is_absent_is_told(monkeypatch: pytest.MonkeyPat
     needs = "the engine ray needs the package ray, .* pip install 'persona-panel\\[ray\\]'"
     with pytest.raises(ConfigurationError, match=needs), opened_engine("ray"):
         pass
+
+
+def test_a_package_that_anothers_engine_lacks_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name, also where it is missed as late as the engine is opened, and without an extra
+    of ours, which has none for it."""
+    source = (
+        "def check(address, options): pass\n"
+        "def opened(address, workers, options): import no_such_package\n"
+    )
+    installed(tmp_path, "engines", "broken = broken_engine", "broken_engine", source)
+    monkeypatch.syspath_prepend(tmp_path)
+    said = "the engine broken needs the package no_such_package, which is not installed; install it"
+    forget = (extensions._installed, extension_names, load_extension)
+    for each in forget:
+        each.cache_clear()
+    try:
+        with pytest.raises(ConfigurationError, match=f"{said}$"):
+            opened_engine("broken")
+    finally:
+        for each in forget:
+            each.cache_clear()
 
 
 def test_options_that_do_not_fit_are_refused() -> None:
@@ -54,6 +80,8 @@ def test_options_that_do_not_fit_are_refused() -> None:
         ("ray", "num_cpus=.inf", "num_cpus of the engine ray: found inf"),
         ("ray", "resources=a100", "found 'a100'; expected amounts by name"),
         ("ray", "resources={a100: x}", "a100 of the engine ray: found 'x'"),
+        ("ray", "resources={1: 1}", "found 1 as a name; expected text"),
+        ("ray", 'resources={"": 1}', "found '' as a name; expected text"),
         ("ray", "resources={GPU: 1}", "found GPU; expected num_cpus or num_gpus"),
     ],
 )

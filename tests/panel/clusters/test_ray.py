@@ -154,8 +154,8 @@ def test_workers_are_as_many_as_what_each_takes_is_there(
         ray.kill(other)
     assert run.coverage.scored == JUDGMENTS
     assert [message for message in caplog.messages if "room" in message] == [
-        "The cluster has room for 0 of 1 workers that take 1 CPU, 1 a100 each; more begin only if "
-        "it grows.",
+        "The cluster has room for no worker that takes 1 CPU, 1 a100: nothing is judged until it "
+        "has.",
         "The cluster has room for 2 of 4 workers that take 1 CPU, 1 GPU each; more begin only if "
         "it grows.",
     ]

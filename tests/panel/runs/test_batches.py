@@ -688,7 +688,7 @@ def test_a_model_without_batches_in_a_journal_is_refused(tmp_path: Path, spec: s
     batch = BatchRecord("t", "m", spec, "http://127.0.0.1:9", None, (), NOTHING, 0.0)
     (tmp_path / BATCHES).write_bytes(orjson.dumps(prepared(batch)) + b"\n")
     with pytest.raises(RunFolderError, match=rf"{BATCHES}, line 1, spec: found '{spec}'"):
-        asyncio.run(look(tmp_path))
+        asyncio.run(look(tmp_path, trusted=True))
 
 
 def test_a_full_disk_before_a_batch_is_told() -> None:

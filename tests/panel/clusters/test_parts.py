@@ -1,0 +1,108 @@
+"""Parts of a run dealt out to workers that are lost, or that never come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+
+from panel import ModelConfig, PanelPlan, Persona, Response, RunStopped
+from panel.calls.budget import NO_CAPS
+from panel.clusters import parts
+from panel.clusters.parts import WorkerHandle, WorkerLost, verdicts_by_workers
+from panel.clusters.worker import Assignment, JudgedPart, Units, at_work
+from panel.io.batch import identified
+from panel.runs.executor import prepared
+from panel.testing import serving
+from tests.helpers.cluster import LocalMailbox
+from tests.helpers.judgments import PLAIN
+
+N = 10
+ANN = Persona(id="ann", label="Ann", axis="own", description="You are Ann.")
+
+
+class ShortLived:
+    """A worker that is lost once it has judged one part."""
+
+    def __init__(self, assignment: Assignment, mailbox: LocalMailbox) -> None:
+        self._open = AsyncExitStack()
+        self._at_work = at_work(assignment, mailbox)
+        self._first = asyncio.Lock()
+        self._has_judged = False
+
+    async def begin(self) -> None:
+        self._worker = await self._open.enter_async_context(self._at_work)
+
+    async def judge(self, part: Units) -> JudgedPart:
+        async with self._first:
+            if self._has_judged:
+                raise WorkerLost
+            judged = await self._worker.judge(part)
+            self._has_judged = True
+            return judged
+
+    async def end(self) -> None:
+        await self._open.aclose()
+
+    def kill(self) -> None:
+        """It has no process of its own."""
+
+
+class Waiting:
+    """A worker for which there is no room."""
+
+    async def begin(self) -> None:
+        await asyncio.Event().wait()
+
+    async def judge(self, part: Units) -> JudgedPart:
+        raise WorkerLost
+
+    async def end(self) -> None:
+        """It never began."""
+
+    def kill(self) -> None:
+        """It has no process."""
+
+
+async def judged(
+    url: str,
+    start: Callable[[Assignment, LocalMailbox], WorkerHandle],
+    lacking: Callable[[], str] = lambda: "there is room",
+) -> int:
+    """How many verdicts one worker at a time gives, in parts of a response or two."""
+    model = ModelConfig(model="openai:stub", base_url=url, concurrency=1)
+    plan = PanelPlan.of([ANN], model, PLAIN)
+
+    async def units() -> AsyncIterator[tuple[Response, ...]]:
+        for i in range(N):
+            yield (identified(Response(id=f"r{i}", prompt="Why?", text=f"T {i}.", system="s")),)
+
+    async with prepared(plan, NO_CAPS) as caller:
+        mailbox = LocalMailbox()
+        found = verdicts_by_workers(
+            plan, units(), caller, NO_CAPS, lambda judgment: None, workers=1, mailbox=mailbox,
+            start=lambda assignment: start(assignment, mailbox), lacking=lacking,
+        )  # fmt: skip
+        return len([verdict async for verdict in found])
+
+
+async def test_only_losses_without_a_part_between_them_end_a_run() -> None:
+    """Each of ten workers judges a part before it is lost: more than three are, and the run is
+    made."""
+    with serving() as server:
+        assert await judged(server.base_url, ShortLived) == N
+
+
+async def test_a_run_without_room_for_any_worker_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what the engine says of that, once its patience is at an end."""
+    monkeypatch.setattr(parts, "_START_S", 0.01)
+
+    def lacking() -> str:
+        raise RunStopped("no machine has 1 a100")
+
+    with serving() as server, pytest.raises(RunStopped, match="no machine has 1 a100"):
+        await asyncio.wait_for(
+            judged(server.base_url, lambda assignment, mailbox: Waiting(), lacking), 10
+        )
