@@ -13,6 +13,19 @@ import click
 from panel.cli.failures import refusals
 
 
+def refuse_batches_at(run: str) -> None:
+    """See that a run by batches is in a folder of this machine.
+
+    Raises:
+        UsageError: it is at an address, where its journal could be sent only at the end.
+    """
+    if "://" in run:
+        raise click.UsageError(
+            "The journal of batches, which are paid for, belongs in a folder of this machine; "
+            "found an address."
+        )
+
+
 def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options for the folder of a run; the command is given it as `out`, and has to have
     `dry_run`. One at an address is a folder of this machine, and all that the command leaves there,
@@ -45,6 +58,8 @@ def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
         output = RunOutput(folder, overwrite, not no_texts)
         if "://" not in str(folder):
             return command(*args, out=output, **others)
+        if others.get("by_batches"):
+            refuse_batches_at(str(folder))
         from panel.runs.written_at_address import written_here
 
         @refusals

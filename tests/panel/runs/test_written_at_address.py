@@ -173,3 +173,19 @@ def test_what_is_no_place_for_a_run_is_told_before_a_call(
             panel_of(server).score(RESPONSES, out=address_)
         assert said in str(refused.value)
         assert not server.calls
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("score", "texts.jsonl", "--model", "openai:stub", "--batch", "--out", "memory://a/run"),
+        ("batch", "status", "memory://a/run"),
+        ("batch", "cancel", "memory://a/run"),
+    ],
+)
+def test_batches_are_refused_at_an_address(command: tuple[str, ...]) -> None:
+    """Their journal is to be in a folder of this machine; nothing is looked for at the address."""
+    done = invoked(*command)
+    assert done.returncode == 2
+    said = "The journal of batches, which are paid for, belongs in a folder of this machine"
+    assert said in done.stderr
