@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,6 +134,65 @@ def test_a_run_that_could_not_be_sent_goes_on_from_this_machine(
     assert load_run(address).coverage.scored == JUDGMENTS
 
 
+def test_a_first_sending_that_is_cut_off_goes_on(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the connection breaks after three files, run.json is not among them, and the same call
+    goes on and sends all."""
+    put, sent = type(MEMORY).put_file, []
+
+    def cut_off(self: object, file: str, to: str, **more: object) -> None:
+        if len(sent) == 3:
+            raise OSError("the connection is gone")
+        sent.append(to)
+        put(self, file, to, **more)
+
+    with serving() as server:
+        panel = panel_of(server)
+        with monkeypatch.context() as patched, pytest.raises(RunStopped, match="is gone"):
+            patched.setattr(type(MEMORY), "put_file", cut_off)
+            panel.score(RESPONSES, out=address)
+        assert len(names(address)) == 3 and "run.json" not in names(address)
+        panel.score(RESPONSES, out=address)
+        assert len(server.calls) == JUDGMENTS
+    assert load_run(address).coverage.scored == JUDGMENTS
+
+
+def test_a_dry_run_and_overwriting_keep_an_interrupted_run(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dry run reads the run that is kept here, or what is at the address, and leaves this machine
+    as it was; --overwrite begins in the folder that is kept, which is there until it is sent."""
+    home, output = tmp_path / "home", RunOutput(address)
+    with serving() as server:
+        panel = panel_of(server)
+        with monkeypatch.context() as patched, pytest.raises(RunStopped):
+            patched.setattr(type(MEMORY), "put_file", refusing)
+            panel.score(RESPONSES, out=address)
+        before = {path: path.stat().st_mtime_ns for path in home.rglob("*")}
+        for overwrite in (False, True):
+            with written_here(RunOutput(address, overwrite=overwrite), dry=True) as here:
+                assert len((here.folder / "judgments.jsonl").read_text().splitlines()) == JUDGMENTS
+            assert not here.folder.parent.exists()
+        assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
+        [kept] = left(tmp_path)
+        with written_here(RunOutput(address, overwrite=True)) as here:
+            assert here.folder == kept and (kept / "judgments.jsonl").exists()
+        assert not home.exists() or not left(tmp_path)
+        with written_here(output, dry=True) as here:
+            assert (here.folder / "run.json").exists()
+        assert not left(tmp_path)
+
+
+def test_nothing_is_left_of_a_run_that_wrote_nothing(address: str, tmp_path: Path) -> None:
+    """One that ends before it has a run.json leaves no folder here and no file there."""
+    with written_here(RunOutput(address)) as here:
+        here.folder.mkdir()
+        (here.folder / "judgments.jsonl").touch()
+    assert not [*(tmp_path / "home" / "persona-panel" / "runs").iterdir()]
+    assert not MEMORY.find(address)
+
+
 def test_two_machines_do_not_mix_their_runs(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +210,7 @@ def test_two_machines_do_not_mix_their_runs(
             panel.score(RESPONSES, out=address)
         with pytest.raises(RunFolderError, match=f"remove {here[0]}"):
             panel.score(RESPONSES, out=address)
+    shutil.rmtree(here[0])
     at = RunOutput(address)
     refused = pytest.raises(RunFolderError, match=f"another run is writing to {address};")
     with written_here(RunOutput(address, overwrite=True)), refused, written_here(at):
