@@ -106,15 +106,21 @@ class RunCopy:
         self._sent = dict(fetched)
         _addresses[path] = there.address
 
-    def send_changes(self) -> None:
-        """Send files that have changed, and remove those that are gone; run.json comes last, so
-        that a run that begins with it is whole."""
+    def send_changes(self, *, removing: bool = False) -> None:
+        """Send files that have changed; run.json comes last, so that a run that begins with it is
+        whole.
+
+        Args:
+            removing: whether files that are gone here are removed there. None is where run.json is
+                gone: then it is the copy that has vanished.
+        """
         now = stamps_of(self.path)
         changed = [name for name, stamp in now.items() if self._sent.get(name) != stamp]
         for name in sorted(changed, key=lambda name: (name == _MANIFEST, name)):
             self._there.send(self.path / name)
-        for name in self._sent.keys() - now.keys():
-            self._there.remove(name)
+        if removing and _MANIFEST in now:
+            for name in sorted(self._sent.keys() - now.keys()):
+                self._there.remove(name)
         self._sent = now
 
 

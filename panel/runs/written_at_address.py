@@ -195,7 +195,7 @@ def _goes_on(there: RemoteFolder, path: Path) -> bool:
 def _send(copy: RunCopy, address: str) -> None:
     copy.path.with_name(_SENDING).touch()
     try:
-        copy.send_changes()
+        copy.send_changes(removing=True)
     except Exception as error:
         raise RunStopped(
             f"the run cannot be sent to {address} ({said_of(error)}); it is in {copy.path}, and "

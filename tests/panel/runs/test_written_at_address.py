@@ -22,6 +22,7 @@ from panel import (
     RunStopped,
     load_run,
 )  # fmt: skip
+from panel.io.run_copies import copied_run
 from panel.runs.written_at_address import written_here
 from panel.testing import ScriptedServer, serving
 from tests.helpers.invoked import invoked
@@ -139,7 +140,8 @@ def test_a_first_sending_that_is_cut_off_goes_on(
 ) -> None:
     """Where the connection breaks after three files, run.json is not among them, and the same call
     goes on and sends all."""
-    put, sent = type(MEMORY).put_file, []
+    put = type(MEMORY).put_file
+    sent: list[str] = []
 
     def cut_off(self: object, file: str, to: str, **more: object) -> None:
         if len(sent) == 3:
@@ -182,6 +184,37 @@ def test_a_dry_run_and_overwriting_keep_an_interrupted_run(
         with written_here(output, dry=True) as here:
             assert (here.folder / "run.json").exists()
         assert not left(tmp_path)
+
+
+def test_what_is_sent_of_a_copy(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has changed is sent, run.json last; what is gone from a run that is written is removed,
+    but nothing where the whole copy has vanished, nor by a command that reads."""
+    for name in ("a.csv", "b.csv", "run.json"):
+        MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/{name}", b"{}")
+    put = type(MEMORY).put_file
+    sent: list[str] = []
+
+    def noted(self: object, file: str, to: str, **more: object) -> None:
+        sent.append(Path(to).name)
+        put(self, file, to, **more)
+
+    monkeypatch.setattr(type(MEMORY), "put_file", noted)
+    read = copied_run(address)
+    assert read is not None
+    (read.path / "a.csv").unlink()
+    (read.path / "report.html").touch()
+    read.send_changes()
+    assert sent == ["report.html"]
+    with written_here(RunOutput(address)) as here:
+        (here.folder / "b.csv").unlink()
+        for name in ("run.json", "summary.json"):
+            (here.folder / name).write_text("{ }")
+    assert sent[1:] == ["summary.json", "run.json"]
+    whole = {"a.csv", "report.html", "summary.json", "run.json"}
+    assert names(address) == whole
+    shutil.rmtree(read.path)
+    read.send_changes(removing=True)
+    assert names(address) == whole
 
 
 def test_nothing_is_left_of_a_run_that_wrote_nothing(address: str, tmp_path: Path) -> None:
