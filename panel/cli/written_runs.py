@@ -11,6 +11,8 @@ from typing import Any
 import click
 
 from panel.cli.failures import refusals
+from panel.cli.signals import received
+from panel.secrets.visible import say, visible
 
 
 def refuse_batches_at(run: str) -> None:
@@ -60,12 +62,26 @@ def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, out=output, **others)
         if others.get("by_batches"):
             refuse_batches_at(str(folder))
+        from panel.errors import RunStopped
+        from panel.io.run_copies import shown_folder
         from panel.runs.written_at_address import written_here
 
         @refusals
         def sent() -> Any:
-            with written_here(output, dry=others["dry_run"]) as here:
-                return command(*args, out=here, **others)
+            try:
+                with written_here(output, dry=others["dry_run"]) as here:
+                    try:
+                        return command(*args, out=here, **others)
+                    except KeyboardInterrupt:
+                        if not others["dry_run"]:
+                            to = visible(shown_folder(here.folder))
+                            say(f"Sending what is done to {to}.", err=True)
+                        raise
+            except RunStopped as unsent:
+                # The end stays that by a signal.
+                if received():
+                    raise KeyboardInterrupt(str(unsent)) from unsent
+                raise
 
         return sent()
 
