@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from panel.errors import Fault, InputError
-from panel.secrets import scrub
+from panel.secrets import without_credentials
 
 _PARQUET = "*.parquet"
 _EXPECTED = "a file, or a folder of Parquet files"
@@ -100,7 +100,7 @@ def temporary_folder() -> Path:
 
 def said_of(error: Exception) -> str:
     """What a package says that cannot reach an address."""
-    return scrub(" ".join(str(error).split())[:200]) or type(error).__name__
+    return without_credentials(" ".join(str(error).split()))[:200] or type(error).__name__
 
 
 @cache
@@ -141,4 +141,4 @@ def _is_hidden(names: Iterable[str]) -> bool:
 
 
 def _nothing(name: str, found: str, expected: str = _EXPECTED) -> InputError:
-    return InputError([Fault(name, found, expected)])
+    return InputError([Fault(without_credentials(name), found, expected)])

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from panel.errors import Fault, InputError
 from panel.io.file_sets import file_system, is_address, said_of, temporary_folder
+from panel.secrets import without_credentials
 
 _MANIFEST = "run.json"
 _EXPECTED = "a run's folder, as `score --out` writes it"
@@ -26,12 +27,15 @@ class RemoteFolder:
     """The files of a folder at an address, without those of folders in it; names that begin with a
     dot are not among them.
 
+    Attributes:
+        address: where it is, as it is shown: without passwords and tokens.
+
     Raises:
         InputError: the package for such an address is not installed, or it is none.
     """
 
     def __init__(self, address: str) -> None:
-        self.address = address.rstrip("/")
+        self.address = without_credentials(address.rstrip("/"))
         self._system, self._root = file_system(address, _EXPECTED)
 
     def names(self) -> list[str]:
@@ -149,13 +153,13 @@ def copied_run(source: str | Path) -> RunCopy | None:
             return None
         names = there.names()
         parent = Path(tempfile.mkdtemp(dir=temporary_folder()))
-        path = parent / (PurePosixPath(there.address).name or "run")
+        path = parent / "run"
         path.mkdir()
         there.fetch(names, path)
     # Each package raises what it likes for a key, a network or a bucket.
     except Exception as error:
         found = f"what cannot be read ({said_of(error)})"
-        raise InputError([Fault(str(source), found, _EXPECTED)]) from None
+        raise InputError([Fault(there.address, found, _EXPECTED)]) from None
     return RunCopy(there, path, stamps_of(path))
 
 
@@ -171,5 +175,5 @@ def local_run(source: str | Path) -> str | Path:
 
 
 def shown_folder(folder: Path) -> str:
-    """What a run's folder is called: of a copy, its address."""
+    """What a run's folder is called: of a copy, its address, without passwords and tokens."""
     return _addresses.get(folder, str(folder))

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import orjson
@@ -124,10 +124,10 @@ def _reached(there: RemoteFolder) -> Iterator[None]:
 
 
 def _kept_folder(there: RemoteFolder) -> Path:
-    """Where a run for an address is kept on this machine."""
+    """Where a run for an address is kept on this machine; passwords and tokens are no part of its
+    name, and may change."""
     digest = hashlib.sha256(there.address.encode()).hexdigest()[:16]
-    parent = Path(platformdirs.user_cache_dir("persona-panel"), "runs", digest)
-    return parent / (PurePosixPath(there.address).name or "run")
+    return Path(platformdirs.user_cache_dir("persona-panel"), "runs", digest, "run")
 
 
 def _copy(there: RemoteFolder, kept: Path) -> RunCopy:

@@ -22,7 +22,7 @@ from panel import (
     RunStopped,
     load_run,
 )  # fmt: skip
-from panel.io.run_copies import copied_run
+from panel.io.run_copies import copied_run, shown_folder
 from panel.runs.written_at_address import written_here
 from panel.testing import ScriptedServer, serving
 from tests.helpers.invoked import invoked
@@ -215,6 +215,31 @@ def test_what_is_sent_of_a_copy(address: str, monkeypatch: pytest.MonkeyPatch) -
     shutil.rmtree(read.path)
     read.send_changes(removing=True)
     assert names(address) == whole
+
+
+def test_passwords_and_tokens_are_not_shown(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those in an address, however short, are neither in messages nor in names on this machine; the
+    name of a container, which stands where a user's does, is shown."""
+    secret = f"{address}?token=pw1&version=2"
+    with serving() as server:
+        panel = panel_of(server)
+        with monkeypatch.context() as patched, pytest.raises(RunStopped) as stopped:
+            patched.setattr(type(MEMORY), "put_file", refusing)
+            panel.score(RESPONSES[:2], out=secret)
+        assert f"{address}?token=[secret]&version=2" in str(stopped.value)
+        assert left(tmp_path) and "pw1" not in "".join(map(str, (tmp_path / "home").rglob("*")))
+        panel.score(RESPONSES[:2], out=secret.replace("pw1", "pw2"))
+        assert len(server.calls) == 10
+        copy = copied_run(secret.replace("pw1", "pw2"))
+        assert copy is not None and shown_folder(copy.path).endswith("token=[secret]&version=2")
+        assert "pw2" not in str(copy.path)
+        with pytest.raises(PanelError) as refused:
+            panel.score(RESPONSES, out="acme://bob:pw@box/run")
+        assert "acme://bob:[secret]@box/run" in str(refused.value)
+        with pytest.raises(PanelError, match="acme://container1@account/run"):
+            panel.score(RESPONSES, out="acme://container1@account/run")
 
 
 def test_nothing_is_left_of_a_run_that_wrote_nothing(address: str, tmp_path: Path) -> None:
