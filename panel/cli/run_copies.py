@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from panel.io.run_copies import RunCopy
 
-_OPTIONS = ("--from", "--human")
+_OPTIONS = ("--from", "--human", "--like")
 """Besides arguments, what may name a run's folder."""
 
 

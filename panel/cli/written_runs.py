@@ -58,7 +58,7 @@ def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
         folder = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
         output = RunOutput(folder, overwrite, not no_texts)
-        if "://" not in str(folder):
+        if ":/" not in str(folder):
             return command(*args, out=output, **others)
         if others.get("by_batches"):
             refuse_batches_at(str(folder))

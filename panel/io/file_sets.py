@@ -22,6 +22,8 @@ from panel.secrets import without_credentials
 _PARQUET = "*.parquet"
 _EXPECTED = "a file, or a folder of Parquet files"
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.:-]+://", re.IGNORECASE)
+# One letter is a drive of Windows.
+_ONE_SLASH = re.compile(r"([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
 
 
 class NamedFile(NamedTuple):
@@ -66,6 +68,26 @@ def is_address(source: object) -> bool:
     return isinstance(source, str) and _ADDRESS.match(source) is not None
 
 
+def refuse_one_slash(path: str | Path) -> None:
+    """See that a folder to be made is not meant as an address: `s3:/bucket/run`, or a `Path` of
+    `s3://bucket/run`, which has one slash less.
+
+    Raises:
+        InputError: it is; says how to write it.
+    """
+    name = str(path)
+    if not is_address(path) and (begun := _ONE_SLASH.match(name)):
+        root = "/" if begun[1].lower() == "file" else ""
+        right = f"{begun[1]}://{root}{name[begun.end() :]}"
+        raise _nothing(name, "an address with one slash", f"{right}, as text, or another folder")
+
+
+def with_lower_scheme(address: str) -> str:
+    """An address as fsspec knows its scheme."""
+    scheme, slashes, rest = address.partition("://")
+    return f"{scheme.lower()}{slashes}{rest}"
+
+
 def file_system(address: str, expected: str) -> tuple[Any, str]:
     """What reaches an address, and what it calls the place there.
 
@@ -81,7 +103,7 @@ def file_system(address: str, expected: str) -> tuple[Any, str]:
         needed = "fsspec to be installed: pip install 'persona-panel[remote]'"
         raise _nothing(address, "an address", needed) from None
     try:
-        system, root = fsspec.url_to_fs(address)
+        system, root = fsspec.url_to_fs(with_lower_scheme(address))
     except ImportError as error:
         # fsspec says which package such an address needs.
         raise _nothing(address, "an address", f"the package for it ({error})") from None

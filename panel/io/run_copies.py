@@ -6,6 +6,7 @@ there is read and written in a copy on this machine, and what has changed is sen
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,13 @@ from typing import Any
 import orjson
 
 from panel.errors import Fault, InputError
-from panel.io.file_sets import file_system, is_address, said_of, temporary_folder
+from panel.io.file_sets import (
+    file_system,
+    is_address,
+    said_of,
+    temporary_folder,
+    with_lower_scheme,
+)  # fmt: skip
 from panel.secrets import without_credentials
 
 _MANIFEST = "run.json"
@@ -35,7 +42,9 @@ class RemoteFolder:
     """
 
     def __init__(self, address: str) -> None:
-        self.address = without_credentials(address.rstrip("/"))
+        shown = without_credentials(with_lower_scheme(address))
+        # The slashes of `memory://` and the last of `file:///` belong to it.
+        self.address = re.sub(r"(?<![:/])/+$", "", shown)
         self._system, self._root = file_system(address, _EXPECTED)
 
     def names(self) -> list[str]:

@@ -22,7 +22,7 @@ import orjson
 import platformdirs
 
 from panel.errors import RunFolderError, RunStopped
-from panel.io.file_sets import is_address, said_of
+from panel.io.file_sets import is_address, refuse_one_slash, said_of
 from panel.io.private_files import make_private_folder
 from panel.io.run_copies import RemoteFolder, RunCopy, stamps_of
 from panel.runs.growing_file import locked
@@ -47,11 +47,13 @@ def written_here(
         stays: whether what was sent is read here until the process ends.
 
     Raises:
-        InputError: a package for such an address is not installed, or it is none.
+        InputError: a package for such an address is not installed, or it is none; or what is meant
+            as one has one slash.
         RunFolderError: what is there cannot be read or written or is no run's folder; or another
             run of this machine writes there; or one of another machine has since this one began.
         RunStopped: it cannot be sent; says where it is.
     """
+    refuse_one_slash(output.path)
     if not is_address(output.path):
         yield output
         return

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import fsspec
 import pytest
 
@@ -22,7 +23,10 @@ from panel import (
     RunStopped,
     load_run,
 )  # fmt: skip
-from panel.io.run_copies import copied_run, shown_folder
+from panel.cli.plan import plan
+from panel.cli.run_copies import local_runs
+from panel.cli.sweep import sweep
+from panel.io.run_copies import RemoteFolder, copied_run, shown_folder
 from panel.runs.written_at_address import written_here
 from panel.testing import ScriptedServer, serving
 from tests.helpers.invoked import invoked
@@ -292,6 +296,46 @@ def test_what_is_no_place_for_a_run_is_told_before_a_call(
             panel_of(server).score(RESPONSES, out=address_)
         assert said in str(refused.value)
         assert not server.calls
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("memory://", "memory://"),
+        ("file:///", "file:///"),
+        ("FILE:///runs/Large//", "file:///runs/Large"),
+    ],
+)
+def test_how_an_address_is_shown(given: str, shown: str) -> None:
+    """With its slashes, a scheme in small letters, and none at its end."""
+    assert RemoteFolder(given).address == shown
+
+
+@pytest.mark.parametrize("out", ["s3:/bucket/run", Path("s3://bucket/run")])
+def test_one_slash_makes_no_folder(
+    out: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused with the address that is meant, by commands too."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PanelError, match="expected s3://bucket/run"), written_here(RunOutput(out)):
+        pass
+    Path("texts.jsonl").write_text('{"prompt": "p", "response": "r", "system": "s"}')
+    done = invoked("score", "texts.jsonl", "--model", "openai:stub", "--out", str(out), "--dry-run")
+    assert done.returncode == 2 and "expected s3://bucket/run" in done.stderr
+    assert not Path("s3:").exists()
+
+
+@pytest.mark.parametrize(("command", "name"), [(sweep, "like"), (plan, "source"), (plan, "human")])
+def test_options_that_name_a_run_take_an_address(
+    address: str, command: click.Command, name: str
+) -> None:
+    """--like, --from and --human are read in a copy, as arguments are; what is to be written is
+    not."""
+    MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/run.json", b"{}")
+    given = {name: address, "out": address}
+    with local_runs(click.Context(command), given):
+        assert Path(given[name], "run.json").is_file()
+        assert given["out"] == address
 
 
 @pytest.mark.parametrize(
