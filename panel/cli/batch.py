@@ -14,6 +14,7 @@ from panel.cli.dry_run import at_batch_prices
 from panel.cli.failures import refusals_without_calls
 from panel.cli.options import Command, option
 from panel.cli.signals import run_to_end
+from panel.cli.written_runs import refuse_batches_at
 from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ def batch_options(command: Command) -> Command:
         is_flag=True,
         help="Ask models by their provider's batches, at a lower price and within a day, where "
         "openai:NAME or its server has such, and for anthropic:NAME and google_genai:NAME; others "
-        "are called as usual. Needs --out: started again, the same command goes on with the same "
-        "batches.",
+        "are called as usual. Needs --out, a folder of this machine: started again, the same "
+        "command goes on with the same batches.",
     )
     @option(
         "--batch-out",
@@ -126,6 +127,15 @@ def batch_options(command: Command) -> Command:
     return with_batches
 
 
+def _run_argument(command: Command) -> Command:
+    def of_this_machine(ctx: click.Context, param: click.Parameter, run: str) -> str:
+        refuse_batches_at(run)
+        return run
+
+    # Before `refusals` copies a run from an address.
+    return click.argument("run", metavar="RUN", callback=of_this_machine)(command)
+
+
 _DEFAULT = click.core.ParameterSource.DEFAULT
 
 
@@ -148,7 +158,7 @@ def batch() -> None:
 
 
 @batch.command()
-@click.argument("run", metavar="RUN")
+@_run_argument
 @click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
 @_trust
 @refusals_without_calls
@@ -169,7 +179,7 @@ def status(run: str, as_json: bool, trust: bool) -> None:
 
 
 @batch.command()
-@click.argument("run", metavar="RUN")
+@_run_argument
 @_trust
 @refusals_without_calls
 def wait(run: str, trust: bool) -> None:
@@ -186,7 +196,7 @@ def wait(run: str, trust: bool) -> None:
 
 
 @batch.command()
-@click.argument("run", metavar="RUN")
+@_run_argument
 @_trust
 @refusals_without_calls
 def cancel(run: str, trust: bool) -> None:

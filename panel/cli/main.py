@@ -90,9 +90,9 @@ class _Lazy(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stopped:
             # Where judgments come in `panel.cli.watching` tells how many are kept.
-            stopping.end()
+            stopping.end(*stopped.args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

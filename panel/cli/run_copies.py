@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from panel.io.run_copies import RunCopy
 
-_OPTIONS = ("--from", "--human")
+_OPTIONS = ("--from", "--human", "--like")
 """Besides arguments, what may name a run's folder."""
 
 
@@ -45,16 +45,17 @@ def local_runs(ctx: click.Context, given: dict[str, Any]) -> Iterator[None]:
     try:
         yield
     finally:
-        for address, copy in copies.items():
-            _send(address, copy)
+        for copy in copies.values():
+            _send(copy)
 
 
-def _send(address: str, copy: RunCopy) -> None:
+def _send(copy: RunCopy) -> None:
     try:
         copy.send_changes()
     except Exception as error:
         from panel.errors import RunStopped
         from panel.io.file_sets import said_of
+        from panel.io.run_copies import shown_folder
 
-        said = said_of(error)
-        raise RunStopped(f"what was written cannot be sent to {address} ({said})") from error
+        to, said = shown_folder(copy.path), said_of(error)
+        raise RunStopped(f"what was written cannot be sent to {to} ({said})") from error

@@ -94,6 +94,11 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
         raise KeyboardInterrupt from None
 
 
+def received() -> bool:
+    """Whether a signal came."""
+    return _received is not None
+
+
 def end(message: str | None = None) -> NoReturn:
     """End the process after a signal, with a message and its exit status.
 

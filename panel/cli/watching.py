@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from panel.cli.progress import ScoreProgress
-from panel.cli.signals import end, run_to_end
+from panel.cli.signals import run_to_end
 from panel.conclusions.wording import counted
+from panel.io.run_copies import shown_folder
 from panel.panel import Panel
 
 T = TypeVar("T")
@@ -26,8 +27,8 @@ def run_shown(
     """What a run returns, with its progress on standard error from its beginning on: of a run that
     is refused nothing is shown but why.
 
-    A signal ends the process once the run's files are written, with what is done and how to
-    continue.
+    Raises KeyboardInterrupt with what is done and how to continue where a signal stopped the run:
+    its files are written.
 
     Args:
         what: the texts that the panel judges, for the first line.
@@ -42,8 +43,8 @@ def run_shown(
         progress,
         start,
         lambda: (
-            f"{progress.done:,} of {progress.total:,} judgments are done and written to {folder}. "
-            "The same command continues the run."
+            f"{progress.done:,} of {progress.total:,} judgments are done and written to "
+            f"{shown_folder(folder)}. The same command continues the run."
         ),
     )
 
@@ -54,7 +55,11 @@ def shown(
     stopped: Callable[[], str],
 ) -> T:
     """What `start` returns, with its progress; `stopped` gives what is said where a signal ends
-    it."""
+    it.
+
+    Raises:
+        KeyboardInterrupt: one did; with what is said.
+    """
     # What the imports made stays for good: the collector need not look at it again.
     gc.freeze()
     # A call lets go of all it makes: looking for cycles as often as Python does costs a seventh.
@@ -62,7 +67,6 @@ def shown(
     try:
         with progress:
             return run_to_end(start(progress))
-    except KeyboardInterrupt:
-        if not progress.begun:
-            end()
-        end(stopped())
+    except KeyboardInterrupt as signal:
+        # What stands around a command is still to be done, such as to send a run to an address.
+        raise KeyboardInterrupt(stopped()) if progress.begun else signal from None

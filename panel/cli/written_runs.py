@@ -11,6 +11,21 @@ from typing import Any
 import click
 
 from panel.cli.failures import refusals
+from panel.cli.signals import received
+from panel.secrets.visible import say, visible
+
+
+def refuse_batches_at(run: str) -> None:
+    """See that a run by batches is in a folder of this machine.
+
+    Raises:
+        UsageError: it is at an address, where its journal could be sent only at the end.
+    """
+    if "://" in run:
+        raise click.UsageError(
+            "The journal of batches, which are paid for, belongs in a folder of this machine; "
+            "found an address."
+        )
 
 
 def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,14 +58,30 @@ def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
         folder = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
         output = RunOutput(folder, overwrite, not no_texts)
-        if "://" not in str(folder):
+        if ":/" not in str(folder):
             return command(*args, out=output, **others)
+        if others.get("by_batches"):
+            refuse_batches_at(str(folder))
+        from panel.errors import RunStopped
+        from panel.io.run_copies import shown_folder
         from panel.runs.written_at_address import written_here
 
         @refusals
         def sent() -> Any:
-            with written_here(output, dry=others["dry_run"]) as here:
-                return command(*args, out=here, **others)
+            try:
+                with written_here(output, dry=others["dry_run"]) as here:
+                    try:
+                        return command(*args, out=here, **others)
+                    except KeyboardInterrupt:
+                        if not others["dry_run"]:
+                            to = visible(shown_folder(here.folder))
+                            say(f"Sending what is done to {to}.", err=True)
+                        raise
+            except RunStopped as unsent:
+                # The end stays that by a signal.
+                if received():
+                    raise KeyboardInterrupt(str(unsent)) from unsent
+                raise
 
         return sent()
 

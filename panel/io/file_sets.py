@@ -17,11 +17,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from panel.errors import Fault, InputError
-from panel.secrets import scrub
+from panel.secrets import without_credentials
 
 _PARQUET = "*.parquet"
 _EXPECTED = "a file, or a folder of Parquet files"
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.:-]+://", re.IGNORECASE)
+# One letter is a drive of Windows.
+_ONE_SLASH = re.compile(r"([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
 
 
 class NamedFile(NamedTuple):
@@ -66,6 +68,26 @@ def is_address(source: object) -> bool:
     return isinstance(source, str) and _ADDRESS.match(source) is not None
 
 
+def refuse_one_slash(path: str | Path) -> None:
+    """See that a folder to be made is not meant as an address: `s3:/bucket/run`, or a `Path` of
+    `s3://bucket/run`, which has one slash less.
+
+    Raises:
+        InputError: it is; says how to write it.
+    """
+    name = str(path)
+    if not is_address(path) and (begun := _ONE_SLASH.match(name)):
+        root = "/" if begun[1].lower() == "file" else ""
+        right = f"{begun[1]}://{root}{name[begun.end() :]}"
+        raise _nothing(name, "an address with one slash", f"{right}, as text, or another folder")
+
+
+def with_lower_scheme(address: str) -> str:
+    """An address as fsspec knows its scheme."""
+    scheme, slashes, rest = address.partition("://")
+    return f"{scheme.lower()}{slashes}{rest}"
+
+
 def file_system(address: str, expected: str) -> tuple[Any, str]:
     """What reaches an address, and what it calls the place there.
 
@@ -81,7 +103,7 @@ def file_system(address: str, expected: str) -> tuple[Any, str]:
         needed = "fsspec to be installed: pip install 'persona-panel[remote]'"
         raise _nothing(address, "an address", needed) from None
     try:
-        system, root = fsspec.url_to_fs(address)
+        system, root = fsspec.url_to_fs(with_lower_scheme(address))
     except ImportError as error:
         # fsspec says which package such an address needs.
         raise _nothing(address, "an address", f"the package for it ({error})") from None
@@ -100,7 +122,7 @@ def temporary_folder() -> Path:
 
 def said_of(error: Exception) -> str:
     """What a package says that cannot reach an address."""
-    return scrub(" ".join(str(error).split())[:200]) or type(error).__name__
+    return without_credentials(" ".join(str(error).split()))[:200] or type(error).__name__
 
 
 @cache
@@ -141,4 +163,4 @@ def _is_hidden(names: Iterable[str]) -> bool:
 
 
 def _nothing(name: str, found: str, expected: str = _EXPECTED) -> InputError:
-    return InputError([Fault(name, found, expected)])
+    return InputError([Fault(without_credentials(name), found, expected)])

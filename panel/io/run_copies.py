@@ -6,15 +6,23 @@ there is read and written in a copy on this machine, and what has changed is sen
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from panel.errors import Fault, InputError
-from panel.io.file_sets import file_system, is_address, said_of, temporary_folder
+from panel.io.file_sets import (
+    file_system,
+    is_address,
+    said_of,
+    temporary_folder,
+    with_lower_scheme,
+)  # fmt: skip
+from panel.secrets import without_credentials
 
 _MANIFEST = "run.json"
 _EXPECTED = "a run's folder, as `score --out` writes it"
@@ -26,12 +34,17 @@ class RemoteFolder:
     """The files of a folder at an address, without those of folders in it; names that begin with a
     dot are not among them.
 
+    Attributes:
+        address: where it is, as it is shown: without passwords and tokens.
+
     Raises:
         InputError: the package for such an address is not installed, or it is none.
     """
 
     def __init__(self, address: str) -> None:
-        self.address = address.rstrip("/")
+        shown = without_credentials(with_lower_scheme(address))
+        # The slashes of `memory://` and the last of `file:///` belong to it.
+        self.address = re.sub(r"(?<![:/])/+$", "", shown)
         self._system, self._root = file_system(address, _EXPECTED)
 
     def names(self) -> list[str]:
@@ -106,15 +119,21 @@ class RunCopy:
         self._sent = dict(fetched)
         _addresses[path] = there.address
 
-    def send_changes(self) -> None:
-        """Send files that have changed, and remove those that are gone; run.json comes last, so
-        that a run that begins with it is whole."""
+    def send_changes(self, *, removing: bool = False) -> None:
+        """Send files that have changed; run.json comes last, so that a run that begins with it is
+        whole.
+
+        Args:
+            removing: whether files that are gone here are removed there. None is where run.json is
+                gone: then it is the copy that has vanished.
+        """
         now = stamps_of(self.path)
         changed = [name for name, stamp in now.items() if self._sent.get(name) != stamp]
         for name in sorted(changed, key=lambda name: (name == _MANIFEST, name)):
             self._there.send(self.path / name)
-        for name in self._sent.keys() - now.keys():
-            self._there.remove(name)
+        if removing and _MANIFEST in now:
+            for name in sorted(self._sent.keys() - now.keys()):
+                self._there.remove(name)
         self._sent = now
 
 
@@ -143,13 +162,13 @@ def copied_run(source: str | Path) -> RunCopy | None:
             return None
         names = there.names()
         parent = Path(tempfile.mkdtemp(dir=temporary_folder()))
-        path = parent / (PurePosixPath(there.address).name or "run")
+        path = parent / "run"
         path.mkdir()
         there.fetch(names, path)
     # Each package raises what it likes for a key, a network or a bucket.
     except Exception as error:
         found = f"what cannot be read ({said_of(error)})"
-        raise InputError([Fault(str(source), found, _EXPECTED)]) from None
+        raise InputError([Fault(there.address, found, _EXPECTED)]) from None
     return RunCopy(there, path, stamps_of(path))
 
 
@@ -165,5 +184,5 @@ def local_run(source: str | Path) -> str | Path:
 
 
 def shown_folder(folder: Path) -> str:
-    """What a run's folder is called: of a copy, its address."""
+    """What a run's folder is called: of a copy, its address, without passwords and tokens."""
     return _addresses.get(folder, str(folder))

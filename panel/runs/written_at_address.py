@@ -10,18 +10,19 @@ from __future__ import annotations
 import atexit
 import hashlib
 import shutil
+import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import orjson
 import platformdirs
 
 from panel.errors import RunFolderError, RunStopped
-from panel.io.file_sets import is_address, said_of
+from panel.io.file_sets import is_address, refuse_one_slash, said_of
 from panel.io.private_files import make_private_folder
 from panel.io.run_copies import RemoteFolder, RunCopy, stamps_of
 from panel.runs.growing_file import locked
@@ -30,51 +31,57 @@ from panel.runs.output import RunOutput
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_SENT = "sent"
+_SENDING, _SENT = "sending", "sent"
+"""Beside the run that is kept here: its first file is about to be sent; all are."""
 
 
 @contextmanager
-def written_here(output: RunOutput, *, dry: bool = False) -> Iterator[RunOutput]:
+def written_here(
+    output: RunOutput, *, dry: bool = False, stays: bool = False
+) -> Iterator[RunOutput]:
     """Where a run for an output is written: for one at an address a folder of this machine, which
     is as what is there and is sent at the end; any other is given back.
 
     Args:
-        dry: whether nothing is to be written there.
+        dry: whether nothing is to be written there or kept here: the folder is one to read.
+        stays: whether what was sent is read here until the process ends.
 
     Raises:
-        InputError: a package for such an address is not installed, or it is none.
+        InputError: a package for such an address is not installed, or it is none; or what is meant
+            as one has one slash.
         RunFolderError: what is there cannot be read or written or is no run's folder; or another
             run of this machine writes there; or one of another machine has since this one began.
         RunStopped: it cannot be sent; says where it is.
     """
+    refuse_one_slash(output.path)
     if not is_address(output.path):
         yield output
         return
     there = RemoteFolder(str(output.path))
-    digest = hashlib.sha256(there.address.encode()).hexdigest()[:16]
-    parent = Path(platformdirs.user_cache_dir("persona-panel"), "runs", digest)
-    path = parent / (PurePosixPath(there.address).name or "run")
-    make_private_folder(parent)
-    atexit.register(_remove, path, there.address)
-    with _locked(parent, there.address):
-        try:
-            if not dry:
-                there.try_to_write()
-            copy = _copy(there, path, output)
-        except RunFolderError:
-            raise
-        # Each package raises what it likes for a key, a network or a bucket.
-        except Exception as error:
-            raise RunFolderError(
-                f"{there.address} cannot be used ({said_of(error)}); check the address and the "
-                "permissions, or choose another --out"
-            ) from None
-        try:
+    kept = _kept_folder(there)
+    if dry:
+        with tempfile.TemporaryDirectory(prefix="persona-panel-") as folder:
+            path = Path(folder, kept.name)
+            with _reached(there):
+                _copy_to_read(there, kept, path)
             yield replace(output, path=path)
-        finally:
-            if not dry and (path / "run.json").exists():
-                _send(copy, there.address)
-                (parent / _SENT).touch()
+        return
+    make_private_folder(kept.parent)
+    if stays:
+        atexit.register(_remove, kept, there.address)
+    try:
+        with _locked(kept.parent, there.address):
+            with _reached(there):
+                there.try_to_write()
+                copy = _copy(there, kept)
+            try:
+                yield replace(output, path=kept)
+            finally:
+                if (kept / "run.json").exists():
+                    _send(copy, there.address)
+    finally:
+        if not stays:
+            _remove(kept, there.address)
 
 
 def sent_to_address(
@@ -87,7 +94,7 @@ def sent_to_address(
         out: Any = kwargs.get("out")
         if out is None:
             return await work(*args, **kwargs)
-        with written_here(RunOutput.of(out)) as here:
+        with written_here(RunOutput.of(out), stays=True) as here:
             return await work(*args, **(kwargs | {"out": here}))  # type: ignore[arg-type]
 
     return carried_out
@@ -103,29 +110,81 @@ def _locked(parent: Path, address: str) -> Iterator[None]:
         raise type(error)(str(error).replace(str(lock), address)) from None
 
 
-def _copy(there: RemoteFolder, path: Path, output: RunOutput) -> RunCopy:
+@contextmanager
+def _reached(there: RemoteFolder) -> Iterator[None]:
+    """Says of what fails that the address cannot be used."""
+    try:
+        yield
+    except RunFolderError:
+        raise
+    # Each package raises what it likes for a key, a network or a bucket.
+    except Exception as error:
+        raise RunFolderError(
+            f"{there.address} cannot be used ({said_of(error)}); check the address and the "
+            "permissions, or choose another --out"
+        ) from None
+
+
+def _kept_folder(there: RemoteFolder) -> Path:
+    """Where a run for an address is kept on this machine; passwords and tokens are no part of its
+    name, and may change."""
+    digest = hashlib.sha256(there.address.encode()).hexdigest()[:16]
+    return Path(platformdirs.user_cache_dir("persona-panel"), "runs", digest, "run")
+
+
+def _copy(there: RemoteFolder, kept: Path) -> RunCopy:
     """The run as this machine left it before it was sent, or else as it is there."""
-    sent, names = path.with_name(_SENT), there.names()
-    if names and "run.json" not in names:
+    names = there.names()
+    if _is_interrupted(there, kept, names):
+        return RunCopy(there, kept, {})
+    shutil.rmtree(kept, ignore_errors=True)
+    for marker in (_SENDING, _SENT):
+        kept.with_name(marker).unlink(missing_ok=True)
+    _fetch(there, names, kept)
+    return RunCopy(there, kept, stamps_of(kept))
+
+
+def _copy_to_read(there: RemoteFolder, kept: Path, path: Path) -> None:
+    """The same at another path, with nothing changed where a run is kept."""
+    names = there.names()
+    if _is_interrupted(there, kept, names):
+        make_private_folder(path)
+        for name in stamps_of(kept):
+            shutil.copy2(kept / name, path)
+    else:
+        _fetch(there, names, path)
+    # Messages name the address.
+    RunCopy(there, path, {})
+
+
+def _fetch(there: RemoteFolder, names: list[str], path: Path) -> None:
+    if names:
+        make_private_folder(path)
+        # A folder without it is fetched anew.
+        there.fetch([*(name for name in names if name != "run.json"), "run.json"], path)
+
+
+def _is_interrupted(there: RemoteFolder, kept: Path, names: list[str]) -> bool:
+    """Whether this machine keeps a run that has not been sent, or not whole, to `there`, where
+    files are called `names`.
+
+    Raises:
+        RunFolderError: what is there is of no run, or of one that has gone on without it.
+    """
+    is_kept = (kept / "run.json").exists() and not kept.with_name(_SENT).exists()
+    # run.json is sent last: where the first sending was cut off, there are other files alone.
+    begun = is_kept and kept.with_name(_SENDING).exists()
+    if names and "run.json" not in names and not begun:
         raise RunFolderError(
             f"{there.address} is not the folder of a run, and not empty (it contains {names[0]}); "
             "choose another --out"
         )
-    if (path / "run.json").exists() and not sent.exists() and not output.overwrite:
-        if not _goes_on(there, path):
-            raise RunFolderError(
-                f"{there.address} was written by another run since one into it was interrupted on "
-                f"this machine; to go on with what is there, remove {path}"
-            )
-        return RunCopy(there, path, {})
-    shutil.rmtree(path, ignore_errors=True)
-    sent.unlink(missing_ok=True)
-    if not names:
-        return RunCopy(there, path, {})
-    make_private_folder(path)
-    # A folder without it is fetched anew.
-    there.fetch([*(name for name in names if name != "run.json"), "run.json"], path)
-    return RunCopy(there, path, stamps_of(path))
+    if is_kept and not _goes_on(there, kept):
+        raise RunFolderError(
+            f"{there.address} was written by another run since one into it was interrupted on "
+            f"this machine; to go on with what is there, remove {kept}"
+        )
+    return is_kept
 
 
 def _goes_on(there: RemoteFolder, path: Path) -> bool:
@@ -136,13 +195,15 @@ def _goes_on(there: RemoteFolder, path: Path) -> bool:
 
 
 def _send(copy: RunCopy, address: str) -> None:
+    copy.path.with_name(_SENDING).touch()
     try:
-        copy.send_changes()
+        copy.send_changes(removing=True)
     except Exception as error:
         raise RunStopped(
             f"the run cannot be sent to {address} ({said_of(error)}); it is in {copy.path}, and "
             "the same command sends it"
         ) from error
+    copy.path.with_name(_SENT).touch()
 
 
 def _remove(path: Path, address: str) -> None:

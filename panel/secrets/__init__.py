@@ -32,6 +32,9 @@ CREDENTIAL_NAME = re.compile(
 )
 """What a field, a header or a parameter of an address is called that holds a secret."""
 
+_PASSWORD = re.compile(r"(?<=://)([^/?#@:\s]*:)([^/?#\s]*)(?=@)")
+_PARAMETER = re.compile(r"(?<=[?&])([^=&#\s]+)=([^&#\s]*)")
+
 _SHORTEST, _LONGEST_WORD = 8, 15
 _PLACEHOLDERS = frozenset({"not-needed", "not-required", "not-used", "no-api-key", "test-key"})
 _PERCENT = re.compile(r"%[2-7][0-9a-fA-F]")
@@ -135,6 +138,23 @@ def credentials_in(address: str) -> Iterator[str]:
         # Some services take a key for the name.
         yield unquote(url.password or url.username or "")
     yield from (value for name, value in parse_qsl(url.query) if CREDENTIAL_NAME.search(name))
+
+
+def without_credentials(text: str) -> str:
+    """A text with `[secret]` for every password and token, short ones as well, of the addresses in
+    it; this process learns them. A name alone stays: a container's stands in its place."""
+
+    def password(found: re.Match[str]) -> str:
+        SECRETS.learn(found[2], unquote(found[2]))
+        return f"{found[1]}{_MASK}"
+
+    def parameter(found: re.Match[str]) -> str:
+        if not CREDENTIAL_NAME.search(unquote(found[1])):
+            return found[0]
+        SECRETS.learn(found[2], unquote(found[2]))
+        return f"{found[1]}={_MASK}"
+
+    return scrub(_PARAMETER.sub(parameter, _PASSWORD.sub(password, text)))
 
 
 def learn_proxies() -> None:

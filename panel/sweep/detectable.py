@@ -19,6 +19,7 @@ from graphs.framing import BASELINE
 from graphs.sweeping import response_id
 from panel.errors import Fault, InputError
 from panel.io.documents import number
+from panel.io.run_copies import shown_folder
 from panel.runs.load import load_run
 from panel.statistics.core.arrays import ROUNDING, Array
 from panel.statistics.core.student_t import POWER
@@ -131,16 +132,16 @@ def _spread(sds: Sequence[float], n_judges: int, *, split: bool, source: str | N
 
 
 def _spread_in(folder: Path, n_judges: int) -> Spread:
-    deltas = _deltas_by_judge(folder)
+    deltas, shown = _deltas_by_judge(folder), shown_folder(folder)
     n_found = deltas.shape[-1]
     cells = deltas.transpose(0, 2, 3, 1, 4).reshape(-1, deltas.shape[1], n_found)
     sds = [sd for cell in cells if (sd := sd_with_judges(cell, n_judges)) > ROUNDING]
     if not sds:
         raise InputError(
-            [Fault(str(folder), "no cell in which all judges rated two prompts and Δ differs",
+            [Fault(shown, "no cell in which all judges rated two prompts and Δ differs",
                    "a sweep with two prompts or more")]
         )  # fmt: skip
-    return _spread(sds, n_found, split=n_found > 1 or n_found == n_judges, source=str(folder))
+    return _spread(sds, n_found, split=n_found > 1 or n_found == n_judges, source=shown)
 
 
 def sd_with_judges(deltas: Array, n_judges: int) -> float:
@@ -181,7 +182,13 @@ def _deltas_by_judge(folder: Path) -> Array:
     sweep = orjson.loads((folder / "run.json").read_bytes()).get("sweep")
     if sweep is None:
         raise InputError(
-            [Fault(str(folder), "the folder of a run of another command", "a sweep's folder")]
+            [
+                Fault(
+                    shown_folder(folder),
+                    "the folder of a run of another command",
+                    "a sweep's folder",
+                )
+            ]
         )
     systems, conditions = sweep["systems"], sweep["conditions"]
     numeric = [run.dimensions.index(dimension.id) for dimension in run.rubric.numeric]

@@ -314,6 +314,22 @@ def test_a_signal_ends_a_run_with_its_files(slow_desk: Desk, run: Sequence[str],
 
 
 @needs_signals
+def test_a_signal_sends_a_run_to_its_address(slow_desk: Desk) -> None:
+    """Stopped by Ctrl-C, a run whose --out is an address is there with what is done, and no copy
+    of it stays on this machine."""
+    there, home = slow_desk.folder / "there", slow_desk.folder / "home"
+    slow_desk.env["XDG_CACHE_HOME"] = str(home)
+    run = ("score", "batch.jsonl", "--panel", "panel.yaml", "--out", f"file://{there}")
+    with started(slow_desk, run) as process:
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=20)
+    assert process.returncode == 130, told.decode()
+    assert f"done and written to file://{there}. The same command" in told.decode()
+    assert 0 < slow_desk.summary("there")["coverage"]["scored"] < 5 * N
+    assert not [*(home / "persona-panel" / "runs").iterdir()]
+
+
+@needs_signals
 def test_a_background_job_heeds_sigterm(slow_desk: Desk) -> None:
     """A process that was started to ignore Ctrl-C and SIGHUP goes on ignoring them, and SIGTERM
     ends it with its files."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import fsspec
 import pytest
 
@@ -21,6 +23,10 @@ from panel import (
     RunStopped,
     load_run,
 )  # fmt: skip
+from panel.cli.plan import plan
+from panel.cli.run_copies import local_runs
+from panel.cli.sweep import sweep
+from panel.io.run_copies import RemoteFolder, copied_run, shown_folder
 from panel.runs.written_at_address import written_here
 from panel.testing import ScriptedServer, serving
 from tests.helpers.invoked import invoked
@@ -133,6 +139,122 @@ def test_a_run_that_could_not_be_sent_goes_on_from_this_machine(
     assert load_run(address).coverage.scored == JUDGMENTS
 
 
+def test_a_first_sending_that_is_cut_off_goes_on(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the connection breaks after three files, run.json is not among them, and the same call
+    goes on and sends all."""
+    put = type(MEMORY).put_file
+    sent: list[str] = []
+
+    def cut_off(self: object, file: str, to: str, **more: object) -> None:
+        if len(sent) == 3:
+            raise OSError("the connection is gone")
+        sent.append(to)
+        put(self, file, to, **more)
+
+    with serving() as server:
+        panel = panel_of(server)
+        with monkeypatch.context() as patched, pytest.raises(RunStopped, match="is gone"):
+            patched.setattr(type(MEMORY), "put_file", cut_off)
+            panel.score(RESPONSES, out=address)
+        assert len(names(address)) == 3 and "run.json" not in names(address)
+        panel.score(RESPONSES, out=address)
+        assert len(server.calls) == JUDGMENTS
+    assert load_run(address).coverage.scored == JUDGMENTS
+
+
+def test_a_dry_run_and_overwriting_keep_an_interrupted_run(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dry run reads the run that is kept here, or what is at the address, and leaves this machine
+    as it was; --overwrite begins in the folder that is kept, which is there until it is sent."""
+    home, output = tmp_path / "home", RunOutput(address)
+    with serving() as server:
+        panel = panel_of(server)
+        with monkeypatch.context() as patched, pytest.raises(RunStopped):
+            patched.setattr(type(MEMORY), "put_file", refusing)
+            panel.score(RESPONSES, out=address)
+        before = {path: path.stat().st_mtime_ns for path in home.rglob("*")}
+        for overwrite in (False, True):
+            with written_here(RunOutput(address, overwrite=overwrite), dry=True) as here:
+                assert len((here.folder / "judgments.jsonl").read_text().splitlines()) == JUDGMENTS
+            assert not here.folder.parent.exists()
+        assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
+        [kept] = left(tmp_path)
+        with written_here(RunOutput(address, overwrite=True)) as here:
+            assert here.folder == kept and (kept / "judgments.jsonl").exists()
+        assert not home.exists() or not left(tmp_path)
+        with written_here(output, dry=True) as here:
+            assert (here.folder / "run.json").exists()
+        assert not left(tmp_path)
+
+
+def test_what_is_sent_of_a_copy(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has changed is sent, run.json last; what is gone from a run that is written is removed,
+    but nothing where the whole copy has vanished, nor by a command that reads."""
+    for name in ("a.csv", "b.csv", "run.json"):
+        MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/{name}", b"{}")
+    put = type(MEMORY).put_file
+    sent: list[str] = []
+
+    def noted(self: object, file: str, to: str, **more: object) -> None:
+        sent.append(Path(to).name)
+        put(self, file, to, **more)
+
+    monkeypatch.setattr(type(MEMORY), "put_file", noted)
+    read = copied_run(address)
+    assert read is not None
+    (read.path / "a.csv").unlink()
+    (read.path / "report.html").touch()
+    read.send_changes()
+    assert sent == ["report.html"]
+    with written_here(RunOutput(address)) as here:
+        (here.folder / "b.csv").unlink()
+        for name in ("run.json", "summary.json"):
+            (here.folder / name).write_text("{ }")
+    assert sent[1:] == ["summary.json", "run.json"]
+    whole = {"a.csv", "report.html", "summary.json", "run.json"}
+    assert names(address) == whole
+    shutil.rmtree(read.path)
+    read.send_changes(removing=True)
+    assert names(address) == whole
+
+
+def test_passwords_and_tokens_are_not_shown(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those in an address, however short, are neither in messages nor in names on this machine; the
+    name of a container, which stands where a user's does, is shown."""
+    secret = f"{address}?token=pw1&version=2"
+    with serving() as server:
+        panel = panel_of(server)
+        with monkeypatch.context() as patched, pytest.raises(RunStopped) as stopped:
+            patched.setattr(type(MEMORY), "put_file", refusing)
+            panel.score(RESPONSES[:2], out=secret)
+        assert f"{address}?token=[secret]&version=2" in str(stopped.value)
+        assert left(tmp_path) and "pw1" not in "".join(map(str, (tmp_path / "home").rglob("*")))
+        panel.score(RESPONSES[:2], out=secret.replace("pw1", "pw2"))
+        assert len(server.calls) == 10
+        copy = copied_run(secret.replace("pw1", "pw2"))
+        assert copy is not None and shown_folder(copy.path).endswith("token=[secret]&version=2")
+        assert "pw2" not in str(copy.path)
+        with pytest.raises(PanelError) as refused:
+            panel.score(RESPONSES, out="acme://bob:pw@box/run")
+        assert "acme://bob:[secret]@box/run" in str(refused.value)
+        with pytest.raises(PanelError, match="acme://container1@account/run"):
+            panel.score(RESPONSES, out="acme://container1@account/run")
+
+
+def test_nothing_is_left_of_a_run_that_wrote_nothing(address: str, tmp_path: Path) -> None:
+    """One that ends before it has a run.json leaves no folder here and no file there."""
+    with written_here(RunOutput(address)) as here:
+        here.folder.mkdir()
+        (here.folder / "judgments.jsonl").touch()
+    assert not [*(tmp_path / "home" / "persona-panel" / "runs").iterdir()]
+    assert not MEMORY.find(address)
+
+
 def test_two_machines_do_not_mix_their_runs(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +272,7 @@ def test_two_machines_do_not_mix_their_runs(
             panel.score(RESPONSES, out=address)
         with pytest.raises(RunFolderError, match=f"remove {here[0]}"):
             panel.score(RESPONSES, out=address)
+    shutil.rmtree(here[0])
     at = RunOutput(address)
     refused = pytest.raises(RunFolderError, match=f"another run is writing to {address};")
     with written_here(RunOutput(address, overwrite=True)), refused, written_here(at):
@@ -173,3 +296,59 @@ def test_what_is_no_place_for_a_run_is_told_before_a_call(
             panel_of(server).score(RESPONSES, out=address_)
         assert said in str(refused.value)
         assert not server.calls
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("memory://", "memory://"),
+        ("file:///", "file:///"),
+        ("FILE:///runs/Large//", "file:///runs/Large"),
+    ],
+)
+def test_how_an_address_is_shown(given: str, shown: str) -> None:
+    """With its slashes, a scheme in small letters, and none at its end."""
+    assert RemoteFolder(given).address == shown
+
+
+@pytest.mark.parametrize("out", ["s3:/bucket/run", Path("s3://bucket/run")])
+def test_one_slash_makes_no_folder(
+    out: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused with the address that is meant, by commands too."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PanelError, match="expected s3://bucket/run"), written_here(RunOutput(out)):
+        pass
+    Path("texts.jsonl").write_text('{"prompt": "p", "response": "r", "system": "s"}')
+    done = invoked("score", "texts.jsonl", "--model", "openai:stub", "--out", str(out), "--dry-run")
+    assert done.returncode == 2 and "expected s3://bucket/run" in done.stderr
+    assert not Path("s3:").exists()
+
+
+@pytest.mark.parametrize(("command", "name"), [(sweep, "like"), (plan, "source"), (plan, "human")])
+def test_options_that_name_a_run_take_an_address(
+    address: str, command: click.Command, name: str
+) -> None:
+    """--like, --from and --human are read in a copy, as arguments are; what is to be written is
+    not."""
+    MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/run.json", b"{}")
+    given = {name: address, "out": address}
+    with local_runs(click.Context(command), given):
+        assert Path(given[name], "run.json").is_file()
+        assert given["out"] == address
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("score", "texts.jsonl", "--model", "openai:stub", "--batch", "--out", "memory://a/run"),
+        ("batch", "status", "memory://a/run"),
+        ("batch", "cancel", "memory://a/run"),
+    ],
+)
+def test_batches_are_refused_at_an_address(command: tuple[str, ...]) -> None:
+    """Their journal is to be in a folder of this machine; nothing is looked for at the address."""
+    done = invoked(*command)
+    assert done.returncode == 2
+    said = "The journal of batches, which are paid for, belongs in a folder of this machine"
+    assert said in done.stderr
