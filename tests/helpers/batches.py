@@ -147,6 +147,7 @@ def _main() -> None:
         begun, begin = os.pipe()
         if not (pid := os.fork()):
             os.environ["PERSONA_PANEL_CACHE"] = cache
+            os.environ["XDG_STATE_HOME"] = cache
             os.read(begun, 1)
             _Killed.rows = int(rows)
             OpenAICompatible.batches = lambda self: _Killed(self)  # type: ignore[method-assign]
