@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import wraps
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,14 @@ def refuse_batches_at(run: str) -> None:
             "The journal of batches, which are paid for, belongs in a folder of this machine; "
             "found an address."
         )
+
+
+def folder_by_time() -> Path:
+    """A folder below `runs` called after the time that is not there yet: several runs may begin in
+    one second."""
+    name = time.strftime("%Y%m%d-%H%M%S")
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(folder for folder in map(Path("runs").joinpath, names) if not folder.exists())
 
 
 def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,7 +65,7 @@ def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         from panel.runs.output import RunOutput
 
-        folder = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+        folder = out or folder_by_time()
         output = RunOutput(folder, overwrite, not no_texts)
         if ":/" not in str(folder):
             return command(*args, out=output, **others)
