@@ -92,7 +92,7 @@ def _only(
     if gone and new:
         yield f"{what}s ({_some(gone)}; {_some(new)})"
     elif gone or new:
-        yield f"{what}s (only {printable(runs[not gone])} has {_some(gone or new)})"
+        yield f"{what}s (only {runs[not gone]} has {_some(gone or new)})"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -109,15 +109,15 @@ def row_means(ratings: Array) -> Array:
 
 
 def without_rounding(means: Array) -> Array:
-    """Means to 12 decimals of the power of two above them all: those that are equal are equal
-    floats then, however their sums were rounded.
+    """Each mean to 12 decimals of the power of two above it: those that are equal, and not 0, are
+    equal floats then, however their sums were rounded.
 
     >>> without_rounding(np.array([0.1 + 0.2, 0.3])).tolist()
     [0.3, 0.3]
     """
-    _, exponent = np.frexp(np.max(np.abs(np.nan_to_num(means)), initial=0))
-    # Powers of two lose nothing, and no magnitude overflows.
-    rounded: Array = np.ldexp(np.round(np.ldexp(means, -exponent), 12), exponent)
+    # Powers of two lose nothing, no magnitude overflows, and no mean depends on another.
+    fraction, exponent = np.frexp(means)
+    rounded: Array = np.ldexp(np.round(fraction, 12), exponent)
     return rounded
 
 

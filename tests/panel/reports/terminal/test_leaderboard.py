@@ -119,9 +119,10 @@ def test_many_differences_are_in_the_file() -> None:
     assert all(f"A − {other}" in told for other in "BCDEF")
 
 
-def test_a_system_that_declines_is_named_below_the_table() -> None:
+def test_a_system_that_declines_is_named_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of B 6 of 8 judgments are abstentions: its line has its mean and neither rank nor interval,
     and below the table stands why."""
+    monkeypatch.delenv("COLUMNS", raising=False)
     table = np.array([[9, 5.1], [8.5, 4.2]])
     counts = np.array([[0, 4], [3, 4]] * 2)
     found = rank_systems(
