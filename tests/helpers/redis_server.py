@@ -32,7 +32,7 @@ class RedisServer:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self._process: subprocess.Popen[bytes] | None = None
-        self.options = {"appendonly": "yes", "appendfsync": "everysec"}
+        self.options = {"appendonly": "yes", "appendfsync": "always"}
 
     @property
     def address(self) -> str:
