@@ -117,7 +117,7 @@ class RunCopy:
         self.path = path
         self._there = there
         self._sent = dict(fetched)
-        _addresses[path] = there.address
+        show_as(path, there)
 
     def send_changes(self, *, removing: bool = False) -> None:
         """Send files that have changed; run.json comes last, so that a run that begins with it is
@@ -181,6 +181,11 @@ def local_run(source: str | Path) -> str | Path:
     """
     copy = copied_run(source)
     return source if copy is None else copy.path
+
+
+def show_as(folder: Path, there: RemoteFolder) -> None:
+    """Have messages call a copy by the address that it is of; see `shown_folder`."""
+    _addresses[folder] = there.address
 
 
 def shown_folder(folder: Path) -> str:

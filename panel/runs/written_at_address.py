@@ -24,7 +24,7 @@ import platformdirs
 from panel.errors import RunFolderError, RunStopped
 from panel.io.file_sets import is_address, refuse_one_slash, said_of
 from panel.io.private_files import make_private_folder
-from panel.io.run_copies import RemoteFolder, RunCopy, stamps_of
+from panel.io.run_copies import RemoteFolder, RunCopy, show_as, stamps_of
 from panel.runs.growing_file import locked
 from panel.runs.output import RunOutput
 
@@ -153,8 +153,7 @@ def _copy_to_read(there: RemoteFolder, kept: Path, path: Path) -> None:
             shutil.copy2(kept / name, path)
     else:
         _fetch(there, names, path)
-    # Messages name the address.
-    RunCopy(there, path, {})
+    show_as(path, there)
 
 
 def _fetch(there: RemoteFolder, names: list[str], path: Path) -> None:
