@@ -80,6 +80,8 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     # Help needs none.
     import asyncio
 
+    from panel.models import event_loops
+
     async def run() -> T:
         global _running, _has_run
         _running, _has_run = asyncio.current_task(), True
@@ -89,7 +91,7 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
             _running = None
 
     try:
-        return asyncio.run(run())
+        return event_loops.run(run())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
 
