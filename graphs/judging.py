@@ -109,16 +109,13 @@ async def next_round(state: JudgingState, runtime: Runtime[GraphContext]) -> lis
 
 
 async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]:
-    """All judges of one model: the first alone, then the others together.
-
-    The first call warms the model's prompt cache for what the others share.
-    """
+    """All judges of one model: one by one as long as their replies are kept; one is asked alone, as
+    that warms the model's prompt cache, then the others together."""
     context = runtime.context
     response = context.responses[job["response"]]
-    said = job["said"]
     if (reason := job["skip_reason"]) is not None:
         context = replace(context, ask=_skipping(reason))
-    now = latest_judgments(said)
+    now = latest_judgments(said := job["said"])
     judges = [
         judge for judge in context.judges_of(job["model"]) if not said or may_revise(now[judge])
     ]
@@ -130,12 +127,15 @@ async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]
             else:
                 judgment = await judge_one(judge, response, context)
         context.on_judgment(judgment)
-        # The raw text has been told; the state is for what is counted, and for what
-        # the peers will be shown.
+        # The raw text has been told; the state is for what is counted and what peers are shown.
         return without_texts(judgment, keep_rationale=context.deliberation is not None)
 
-    judgments = [await judged(judge) for judge in judges[:1]]
-    judgments += await asyncio.gather(*(judged(judge) for judge in judges[1:]))
+    judgments = []
+    for judge in judges:
+        judgments.append(await judged(judge))
+        if not judgments[-1].cached:
+            break
+    judgments += await asyncio.gather(*map(judged, judges[len(judgments) :]))
     return {"judgments": judgments}
 
 

@@ -93,7 +93,8 @@ class Position:
     top: tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, for the same reason as `Question`; hashable all the same.
+@dataclass(slots=True, unsafe_hash=True)
 class Usage:
     """Tokens of a call as the provider reported them.
 

@@ -71,14 +71,17 @@ def read_ratings(text: str, rubric: Rubric) -> ParsedJudgment:
     abstained = read_flag(answer["abstained"], "abstained") if rubric.abstention else None
     scores: dict[str, float] = {}
     labels: dict[str, str] = {}
-    for dimension in rubric.dimensions:
-        value = answer[dimension.id]
-        if value is None and (rubric.not_assessable or abstained):
+    for name, plain, dimension in _plain_values_of(rubric):
+        value = answer[name]
+        # As nearly always.
+        if type(value) is int and value in plain:
+            scores[name] = float(value)
+        elif value is None and (rubric.not_assessable or abstained):
             continue
-        if dimension.scale.kind == "category":
-            labels[dimension.id] = read_label(value, dimension)
+        elif dimension.scale.kind == "category":
+            labels[name] = read_label(value, dimension)
         else:
-            scores[dimension.id] = float(read_score(value, dimension))
+            scores[name] = float(read_score(value, dimension))
     return ParsedJudgment(
         "abstained" if abstained else "scored",
         scores=scores,
@@ -86,6 +89,18 @@ def read_ratings(text: str, rubric: Rubric) -> ParsedJudgment:
         raw=text,
         labels=labels,
     )
+
+
+@once_a_rubric
+def _plain_values_of(rubric: Rubric) -> list[tuple[str, range, Dimension]]:
+    """Each dimension with its id and the numbers that can be its rating as they are: none where it
+    has other values than whole numbers."""
+    return [(one.id, _whole_numbers(one), one) for one in rubric.dimensions]
+
+
+def _whole_numbers(dimension: Dimension) -> range:
+    scale = dimension.scale
+    return scale.values if scale.kind == "integer" else range(0)
 
 
 def _value_schema(dimension: Dimension, nullable: bool) -> dict[str, Any]:

@@ -56,7 +56,11 @@ def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
     Raises:
         Unreadable: there is no object, it lacks a key, or two contradict each other.
     """
-    found = [_normalised(candidate) for candidate in _objects(text)]
+    found = list(_objects(text))
+    # As nearly always: one object, with the keys that were asked for in their order.
+    if len(found) == 1 and tuple(found[0]) == required and dict not in map(type, found[0].values()):
+        return found[0]
+    found = [_normalised(candidate) for candidate in found]
     if not found:
         raise Unreadable("there is no complete JSON object in it")
     answers = [candidate for candidate in found if all(key in candidate for key in required)]
@@ -196,7 +200,8 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     for found in _braced(well_formed(text)):
         snippet = well_formed_json(found)
         try:
-            value = _strict.decode(snippet)
+            # Its braces balance, so that nothing can stand after the object.
+            value, _ = _strict.raw_decode(snippet)
         except Unreadable:
             raise
         except (ValueError, RecursionError):

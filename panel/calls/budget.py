@@ -90,7 +90,8 @@ class Budget:
 
     Attributes:
         reached: which cap forbade a call, None if none did.
-        record: told, whenever something is spent or set aside, what that makes in all.
+        record: called whenever something is spent or set aside; told whether that has to be written
+            down before it returns.
     """
 
     def __init__(self, caps: Caps, prices: Mapping[str, Price | None]) -> None:
@@ -106,7 +107,7 @@ class Budget:
         self._used: dict[str, Usage] = {}
         self._settled = asyncio.Condition()
         self.reached: str | None = None
-        self.record: Callable[[Spending], None] | None = None
+        self.record: Callable[[bool], None] | None = None
 
     @property
     def limited(self) -> bool:
@@ -175,7 +176,7 @@ class Budget:
             self._in_flight += need
             self._used[model] = self._used.get(model, NOTHING) + most
         # Before the call is sent: should the process be killed, it counts as what was set aside.
-        self._write_down()
+        self._recorded(at_once=True)
         return most
 
     def has_room_for(self, model: str, most: Usage) -> bool:
@@ -205,7 +206,7 @@ class Budget:
             self._in_flight -= self._amount(model, reserved)
             async with self._settled:
                 self._settled.notify_all()
-        self._write_down()
+        self._recorded(at_once=reserved is not None)
 
     def hold(self, model: str, calls: int, most: Usage) -> str | None:
         """Set aside what a batch may come to at most, until `count_batch`; the cap that forbids it,
@@ -239,15 +240,16 @@ class Budget:
         self._batched += calls
         self._spent += self._amount(model, used)
         self._used[model] = self._used.get(model, NOTHING) + used
-        self._write_down()
+        # A batch stands for thousands of calls.
+        self._recorded(at_once=True)
 
     def cost(self, model: str, usage: Usage) -> float | None:
         """What a model's usage costs, in US dollars; None where its price is not known."""
         return cost(self._prices.get(model), usage)
 
-    def _write_down(self) -> None:
+    def _recorded(self, *, at_once: bool) -> None:
         if self.record is not None:
-            self.record(self.spending)
+            self.record(at_once)
 
     def _amount(self, model: str, usage: Usage) -> Amount:
         price = self._prices.get(model)

@@ -252,7 +252,9 @@ class Caller:
         model, endpoint, request = call.model, call.endpoint, call.request
         limited = self.budget.limited
         tokens = estimated_tokens(request) if limited or endpoint.limiter.counts_tokens else 0
-        async with endpoint.limiter.slot(tokens):
+        limiter = endpoint.limiter
+        await limiter.enter(tokens)
+        try:
             _require_alive(model, endpoint)
             if endpoint.down and not probing:
                 return None
@@ -275,6 +277,8 @@ class Caller:
             except Exception as error:
                 await self._put_later(endpoint, call.entry, reply, error)
             return reply
+        finally:
+            limiter.leave()
 
     async def _put_later(
         self, endpoint: Endpoint, entry: ReplyKey, reply: ModelResponse, error: Exception

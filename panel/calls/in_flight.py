@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 MOST_WAITING = 1_000
@@ -68,7 +68,10 @@ class InFlightLimit:
 
 
 class _CallsOfOneSlot:
-    """The calls of one slot: how many are under way, and how many of those wait."""
+    """The calls of one slot: how many are under way, and how many of those wait.
+
+    A block in it is a call under way; not an object of its own, as every call comes through here.
+    """
 
     __slots__ = ("_lent", "_limit", "_under_way", "_waiting")
 
@@ -77,12 +80,19 @@ class _CallsOfOneSlot:
         self._under_way = self._waiting = 0
         self._lent = False
 
+    def __enter__(self) -> None:
+        self._under_way += 1
+        if self._waiting or self._lent:
+            self.change(0, 0)
+
+    def __exit__(self, *error: object) -> None:
+        self._under_way -= 1
+        if self._waiting or self._lent:
+            self.change(0, 0)
+
     def change(self, under_way: int, waiting: int) -> None:
         self._under_way += under_way
         self._waiting += waiting
-        # As nearly always.
-        if not self._waiting and not self._lent:
-            return
         only_waits = 0 < self._waiting == self._under_way
         if only_waits and not self._lent:
             self._lent = self._limit._lend()
@@ -91,32 +101,31 @@ class _CallsOfOneSlot:
             self._limit._take_back()
 
 
-_current: ContextVar[_CallsOfOneSlot | None] = ContextVar("_current", default=None)
+class _Waiting:
+    """A call that can do nothing but wait, for as long as a block lasts."""
 
+    __slots__ = ("_work",)
 
-class _Counted:
-    """Counts calls for as long as a block lasts; a class, as it stands in the way of every call."""
-
-    __slots__ = ("_under_way", "_waiting", "_work")
-
-    def __init__(self, under_way: int, waiting: int) -> None:
-        self._work = _current.get()
-        self._under_way, self._waiting = under_way, waiting
+    def __init__(self, work: _CallsOfOneSlot) -> None:
+        self._work = work
 
     def __enter__(self) -> None:
-        if self._work is not None:
-            self._work.change(self._under_way, self._waiting)
+        self._work.change(0, 1)
 
     def __exit__(self, *error: object) -> None:
-        if self._work is not None:
-            self._work.change(-self._under_way, -self._waiting)
+        self._work.change(0, -1)
+
+
+_OF_NO_SLOT: AbstractContextManager[None] = nullcontext()
+_current: ContextVar[_CallsOfOneSlot | None] = ContextVar("_current", default=None)
 
 
 def call_under_way() -> AbstractContextManager[None]:
     """Counts a call on behalf of the current work."""
-    return _Counted(1, 0)
+    return _current.get() or _OF_NO_SLOT
 
 
 def waiting_for_a_server() -> AbstractContextManager[None]:
     """Counts that a call under way can do nothing but wait."""
-    return _Counted(0, 1)
+    work = _current.get()
+    return _OF_NO_SLOT if work is None else _Waiting(work)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Hashable
-from contextlib import AbstractAsyncContextManager
-from types import TracebackType
 from weakref import WeakKeyDictionary
 
 from asyncio_throttle.throttler import Throttler
@@ -70,17 +68,19 @@ class RateLimiter:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether `slot` needs to know how large a call is."""
+        """Whether `enter` needs to know how large a call is."""
         return self._tokens is not None
 
-    def slot(self, tokens: int) -> AbstractAsyncContextManager[None]:
-        """Wait until a call of about `tokens` tokens may go, and count it while it runs."""
-        return _Slot(self, tokens)
-
     async def enter(self, tokens: int) -> None:
+        """Wait until a call of about `tokens` tokens may go, and count it from then on."""
         await self._slots.acquire()
         try:
-            if self._tokens is None and self._throttle is None and self._is_open():
+            if (
+                self._tokens is None
+                and self._throttle is None
+                and not self._turn.locked()
+                and time.monotonic() >= self._paused_until
+            ):
                 return
             self._waiting += 1
             try:
@@ -98,6 +98,7 @@ class RateLimiter:
             raise
 
     def leave(self) -> None:
+        """A call that was let through has ended."""
         if self._taken_away:
             self._taken_away -= 1
         else:
@@ -127,9 +128,6 @@ class RateLimiter:
         self._taken_away += self._open - calls
         self._open = calls
 
-    def _is_open(self) -> bool:
-        return not self._turn.locked() and time.monotonic() >= self._paused_until
-
     async def _until_open(self) -> None:
         # Another call may have prolonged the pause while this one slept.
         pause = self._paused_until - time.monotonic()
@@ -153,27 +151,6 @@ class RateLimiter:
         """Correct the tokens counted for a call by what the provider reported."""
         if self._tokens is not None:
             self._tokens.give(estimated - actual)
-
-
-class _Slot:
-    """A call's way through; a class, since a generator costs each call twice as much."""
-
-    __slots__ = ("_limiter", "_tokens")
-
-    def __init__(self, limiter: RateLimiter, tokens: int) -> None:
-        self._limiter = limiter
-        self._tokens = tokens
-
-    async def __aenter__(self) -> None:
-        await self._limiter.enter(self._tokens)
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._limiter.leave()
 
 
 class _Bucket:

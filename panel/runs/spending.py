@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -124,7 +123,7 @@ def spending_kept(caller: Caller, path: Path | None) -> Iterator[None]:
     except OSError as error:
         raise _unwritable(path, error) from None
     longest = _FEWEST_BYTES
-    unwritten, written_at, batched = 0, monotonic(), before.batched
+    unwritten, written_at = 0, monotonic()
 
     def write(spent: Spending, uncounted: int) -> None:
         nonlocal longest
@@ -136,22 +135,20 @@ def spending_kept(caller: Caller, path: Path | None) -> Iterator[None]:
         if (written := file.write(line)) != len(line):
             raise OSError(f"only {written} of {len(line)} bytes went into {path}")
 
-    def write_now_and_then(spent: Spending) -> None:
-        nonlocal unwritten, written_at, batched
+    def record(at_once: bool) -> None:
+        nonlocal unwritten, written_at
         unwritten += 1
         now = monotonic()
-        due = unwritten == _CALLS_PER_WRITE or now - written_at > _SECONDS_PER_WRITE
-        # A batch stands for thousands of calls.
-        if due or spent.batched != batched:
-            write(spent, open_)
-            unwritten, written_at, batched = 0, now, spent.batched
+        if at_once or unwritten == _CALLS_PER_WRITE or now - written_at > _SECONDS_PER_WRITE:
+            write(budget.spending, open_)
+            unwritten, written_at = 0, now
 
     with file:
         try:
             write(budget.spending, open_)
         except OSError as error:
             raise _unwritable(path, error) from None
-        budget.record = partial(write, uncounted=open_) if budget.limited else write_now_and_then
+        budget.record = record
         try:
             yield
         finally:

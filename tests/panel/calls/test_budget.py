@@ -144,7 +144,9 @@ async def test_what_was_spent_before_counts_and_all_is_written_down() -> None:
     before = Spending(40, {"m": Usage(800, 0, 100)})
     capped = budget(calls=50, tokens=1000)
     capped.go_on_from(before)
-    capped.record = lambda spent: written.append(Spending(spent.calls, {**spent.usage}))
+    capped.record = lambda at_once: written.append(
+        Spending(capped.spending.calls, {**capped.spending.usage})
+    )
     assert capped.spending == before
     reserved = await capped.reserve("m", Usage(input=50, output=40))
     assert written.pop() == Spending(41, {"m": Usage(850, 0, 140)})

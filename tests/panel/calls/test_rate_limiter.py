@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
 from panel.calls.rate_limiter import RateLimiter, shared_rate_limiter
+
+
+@asynccontextmanager
+async def slot(limiter: RateLimiter, tokens: int) -> AsyncIterator[None]:
+    """A call that the limiter lets through, for as long as the block lasts."""
+    await limiter.enter(tokens)
+    try:
+        yield
+    finally:
+        limiter.leave()
 
 
 async def times_of(limiter: RateLimiter, count: int, tokens: int = 0) -> list[float]:
@@ -15,7 +27,7 @@ async def times_of(limiter: RateLimiter, count: int, tokens: int = 0) -> list[fl
     started = time.monotonic()
 
     async def one() -> float:
-        async with limiter.slot(tokens):
+        async with slot(limiter, tokens):
             return time.monotonic() - started
 
     return await asyncio.gather(*(one() for _ in range(count)))
@@ -24,7 +36,7 @@ async def times_of(limiter: RateLimiter, count: int, tokens: int = 0) -> list[fl
 async def is_free(limiter: RateLimiter) -> bool:
     """Whether a call gets through at once."""
     try:
-        async with asyncio.timeout(0.2), limiter.slot(0):
+        async with asyncio.timeout(0.2), slot(limiter, 0):
             return True
     except TimeoutError:
         return False
@@ -40,7 +52,7 @@ async def test_no_more_than_concurrency_are_in_flight() -> None:
 
     async def one() -> None:
         nonlocal running, most
-        async with limiter.slot(10):
+        async with slot(limiter, 10):
             running += 1
             most = max(most, running)
             await asyncio.sleep(0.002)
@@ -54,7 +66,7 @@ async def test_an_error_gives_its_slot_back() -> None:
     """After a call that raised, the next gets through."""
     limiter = RateLimiter(1)
     with pytest.raises(RuntimeError):
-        async with limiter.slot(0):
+        async with slot(limiter, 0):
             raise RuntimeError
     assert await is_free(limiter)
 
@@ -65,7 +77,7 @@ async def test_a_cancelled_call_gives_its_slot_back() -> None:
     inside = asyncio.Event()
 
     async def forever() -> None:
-        async with limiter.slot(0):
+        async with slot(limiter, 0):
             inside.set()
             await asyncio.Event().wait()
 
@@ -88,7 +100,7 @@ async def test_a_call_cancelled_while_it_waits_leaves_nothing_taken(where: str) 
     release = asyncio.Event()
 
     async def first() -> None:
-        async with limiter.slot(102 if where == "tokens" else 0):
+        async with slot(limiter, 102 if where == "tokens" else 0):
             if where == "slot":
                 await release.wait()
 
@@ -103,7 +115,7 @@ async def test_a_call_cancelled_while_it_waits_leaves_nothing_taken(where: str) 
     await asyncio.wait([waiting])
     release.set()
     await holder
-    async with asyncio.timeout(2), limiter.slot(0):
+    async with asyncio.timeout(2), slot(limiter, 0):
         pass
 
 
@@ -131,7 +143,7 @@ async def test_first_come_first_served() -> None:
     order: list[int] = []
 
     async def one(number: int) -> None:
-        async with limiter.slot(1):
+        async with slot(limiter, 1):
             order.append(number)
 
     early = [asyncio.create_task(one(number)) for number in range(25)]
@@ -234,7 +246,7 @@ async def test_it_tells_who_is_in_flight_and_who_waits() -> None:
     free = asyncio.Event()
 
     async def one() -> None:
-        async with limiter.slot(0):
+        async with slot(limiter, 0):
             await free.wait()
 
     calls = [asyncio.create_task(one()) for _ in range(5)]
@@ -264,7 +276,7 @@ async def test_it_tells_how_long_a_provider_has_asked_to_wait() -> None:
 async def test_slots_taken_away_are_counted_as_long_as_they_are_used() -> None:
     """Two calls in flight stay two where one alone is to be let through from now on."""
     limiter = RateLimiter(most=2)
-    async with limiter.slot(0), limiter.slot(0):
+    async with slot(limiter, 0), slot(limiter, 0):
         limiter.pushed_back(time.monotonic() - 1)
         assert limiter.state(time.monotonic()).in_flight == 2
     assert limiter.state(time.monotonic()).in_flight == 0
