@@ -7,11 +7,18 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from contextvars import ContextVar, copy_context
 
 import pytest
 
-from panel.models.event_loops import in_lasting_loop, is_passing, lasting_loop, run_in_loop
+from panel.models.event_loops import (
+    in_lasting_loop,
+    is_passing,
+    lasting_loop,
+    new_loop,
+    run_in_loop,
+)
 
 TOLD: ContextVar[str] = ContextVar("told", default="nothing")
 
@@ -22,6 +29,15 @@ async def running() -> asyncio.AbstractEventLoop:
 
 async def lasting() -> asyncio.AbstractEventLoop:
     return await in_lasting_loop(running(), copy_context())
+
+
+def test_loops_are_asyncios_where_uvloop_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new loop is of uvloop where the package is installed, of asyncio where it is not."""
+    with closing(new_loop()) as loop:
+        assert type(loop).__module__.split(".")[0] == "uvloop"
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    with closing(new_loop()) as loop:
+        assert type(loop).__module__.split(".")[0] == "asyncio"
 
 
 def test_the_lasting_loop_is_the_same_in_every_run() -> None:
