@@ -163,18 +163,31 @@ def page_of(parameters: Mapping[str, Any], *subject: str | None) -> str:
 def key_of(request: ModelRequest, replicate: int) -> bytes:
     """A digest of all that changes a reply besides the model, 32 bytes: the SHA-256 of both as JSON
     with sorted keys."""
-    document = orjson.dumps([request, replicate], option=orjson.OPT_SORT_KEYS, default=dict)
-    # Keys took a twentieth of a run from its cache: most of what is digested is the first block,
-    # which is the same for all judges of a response and stands near the beginning.
-    length, digest = _digest_begun(request.system, request.blocks[:1])
-    digest = digest.copy()
-    digest.update(memoryview(document)[length:])
+    # Most of what is digested is the first block, which is the same for all judges of a response
+    # and stands near the beginning: it is written as JSON, which takes long of other letters than
+    # ASCII's, and digested once.
+    digest = _digest_begun(request.system, request.blocks[:1]).copy()
+    rest = ModelRequest(
+        "",
+        request.blocks[1:],
+        request.exchange,
+        request.prefill,
+        request.schema,
+        request.top_logprobs,
+        request.max_tokens,
+    )
+    document = orjson.dumps([rest, replicate], option=orjson.OPT_SORT_KEYS, default=dict)
+    if rest.blocks:
+        digest.update(b",")
+    digest.update(memoryview(document)[_BEGINNING:])
     return digest.digest()
+
+
+_BEGINNING = len(b'[{"system":"","blocks":[')
 
 
 # As many responses are judged at a time.
 @lru_cache(maxsize=64)
-def _digest_begun(system: str, first: tuple[str, ...]) -> tuple[int, hashlib._Hash]:
-    """The digest of a request's JSON up to the end of its first block, and how long that is."""
-    beginning = orjson.dumps([{"system": system, "blocks": first}]).removesuffix(b"]}]")
-    return len(beginning), hashlib.sha256(beginning)
+def _digest_begun(system: str, first: tuple[str, ...]) -> hashlib._Hash:
+    """The digest of a request's JSON up to the end of its first block."""
+    return hashlib.sha256(orjson.dumps([{"system": system, "blocks": first}]).removesuffix(b"]}]"))
