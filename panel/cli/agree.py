@@ -86,7 +86,6 @@ def agree(
     from panel.cli.analysis_progress import AnalysisProgress
     from panel.conclusions.agree import agree_conclusion
     from panel.gate.row_figures import row_figures
-    from panel.io.judgments import dimension_labels
     from panel.io.ratings import load_ratings
     from panel.statistics import (
         AnalysisOptions,
@@ -114,7 +113,7 @@ def agree(
             rows += panel_quality(found, options, progress.take)
 
     def figures() -> list[Figure]:
-        return row_figures(rows, dimension_labels(ratings), of_items=found.prompts is None)
+        return row_figures(rows, found.labels, of_items=found.prompts is None)
 
     gate.refuse_unknown(figures)
     by = by or "dimension"

@@ -93,7 +93,6 @@ def correlate(
     from panel.conclusions.correlate import correlate_conclusion
     from panel.gate.row_figures import row_figures
     from panel.io.aligned_ratings import load_aligned_ratings
-    from panel.io.judgments import dimension_labels
     from panel.statistics import (
         AnalysisOptions,
         correlation_differences,
@@ -116,7 +115,7 @@ def correlate(
     of_items = ours.prompts is None and theirs.prompts is None
 
     def figures() -> list[Figure]:
-        return row_figures(rows, dimension_labels(panel), of_items=of_items)
+        return row_figures(rows, ours.labels, of_items=of_items)
 
     gate.refuse_unknown(figures)
     with standard_output() as to:
