@@ -41,7 +41,7 @@ from panel.statistics.core.arrays import Array
 from panel.statistics.core.display import general
 from panel.statistics.core.student_t import POWER
 from panel.statistics.core.tested import LEVEL
-from rubrics import CategoryScale, RealScale, Rubric
+from rubrics import RealScale, Rubric
 
 if TYPE_CHECKING:
     from panel.judging.cost_estimate import CostEstimate
@@ -246,11 +246,7 @@ def _on_one_scale(ratings: Array, rubric: Rubric) -> tuple[Array, float, str]:
 
 
 def _ends(rubric: Rubric) -> list[tuple[float, float]]:
-    return [
-        (float(dimension.scale.min), float(dimension.scale.max))
-        for dimension in rubric.numeric
-        if not isinstance(dimension.scale, CategoryScale)
-    ]
+    return [(float(one.min), float(one.max)) for one in rubric.numeric_scales.values()]
 
 
 def _steps(scores: Array, panel: Panel) -> Array:

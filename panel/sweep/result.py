@@ -33,7 +33,6 @@ from panel.sweep.frames import cell_columns, delta_columns
 from panel.sweep.plan import SweepPlan
 from panel.sweep.profiles import Profile, SweepLabels, profiles
 from rubrics import Rubric
-from rubrics.scale import CategoryScale
 
 WITHOUT_ANSWER = "without an answer to judge"
 
@@ -103,11 +102,7 @@ class Sweep:
             missing,
             plan.framings.contrasts,
             threshold=plan.threshold,
-            lengths=[
-                float(one.scale.max - one.scale.min)
-                for one in rubric.numeric
-                if not isinstance(one.scale, CategoryScale)
-            ],
+            lengths=[float(one.max - one.min) for one in rubric.numeric_scales.values()],
             seed=plan.seed,
         )
         self.cells: tuple[Cell, ...] = measured.cells
