@@ -125,7 +125,7 @@ def pairs(
     `generate` has models answer them, and `sweep --responses` compares the answers.
     """
     from panel.conclusions.wording import counted
-    from panel.io.documents import as_json
+    from panel.io.documents import json_lines
     from panel.io.private_files import make_private_folder, replace_file
     from panel.prompt_sets.pairs import load_pairs
     from panel.runs.output_file import OutputFile
@@ -134,7 +134,7 @@ def pairs(
     lines = load_pairs(pairs, mapping=mapping)
     if limit is not None:
         lines = lines[: 2 * limit]
-    content = b"".join(as_json(line) + b"\n" for line in lines)
+    content = json_lines(lines)
     with output.writing():
         if output.path.exists() and output.path.read_bytes() != content and not overwrite:
             output.refuse("it has other lines")

@@ -19,12 +19,12 @@ from panel.fidelity.attributes import (
     values_of,
 )
 from panel.fidelity.groups import GroupContrast, GroupFile, load_groups
-from panel.fidelity.notes import few, of_prompts, of_the_same_people, themselves
+from panel.fidelity.notes import NAMES_SHOWN, of_prompts, of_the_same_people, themselves
 from panel.fidelity.result import FidelityReport
 from panel.io.aligned_ratings import align_ratings
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping, Source, name_of
-from panel.io.wording import did_you_mean, shown
+from panel.io.wording import did_you_mean, shown, some
 from panel.statistics.core.arrays import Array, IntArray, row_means
 from panel.statistics.core.display import general
 from panel.statistics.core.table import ALL, Ratings
@@ -278,8 +278,8 @@ class _Sides:
         personas: dict[str, list[int]] = {}
         unknown = [rater for rater in theirs.raters if table.of(rater) is None]
         if len(unknown) == len(theirs.raters):
-            found = f"none of the raters of {names[1]} ({few(theirs.raters)})"
-            expected = f"them; there are {few(list(table.values))}"
+            found = f"none of the raters of {names[1]} ({some(theirs.raters, NAMES_SHOWN)})"
+            expected = f"them; there are {some(table.values, NAMES_SHOWN)}"
             raise InputError([Fault(table.file, found, expected, field="rater")])
         for name, group in groups.groups.items():
             where = f"{file}: groups.{name}"
@@ -299,7 +299,7 @@ class _Sides:
             for persona in group.personas:
                 if persona not in known:
                     what = "rater" if ours.personas is None else "persona"
-                    expected = f"{what}s of {names[0]}: {few(list(dict.fromkeys(known)))}"
+                    expected = f"{what}s of {names[0]}: {some(dict.fromkeys(known), NAMES_SHOWN)}"
                     expected += did_you_mean(persona, known)
                     found = f"the {what} {shown(persona)}"
                     faults.append(Fault(f"{where}.personas", found, expected))
