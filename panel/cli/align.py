@@ -98,7 +98,7 @@ def align(
     from panel.conclusions.align import without_a_gain
     from panel.errors import Fault, InputError
     from panel.io.aligned_ratings import load_aligned_ratings
-    from panel.io.aligned_scores import require_csv, write_aligned_scores
+    from panel.io.aligned_scores_file import require_csv, write_aligned_scores
     from panel.statistics import align as alignment
     from panel.statistics.humans.alignment import METHODS
 

@@ -170,12 +170,12 @@ def bias(run: str, renderer: Renderer) -> None:
 def _audit(panel: Panel, plan: AuditPlan, options: RunOptions, answering: AnswerOptions) -> None:
     """The audit itself, with what it prints and its exit status."""
     from panel.audit.injection import aaudit_injection
-    from panel.cli.watching import run_shown
+    from panel.cli.watching import run_with_progress
     from panel.conclusions.wording import counted
     from panel.reports.terminal.injection import reasons
 
     attacks, controls = counted(len(plan.attacks), "attack"), counted(len(plan.controls), "control")
-    found = run_shown(
+    found = run_with_progress(
         panel,
         f"{counted(plan.n_base, 'response')}, each alone, with {attacks} and with {controls}",
         len(plan.responses) * len(panel.judges),

@@ -193,7 +193,7 @@ def _generated(
 ) -> GeneratedTexts:
     from graphs.sweeping import TargetAnswer
     from panel.cli.progress import ScoreProgress
-    from panel.cli.watching import shown
+    from panel.cli.watching import with_progress
     from panel.conclusions.wording import counted
     from panel.generation.plan import texts_by_target
     from panel.generation.running import generate_texts
@@ -218,7 +218,7 @@ def _generated(
             execution=answering.execution(output.path, progress.begin),
         )
 
-    return shown(
+    return with_progress(
         progress,
         start,
         lambda: (

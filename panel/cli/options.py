@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from panel.cli.failures import refusals
-from panel.cli.written_runs import run_folder_option
+from panel.cli.run_folder_option import run_folder_option
 from panel.reports import load_renderer, renderer_names
 
 if TYPE_CHECKING:

@@ -151,7 +151,7 @@ def _score(
     gate: Gate,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
-    from panel.cli.watching import run_shown
+    from panel.cli.watching import run_with_progress
     from panel.conclusions.wording import counted
     from panel.runs import executor
 
@@ -170,7 +170,7 @@ def _score(
         unmapped = GivenMapping({}, "--map-human")
         humans = load_ratings(human, mapping=options.out.mappings.get(human, unmapped))
     with engine.opened() as opened:
-        run = run_shown(
+        run = run_with_progress(
             panel,
             counted(len(batch), "response"),
             len(batch) * len(panel.judges),

@@ -266,11 +266,11 @@ def _sweep(
     gate: Gate,
 ) -> None:
     """The sweep itself, with what it prints and its exit status."""
-    from panel.cli.watching import run_shown
+    from panel.cli.watching import run_with_progress
     from panel.conclusions.wording import counted
     from panel.sweep.running import run_sweep
 
-    done = run_shown(
+    done = run_with_progress(
         panel,
         f"at most {counted(n_responses, 'response')}",
         n_responses * len(panel.judges),

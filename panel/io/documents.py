@@ -29,7 +29,7 @@ def json_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
     return b"".join(as_json(row) + b"\n" for row in rows)
 
 
-def number(value: float) -> float | None:
+def json_number(value: float) -> float | None:
     """A float as files show it: with six decimal places, None (null) for NaN."""
     return None if math.isnan(value) else round(value, 6)
 

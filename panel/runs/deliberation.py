@@ -18,7 +18,7 @@ from graphs import Judge
 from graphs.aggregate import aggregate
 from graphs.revisions import step
 from panel.io.batch import Item
-from panel.io.documents import number
+from panel.io.documents import json_number
 from panel.runs.collected import judgment_of_row
 from panel.statistics.core.arrays import Array, divide, row_means
 from panel.statistics.core.statistic import Statistic
@@ -264,9 +264,9 @@ def _toward(
 
 def _before_after(means: BeforeAfter) -> dict[str, Any]:
     return {
-        "before": number(means.before),
-        "after": number(means.after),
-        "change": number(means.change),
+        "before": json_number(means.before),
+        "after": json_number(means.after),
+        "change": json_number(means.change),
         "moved": means.n_moved,
         "of": means.n,
         "reason": means.reason,
@@ -276,11 +276,11 @@ def _before_after(means: BeforeAfter) -> dict[str, Any]:
 def _change(change: Change) -> dict[str, Any]:
     interval = change.interval
     return {
-        "before": number(change.before),
-        "after": number(change.after),
-        "change": number(change.change),
-        "ci_low": None if interval is None else number(interval.low),
-        "ci_high": None if interval is None else number(interval.high),
+        "before": json_number(change.before),
+        "after": json_number(change.after),
+        "change": json_number(change.change),
+        "ci_low": None if interval is None else json_number(interval.low),
+        "ci_high": None if interval is None else json_number(interval.high),
         "prompts": 0 if interval is None else interval.n_clusters,
         "responses": change.n_items,
         "reason": change.reason or (interval.reason if interval else None),
@@ -288,7 +288,7 @@ def _change(change: Change) -> dict[str, Any]:
 
 
 def _share(estimate: Statistic, name: str) -> dict[str, Any]:
-    return {name: number(estimate.value), "reason": estimate.reason}
+    return {name: json_number(estimate.value), "reason": estimate.reason}
 
 
 def _conformity(found: Conformity) -> dict[str, Any]:
@@ -333,8 +333,8 @@ def _rankings(found: Reordering) -> dict[str, Any]:
         "systems": [
             {
                 "system": one.system,
-                "before": number(one.before),
-                "after": number(one.after),
+                "before": json_number(one.before),
+                "after": json_number(one.after),
                 "rank_before": one.rank_before,
                 "rank_after": one.rank_after,
             }
@@ -348,7 +348,7 @@ def _humans(found: TowardHumans) -> dict[str, Any]:
         "direction": found.direction,
         "reason": found.reason,
         "prompts": found.n_prompts,
-        "tau_c": _change(found.tau_c) | {"p_holm": number(found.p_tau_c)},
-        "distance": _change(found.distance) | {"p_holm": number(found.p_distance)},
-        "spread": _change(found.spread) | {"p_holm": number(found.p_spread)},
+        "tau_c": _change(found.tau_c) | {"p_holm": json_number(found.p_tau_c)},
+        "distance": _change(found.distance) | {"p_holm": json_number(found.p_distance)},
+        "spread": _change(found.spread) | {"p_holm": json_number(found.p_spread)},
     }

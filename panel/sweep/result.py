@@ -16,7 +16,7 @@ from graphs.framing import BASELINE, Variant
 from graphs.sweeping import TargetAnswer
 from panel.conclusions.score import Judged
 from panel.io.batch import Batch
-from panel.io.documents import number
+from panel.io.documents import json_number
 from panel.runs.conclusion import judged_in
 from panel.runs.run import Run
 from panel.secrets import SECRETS
@@ -239,7 +239,7 @@ class Sweep:
             "judge_sees": self.plan.judge_sees,
             "threshold": self.plan.threshold,
             "level": LEVEL,
-            "smallest_p_holm": number(self.smallest_p),
+            "smallest_p_holm": json_number(self.smallest_p),
             "detectable": self.detectable.document(),
             "asymmetry": _asymmetry(self.asymmetry),
             "gap_asymmetry": _asymmetry(self.gap_asymmetry),
@@ -282,22 +282,22 @@ def _unanswered(answer: TargetAnswer) -> dict[str, Any]:
 
 
 def _asymmetry(asymmetry: Asymmetry) -> dict[str, Any]:
-    return {"skewness": number(asymmetry.skewness), "plain": asymmetry.plain}
+    return {"skewness": json_number(asymmetry.skewness), "plain": asymmetry.plain}
 
 
 def _mean(mean: Mean) -> dict[str, Any]:
     return {
-        "ci_low": number(mean.ci_low),
-        "ci_high": number(mean.ci_high),
-        "p_value": number(mean.p_value),
-        "p_holm": number(mean.p_holm),
-        "p_bounded": None if mean.p_bounded is None else number(mean.p_bounded),
-        "p_sign": number(mean.p_sign),
-        "p_claim": number(mean.p_claim),
+        "ci_low": json_number(mean.ci_low),
+        "ci_high": json_number(mean.ci_high),
+        "p_value": json_number(mean.p_value),
+        "p_holm": json_number(mean.p_holm),
+        "p_bounded": None if mean.p_bounded is None else json_number(mean.p_bounded),
+        "p_sign": json_number(mean.p_sign),
+        "p_claim": json_number(mean.p_claim),
         "n_above": mean.n_above,
         "n_below": mean.n_below,
-        "sd": number(mean.sd),
-        "effect_size": number(mean.effect_size),
+        "sd": json_number(mean.sd),
+        "effect_size": json_number(mean.effect_size),
         "n_pairs": mean.n_pairs,
         "shown": mean.shown,
         "claim": mean.claim,
@@ -309,15 +309,15 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "system": cell.system,
         "dimension": cell.dimension,
         "condition": cell.condition,
-        "delta": number(cell.delta.value),
+        "delta": json_number(cell.delta.value),
         **_mean(cell.delta),
         "n_abstained": cell.n_abstained,
         "n_missing": cell.n_missing,
         "n_fell": cell.n_fell,
         "n_rose": cell.n_rose,
-        "fell_ci_low": number(cell.fell_ci[0]),
-        "fell_ci_high": number(cell.fell_ci[1]),
-        "large": number(cell.large),
+        "fell_ci_low": json_number(cell.fell_ci[0]),
+        "fell_ci_high": json_number(cell.fell_ci[1]),
+        "large": json_number(cell.large),
         "strong": cell.strong,
     }
 
@@ -329,7 +329,7 @@ def _gap(gap: Gap) -> dict[str, Any]:
         "plus": list(gap.contrast.plus),
         "minus": list(gap.contrast.minus),
         "dimension": gap.dimension,
-        "gap": number(gap.gap.value),
+        "gap": json_number(gap.gap.value),
         **_mean(gap.gap),
     }
 
@@ -338,9 +338,9 @@ def _composite(one: CompositeDelta) -> dict[str, Any]:
     return {
         "system": one.system,
         "condition": one.condition,
-        "delta": number(one.value),
-        "ci_low": number(one.ci_low),
-        "ci_high": number(one.ci_high),
+        "delta": json_number(one.value),
+        "ci_low": json_number(one.ci_low),
+        "ci_high": json_number(one.ci_high),
         "n_pairs": one.n_pairs,
     }
 
