@@ -147,6 +147,14 @@ def model_line(name: str, url: str, **settings: object) -> str:
     return f"{{model: 'openai:{name}', base_url: '{url}/v1'{rest}}}"
 
 
+def write_stubs(folder: Path, url: str, models: int, concurrency: int) -> Path:
+    """The panel file of so many models of the stub, which share the calls in flight."""
+    share = max(1, concurrency // models)
+    names = [f"stub-{n}" for n in range(models)]
+    lines = [model_line(name, url, concurrency=share) for name in names]
+    return write_panel(folder / "panel.yaml", lines)
+
+
 def score(responses: Path, panel: Path, *options: str) -> list[str]:
     """The command that has the panel read the responses; the run's folder is still to come."""
     return [*COMMAND, "score", str(responses), "--panel", str(panel), *options, "--json", "--out"]
