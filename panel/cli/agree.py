@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import (
-    analysis_options,
-    by_option,
-    column_mapping,
-    full_option,
-    output_format,
-    random_option,
-)
+from panel.cli.options import analysis_options, by_option, full_option, output_format, random_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:

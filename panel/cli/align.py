@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import column_mapping, full_option, output_format
+from panel.cli.options import full_option, output_format
 from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:

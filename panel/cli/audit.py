@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.batch import AnswerOptions, batch_options
+from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell, tell_batches
 from panel.cli.failures import refusals, refusals_without_calls
-from panel.cli.options import RunOptions, column_mapping, output_format, run_options
+from panel.cli.options import output_format
 from panel.cli.panel_options import (
     PanelOptions,
     deliberation_options,
     panel_options,
     without_plain_judge,
 )
+from panel.cli.run_options import RunOptions, run_options
 from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import column_mapping, full_option, output_format
+from panel.cli.options import full_option, output_format
 from panel.cli.people_options import selected_option
 from panel.secrets.visible import standard_output
 

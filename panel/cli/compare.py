@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.column_mapping import column_mapping, refuse_mapping_alone
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import (
-    by_option,
-    column_mapping,
-    output_format,
-    random_option,
-    refuse_mapping_alone,
-)
+from panel.cli.options import by_option, output_format, random_option
 from panel.cli.people_options import epsilon_option
 from panel.secrets.visible import say, standard_output
 

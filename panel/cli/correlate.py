@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from panel.cli.agree import check_groups
+from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import (
-    analysis_options,
-    by_option,
-    column_mapping,
-    full_option,
-    output_format,
-)
+from panel.cli.options import analysis_options, by_option, full_option, output_format
 from panel.cli.people_options import epsilon_option
 from panel.secrets.visible import standard_output
 

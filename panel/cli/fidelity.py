@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import column_mapping, output_format
+from panel.cli.options import output_format
 from panel.cli.people_options import group_options
 from panel.secrets.visible import standard_output
 

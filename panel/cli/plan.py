@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from panel.cli.column_mapping import column_mapping, refuse_mapping_alone
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import column_mapping, output_format, refuse_mapping_alone
+from panel.cli.options import output_format
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:

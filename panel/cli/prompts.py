@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.call_options import caps_of_a_file, dry_run, patience
+from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell
 from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import gathered, refusals, refusals_without_calls
-from panel.cli.options import caps_of_a_file, column_mapping, dry_run, output_format, patience
+from panel.cli.options import output_format
 from panel.cli.signals import run_to_end
 from panel.cli.targets import model_in
 from panel.secrets.visible import say, standard_output, visible

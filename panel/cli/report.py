@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.column_mapping import column_mapping, refuse_mapping_alone
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import Command, by_option, column_mapping, option, refuse_mapping_alone
+from panel.cli.options import Command, by_option, option
 from panel.cli.people_options import epsilon_option, group_options, selected_option
 from panel.secrets.visible import say, visible
 

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.batch import AnswerOptions, batch_options
+from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell, tell_batches
 from panel.cli.engine import EngineOptions, engine_options
 from panel.cli.exit_status import status_of
 from panel.cli.failures import refusals
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import RunOptions, by_option, column_mapping, random_option, run_options
+from panel.cli.options import by_option, random_option
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
 from panel.cli.report import report_at_the_end, report_option
+from panel.cli.run_options import RunOptions, run_options
 from panel.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from panel.cli.column_mapping import column_mapping
 from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import refusals_without_calls
-from panel.cli.options import column_mapping, option
+from panel.cli.options import option
 from panel.secrets.visible import say, say_json, standard_output, visible
 
 if TYPE_CHECKING:
