@@ -12,6 +12,7 @@ from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import full_option, output_format
+from panel.cli.people_options import human_options
 from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
@@ -22,10 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("panel")
 @column_mapping("PANEL", "item=text_id,score=value")
-@click.option(
-    "--human", required=True, metavar="RATINGS", help="People's ratings of some of the items."
-)
-@column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
+@human_options("People's ratings of some of the items.", "item=text_id,score=value", required=True)
 @click.option(
     "--method",
     "methods",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -29,16 +29,6 @@ def column_mapping(
         help=f"Columns of {file} that have other names than its fields, such as {example}; "
         "repeatable.",
     )
-
-
-def refuse_mapping_alone(human: str | None, mapping: Mapping[str, str]) -> None:
-    """--map-human says what columns of --human are.
-
-    Raises:
-        click.UsageError: it is there without --human.
-    """
-    if mapping and human is None:
-        raise click.UsageError("--map-human works only with --human; leave it out.")
 
 
 # A column's name may have a comma, but none before what looks like another field.

@@ -13,7 +13,7 @@ from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
 from panel.cli.options import analysis_options, by_option, full_option, output_format
-from panel.cli.people_options import epsilon_option
+from panel.cli.people_options import epsilon_option, human_options
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("panel")
 @column_mapping("PANEL", "item=text_id,score=value")
-@click.option("--human", required=True, metavar="RATINGS", help="The human ratings.")
-@column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
+@human_options("The human ratings.", "item=text_id,score=value", required=True)
 @epsilon_option("Add the alternative annotator test,")
 @by_option(
     "Within each persona, axis (of personas), model, prompt, dimension or source, or each value of "

@@ -18,6 +18,7 @@ from panel.cli.failures import refusals
 from panel.cli.gate import Gate, gate_options
 from panel.cli.options import by_option, random_option
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
+from panel.cli.people_options import human_options
 from panel.cli.report import report_at_the_end, report_option
 from panel.cli.run_options import RunOptions, run_options
 from panel.secrets.visible import say, standard_output
@@ -36,13 +37,10 @@ if TYPE_CHECKING:
 @column_mapping("RESPONSES", "response=answer,system=model")
 @panel_options
 @deliberation_options
-@click.option(
-    "--human",
-    metavar="RATINGS",
-    help="Human ratings of the same responses, in the form that `agree` reads: reports whether "
-    "deliberation moved the panel toward them. Works only with --deliberate.",
+@human_options(
+    "Human ratings of the same responses, in the form that `agree` reads: reports whether "
+    "deliberation moved the panel toward them. Works only with --deliberate."
 )
-@column_mapping("--human", "score=value", "--map-human", parameter="human_mapping")
 @click.option(
     "--plain-judge/--no-plain-judge",
     default=None,
