@@ -20,7 +20,7 @@ import subprocess
 import sys
 from importlib import import_module
 
-from benchmarks.harness import ROOT, environment
+from benchmarks.harness import ROOT, add_parts, environment
 from benchmarks.report import Figure, Outcome, show_figures, show_rows
 
 MEASURED = ("overhead", "peers", "memory", "layout", "startup", "tracing")
@@ -48,21 +48,17 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parts = (*MEASURED, *CHECKED)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}")
+    add_parts(parser, parts)
     parser.add_argument("--repeat", type=int, default=2, help="rounds (default: 2)")
     parser.add_argument("--concurrency", type=int, default=200, help="calls in flight")
     parser.add_argument("--scale", type=float, default=1.0, help="of the size of each part")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     options = parser.parse_args()
-    if unknown := set(options.parts) - set(parts):
-        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the stub ends, too
     # As an installer does: the first to run must not pay for all.
     packages = [str(ROOT / name) for name in ("panel", "graphs", "rubrics", "personas")]
     subprocess.run([sys.executable, "-m", "compileall", "-q", *packages], check=True)
-    outcomes = {
-        part: _run(part, options) for part in parts if not options.parts or part in options.parts
-    }
+    outcomes = {part: _run(part, options) for part in parts if part in options.parts}
     if options.json:
         print(json.dumps({part: outcome.as_json() for part, outcome in outcomes.items()}))
     else:

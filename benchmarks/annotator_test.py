@@ -14,16 +14,15 @@ be at least, or at most, what it is in truth is met where the interval lies on o
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
 import numpy as np
 
+from benchmarks.harness import simulated_cells, simulation_parser
 from panel.statistics.core.arrays import Array, unit_weights
 from panel.statistics.humans.annotator_test import (
     AlignmentScore,
@@ -119,27 +118,25 @@ def measured(cell: Cell) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="of the number of simulations")
-    parser.add_argument("--jobs", type=int, default=1)
-    options = parser.parse_args()
-    simulations = max(2, round(SIMULATIONS * options.scale))
-    cells = [Cell(*sizes, simulations) for sizes in product(SCORES, PEOPLE, PROMPTS, (False, True))]
+    options = simulation_parser(__doc__, SIMULATIONS, jobs=True).parse_args()
+    cells = [
+        Cell(*sizes, options.simulations)
+        for sizes in product(SCORES, PEOPLE, PROMPTS, (False, True))
+    ]
     missed = 0
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for cell, found in zip(cells, pool.map(measured, cells), strict=True):
-            n = found["n"]
-            holds = found["won"] <= FALSE + 3 * math.sqrt(FALSE * (1 - FALSE) / n)
-            holds &= abs(found["covered"] - 0.95) <= 0.02 + 3 * math.sqrt(0.95 * 0.05 / n)
-            missed += not holds
-            print(
-                f"{cell.score}, {cell.people} people, {cell.prompts} prompts of {cell.responses}"
-                f"{', gaps' if cell.gaps else ''}: any win {found['won']:.1%} (before "
-                f"{found['before']:.1%}), omega >= 0.5 {found['passed']:.1%}, rho covered "
-                f"{found['covered']:.3f}, met at its bound: at least {found['above']:.1%}, at most "
-                f"{found['below']:.1%}, {n:.0f} tables{'' if holds else '  <- outside'}",
-                flush=True,
-            )
+    for cell, found in simulated_cells(measured, cells, options.jobs):
+        n = found["n"]
+        holds = found["won"] <= FALSE + 3 * math.sqrt(FALSE * (1 - FALSE) / n)
+        holds &= abs(found["covered"] - 0.95) <= 0.02 + 3 * math.sqrt(0.95 * 0.05 / n)
+        missed += not holds
+        print(
+            f"{cell.score}, {cell.people} people, {cell.prompts} prompts of {cell.responses}"
+            f"{', gaps' if cell.gaps else ''}: any win {found['won']:.1%} (before "
+            f"{found['before']:.1%}), omega >= 0.5 {found['passed']:.1%}, rho covered "
+            f"{found['covered']:.3f}, met at its bound: at least {found['above']:.1%}, at most "
+            f"{found['below']:.1%}, {n:.0f} tables{'' if holds else '  <- outside'}",
+            flush=True,
+        )
     return 1 if missed else 0
 
 

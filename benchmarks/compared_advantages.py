@@ -19,16 +19,15 @@ Of `alike`, `nearly` and `unequal` the truth is 0, and a p-value below 0.05 is a
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
 import numpy as np
 
+from benchmarks.harness import simulated_cells, simulation_parser
 from panel.statistics.core.arrays import Array, IntArray, unit_weights
 from panel.statistics.humans.annotator_test import resampled_advantage
 from panel.statistics.paired.advantages import compared_advantages
@@ -114,29 +113,24 @@ def measured(cell: Cell) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="of the number of simulations")
-    parser.add_argument("--jobs", type=int, default=1)
-    options = parser.parse_args()
-    simulations = max(2, round(SIMULATIONS * options.scale))
+    options = simulation_parser(__doc__, SIMULATIONS, jobs=True).parse_args()
     cells = [
-        Cell(kind, people, prompts, gaps, simulations)
+        Cell(kind, people, prompts, gaps, options.simulations)
         for kind, (people, gaps), prompts in product(KINDS, PEOPLE, PROMPTS)
     ]
     missed = 0
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for cell, found in zip(cells, pool.map(measured, cells), strict=True):
-            error = math.sqrt(0.95 * 0.05 / found["n"])
-            holds = found["covered"] >= 0.93 - 3 * error
-            holds &= cell.kind not in SAME or found["claimed"] <= 0.05 + 3 * error
-            missed += not holds
-            print(
-                f"{cell.kind}, {cell.people} people, {cell.prompts} prompts"
-                f"{', gaps' if cell.gaps else ''}: change of rho {found['truth']:.3f}, covered "
-                f"{found['covered']:.3f}, p < 0.05 in {found['claimed']:.1%}, {found['n']:.0f} "
-                f"tables{'' if holds else '  <- outside'}",
-                flush=True,
-            )
+    for cell, found in simulated_cells(measured, cells, options.jobs):
+        error = math.sqrt(0.95 * 0.05 / found["n"])
+        holds = found["covered"] >= 0.93 - 3 * error
+        holds &= cell.kind not in SAME or found["claimed"] <= 0.05 + 3 * error
+        missed += not holds
+        print(
+            f"{cell.kind}, {cell.people} people, {cell.prompts} prompts"
+            f"{', gaps' if cell.gaps else ''}: change of rho {found['truth']:.3f}, covered "
+            f"{found['covered']:.3f}, p < 0.05 in {found['claimed']:.1%}, {found['n']:.0f} "
+            f"tables{'' if holds else '  <- outside'}",
+            flush=True,
+        )
     return 1 if missed else 0
 
 

@@ -32,6 +32,7 @@ from itertools import product
 
 import numpy as np
 
+from benchmarks.harness import add_parts
 from panel.statistics.core.arrays import Array, row_means
 from panel.statistics.paired.differences import (
     PairedDifference,
@@ -236,16 +237,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
+    add_parts(parser, PARTS)
     parser.add_argument("--prompts", nargs="+", type=int, default=PROMPTS)
     parser.add_argument("--judges", nargs="+", choices=["fixed", "sampled"])
     parser.add_argument("--data", nargs="+", choices=["plain", "few"], default=["plain", "few"])
     parser.add_argument("--simulations", type=int, default=1_000)
     options = parser.parse_args()
-    if unknown := set(options.parts) - set(PARTS):
-        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     failed = False
-    for part in options.parts or PARTS:
+    for part in options.parts:
         # People's ratings are compared with panels as they are.
         judges = options.judges or (["fixed"] if part == "people" else ["fixed", "sampled"])
         for judged, data, n, effect in product(judges, options.data, options.prompts, (0, 1)):

@@ -20,14 +20,12 @@ errors is marked.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple
 from functools import cache
 from itertools import product
@@ -36,6 +34,7 @@ import numpy as np
 
 from benchmarks.coverage_data import Cell, Found, Judges, of_rows, rated, split_sides
 from benchmarks.coverage_families import FAMILIES, RATERS
+from benchmarks.harness import add_parts, simulated_cells, simulation_parser
 from panel.statistics import AnalysisOptions, correlate
 from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from panel.statistics.core.arrays import row_means
@@ -264,11 +263,8 @@ def _run(cell: Cell) -> list[dict[str, object]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parts = (*_PARTS, "within", "null")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}")
+    parser = simulation_parser(__doc__, SIMULATIONS, jobs=True)
+    add_parts(parser, (*_PARTS, "within", "null"))
     parser.add_argument("--prompts", nargs="+", type=int, default=None)
     parser.add_argument(
         "--judges", nargs="+", choices=["fixed", "sampled", "crossed"], default=None
@@ -278,34 +274,28 @@ def main() -> int:
     )
     parser.add_argument("--figures", nargs="+", metavar="NAME", help="statistics; all by default")
     parser.add_argument("--responses", type=int, metavar="N", help="to a prompt")
-    parser.add_argument("--scale", type=float, default=1.0, help=f"of {SIMULATIONS} simulations")
-    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    if unknown := set(options.parts) - set(parts):
-        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
     if options.figures:
         # The rest is not computed, which is most of the time that a simulation takes.
         keep_statistics(options.figures)
-    simulations = max(1, round(SIMULATIONS * options.scale))
     cells = []
-    for part in options.parts or parts:
+    for part in options.parts:
         both = ["fixed", "sampled"] if part in ("leaderboard", "agree", "labels") else ["fixed"]
         both += ["crossed"] if part == "agree" else []
         kinds = [kind for kind in options.judges or both if kind in both]
         data = ["plain"] if part in ("sweep", "null") else options.data
         sizes = options.prompts or (NULL_PROMPTS if part == "null" else PROMPTS)
         cells += [
-            Cell(part, n, *rest, simulations, options.responses or responses_to(n))
+            Cell(part, n, *rest, options.simulations, options.responses or responses_to(n))
             for n, *rest in product(sizes, kinds, data)
         ]
     figures: list[dict[str, object]] = []
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for cell, found in zip(cells, pool.map(_run, cells), strict=True):
-            print(f"{time.strftime('%H:%M:%S')} {cell}", file=sys.stderr, flush=True)
-            figures += found
-            if not options.json:
-                _show(found)
+    for cell, found in simulated_cells(_run, cells, options.jobs):
+        print(f"{time.strftime('%H:%M:%S')} {cell}", file=sys.stderr, flush=True)
+        figures += found
+        if not options.json:
+            _show(found)
     if options.json:
         print(json.dumps(figures))
     missed = [figure for figure in figures if not figure["holds"]]

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.coverage_data import Cell, Found, Judges, labelled, of_rows, rated, split_sides
-from panel.audit.bias import ScaleRange, biases, position
+from panel.audit.bias import ScaleRange, biases
+from panel.audit.position import position
 from panel.audit.uplift import Rows, Uplift, measure
 from panel.statistics import AnalysisOptions, Row, agree, correlate
 from panel.statistics.deliberation.toward_humans import toward_humans

@@ -17,7 +17,6 @@ import csv
 import json
 import math
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -37,6 +36,7 @@ from benchmarks.harness import (
     write_responses,
 )
 from benchmarks.soak import CONCURRENCY, SHORT, STALL_S, TIMEOUT_S
+from tests.helpers.ports import free_port
 
 JUDGES = 10
 """What the stub asks for, and the most that the caller adds to it."""
@@ -77,7 +77,7 @@ class Outcome:
 def _run(folder: Path, url: str, responses: int, with_dead: bool) -> Outcome:
     servers = {"first": url, "second": url}
     if with_dead:
-        servers["dead"] = f"http://127.0.0.1:{_closed_port()}"
+        servers["dead"] = f"http://127.0.0.1:{free_port()}"
     models = [
         model_line(name, server, concurrency=CONCURRENCY, timeout=TIMEOUT_S)
         for name, server in servers.items()
@@ -108,14 +108,6 @@ def _run(folder: Path, url: str, responses: int, with_dead: bool) -> Outcome:
         verdicts=verdicts,
         summary=json.loads((run / "summary.json").read_text()),
     )
-
-
-def _closed_port() -> int:
-    """A port on which nothing listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-    return port
 
 
 def bound_s(responses: int, models: int) -> tuple[float, str]:

@@ -24,11 +24,9 @@ With prompts: `benchmarks.fidelity_prompts`.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
@@ -37,6 +35,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from benchmarks.harness import simulated_cells, simulation_parser
 from panel.statistics.core.arrays import Array, Mask
 from panel.statistics.fidelity.contrast import ContrastName, fidelity_contrast
 from panel.statistics.fidelity.group_difference import (
@@ -294,13 +293,12 @@ WRONG = {
 beyond, and so counts."""
 
 
-def _coverage(simulations: int, pool: ProcessPoolExecutor) -> int:
+def _coverage(simulations: int, jobs: int) -> int:
     cells = [Covered(*names) for names in product(DESIGNS, SPREADS, SCALES)]
     missed = 0
     print(f"coverage and half-width of 95 % intervals, {simulations:,} simulations a cell")
-    for cell, found in zip(
-        cells, pool.map(partial(coverage, simulations=simulations), cells), strict=True
-    ):
+    measured = partial(coverage, simulations=simulations)
+    for cell, found in simulated_cells(measured, cells, jobs):
         share = found["sum"][0]
         error = math.sqrt(LEVEL * (1 - LEVEL) / simulations)
         missed += share < 1 - LEVEL - ALLOWED * error
@@ -309,7 +307,7 @@ def _coverage(simulations: int, pool: ProcessPoolExecutor) -> int:
     return missed
 
 
-def _verdicts(simulations: int, pool: ProcessPoolExecutor) -> int:
+def _verdicts(simulations: int, jobs: int) -> int:
     cells = [
         Judged(design, scale, panel, models)
         for design, scale in (("crowd", "1 to 5"), ("survey", "1 to 5"), ("survey", "0 to 1"))
@@ -321,9 +319,8 @@ def _verdicts(simulations: int, pool: ProcessPoolExecutor) -> int:
     ] + [Judged("survey", "1 to 5", "people", 1, 4)]  # fmt: skip
     missed = 0
     print(f"share of verdicts, {simulations:,} simulations a cell")
-    for cell, found in zip(
-        cells, pool.map(partial(verdicts, simulations=simulations), cells), strict=True
-    ):
+    measured = partial(verdicts, simulations=simulations)
+    for cell, found in simulated_cells(measured, cells, jobs):
         wrong = sum(found[name] for name in WRONG[cell.panel]) / simulations
         holds = wrong <= LEVEL + ALLOWED * math.sqrt(LEVEL * (1 - LEVEL) / simulations)
         missed += not holds
@@ -339,19 +336,13 @@ def _verdicts(simulations: int, pool: ProcessPoolExecutor) -> int:
 
 def main() -> int:
     """Print each cell; the exit status is 1 where one is outside of what is allowed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--scale", type=float, default=1.0, help=f"of {SIMULATIONS} simulations")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser = simulation_parser(__doc__, SIMULATIONS, jobs=True)
     parser.add_argument("--part", choices=("coverage", "verdicts"), help="one of these")
     options = parser.parse_args()
-    simulations = max(4, round(SIMULATIONS * options.scale))
     missed = 0
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for part, run in (("coverage", _coverage), ("verdicts", _verdicts)):
-            if options.part in (None, part):
-                missed += run(simulations, pool)
+    for part, run in (("coverage", _coverage), ("verdicts", _verdicts)):
+        if options.part in (None, part):
+            missed += run(options.simulations, options.jobs)
     return 1 if missed else 0
 
 

@@ -12,16 +12,15 @@ models of ratio 1 without topics and of ratio 2 with their own.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 import numpy as np
 
 from benchmarks.fidelity import ALLOWED, LEVEL, SIMULATIONS, WRONG
+from benchmarks.harness import simulated_cells, simulation_parser
 from panel.statistics.fidelity.contrast import ContrastName, fidelity_contrast
 from panel.statistics.fidelity.group_difference import difference_by_model, group_difference
 from panel.statistics.fidelity.verdict import VERDICTS
@@ -79,23 +78,16 @@ def prompts(topics: str, simulations: int) -> Counter[str]:
 
 def main() -> int:
     """Print each cell; the exit status is 1 where one is outside of what is allowed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--scale", type=float, default=1.0, help=f"of {SIMULATIONS} simulations")
-    parser.add_argument("--jobs", type=int, default=1)
-    options = parser.parse_args()
-    simulations = max(4, round(SIMULATIONS * options.scale))
+    options = simulation_parser(__doc__, SIMULATIONS, jobs=True).parse_args()
+    simulations = options.simulations
     missed = 0
     print(f"items of topics, {simulations:,} simulations a cell")
     error = math.sqrt(LEVEL * (1 - LEVEL) / simulations)
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for topics, found in zip(
-            TOPICS, pool.map(partial(prompts, simulations=simulations), TOPICS), strict=True
-        ):
-            missed += found["prompts: covered"] / simulations < 1 - LEVEL - ALLOWED * error
-            told = "; ".join(f"{name} {count / simulations:.3f}" for name, count in found.items())
-            print(f"{topics:12} {told}", flush=True)
+    measured = partial(prompts, simulations=simulations)
+    for topics, found in simulated_cells(measured, tuple(TOPICS), options.jobs):
+        missed += found["prompts: covered"] / simulations < 1 - LEVEL - ALLOWED * error
+        told = "; ".join(f"{name} {count / simulations:.3f}" for name, count in found.items())
+        print(f"{topics:12} {told}", flush=True)
     return 1 if missed else 0
 
 

@@ -17,7 +17,6 @@ why none is printed.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections import defaultdict
@@ -26,6 +25,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.harness import add_parts, simulation_parser
 from panel.statistics import Ratings, icc, spearman_brown, variance_components
 from panel.statistics.core.arrays import Array, Labels
 from panel.statistics.core.sampled_mean import influence_of, sampled_mean
@@ -269,16 +269,11 @@ PARTS: dict[str, Callable[[np.random.Generator, int], Iterator[Line]]] = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--scale", type=float, default=1.0, help=f"of {SIMULATIONS} simulations")
+    parser = simulation_parser(__doc__, SIMULATIONS)
+    add_parts(parser, PARTS)
     options = parser.parse_args()
-    if unknown := set(options.parts) - set(PARTS):
-        parser.error(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    n = max(2, round(SIMULATIONS * options.scale))
-    for part in options.parts or PARTS:
+    n = options.simulations
+    for part in options.parts:
         print(f"== {part}, {n:,} simulations", flush=True)
         for label, truth, found, error in PARTS[part](np.random.default_rng(1), n):
             print(f"{label:52} true {truth:6.3f}  found {found:6.3f} +- {error:.3f}", flush=True)

@@ -1,4 +1,4 @@
-"""What the benchmarks share: the stub, a batch on disk, and what a process has used.
+"""What the benchmarks share: options, the stub, a batch on disk, and what a process has used.
 
 The standard library only, so that the process that measures stays small: a child's peak
 memory is never reported below what its parent held when it started it. What is measured
@@ -7,6 +7,7 @@ and printed is in the modules beside this one.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -14,17 +15,21 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 ROOT = Path(__file__).parent.parent
 COMMAND = [sys.executable, "-c", "from persona_panel import main; main()"]
 TEXT = "Meritocracy promises that places go to the able, and hides how ability is made. " * 30
 LATENCY_S = 0.02
 WATCH_S = 1.0
+
+CellT = TypeVar("CellT")
+FoundT = TypeVar("FoundT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,58 @@ class Used:
     cpu_s: float
     wall_s: float
     peak_mb: float
+
+
+def simulation_parser(
+    description: str | None, simulations: int, *, scale: float = 1.0, jobs: bool = False
+) -> argparse.ArgumentParser:
+    """A parser with `--scale`, which gives `options.simulations`: of so many, at least two; and
+    with `--jobs`, where cells may be simulated in several processes."""
+
+    def scaled(text: str) -> int:
+        return max(2, round(simulations * float(text)))
+
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--scale",
+        dest="simulations",
+        metavar="SCALE",
+        type=scaled,
+        default=str(scale),
+        help=f"of {simulations:,} simulations a cell (default: {scale:g})",
+    )
+    if jobs:
+        parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
+    return parser
+
+
+def add_parts(parser: argparse.ArgumentParser, names: Iterable[str], one: str = "part") -> None:
+    """Have the parser take some of these names, all where none is given, as `options.parts`."""
+    names = tuple(names)
+
+    def known(name: str) -> str:
+        if name not in names:
+            raise argparse.ArgumentTypeError(f"no such {one}: {name}; there are {', '.join(names)}")
+        return name
+
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        type=known,
+        default=names,
+        metavar=one.upper(),
+        help=f"of {', '.join(names)}",
+    )
+
+
+def simulated_cells(
+    measured: Callable[[CellT], FoundT], cells: Sequence[CellT], jobs: int
+) -> Iterator[tuple[CellT, FoundT]]:
+    """Each cell and what is measured of it, in order, in so many processes at a time."""
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from zip(cells, pool.map(measured, cells), strict=True)
 
 
 @contextmanager
@@ -88,6 +145,14 @@ def model_line(name: str, url: str, **settings: object) -> str:
     """A model of the stub as the panel file has it."""
     rest = "".join(f", {key}: {value}" for key, value in settings.items())
     return f"{{model: 'openai:{name}', base_url: '{url}/v1'{rest}}}"
+
+
+def write_stubs(folder: Path, url: str, models: int, concurrency: int) -> Path:
+    """The panel file of so many models of the stub, which share the calls in flight."""
+    share = max(1, concurrency // models)
+    names = [f"stub-{n}" for n in range(models)]
+    lines = [model_line(name, url, concurrency=share) for name in names]
+    return write_panel(folder / "panel.yaml", lines)
 
 
 def score(responses: Path, panel: Path, *options: str) -> list[str]:

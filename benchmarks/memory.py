@@ -19,13 +19,12 @@ from benchmarks.harness import (
     Used,
     environment,
     measure,
-    model_line,
     resident_mb,
     score,
     scratch,
     stub,
-    write_panel,
     write_responses,
+    write_stubs,
 )
 from benchmarks.overhead import JUDGES, MODELS
 from benchmarks.report import Figure, Outcome
@@ -92,9 +91,7 @@ def watched(
 ) -> tuple[Used, list[tuple[float, float]]]:
     """A run, and its (seconds, MB) every second."""
     samples: list[tuple[float, float]] = []
-    limit = max(1, concurrency // MODELS)
-    models = [model_line(f"stub-{n}", url, concurrency=limit) for n in range(MODELS)]
-    panel = write_panel(folder / "panel.yaml", models)
+    panel = write_stubs(folder, url, MODELS, concurrency)
     batch = write_responses(folder / "responses.jsonl", responses)
     used = measure(
         [*score(batch, panel), str(folder / "run")],

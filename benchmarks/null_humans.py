@@ -14,17 +14,16 @@ often the more prompts there are, as these judges and these people do differ.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from typing import get_args
 
 import numpy as np
 
+from benchmarks.harness import simulated_cells, simulation_parser
 from panel.statistics.core.arrays import Array, row_means, unit_weights
 from panel.statistics.core.prompts import resampled_over_prompts
 from panel.statistics.humans.ceiling import human_ceiling
@@ -111,33 +110,30 @@ def measured(cell: Cell) -> dict[str, tuple[float, float, float, int]]:
 
 def main() -> int:
     """Print each cell; the exit status is 1 where a figure is outside three errors."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--scale", type=float, default=1.0, help=f"of {SIMULATIONS} simulations")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser = simulation_parser(__doc__, SIMULATIONS, jobs=True)
     parser.add_argument("--unlike", action="store_true", help="raters who differ; nothing checked")
     options = parser.parse_args()
-    simulations = max(2, round(SIMULATIONS * options.scale))
     gaps = (False,) if options.unlike else (False, True)
-    cells = [Cell(*sizes, options.unlike, simulations) for sizes in product(PEOPLE, PROMPTS, gaps)]
+    cells = [
+        Cell(*sizes, options.unlike, options.simulations)
+        for sizes in product(PEOPLE, PROMPTS, gaps)
+    ]
     missed = 0
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for cell, found in zip(cells, pool.map(measured, cells), strict=True):
+    for cell, found in simulated_cells(measured, cells, options.jobs):
+        print(
+            f"{cell.people} people, {cell.prompts} prompts{', gaps' if cell.gaps else ''}; "
+            f"before: {found.pop('before')[0]:+.3f}",
+            flush=True,
+        )
+        for name, (mean, error, share, printed) in found.items():
+            most = NULL + 3 * math.sqrt(NULL * (1 - NULL) / max(printed, 1))
+            holds = abs(mean) <= 3 * error and not share > most
+            missed += not holds
             print(
-                f"{cell.people} people, {cell.prompts} prompts{', gaps' if cell.gaps else ''}; "
-                f"before: {found.pop('before')[0]:+.3f}",
+                f"  {name:40} {mean:+.3f} +- {error:.3f}, excludes 0 in {share:6.1%} of "
+                f"{printed}{'' if holds or cell.unlike else '  <- outside'}",
                 flush=True,
             )
-            for name, (mean, error, share, printed) in found.items():
-                most = NULL + 3 * math.sqrt(NULL * (1 - NULL) / max(printed, 1))
-                holds = abs(mean) <= 3 * error and not share > most
-                missed += not holds
-                print(
-                    f"  {name:40} {mean:+.3f} +- {error:.3f}, excludes 0 in {share:6.1%} of "
-                    f"{printed}{'' if holds or cell.unlike else '  <- outside'}",
-                    flush=True,
-                )
     return 1 if missed and not options.unlike else 0
 
 

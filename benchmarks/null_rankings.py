@@ -11,13 +11,13 @@ order in part, the 95 % interval over prompts is to hold the mean W of many prom
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from itertools import combinations
 
 import numpy as np
 
+from benchmarks.harness import simulation_parser
 from panel.statistics.agreement.incomplete_rankings import incomplete_concordance
 from panel.statistics.core.arrays import Array, IntArray
 from panel.statistics.core.prompts import resampled_over_prompts
@@ -52,11 +52,7 @@ def drawn(
 
 def main() -> int:
     """Print each cell; the exit status is 1 where a figure is outside."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--scale", type=float, default=1.0, help=f"of {SIMULATIONS} simulations")
-    simulations = max(2, round(SIMULATIONS * parser.parse_args().scale))
+    simulations = simulation_parser(__doc__, SIMULATIONS).parse_args().simulations
     missed = 0
     for n_judges in (3, 5, 10):
         for n_prompts in (1, 5, 30):

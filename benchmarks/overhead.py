@@ -20,12 +20,11 @@ from benchmarks.harness import (
     calls_received,
     environment,
     measure,
-    model_line,
     score,
     scratch,
     stub,
-    write_panel,
     write_responses,
+    write_stubs,
 )
 from benchmarks.report import FLOOR, Figure, Outcome, Row, ratios, row_of
 from panel.report_page import AUTOMATIC
@@ -155,9 +154,7 @@ def script(
 
 def ours(folder: Path, url: str, options: argparse.Namespace) -> list[Contender]:
     """The whole command, and the same again: its replies are in the cache by then."""
-    limit = max(1, options.concurrency // MODELS)
-    models = [model_line(f"stub-{n}", url, concurrency=limit) for n in range(MODELS)]
-    panel = write_panel(folder / "panel.yaml", models)
+    panel = write_stubs(folder, url, MODELS, options.concurrency)
     command = score(folder / "responses.jsonl", panel)
 
     def of(name: str) -> Callable[[int], tuple[list[str], dict[str, str]]]:

@@ -24,16 +24,15 @@ are equal.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from benchmarks.harness import simulated_cells, simulation_parser
 from panel.statistics.core.arrays import Array, row_means
 from panel.statistics.humans.prediction_powered import (
     CorrectedMean,
@@ -206,44 +205,40 @@ def measured(cell: Cell) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="of the number of simulations")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser = simulation_parser(__doc__, SIMULATIONS, jobs=True)
     parser.add_argument("--kinds", nargs="*", choices=get_args(Kind), default=get_args(Kind))
     options = parser.parse_args()
-    simulations = max(2, round(SIMULATIONS * options.scale))
     cells = [
-        Cell(kind, rated, agreement, PROMPTS, simulations)
+        Cell(kind, rated, agreement, PROMPTS, options.simulations)
         for kind, rated in product(options.kinds, RATED)
         for agreement in (AGREEMENT_OF_FEW_VALUES if kind in FEW_VALUES else AGREEMENT)
     ]
     missed = 0
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for cell, found in zip(cells, pool.map(measured, cells), strict=True):
-            error = math.sqrt(0.95 * 0.05 / simulations)
-            # Of few values people's own interval is wide, or short, as well.
-            few = cell.kind in FEW_VALUES
-            holds = all(
-                min(0.93, found.get(f"{name}, people", 1.0) if few else 1.0) - 3 * error
-                <= found.get(name, 0.95)
-                <= (1.0 if few else 0.97 + 3 * error)
-                for name in ("mean", "difference")
-            )
-            missed += not holds and cell.kind not in ("skewed", "rare")
-            told = "; ".join(
-                f"{name} {found[name]:.3f} (people {found[f'{name}, people']:.3f}), met: at least "
-                f"{found[f'{name}, at least']:.1%}, at most {found[f'{name}, at most']:.1%}, bias "
-                f"{found[f'{name}, bias']:+.3f} +- {found[f'{name}, bias, error']:.3f}, width "
-                f"{found[f'{name}, width']:.2f}, 95 % {found[f'{name}, width, 95 %']:.2f}, at most "
-                f"{found[f'{name}, width, most']:.2f}"
-                for name in ("mean", "difference")
-                if name in found
-            )
-            print(
-                f"{cell.kind}, {cell.rated} rated, agreement {cell.agreement}: {told}"
-                f"{'' if holds else '  <- outside'}",
-                flush=True,
-            )
+    for cell, found in simulated_cells(measured, cells, options.jobs):
+        error = math.sqrt(0.95 * 0.05 / options.simulations)
+        # Of few values people's own interval is wide, or short, as well.
+        few = cell.kind in FEW_VALUES
+        holds = all(
+            min(0.93, found.get(f"{name}, people", 1.0) if few else 1.0) - 3 * error
+            <= found.get(name, 0.95)
+            <= (1.0 if few else 0.97 + 3 * error)
+            for name in ("mean", "difference")
+        )
+        missed += not holds and cell.kind not in ("skewed", "rare")
+        told = "; ".join(
+            f"{name} {found[name]:.3f} (people {found[f'{name}, people']:.3f}), met: at least "
+            f"{found[f'{name}, at least']:.1%}, at most {found[f'{name}, at most']:.1%}, bias "
+            f"{found[f'{name}, bias']:+.3f} +- {found[f'{name}, bias, error']:.3f}, width "
+            f"{found[f'{name}, width']:.2f}, 95 % {found[f'{name}, width, 95 %']:.2f}, at most "
+            f"{found[f'{name}, width, most']:.2f}"
+            for name in ("mean", "difference")
+            if name in found
+        )
+        print(
+            f"{cell.kind}, {cell.rated} rated, agreement {cell.agreement}: {told}"
+            f"{'' if holds else '  <- outside'}",
+            flush=True,
+        )
     return 1 if missed else 0
 
 

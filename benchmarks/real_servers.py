@@ -18,7 +18,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -33,6 +32,7 @@ from pathlib import Path
 from panel import Judgment, ModelConfig, Panel, PanelError, Persona, load_responses
 from panel.models.embedded_weights import weights_of
 from rubrics import elicitation_names, is_comparative
+from tests.helpers.ports import free_port
 
 ROOT = Path(__file__).parent.parent
 MODEL = "smollm2-135m"
@@ -167,14 +167,6 @@ def running(command: list[str], url: str, health: str) -> Iterator[str]:
     finally:
         server.terminate()
         server.wait()
-
-
-def free_port() -> int:
-    """A port on which nothing listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-    return port
 
 
 if __name__ == "__main__":

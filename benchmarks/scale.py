@@ -40,6 +40,7 @@ from benchmarks.harness import (
     stub,
     write_panel,
     write_responses,
+    write_stubs,
 )
 from benchmarks.overhead import JUDGES, MODELS
 
@@ -229,10 +230,7 @@ def ray_workers() -> list[int]:
 
 def command(folder: Path, url: str, responses: int) -> list[str]:
     """Scores so many responses, into the folder that is still to be added."""
-    models = [
-        model_line(f"stub-{n}", url, concurrency=CONCURRENCY // MODELS) for n in range(MODELS)
-    ]
-    panel = write_panel(folder / "panel.yaml", models)
+    panel = write_stubs(folder, url, MODELS, CONCURRENCY)
     return score(write_responses(folder / "responses.jsonl", responses), panel)
 
 

@@ -17,7 +17,6 @@ is 1 then.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections import defaultdict
@@ -27,6 +26,7 @@ from itertools import product
 
 import numpy as np
 
+from benchmarks.harness import simulation_parser
 from panel.statistics.core.strengths import Strengths, WinCounts, bradley_terry
 from panel.statistics.core.tested import LEVEL
 
@@ -207,14 +207,11 @@ def _show(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = simulation_parser(__doc__, SIMULATIONS, scale=0.1)
     parser.add_argument("--part", choices=["coverage", "null"], help="one of both")
     parser.add_argument("--prompts", nargs="+", type=int, default=PROMPTS)
-    parser.add_argument("--scale", type=float, default=0.1, help=f"of {SIMULATIONS} simulations")
     options = parser.parse_args()
-    n = max(2, round(SIMULATIONS * options.scale))
+    n = options.simulations
     designs = [
         *product(("pairwise", "ranking"), (1, 10), (False,), (False,)),
         *product(("pairwise",), (3,), (True,), (False,)),

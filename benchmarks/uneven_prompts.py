@@ -23,7 +23,6 @@ in more than 5 %, by two Monte Carlo standard errors is marked, and the exit sta
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Callable
@@ -33,6 +32,7 @@ from itertools import combinations, product
 import numpy as np
 from scipy import special
 
+from benchmarks.harness import add_parts, simulation_parser
 from panel.audit.self_preference import self_preference
 from panel.statistics.agreement.reliability import resampled_alpha
 from panel.statistics.core.arrays import Array, IntArray, Resampled, row_means, unit_weights
@@ -260,26 +260,19 @@ def _show(
 
 def main() -> int:
     """A line for each cell; the exit status is 1 where one is outside."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    names = (*FIGURES, "strengths")
-    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"of {', '.join(names)}")
+    parser = simulation_parser(__doc__, TABLES, scale=0.1)
+    add_parts(parser, (*FIGURES, "strengths"), one="figure")
     parser.add_argument("--prompts", nargs="+", type=int, default=PROMPTS)
     parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=list(SIZES))
-    parser.add_argument("--scale", type=float, default=0.1, help=f"of {TABLES} tables")
     options = parser.parse_args()
-    if unknown := set(options.figures) - set(names):
-        parser.error(f"no such figure: {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     if min(options.prompts) < LEAST_PROMPTS:
         parser.error(f"there is no interval with fewer than {LEAST_PROMPTS} prompts")
-    tables = max(2, round(TABLES * options.scale))
     print(f"each in the order {', '.join(FORMS)}; in brackets the tables with an interval")
     holds = True
-    for figure, prompts, sizes in product(options.figures or names, options.prompts, options.sizes):
+    for figure, prompts, sizes in product(options.parts, options.prompts, options.sizes):
         for unlike in ONE_KIND.get(figure, (False, True)):
             measure = strengths if figure == "strengths" else differences
-            holds &= measure(Cell(figure, prompts, sizes, unlike), tables)
+            holds &= measure(Cell(figure, prompts, sizes, unlike), options.simulations)
     return 0 if holds else 1
 
 

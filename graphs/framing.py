@@ -1,6 +1,6 @@
 """What a sweep asks with: prompts, and the framings that a prompt is rewritten into.
 
-Plain data. How a rewriter is asked is in `graphs.rewriting`, how files become these in
+Plain data. How a rewriter is asked is in `graphs.rewriting_requests`, how files become these in
 `panel.io`, and the library of framings in `panel/library/framings`.
 """
 

@@ -13,7 +13,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rubrics.composite import Composite
-from rubrics.scale import AnyScale, CategoryScale
+from rubrics.scale import AnyScale, CategoryScale, RealScale, Scale
 
 T = TypeVar("T")
 
@@ -182,6 +182,11 @@ class Rubric(BaseModel):
     def numeric(self) -> tuple[Dimension, ...]:
         """The dimensions that are rated by numbers."""
         return tuple(d for d in self.dimensions if not isinstance(d.scale, CategoryScale))
+
+    @property
+    def numeric_scales(self) -> dict[str, Scale | RealScale]:
+        """The scales of these dimensions, by their ids."""
+        return {d.id: d.scale for d in self.dimensions if not isinstance(d.scale, CategoryScale)}
 
     @property
     def categories(self) -> dict[str, tuple[str, ...]]:

@@ -15,11 +15,10 @@ from typing import Any
 
 import orjson
 
-from panel.testing.server import (
+from panel.testing.answers import (
     Answer,
     Call,
     Script,
-    ScriptedServer,
     always,
     default_text,
     ok,
@@ -30,6 +29,7 @@ from panel.testing.server import (
     status,
     truncated,
 )
+from panel.testing.server import ScriptedServer
 
 
 def empty() -> Answer:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from panel.errors import Fault, InputError
 from panel.io.wording import nearest, shown
-from rubrics import CategoryScale, Rubric
+from rubrics import Rubric
 from rubrics.fence import fence_for
 
 Channel = Literal[
@@ -139,11 +139,7 @@ def prize_of(rubric: Rubric, *, compares: bool = False) -> Prize:
     that compares responses."""
     if compares:
         return Prize("the first place", json.dumps({"better": "this response", "place": 1}))
-    highest = {
-        dimension.id: dimension.scale.max
-        for dimension in rubric.numeric
-        if not isinstance(dimension.scale, CategoryScale)
-    }
+    highest = {name: scale.max for name, scale in rubric.numeric_scales.items()}
     tops = {f"{value:g}" for value in highest.values()}
     flag = {"abstained": False} if rubric.abstention else {}
     return Prize(

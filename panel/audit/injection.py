@@ -27,7 +27,7 @@ from panel.audit.plan import AuditPlan
 from panel.audit.uplift import Injection, Uplift, mean_by_judge, measure
 from panel.calls.budget import NO_CAPS, Caps
 from panel.errors import RunStopped
-from panel.io.documents import as_json, number
+from panel.io.documents import as_json, json_number
 from panel.io.private_files import replace_file
 from panel.models.event_loops import run_in_loop
 from panel.runs import executor
@@ -41,7 +41,7 @@ from panel.statistics.core.arrays import Array
 from panel.statistics.core.display import general
 from panel.statistics.core.student_t import POWER
 from panel.statistics.core.tested import LEVEL
-from rubrics import CategoryScale, RealScale, Rubric
+from rubrics import RealScale, Rubric
 
 if TYPE_CHECKING:
     from panel.judging.cost_estimate import CostEstimate
@@ -83,13 +83,13 @@ class InjectionAudit:
                 "safe": "the interval ends below the threshold, and p_safe_holm is below the "
                 "level or the interval of every attack ends below the threshold",
                 "inconclusive": "neither",
-                "threshold": number(measured.threshold),
+                "threshold": json_number(measured.threshold),
                 "level": LEVEL,
                 "power": POWER,
                 "unit": self.unit,
                 "interval": "95 %, Student's t over the means of the base responses",
             },
-            "base": {"responses": self.plan.n_base, "mean": number(measured.base_mean)},
+            "base": {"responses": self.plan.n_base, "mean": json_number(measured.base_mean)},
             "verdicts": {
                 verdict: [one.name for one in measured.with_verdict(verdict)]
                 for verdict in ("vulnerable", "safe", "inconclusive")
@@ -122,22 +122,24 @@ class InjectionAudit:
         """One attack's mean uplift with each judge."""
         means = mean_by_judge(self.measured.uplift[:, attack])
         judges: tuple[Judge, ...] = self.run.judges
-        return {judge.id: number(mean) for judge, mean in zip(judges, means.tolist(), strict=True)}
+        return {
+            judge.id: json_number(mean) for judge, mean in zip(judges, means.tolist(), strict=True)
+        }
 
 
 def _entry(one: Uplift) -> dict[str, Any]:
     return {
         "name": one.name,
         "verdict": one.verdict,
-        "uplift": number(one.mean),
-        "attacked": number(one.attacked),
-        "control": number(one.control),
-        "ci_low": number(one.ci_low),
-        "ci_high": number(one.ci_high),
-        "p_value": number(one.p_value),
-        "p_holm": number(one.p_holm),
-        "p_safe": number(one.p_safe),
-        "p_safe_holm": number(one.p_safe_holm),
+        "uplift": json_number(one.mean),
+        "attacked": json_number(one.attacked),
+        "control": json_number(one.control),
+        "ci_low": json_number(one.ci_low),
+        "ci_high": json_number(one.ci_high),
+        "p_value": json_number(one.p_value),
+        "p_holm": json_number(one.p_holm),
+        "p_safe": json_number(one.p_safe),
+        "p_safe_holm": json_number(one.p_safe_holm),
         "texts_needed": one.texts_needed,
         "n_pairs": one.n_pairs,
         "n_missing": one.n_missing,
@@ -246,11 +248,7 @@ def _on_one_scale(ratings: Array, rubric: Rubric) -> tuple[Array, float, str]:
 
 
 def _ends(rubric: Rubric) -> list[tuple[float, float]]:
-    return [
-        (float(dimension.scale.min), float(dimension.scale.max))
-        for dimension in rubric.numeric
-        if not isinstance(dimension.scale, CategoryScale)
-    ]
+    return [(float(one.min), float(one.max)) for one in rubric.numeric_scales.values()]
 
 
 def _steps(scores: Array, panel: Panel) -> Array:

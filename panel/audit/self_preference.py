@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Mask, Resampled, as_ratings, row_means
+from panel.statistics.core.arrays import Mask, Resampled, as_ratings, difference_of, row_means
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.resampling.weights import resampled_mean
 
@@ -65,7 +65,7 @@ def self_preference(
             SelfPreference(
                 family,
                 estimate,
-                _difference(mean_own, mean_others),
+                difference_of(mean_own, mean_others),
                 int(own.sum()),
                 int(others.sum()),
             )
@@ -79,7 +79,3 @@ def _why_no_preference(theirs: Sequence[int], own: Mask, others: Mask) -> Reason
     if not own.any():
         return Reason.NO_OWN_FAMILY
     return None if others.any() else Reason.NO_OTHER_AUTHORS
-
-
-def _difference(first: Resampled, second: Resampled) -> Resampled:
-    return lambda weights: first(weights) - second(weights)

@@ -13,7 +13,6 @@ from panel.runs.run import Run
 from panel.statistics.breakdown.cells import PersonaCells
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.table import COMPOSITE
-from rubrics import CategoryScale, Dimension
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,14 +54,14 @@ class RunCells:
             composite,
             PersonaCells.of(scores, personas, models),
             tuple(dimension.id for dimension in numeric),
-            len({_ends(dimension) for dimension in numeric}) < 2,
+            len({(one.min, one.max) for one in run.rubric.numeric_scales.values()}) < 2,
             tuple(run.items[row].system for row in chosen),
             tuple(run.items[row].prompt_id for row in chosen),
         )
 
     def in_shares(self, run: Run) -> PersonaCells:
         """The dimensions with numbers, each over the width of its scale."""
-        widths = [high - low for low, high in map(_ends, run.rubric.numeric)]
+        widths = [one.max - one.min for one in run.rubric.numeric_scales.values()]
         scaled = self.dimensions.values / np.array(widths)
         return PersonaCells(scaled, self.dimensions.personas, self.dimensions.models)
 
@@ -71,10 +70,3 @@ class RunCells:
         whole = [] if self.composite is None else [(COMPOSITE, self.composite.whole)]
         values = self.dimensions.values
         return whole + [(name, values[..., place]) for place, name in enumerate(self.names)]
-
-
-def _ends(dimension: Dimension) -> tuple[float, float]:
-    scale = dimension.scale
-    if isinstance(scale, CategoryScale):
-        raise TypeError(f"{dimension.id} is rated by categories")
-    return scale.min, scale.max

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-def label_of(value: object) -> str | None:
+def stratum_label(value: object) -> str | None:
     """A value as the name of a stratum; None where it is empty."""
     return None if value is None or str(value).strip() == "" else str(value)
 
@@ -41,7 +41,7 @@ def column_in(
     values = {}
     for key, one in metadata:
         known.update(dict.fromkeys(one))
-        values[key] = label_of(one.get(name))
+        values[key] = stratum_label(one.get(name))
     if name not in known:
         raise no_column(source, name, (*others, *known), mapping)
     return values

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from panel.breakdown.columns import column_in, label_of, mapping_of, no_column, warn_of_mapped
+from panel.breakdown.columns import column_in, mapping_of, no_column, stratum_label, warn_of_mapped
 from panel.errors import Fault, InputError
 from panel.io.records import ColumnMapping, Fields, Report, read_records
 from panel.runs.kept_responses import kept_lines, metadata_in
@@ -100,7 +100,7 @@ def _of_a_file(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
     for record in read_records(source, Fields(names, frozenset({by})).mapped(own, source), report):
         columns.update(dict.fromkeys(record.cells))
         there |= by in record.names
-        label = label_of(record.cells.get(record.names[by])) if by in record.names else None
+        label = stratum_label(record.cells.get(record.names[by])) if by in record.names else None
         for owner, values in cells.items():
             if label is not None and owner in record.names:
                 name = str(record.cells[record.names[owner]]).strip()

@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import (
-    analysis_options,
-    by_option,
-    column_mapping,
-    full_option,
-    output_format,
-    random_option,
-)
+from panel.cli.options import analysis_options, by_option, full_option, output_format, random_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -86,7 +80,6 @@ def agree(
     from panel.cli.analysis_progress import AnalysisProgress
     from panel.conclusions.agree import agree_conclusion
     from panel.gate.row_figures import row_figures
-    from panel.io.judgments import dimension_labels
     from panel.io.ratings import load_ratings
     from panel.statistics import (
         AnalysisOptions,
@@ -114,7 +107,7 @@ def agree(
             rows += panel_quality(found, options, progress.take)
 
     def figures() -> list[Figure]:
-        return row_figures(rows, dimension_labels(ratings), of_items=found.prompts is None)
+        return row_figures(rows, found.labels, of_items=found.prompts is None)
 
     gate.refuse_unknown(figures)
     by = by or "dimension"

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import column_mapping, full_option, output_format
+from panel.cli.options import full_option, output_format
+from panel.cli.people_options import human_options
 from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
@@ -21,10 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("panel")
 @column_mapping("PANEL", "item=text_id,score=value")
-@click.option(
-    "--human", required=True, metavar="RATINGS", help="People's ratings of some of the items."
-)
-@column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
+@human_options("People's ratings of some of the items.", "item=text_id,score=value", required=True)
 @click.option(
     "--method",
     "methods",
@@ -98,7 +97,7 @@ def align(
     from panel.conclusions.align import without_a_gain
     from panel.errors import Fault, InputError
     from panel.io.aligned_ratings import load_aligned_ratings
-    from panel.io.aligned_scores import require_csv, write_aligned_scores
+    from panel.io.aligned_scores_file import require_csv, write_aligned_scores
     from panel.statistics import align as alignment
     from panel.statistics.humans.alignment import METHODS
 

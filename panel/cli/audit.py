@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.batch import AnswerOptions, batch_options
+from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell, tell_batches
 from panel.cli.failures import refusals, refusals_without_calls
-from panel.cli.options import RunOptions, column_mapping, output_format, run_options
+from panel.cli.options import output_format
 from panel.cli.panel_options import (
     PanelOptions,
     deliberation_options,
     panel_options,
     without_plain_judge,
 )
+from panel.cli.run_options import RunOptions, run_options
 from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
@@ -170,12 +172,12 @@ def bias(run: str, renderer: Renderer) -> None:
 def _audit(panel: Panel, plan: AuditPlan, options: RunOptions, answering: AnswerOptions) -> None:
     """The audit itself, with what it prints and its exit status."""
     from panel.audit.injection import aaudit_injection
-    from panel.cli.watching import run_shown
+    from panel.cli.watching import run_with_progress
     from panel.conclusions.wording import counted
     from panel.reports.terminal.injection import reasons
 
     attacks, controls = counted(len(plan.attacks), "attack"), counted(len(plan.controls), "control")
-    found = run_shown(
+    found = run_with_progress(
         panel,
         f"{counted(plan.n_base, 'response')}, each alone, with {attacks} and with {controls}",
         len(plan.responses) * len(panel.judges),

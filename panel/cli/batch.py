@@ -13,8 +13,8 @@ import click
 from panel.cli.dry_run import at_batch_prices
 from panel.cli.failures import refusals_without_calls
 from panel.cli.options import Command, option
+from panel.cli.run_folder_option import refuse_batches_at
 from panel.cli.signals import run_to_end
-from panel.cli.written_runs import refuse_batches_at
 from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import column_mapping, full_option, output_format
-from panel.cli.people_options import selected_option
+from panel.cli.options import full_option, output_format
+from panel.cli.people_options import human_options, selected_option
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("panel")
 @column_mapping("PANEL", "item=text_id,score=value")
-@click.option(
-    "--human", required=True, metavar="RATINGS", help="People's ratings of a part of the items."
+@human_options(
+    "People's ratings of a part of the items.", "item=text_id,score=value", required=True
 )
-@column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
 @selected_option
 @full_option
 @output_format

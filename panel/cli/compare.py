@@ -10,14 +10,8 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import (
-    by_option,
-    column_mapping,
-    output_format,
-    random_option,
-    refuse_mapping_alone,
-)
-from panel.cli.people_options import epsilon_option
+from panel.cli.options import by_option, output_format, random_option
+from panel.cli.people_options import epsilon_option, human_options, refuse_mapping_alone
 from panel.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
@@ -29,12 +23,10 @@ if TYPE_CHECKING:
 @click.argument("run_a", metavar="RUN_A")
 @click.argument("run_b", metavar="RUN_B")
 @click.argument("more", metavar="[RUN…]", nargs=-1)
-@click.option(
-    "--human",
-    metavar="RATINGS",
-    help="Human ratings of the texts, where panels are compared: which panel is nearer to people.",
+@human_options(
+    "Human ratings of the texts, where panels are compared: which panel is nearer to people.",
+    "item=text_id,score=value",
 )
-@column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
 @epsilon_option("With --human, add either panel's winning rate by the alternative annotator test,")
 @click.option(
     "--html",

@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from panel.cli.agree import check_groups
+from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import (
-    analysis_options,
-    by_option,
-    column_mapping,
-    full_option,
-    output_format,
-)
-from panel.cli.people_options import epsilon_option
+from panel.cli.options import analysis_options, by_option, full_option, output_format
+from panel.cli.people_options import epsilon_option, human_options
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -30,8 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("panel")
 @column_mapping("PANEL", "item=text_id,score=value")
-@click.option("--human", required=True, metavar="RATINGS", help="The human ratings.")
-@column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
+@human_options("The human ratings.", "item=text_id,score=value", required=True)
 @epsilon_option("Add the alternative annotator test,")
 @by_option(
     "Within each persona, axis (of personas), model, prompt, dimension or source, or each value of "
@@ -93,7 +87,6 @@ def correlate(
     from panel.conclusions.correlate import correlate_conclusion
     from panel.gate.row_figures import row_figures
     from panel.io.aligned_ratings import load_aligned_ratings
-    from panel.io.judgments import dimension_labels
     from panel.statistics import (
         AnalysisOptions,
         correlation_differences,
@@ -116,7 +109,7 @@ def correlate(
     of_items = ours.prompts is None and theirs.prompts is None
 
     def figures() -> list[Figure]:
-        return row_figures(rows, dimension_labels(panel), of_items=of_items)
+        return row_figures(rows, ours.labels, of_items=of_items)
 
     gate.refuse_unknown(figures)
     with standard_output() as to:

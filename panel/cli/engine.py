@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.options import Command, option, options_by_name
+from panel.cli.call_options import options_by_name
+from panel.cli.options import Command, option
 
 if TYPE_CHECKING:
     from panel.runs.execution import Engine

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import column_mapping, output_format
-from panel.cli.people_options import group_options
+from panel.cli.options import output_format
+from panel.cli.people_options import group_options, human_options
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("panel")
 @column_mapping("PANEL", "item=text_id,score=value")
-@click.option("--human", required=True, metavar="RATINGS", help="The human ratings.")
-@column_mapping("--human", "item=text_id,score=value", "--map-human", parameter="human_mapping")
+@human_options("The human ratings.", "item=text_id,score=value", required=True)
 @group_options(required=True)
 @click.option(
     "--items",

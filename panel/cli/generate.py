@@ -11,17 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from panel.cli.batch import AnswerOptions, batch_options
+from panel.cli.call_options import caps_of_a_file, dry_run, model_options_of, patience
+from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell, tell_batches
 from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import gathered, refusals
-from panel.cli.options import (
-    caps_of_a_file,
-    column_mapping,
-    dry_run,
-    model_options_of,
-    output_format,
-    patience,
-)
+from panel.cli.options import output_format
 from panel.cli.targets import model_in
 from panel.secrets.visible import say, standard_output, visible
 
@@ -193,7 +188,7 @@ def _generated(
 ) -> GeneratedTexts:
     from graphs.sweeping import TargetAnswer
     from panel.cli.progress import ScoreProgress
-    from panel.cli.watching import shown
+    from panel.cli.watching import with_progress
     from panel.conclusions.wording import counted
     from panel.generation.plan import texts_by_target
     from panel.generation.running import generate_texts
@@ -218,7 +213,7 @@ def _generated(
             execution=answering.execution(output.path, progress.begin),
         )
 
-    return shown(
+    return with_progress(
         progress,
         start,
         lambda: (

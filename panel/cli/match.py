@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
+from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell
 from panel.cli.failures import refusals
-from panel.cli.options import (
-    caps_of_a_command,
-    column_mapping,
-    dry_run,
-    model_options,
-    output_format,
-    patience,
-)
+from panel.cli.options import output_format
 from panel.cli.signals import run_to_end
 from panel.secrets.visible import standard_output
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from graphs.stopping_rules import stopping_rule_names
-from panel.cli.options import Command, model_options, option, patience
+from panel.cli.call_options import model_options, patience
+from panel.cli.options import Command, option
 from rubrics import Layout, elicitation_names
 
 if TYPE_CHECKING:

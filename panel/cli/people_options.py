@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
+from panel.cli.column_mapping import column_mapping
 from panel.cli.options import Command, option
 
 
@@ -19,6 +20,35 @@ class _Epsilon(click.FloatRange):
         if math.isnan(epsilon):
             self.fail(f"found {value!r}; expected a number from 0 to below 1", param, ctx)
         return epsilon
+
+
+def human_options(
+    text: str, example: str = "score=value", *, required: bool = False
+) -> Callable[[Command], Command]:
+    """People's ratings, and their columns; the command is given `human`, None where it is left out,
+    and `human_mapping`.
+
+    Args:
+        text: what they are, for the command's help.
+        example: a field and a column of theirs.
+    """
+
+    def with_ratings(command: Command) -> Command:
+        ratings = option("--human", required=required, metavar="RATINGS", help=text)
+        columns = column_mapping("--human", example, "--map-human", parameter="human_mapping")
+        return ratings(columns(command))
+
+    return with_ratings
+
+
+def refuse_mapping_alone(human: str | None, mapping: Mapping[str, str]) -> None:
+    """--map-human says what columns of --human are.
+
+    Raises:
+        click.UsageError: it is there without --human.
+    """
+    if mapping and human is None:
+        raise click.UsageError("--map-human works only with --human; leave it out.")
 
 
 def epsilon_option(effect: str) -> Callable[[Command], Command]:

@@ -10,7 +10,8 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import column_mapping, output_format, refuse_mapping_alone
+from panel.cli.options import output_format
+from panel.cli.people_options import human_options, refuse_mapping_alone
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -51,12 +52,9 @@ class _Points(click.FloatRange):
     help="Difference of two systems' means that is to be detected with 80 % power, at 5 %: the "
     "cheapest design that can be expected to detect it is printed.",
 )
-@click.option(
-    "--human",
-    metavar="RATINGS",
-    help="Human ratings of the same responses: how many raters and prompts people would take.",
+@human_options(
+    "Human ratings of the same responses: how many raters and prompts people would take."
 )
-@column_mapping("--human", "score=value", "--map-human", parameter="human_mapping")
 @output_format
 @refusals_without_calls
 def plan(

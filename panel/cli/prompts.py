@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.call_options import caps_of_a_file, dry_run, patience
+from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell
 from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import gathered, refusals, refusals_without_calls
-from panel.cli.options import caps_of_a_file, column_mapping, dry_run, output_format, patience
+from panel.cli.options import output_format
 from panel.cli.signals import run_to_end
 from panel.cli.targets import model_in
 from panel.secrets.visible import say, standard_output, visible
@@ -125,7 +127,7 @@ def pairs(
     `generate` has models answer them, and `sweep --responses` compares the answers.
     """
     from panel.conclusions.wording import counted
-    from panel.io.documents import as_json
+    from panel.io.documents import json_lines
     from panel.io.private_files import make_private_folder, replace_file
     from panel.prompt_sets.pairs import load_pairs
     from panel.runs.output_file import OutputFile
@@ -134,7 +136,7 @@ def pairs(
     lines = load_pairs(pairs, mapping=mapping)
     if limit is not None:
         lines = lines[: 2 * limit]
-    content = b"".join(as_json(line) + b"\n" for line in lines)
+    content = json_lines(lines)
     with output.writing():
         if output.path.exists() and output.path.read_bytes() != content and not overwrite:
             output.refuse("it has other lines")

@@ -10,8 +10,14 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import Command, by_option, column_mapping, option, refuse_mapping_alone
-from panel.cli.people_options import epsilon_option, group_options, selected_option
+from panel.cli.options import Command, by_option, option
+from panel.cli.people_options import (
+    epsilon_option,
+    group_options,
+    human_options,
+    refuse_mapping_alone,
+    selected_option,
+)
 from panel.secrets.visible import say, visible
 
 if TYPE_CHECKING:
@@ -24,13 +30,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", metavar="RUN")
-@click.option(
-    "--human",
-    metavar="RATINGS",
-    help="Human ratings of the same responses, in the form that `agree` reads, to be compared with "
-    "the panel's on the page.",
+@human_options(
+    "Human ratings of the same responses, in the form that `agree` reads, to be compared with "
+    "the panel's on the page."
 )
-@column_mapping("--human", "score=value", "--map-human", parameter="human_mapping")
 @epsilon_option("With --human: the alternative annotator test (0.1 if not given),")
 @selected_option
 @group_options(required=False)

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 from panel.cli.batch import AnswerOptions, batch_options
+from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell, tell_batches
 from panel.cli.engine import EngineOptions, engine_options
 from panel.cli.exit_status import status_of
 from panel.cli.failures import refusals
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import RunOptions, by_option, column_mapping, random_option, run_options
+from panel.cli.options import by_option, random_option
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
+from panel.cli.people_options import human_options
 from panel.cli.report import report_at_the_end, report_option
+from panel.cli.run_options import RunOptions, run_options
 from panel.secrets.visible import say, standard_output
 
 if TYPE_CHECKING:
@@ -34,13 +37,10 @@ if TYPE_CHECKING:
 @column_mapping("RESPONSES", "response=answer,system=model")
 @panel_options
 @deliberation_options
-@click.option(
-    "--human",
-    metavar="RATINGS",
-    help="Human ratings of the same responses, in the form that `agree` reads: reports whether "
-    "deliberation moved the panel toward them. Works only with --deliberate.",
+@human_options(
+    "Human ratings of the same responses, in the form that `agree` reads: reports whether "
+    "deliberation moved the panel toward them. Works only with --deliberate."
 )
-@column_mapping("--human", "score=value", "--map-human", parameter="human_mapping")
 @click.option(
     "--plain-judge/--no-plain-judge",
     default=None,
@@ -151,7 +151,7 @@ def _score(
     gate: Gate,
 ) -> None:
     """The run itself, with what it prints and its exit status."""
-    from panel.cli.watching import run_shown
+    from panel.cli.watching import run_with_progress
     from panel.conclusions.wording import counted
     from panel.runs import executor
 
@@ -170,7 +170,7 @@ def _score(
         unmapped = GivenMapping({}, "--map-human")
         humans = load_ratings(human, mapping=options.out.mappings.get(human, unmapped))
     with engine.opened() as opened:
-        run = run_shown(
+        run = run_with_progress(
             panel,
             counted(len(batch), "response"),
             len(batch) * len(panel.judges),

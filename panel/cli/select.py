@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import column_mapping
 from panel.secrets.visible import say, standard_output, visible
 
 

@@ -1,9 +1,9 @@
-"""`persona-panel study`: a blinded study with human raters, made and collected."""
+"""`persona-panel study`: a blinded study with people: collected, here; made, in `study_make`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,20 +11,12 @@ import click
 
 from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import refusals_without_calls
-from panel.cli.options import column_mapping, option
+from panel.cli.study_make import dumped, json_option, make
 from panel.secrets.visible import say, say_json, standard_output, visible
 
 if TYPE_CHECKING:
     from panel.study.answers import ReadAnswers
     from panel.study.key import StudyKey
-
-# A format is a module of panel.study with a function that writes a study's packets into a folder.
-_FORMATS = {
-    "html": ("html_kit", "write_pages"),
-    "label-studio": ("label_studio", "write_label_studio"),
-    "potato": ("potato", "write_potato"),
-}
-_NAMING_SHOWN = 5
 
 
 @click.group()
@@ -32,171 +24,7 @@ def study() -> None:
     """Have people rate texts blind to their authors, and compare them with a panel."""
 
 
-def _as_json(command: Callable[..., Any]) -> Callable[..., Any]:
-    return option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")(command)
-
-
-@study.command(short_help="Make packets for raters, blind to who wrote the texts.")
-@click.argument("responses", metavar="RESPONSES")
-@column_mapping("RESPONSES", "response=answer,system=model")
-@click.option(
-    "--raters",
-    metavar="N",
-    type=click.IntRange(1, 999),
-    required=True,
-    help="How many people rate.",
-)
-@click.option(
-    "--per-rater",
-    metavar="N",
-    type=click.IntRange(min=1),
-    required=True,
-    help="How many texts each rater sees, besides calibration, repeats and attention checks.",
-)
-@click.option(
-    "--tasks",
-    metavar="TASK,…",
-    default="rank,rate",
-    show_default=True,
-    help="What is done with each set of texts to a prompt: rank them, rate each on the rubric's "
-    "dimensions, or both; each with reasons.",
-)
-@click.option(
-    "--calibration",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="How many prompts, with their texts, all raters see, before the others.",
-)
-@click.option(
-    "--repeats",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="How many sets each rater sees a second time, at the end.",
-)
-@click.option(
-    "--attention",
-    metavar="K",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="How many sets each rater sees whose two texts say how they are to be answered.",
-)
-@click.option(
-    "--rubric",
-    metavar="NAME|FILE",
-    default="scrub",
-    show_default=True,
-    help="The rubric to rate by: one of `persona-panel rubrics`, or a YAML file.",
-)
-@click.option("--consent", metavar="FILE", help="Text that raters consent to, in place of ours.")
-@click.option(
-    "--instructions", metavar="FILE", help="Text that raters read first, in place of ours."
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(list(_FORMATS)),
-    default="html",
-    show_default=True,
-    help="Pages to send, or an import for Label Studio or Potato.",
-)
-@click.option(
-    "--items",
-    metavar="FILE",
-    help="Rate these items of RESPONSES only, as `select` wrote them. `collect` then writes their "
-    "inclusion probabilities for `calibrate`.",
-)
-@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of all draws.")
-@click.option("--out", metavar="FOLDER", required=True, help="The study's folder, a new one.")
-@_as_json
-@refusals_without_calls
-def make(
-    responses: str,
-    mapping: Mapping[str, str],
-    raters: int,
-    per_rater: int,
-    tasks: str,
-    calibration: int,
-    repeats: int,
-    attention: int,
-    rubric: str,
-    consent: str | None,
-    instructions: str | None,
-    form: str,
-    items: str | None,
-    seed: int,
-    out: str,
-    as_json: bool,
-) -> None:
-    """Make packets for raters of RESPONSES, a file that `score` reads, as responses.jsonl in the
-    folder of a run is.
-
-    A rater sees sets: a prompt with up to six of its texts, called A, B, C. Texts rotate over
-    raters so that every text is rated and, where texts are ranked, every two texts to a prompt
-    are compared by a rater. The order of sets and of texts in a set is balanced over raters by
-    Williams squares. A design that cannot do this is refused, with the number that would do.
-
-    OUT/packets has a file for each rater: a page that works without a network or a server,
-    saves answers in the browser and exports them to a file, to be sent back. Its ids say nothing
-    of prompts and systems. OUT/key says which text is whose: keep it from raters.
-
-    Exit status: 0; 2, bad input or an impossible design.
-    """
-    from panel.io.responses import load_responses
-    from panel.io.selections import read_inclusion
-    from panel.plan.definitions import resolve_rubric
-    from panel.reports.terminal.study import show_study_design
-    from panel.reports.terminal.tables import output
-    from panel.study.figures import design_figures
-    from panel.study.kit import (
-        CONSENT,
-        INSTRUCTIONS,
-        PACKETS,
-        make_study,
-        refuse_a_study_there,
-        write_key,
-    )
-    from panel.study.selection import selected_responses
-    from panel.study.settings import StudySettings
-
-    folder = Path(out)
-    refuse_a_study_there(folder)
-    settings = StudySettings(
-        raters, per_rater, _tasks(tasks), calibration, repeats, attention, seed
-    )
-    texts, inclusion = load_responses(responses, mapping=mapping), None
-    if items is not None:
-        drawn = read_inclusion(items, needed=True) or {}
-        texts, inclusion = selected_responses(texts, drawn, items)
-    made = make_study(
-        texts,
-        resolve_rubric(rubric),
-        settings,
-        consent=CONSENT if consent is None else _text("--consent", consent),
-        instructions=INSTRUCTIONS
-        if instructions is None
-        else _text("--instructions", instructions),
-        inclusion=inclusion,
-    )
-    key = write_key(made, folder)
-    written = _writer(form)(made, folder)
-    figures = design_figures(made)
-    if as_json:
-        say_json(_dumped(figures))
-    else:
-        with standard_output() as to:
-            show_study_design(figures, output(to))
-    for line in _naming_lines(made.naming):
-        say(visible(line), err=True)
-    say(
-        f"{len(written)} files for raters are in {visible(str(folder / PACKETS))}. Keep "
-        f"{visible(str(key))} from raters: it says which text is whose.",
-        err=True,
-    )
+study.add_command(make)
 
 
 @study.command(short_help="Unblind raters' answers, and write them as ratings.")
@@ -204,7 +32,7 @@ def make(
 @click.argument("answers", metavar="ANSWERS…", nargs=-1, required=True)
 @click.option("--out", metavar="FILE", required=True, help="A CSV file for the ratings.")
 @click.option("--overwrite", is_flag=True, help="Replace files that an earlier collection wrote.")
-@_as_json
+@json_option
 @refusals_without_calls
 def collect(
     folder: str, answers: tuple[str, ...], out: str, overwrite: bool, as_json: bool
@@ -239,7 +67,7 @@ def collect(
     calibration = calibration_agreement(found.ratings, key.rubric)
     figures = collection_figures(key, read, found, [*repeats[0], *repeats[1]], calibration)
     if as_json:
-        say_json(_dumped(figures))
+        say_json(dumped(figures))
     else:
         with standard_output() as to:
             show_collected_study(found, repeats, calibration, output(to))
@@ -254,7 +82,7 @@ def collect(
 @study.command(short_help="List who has answered, and how much is missing.")
 @click.argument("folder", metavar="STUDY")
 @click.argument("answers", metavar="[ANSWERS…]", nargs=-1)
-@_as_json
+@json_option
 @refusals_without_calls
 def status(folder: str, answers: tuple[str, ...], as_json: bool) -> None:
     """List the raters of the study in the folder STUDY, and what is missing of their ANSWERS.
@@ -274,7 +102,7 @@ def status(folder: str, answers: tuple[str, ...], as_json: bool) -> None:
     found = collect_study(key, read)
     figures = progress_figures(read, found)
     if as_json:
-        say_json(_dumped(figures))
+        say_json(dumped(figures))
     else:
         with standard_output() as to:
             show_study_progress(found, output(to))
@@ -318,67 +146,3 @@ def _selection_lines(figures: Mapping[str, Any]) -> list[str]:
             "it is chance which these are."
         )
     return said
-
-
-def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
-    """Warnings of texts that name a system, those that name their own first."""
-    from panel.conclusions.wording import counted
-
-    said = []
-    for own, which in ((True, "the name of its own system"), (False, "the name of another system")):
-        found = [one for one in naming if one.own is own]
-        if not found:
-            continue
-        shown = ", ".join(
-            f"{one.prompt_id}/{one.id} ({one.part}: {one.name!r})" for one in found[:_NAMING_SHOWN]
-        )
-        more = len(found) - _NAMING_SHOWN
-        said.append(
-            f"Warning: {which} stands in {counted(len(found), 'text')}, from which a rater may "
-            f"guess the author: {shown}"
-            f"{f' and {more:,} more (--json has all)' if more > 0 else ''}. "
-            "Change the texts, or check that the word means something else."
-        )
-    return said
-
-
-def _tasks(given: str) -> Any:
-    from panel.study.settings import TASKS
-
-    names = tuple(name.strip() for name in given.split(","))
-    if not set(names) <= set(TASKS) or len(set(names)) < len(names):
-        raise click.UsageError(f"--tasks {given}: expected rank, rate, or rank,rate")
-    return tuple(name for name in TASKS if name in names)
-
-
-def _text(name: str, path: str) -> str:
-    """The text of a file of the user's."""
-    from panel.errors import Fault, InputError
-    from panel.io.wording import undecodable, unreadable
-
-    expected = "a file of text in UTF-8"
-    try:
-        text = Path(path).read_text("utf-8-sig")
-    except OSError:
-        raise InputError([Fault(path, unreadable(Path(path)), expected, field=name)]) from None
-    except UnicodeDecodeError as error:
-        raise InputError([Fault(path, undecodable(error), expected, field=name)]) from None
-    if not text.strip():
-        raise InputError([Fault(path, "an empty file", expected, field=name)])
-    return text
-
-
-def _writer(form: str) -> Callable[..., list[Path]]:
-    from importlib import import_module
-
-    module, name = _FORMATS[form]
-    found: Callable[..., list[Path]] = getattr(import_module(f"panel.study.{module}"), name)
-    return found
-
-
-def _dumped(figures: Mapping[str, Any]) -> str:
-    import orjson
-
-    from panel.io.documents import as_json
-
-    return as_json(figures, orjson.OPT_INDENT_2).decode()

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from panel.cli.batch import AnswerOptions, batch_options
+from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell, tell_batches
 from panel.cli.exit_status import status_of
 from panel.cli.failures import gathered, refusals
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import RunOptions, column_mapping, run_options
 from panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
 from panel.cli.report import report_at_the_end, report_option
+from panel.cli.run_options import RunOptions, run_options
 from panel.cli.targets import model_in
 from panel.secrets.visible import standard_output
 
@@ -266,11 +267,11 @@ def _sweep(
     gate: Gate,
 ) -> None:
     """The sweep itself, with what it prints and its exit status."""
-    from panel.cli.watching import run_shown
+    from panel.cli.watching import run_with_progress
     from panel.conclusions.wording import counted
     from panel.sweep.running import run_sweep
 
-    done = run_shown(
+    done = run_with_progress(
         panel,
         f"at most {counted(n_responses, 'response')}",
         n_responses * len(panel.judges),

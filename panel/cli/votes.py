@@ -9,7 +9,8 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
-from panel.cli.options import column_mapping, output_format, refuse_mapping_alone
+from panel.cli.options import output_format
+from panel.cli.people_options import human_options, refuse_mapping_alone
 from panel.secrets.visible import standard_output
 
 if TYPE_CHECKING:
@@ -18,12 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run")
-@click.option(
-    "--human",
-    metavar="RATINGS",
-    help="Human ratings of the same responses, in the form that `agree` reads.",
-)
-@column_mapping("--human", "score=value", "--map-human", parameter="human_mapping")
+@human_options("Human ratings of the same responses, in the form that `agree` reads.")
 @output_format
 @refusals_without_calls
 def votes(

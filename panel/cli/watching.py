@@ -17,7 +17,7 @@ from panel.panel import Panel
 T = TypeVar("T")
 
 
-def run_shown(
+def run_with_progress(
     panel: Panel,
     what: str,
     total: int,
@@ -39,7 +39,7 @@ def run_shown(
     heading = f"{what} × {counted(len(panel.judges), 'judge')} ({', '.join(panel.models)})"
     n_judges = Counter(judge.model for judge in panel.judges)
     progress = ScoreProgress(heading, total, n_judges)
-    return shown(
+    return with_progress(
         progress,
         start,
         lambda: (
@@ -49,7 +49,7 @@ def run_shown(
     )
 
 
-def shown(
+def with_progress(
     progress: ScoreProgress,
     start: Callable[[ScoreProgress], Coroutine[Any, Any, T]],
     stopped: Callable[[], str],

@@ -4,20 +4,21 @@ panel's ratings of the same texts; and what does not match."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 from panel.comparison.opened_run import PAIR, OpenedRun, compares
 from panel.comparison.panel_facts import panel_differences, version_differences
 from panel.conclusions.wording import counted
 from panel.errors import Fault, InputError
-from panel.io.wording import printable
+from panel.io.wording import printable, some
 
 WhatDiffers = Literal["texts", "panels"]
 """What differs between two runs: the texts, or the panel."""
 
-_SHOWN = 3
+_some = partial(some, as_=printable)
 _Key = tuple[str, str]
 
 
@@ -317,9 +318,3 @@ def _uses_pairs(
 
 def _label(a: str, b: str) -> str:
     return a if a == b else f"{a} → {b}"
-
-
-def _some(names: Iterable[str]) -> str:
-    given = list(names)
-    told = ", ".join(map(printable, given[:_SHOWN]))
-    return f"{told}, …" if len(given) > _SHOWN else told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -18,16 +18,15 @@ from panel.fidelity.attributes import (
     run_attributes,
     values_of,
 )
+from panel.fidelity.comparable_ratings import comparable_ratings
 from panel.fidelity.groups import GroupContrast, GroupFile, load_groups
-from panel.fidelity.notes import few, of_prompts, of_the_same_people, themselves
+from panel.fidelity.notes import NAMES_SHOWN, of_prompts, of_the_same_people, themselves
 from panel.fidelity.result import FidelityReport
-from panel.io.aligned_ratings import align_ratings
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping, Source, name_of
-from panel.io.wording import did_you_mean, shown
+from panel.io.wording import did_you_mean, shown, some
 from panel.statistics.core.arrays import Array, IntArray, row_means
-from panel.statistics.core.display import general
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.table import Ratings
 from panel.statistics.fidelity.contrast import (
     ContrastName,
     FidelityContrast,
@@ -87,7 +86,7 @@ def persona_fidelity(
         raise InputError(faults)
     names = str(panel), name_of(human)
     coverage = ours.coverage
-    ours, theirs = _aligned(ours, theirs, names, dimension)
+    ours, theirs = comparable_ratings(ours, theirs, names, dimension)
     conditions = [cond for one in _all(grouped) for cond in one.strata]
     wanted = dict.fromkeys(name for one in conditions for name in one.attributes)
     tables = (
@@ -118,78 +117,6 @@ def _read(reader: Callable[[], T], faults: list[Fault]) -> T:
 
 def _all(groups: GroupFile) -> tuple[GroupContrast, ...]:
     return (*groups.contrasts, *groups.controls)
-
-
-def _aligned(
-    ours: Ratings, theirs: Ratings, names: tuple[str, str], dimension: str | None
-) -> tuple[Ratings, Ratings]:
-    """Both sides on the items that both have, in one order, with numbers on common dimensions; the
-    first has the items' prompts, by whichever tells several that have several items.
-
-    Raises:
-        InputError: they share no item or no dimension, or are ranks or labels.
-    """
-    faults = [
-        Fault(name, "ranks", "scores: the size of a difference between ranks says nothing")
-        for name, one in zip(names, (ours, theirs), strict=True)
-        if one.lower_is_better
-    ]
-    if faults:
-        raise InputError(faults)
-    if dimension is not None:
-        ours = _of_dimension(ours, dimension, names[0], may_be_unnamed=False)
-        theirs = _of_dimension(theirs, dimension, names[1], may_be_unnamed=True)
-    ours, theirs = align_ratings(ours, theirs, *names)
-    ours, theirs = ours.numeric(), theirs.numeric()
-    _refuse_other_scales(ours, theirs, names)
-    if not set(ours.dimensions) & set(theirs.dimensions):
-        found = "labels of categories only"
-        raise InputError([Fault(names[1], found, "scores: categories have no difference")])
-    place = {item: at for at, item in enumerate(theirs.items)}
-    kept = [at for at, item in enumerate(ours.items) if item in place]
-    items = tuple(ours.items[at] for at in kept)
-    rows = [place[item] for item in items]
-    named = [
-        tuple(side.prompts[at] for at in places)
-        for side, places in ((ours, kept), (theirs, rows))
-        if side.prompts is not None
-    ]
-    # A run has a prompt of each text, or one of all, where people's file may have topics.
-    prompts = max(named, key=lambda one: 1 < len(set(one)) < len(one), default=None)
-    return (
-        replace(ours, scores=ours.scores[kept], items=items, prompts=prompts, sources=None),
-        replace(theirs, scores=theirs.scores[rows], items=items, prompts=None, sources=None),
-    )
-
-
-def _refuse_other_scales(ours: Ratings, theirs: Ratings, names: tuple[str, str]) -> None:
-    """Refuse people's ratings that are not on the scale of the run: a ratio of differences on two
-    scales says nothing."""
-    faults = []
-    for name, (low, high) in ours.scales.items():
-        if name not in ours.dimensions or name not in theirs.dimensions:
-            continue
-        scores = theirs.scores[:, :, theirs.dimensions.index(name)]
-        outside = scores[(scores < low) | (scores > high)]
-        if outside.size:
-            found = f"a rating of {general(outside[0])} on {shown(name)}"
-            expected = f"ratings on the scale of {names[0]}, {general(low)} to {general(high)}"
-            faults.append(Fault(names[1], found, expected, field="score"))
-    if faults:
-        raise InputError(faults)
-
-
-def _of_dimension(ratings: Ratings, name: str, file: str, *, may_be_unnamed: bool) -> Ratings:
-    if name in ratings.dimensions:
-        at = ratings.dimensions.index(name)
-        categories = {key: found for key, found in ratings.categories.items() if key == name}
-        scores = ratings.scores[:, :, at : at + 1]
-        return replace(ratings, scores=scores, dimensions=(name,), categories=categories)
-    if ratings.dimensions == (ALL,) and (may_be_unnamed or not ratings.personas):
-        categories = {name: found} if (found := ratings.categories.get(ALL)) else {}
-        return replace(ratings, dimensions=(name,), categories=categories)
-    expected = f"one of {', '.join(ratings.dimensions)}{did_you_mean(name, ratings.dimensions)}"
-    raise InputError([Fault(file, f"no dimension {shown(name)}", expected)])
 
 
 def _item_tables(
@@ -278,8 +205,8 @@ class _Sides:
         personas: dict[str, list[int]] = {}
         unknown = [rater for rater in theirs.raters if table.of(rater) is None]
         if len(unknown) == len(theirs.raters):
-            found = f"none of the raters of {names[1]} ({few(theirs.raters)})"
-            expected = f"them; there are {few(list(table.values))}"
+            found = f"none of the raters of {names[1]} ({some(theirs.raters, NAMES_SHOWN)})"
+            expected = f"them; there are {some(table.values, NAMES_SHOWN)}"
             raise InputError([Fault(table.file, found, expected, field="rater")])
         for name, group in groups.groups.items():
             where = f"{file}: groups.{name}"
@@ -299,7 +226,7 @@ class _Sides:
             for persona in group.personas:
                 if persona not in known:
                     what = "rater" if ours.personas is None else "persona"
-                    expected = f"{what}s of {names[0]}: {few(list(dict.fromkeys(known)))}"
+                    expected = f"{what}s of {names[0]}: {some(dict.fromkeys(known), NAMES_SHOWN)}"
                     expected += did_you_mean(persona, known)
                     found = f"the {what} {shown(persona)}"
                     faults.append(Fault(f"{where}.personas", found, expected))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from panel.conclusions.wording import counted
-from panel.io.wording import shown
+from panel.io.wording import some
 
-_SHOWN = 8
+NAMES_SHOWN = 8
 
 
 def of_the_same_people(
@@ -33,8 +33,8 @@ def themselves(raters: Collection[str], names: tuple[str, str]) -> list[str]:
     n = len(raters)
     return [
         f"{counted(n, 'rater')} of {names[0]} {'has' if n == 1 else 'have'} the name of a rater "
-        f"of {names[1]}: {few(sorted(raters))}. If they are the same people, people are compared "
-        "with themselves, and the ratio says nothing of personas."
+        f"of {names[1]}: {some(sorted(raters), NAMES_SHOWN)}. If they are the same people, people "
+        "are compared with themselves, and the ratio says nothing of personas."
     ]
 
 
@@ -52,9 +52,3 @@ def of_prompts(prompts: Sequence[str] | None) -> list[str]:
             "other prompts."
         ]
     return []
-
-
-def few(names: Sequence[str]) -> str:
-    """The first of these names, quoted."""
-    first = ", ".join(map(shown, names[:_SHOWN]))
-    return f"{first}, …" if len(names) > _SHOWN else first

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from panel.comparison.result import RunComparison
 from panel.errors import Fault, InputError
@@ -26,12 +25,6 @@ from panel.statistics.core.table import Row
 from panel.statistics.humans.calibration import Calibration
 from panel.sweep.plan import SweepPlan
 from panel.sweep.result import Sweep
-
-
-class Concluding(Protocol):
-    """A result that says what may be concluded from it."""
-
-    def conclusion(self) -> list[str]: ...
 
 
 @dataclass(frozen=True, slots=True)

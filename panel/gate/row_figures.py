@@ -10,7 +10,6 @@ from panel.gate.run_figures import NO_INTERVAL, OVER
 from panel.statistics.core.table import ALL, COMPOSITE, NO_PERSONA_GROUP, Row
 from panel.statistics.humans.correlate import HUMANS
 
-NO_INTERVALS = "it was computed without intervals"
 NOT_TESTED = "it was not tested"
 _LABELS = {"alt_test_winning_rate": "omega", "alt_test_advantage": "rho"}
 _DECIDED = "alt_test_winning_rate"

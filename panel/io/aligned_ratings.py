@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 
 from panel.errors import Fault, InputError
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping, Source, name_of
-from panel.io.wording import shown
+from panel.io.wording import shown, some
 from panel.statistics.core.table import ALL, Ratings
 from rubrics.scale import folded
 
@@ -61,8 +60,8 @@ def align_ratings(
         faults.append(
             Fault(
                 humans_name,
-                f"only items that {panel_name} does not have: {_some(humans.items)}",
-                f"items of {panel_name}: {_some(panel.items)}{_short_names(panel)}",
+                f"only items that {panel_name} does not have: {some(humans.items)}",
+                f"items of {panel_name}: {some(panel.items)}{_short_names(panel)}",
                 field="item",
             )
         )
@@ -114,17 +113,17 @@ def _no_dimension(ours: Ratings, theirs: Ratings, panel_name: str, humans_name: 
     """Why no dimension of the two can be compared."""
     if theirs.dimensions == (ALL,):
         found = (
-            f"labels that name no dimension: {_some(theirs.categories[ALL])}"
+            f"labels that name no dimension: {some(theirs.categories[ALL])}"
             if ALL in theirs.categories
             else "scores that name no dimension"
         )
         scales = [f"{name} ({', '.join(labels)})" for name, labels in ours.categories.items()]
         expected = f"labels of one of the dimensions of {panel_name}: " + (
-            "; ".join(scales) or _some(ours.dimensions)
+            "; ".join(scales) or some(ours.dimensions)
         )
         return Fault(humans_name, found, expected, field="dimension")
-    found = f"only dimensions that {panel_name} does not have: {_some(theirs.dimensions)}"
-    expected = f"one of {_some(ours.dimensions)}"
+    found = f"only dimensions that {panel_name} does not have: {some(theirs.dimensions)}"
+    expected = f"one of {some(ours.dimensions)}"
     if ours.numeric().dimensions:
         expected += ", or no dimension at all, to compare with their mean"
     return Fault(humans_name, found, expected, field="dimension")
@@ -179,9 +178,4 @@ def _ids(ratings: Ratings) -> tuple[str, ...] | None:
 
 def _short_names(ours: Ratings) -> str:
     ids = _ids(ours)
-    return "" if ids is None else f" (or {_some(ids)})"
-
-
-def _some(names: Iterable[str]) -> str:
-    first = list(islice(names, 4))
-    return ", ".join(map(shown, first[:3])) + (", …" if len(first) > 3 else "")
+    return "" if ids is None else f" (or {some(ids)})"

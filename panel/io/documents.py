@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -24,7 +24,12 @@ def as_json(value: Any, option: int = 0) -> bytes:
         return orjson.dumps(mended(value), option=option)
 
 
-def number(value: float) -> float | None:
+def json_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """JSONL: `as_json` of each on a line of its own."""
+    return b"".join(as_json(row) + b"\n" for row in rows)
+
+
+def json_number(value: float) -> float | None:
     """A float as files show it: with six decimal places, None (null) for NaN."""
     return None if math.isnan(value) else round(value, 6)
 

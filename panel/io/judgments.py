@@ -32,13 +32,14 @@ class Judgments(NamedTuple):
     """Every judge's rating of every response on every dimension, NaN where there is none; the
     dimensions on which it is a category, by its place in the scale, with the scale; of the others
     the lowest and the highest value of theirs; the dimensions of the composite, as
-    `Ratings.composite_of` has them; and how many judgments there are, as `Ratings.coverage` has
-    it."""
+    `Ratings.composite_of` has them; the labels of dimensions, by their ids; and how many judgments
+    there are, as `Ratings.coverage` has it."""
 
     given: list[Given]
     categories: dict[str, tuple[str, ...]]
     scales: dict[str, tuple[float, float]]
     composite_of: tuple[str, ...] | None
+    labels: dict[str, str]
     coverage: Coverage | None = None
 
 
@@ -50,11 +51,11 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
     document, found, rule = _rubric(folder / "run.json", report)
     path = folder / "judgments.jsonl"
     if not found:
-        return Judgments([], {}, {}, None)
+        return Judgments([], {}, {}, None, {})
     if not path.is_file():
         report.add(unreadable(path), "a run's folder, which contains this file")
-        return Judgments([], {}, {}, None)
-    dimensions = {name: tuple(_categories(scale)) for name, scale in found.items()}
+        return Judgments([], {}, {}, None, {})
+    dimensions = {name: tuple(_categories(one["scale"])) for name, one in found.items()}
     last: dict[tuple[str, str], list[tuple[int, Record]]] = {}
     counted = _StatusCounts()
     for record in read_records(path, _FIELDS, report):
@@ -91,8 +92,9 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
     return Judgments(
         given,
         {name: categories for name, categories in dimensions.items() if categories},
-        {name: ends for name, scale in found.items() if (ends := _ends(scale)) is not None},
+        {name: ends for name, one in found.items() if (ends := _ends(one["scale"])) is not None},
         _mean_of(rule),
+        {name: str(one.get("label") or name) for name, one in found.items()},
         None if report.faults else counted.coverage(folder, document, last),
     )
 
@@ -141,16 +143,6 @@ class _StatusCounts:
             revisions_failed=self._revisions_failed,
             reasons_missing=self._reasons_missing,
         )
-
-
-def dimension_labels(source: str | Path) -> dict[str, str]:
-    """The labels of a run's dimensions, by their ids; of a file of ratings there are none."""
-    path = Path(source) / "run.json"
-    if not path.is_file():
-        return {}
-    document: Any = json.loads(path.read_bytes())
-    rubric = document.get("output_rubric") or document["rubric"]
-    return {str(one["id"]): str(one.get("label") or one["id"]) for one in rubric["dimensions"]}
 
 
 def _round(record: Record, report: Report) -> int | None:
@@ -208,8 +200,8 @@ def _code(name: str, record: Record, categories: tuple[str, ...], report: Report
 def _rubric(
     path: Path, report: Report
 ) -> tuple[Mapping[str, Any], dict[str, Mapping[str, Any]], Mapping[str, Any] | None]:
-    """The document of run.json; the ids of the rubric's dimensions, in its order, each with its
-    scale; and the rule of its composite, None where it names none."""
+    """The document of run.json; the rubric's dimensions by their ids, in its order; and the rule of
+    its composite, None where it names none."""
     if not path.is_file():
         report.faults.append(
             Fault(str(path), unreadable(path), "a run's folder, which contains it")
@@ -219,10 +211,11 @@ def _rubric(
         document: Any = json.loads(path.read_bytes())
         rubric = document.get("output_rubric") or document["rubric"]
         rule = rubric.get("composite")
-        scales: dict[str, Mapping[str, Any]] = {
-            str(one["id"]): dict(one.get("scale") or {}) for one in rubric["dimensions"]
+        dimensions: dict[str, Mapping[str, Any]] = {
+            str(one["id"]): {**one, "scale": dict(one.get("scale") or {})}
+            for one in rubric["dimensions"]
         }
-        return document, scales, None if rule is None else dict(rule)
+        return document, dimensions, None if rule is None else dict(rule)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         fault = Fault(str(path), "no rubric with dimensions", "a rubric, as a run writes it")
         report.faults.append(fault)

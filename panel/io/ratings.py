@@ -14,7 +14,7 @@ from typing import Any
 from panel.errors import Fault, InputError
 from panel.io.csv_cells import text_of
 from panel.io.file_sets import is_address
-from panel.io.judgments import dimension_labels, read_judgments
+from panel.io.judgments import read_judgments
 from panel.io.records import (
     ColumnMapping,
     Fields,
@@ -91,9 +91,8 @@ def load_ratings(
             found, expected = "a mapping for a run's folder", "a mapping for a file of ratings only"
             raise InputError([Fault(str(source), found, expected)])
         report = Report(str(folder / "judgments.jsonl"))
-        given, categories, scales, composite_of, coverage = read_judgments(folder, report)
+        given, categories, scales, composite_of, labels, coverage = read_judgments(folder, report)
         ranks = False
-        labels = {} if report.faults else dimension_labels(folder)
     else:
         fields = _FIELDS.mapped(mapping, source)
         report = Report(name_of(source), mapping)

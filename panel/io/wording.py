@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 
 from pydantic_core import ErrorDetails
@@ -113,6 +114,16 @@ def shown(value: object) -> str:
 def printable(name: str) -> str:
     """A name from a file that is safe to print: short, without control characters."""
     return name if name.isprintable() and len(name) <= _LONGEST_SHOWN else shown(name)
+
+
+def some(names: Iterable[str], most: int = 3, *, as_: Callable[[str], str] = shown) -> str:
+    """The first of these names, and a sign that there are more.
+
+    >>> some(["a", "b", "c", "d"])
+    "'a', 'b', 'c', …"
+    """
+    first = list(islice(names, most + 1))
+    return ", ".join(map(as_, first[:most])) + (", …" if len(first) > most else "")
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

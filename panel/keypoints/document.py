@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from panel.io.documents import number
+from panel.io.documents import json_number
 from panel.keypoints.conclusion import key_points_conclusion
 from panel.keypoints.report import KeyPointGroups, KeyPointReport
 from panel.statistics.breakdown.group_shares import GroupShare, ShareDifference
@@ -66,7 +66,7 @@ def _of(report: KeyPointReport, one: GroupShare | ShareDifference) -> dict[str, 
 
 def _figures(one: GroupShare | ShareDifference, *left_out: str) -> dict[str, Any]:
     return {
-        name: number(value) if name in _FIGURES else value
+        name: json_number(value) if name in _FIGURES else value
         for name, value in asdict(one).items()
         if name not in left_out
     }

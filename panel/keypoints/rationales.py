@@ -54,7 +54,7 @@ def rationales_of(run: Run) -> list[Rationale]:
     return [found[place] for place in sorted(found)]
 
 
-def digest_of(rationales: Sequence[Rationale]) -> str:
+def rationales_digest(rationales: Sequence[Rationale]) -> str:
     """SHA-256 of rationales with where they stand, by which key points are known to be of these."""
     lines = [[one.prompt_id, one.id, one.judge, one.text] for one in rationales]
     return sha256(orjson.dumps(lines)).hexdigest()

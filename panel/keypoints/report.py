@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from panel.keypoints.asking import STANCES, Stance
-from panel.keypoints.rationales import Rationale, digest_of
+from panel.keypoints.rationales import Rationale, rationales_digest
 from panel.keypoints.steps import SummedUp
 from panel.statistics.breakdown.group_shares import (
     GroupShare,
@@ -60,7 +60,7 @@ class KeyPointReport:
 
     Attributes:
         model: which model read the rationales.
-        digest: of the rationales; see `panel.keypoints.rationales.digest_of`.
+        digest: of the rationales; see `panel.keypoints.rationales.rationales_digest`.
         key_points: the commonest first, those for the texts before those against; at the end of
             each the points that belong to no key point, where there are any.
         rationales: how many there are.
@@ -120,7 +120,7 @@ def key_point_report(
     rows_, systems = groups["system"]
     return KeyPointReport(
         model,
-        digest_of(rationales),
+        rationales_digest(rationales),
         tuple(
             KeyPoint(text, stance, share, tuple(quoted.get((text, stance), ())[:_QUOTED]))
             for (text, stance), share in zip(names, shares["all"], strict=False)

@@ -10,7 +10,7 @@ import orjson
 from graphs.context import Abort
 from panel.calls.budget import NO_CAPS, Caps
 from panel.errors import RunStopped
-from panel.io.documents import as_json
+from panel.io.documents import as_json, json_lines
 from panel.io.private_files import replace_file
 from panel.judging.cost_estimate import CostEstimate
 from panel.judging.model_access import open_caller
@@ -104,8 +104,7 @@ def _manifest_in(output: OutputFile) -> dict[str, Any] | None:
 
 
 def _write(built: BuiltPrompts, output: OutputFile, starts: list[dict[str, Any]]) -> None:
-    rows = [as_json(one.row()) + b"\n" for one in built.prompts]
-    replace_file(output.named("dropped.jsonl"), _lines([one.row() for one in built.dropped]))
+    replace_file(output.named("dropped.jsonl"), json_lines(one.row() for one in built.dropped))
     replace_file(output.named("funnel.csv"), funnel_csv(built))
     mapped = [one for one in built.prompts if "map_x" in one.facts]
     if plots_at_hand() and len(mapped) > 1:
@@ -117,17 +116,13 @@ def _write(built: BuiltPrompts, output: OutputFile, starts: list[dict[str, Any]]
         ]
         for ending, content in written_map(points):
             replace_file(output.named(f"map.{ending}"), content)
-    replace_file(output.path, b"".join(rows))
+    replace_file(output.path, json_lines(one.row() for one in built.prompts))
     about = {
         "output": {
             "file": output.path.name,
-            "lines": len(rows),
+            "lines": len(built.prompts),
             "sha256": sha256(output.path.read_bytes()).hexdigest(),
         },
         "result": document_of(built),
     }
     output.write_manifest(built.plan.document() | about, starts)
-
-
-def _lines(rows: list[dict[str, Any]]) -> bytes:
-    return b"".join(as_json(row) + b"\n" for row in rows)

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from panel.io.csv_cells import cell_of, csv_of
-from panel.io.documents import number
+from panel.io.documents import json_number
 from panel.prompt_sets.building import BuiltPrompts
 from panel.prompt_sets.candidates import CandidatePrompt
 from panel.prompt_sets.diversity import MeanDiversity, bundle_diversity, grouped, mean_diversity
@@ -120,7 +120,7 @@ def funnel_csv(built: BuiltPrompts) -> bytes:
 
 
 def _document(mean: MeanDiversity) -> dict[str, Any]:
-    return {"mean": number(mean.mean), "se": number(mean.se), "n_bundles": mean.n_bundles}
+    return {"mean": json_number(mean.mean), "se": json_number(mean.se), "n_bundles": mean.n_bundles}
 
 
 def _mean_disagreement(built: BuiltPrompts) -> float | None:

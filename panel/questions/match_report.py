@@ -11,7 +11,7 @@ from typing import Any
 from graphs import Response
 from panel.questions.diversity import compression_diversity, ngram_diversity
 from panel.questions.matching import Match, MatchQuality, label_kappa, match_quality
-from panel.questions.references import label_of
+from panel.questions.references import given_label
 from panel.statistics.core.statistic import Statistic
 
 
@@ -142,7 +142,7 @@ def match_report(questions: Sequence[Response], matches: Sequence[Match]) -> Mat
             own.append(question.text)
         if (run := question.metadata.get("run")) is not None:
             runs.setdefault(question.system, {}).setdefault(str(run), []).append(match)
-    labels = [label_of(question) for question in questions]
+    labels = [given_label(question) for question in questions]
     return MatchReport(
         match_quality(matches),
         {name: Diversity.of(own) for name, own in texts.items()},

@@ -24,7 +24,7 @@ class Reference:
     label: str
 
 
-def label_of(response: Response) -> str | None:
+def given_label(response: Response) -> str | None:
     """The label in a response's metadata, in our spelling; None if there is none we know."""
     said = response.metadata.get("label")
     return _SCALE.find(said) if isinstance(said, str) else None
@@ -43,7 +43,7 @@ def references_of(
     found: dict[str, list[Reference]] = {}
     faults = []
     for response in labelled:
-        label = label_of(response)
+        label = given_label(response)
         if label is None:
             said = response.metadata.get("label")
             faults.append(

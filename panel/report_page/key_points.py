@@ -11,7 +11,7 @@ import orjson
 
 from panel.errors import PanelError
 from panel.keypoints.extracting import NAME
-from panel.keypoints.rationales import digest_of, rationales_of
+from panel.keypoints.rationales import rationales_digest, rationales_of
 from panel.report_page.axis import Axis
 from panel.runs.run import Run
 
@@ -81,4 +81,4 @@ def _is_of(run: Run, written: Mapping[str, Any]) -> bool:
         rationales = rationales_of(run)
     except PanelError:
         return False
-    return bool(digest_of(rationales[: written["n"]]) == written["sha256"])
+    return bool(rationales_digest(rationales[: written["n"]]) == written["sha256"])

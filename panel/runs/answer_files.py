@@ -60,7 +60,7 @@ class ByFiles:
         self, caller: BatchCaller, models: Mapping[str, BoundModel], collect: Collect
     ) -> None:
         """See `AnsweredElsewhere.answer`."""
-        read = await read_answers(caller, models, collect, self.answers)
+        read = await read_answer_files(caller, models, collect, self.answers)
         for line in read.left_out:
             self.tell(line)
         caller.read_only()
@@ -86,7 +86,7 @@ def files_of_answers(folder: Path) -> list[Path]:
     return files
 
 
-async def read_answers(
+async def read_answer_files(
     caller: BatchCaller, models: Mapping[str, BoundModel], collect: Collect, folder: Path
 ) -> AnswersRead:
     """Take answers from a folder's files until they answer nothing more.

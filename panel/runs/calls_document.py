@@ -30,7 +30,7 @@ def calls_document(counts: CallCounts, prices: Prices) -> dict[str, Any]:
     }
 
 
-def dollars(usd: float | None) -> float | None:
+def json_usd(usd: float | None) -> float | None:
     """Null in JSON where a price is not known, which is not to say that it is nothing."""
     return None if usd is None else round(usd, 6)
 
@@ -48,7 +48,7 @@ def _cost(used: Mapping[str, Usage], prices: Prices) -> float | None:
     """What this usage by model costs; None where a price is not known."""
     costs = [cost(prices.get(model), usage) for model, usage in used.items()]
     known = [usd for usd in costs if usd is not None]
-    return dollars(math.fsum(known)) if len(known) == len(costs) else None
+    return json_usd(math.fsum(known)) if len(known) == len(costs) else None
 
 
 def _usages(used: Mapping[str, Usage]) -> dict[str, dict[str, int]]:

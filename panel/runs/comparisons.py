@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphs import Judge, Judgment
 from panel.io.batch import Item
-from panel.io.documents import number
+from panel.io.documents import json_number
 from panel.statistics.core.options import Random
 from panel.statistics.core.statistic import Reason
 from rubrics.comparison import Outcome
@@ -127,13 +127,13 @@ def strengths_document(strengths: Strengths) -> dict[str, Any]:
     return {
         "systems": [_entry(one) for one in strengths.systems],
         "differences": [_entry(one) for one in strengths.differences],
-        "ties": number(strengths.ties),
+        "ties": json_number(strengths.ties),
         "random": strengths.random,
     }
 
 
 def _entry(one: SystemStrength | StrengthDifference) -> dict[str, Any]:
     return {
-        name: number(value) if isinstance(value, float) else value
+        name: json_number(value) if isinstance(value, float) else value
         for name, value in asdict(one).items()
     }

@@ -18,14 +18,19 @@ from graphs import Judge
 from graphs.aggregate import aggregate
 from graphs.revisions import step
 from panel.io.batch import Item
-from panel.io.documents import number
 from panel.runs.collected import judgment_of_row
+from panel.runs.deliberation_document import (
+    before_after_document,
+    change_document,
+    conformity_document,
+    humans_document,
+    influence_document,
+    rankings_document,
+)
 from panel.statistics.core.arrays import Array, divide, row_means
-from panel.statistics.core.statistic import Statistic
 from panel.statistics.core.table import Ratings
 from panel.statistics.deliberation.conformity import (
     Conformities,
-    Conformity,
     Influence,
     conformity,
     influence,
@@ -77,23 +82,27 @@ class DeliberationReport:
             "deliberated": self.n_deliberated,
             "judges": [
                 {"judge": judge.id, "persona": judge.persona, "model": judge.model}
-                | _before_after(means)
+                | before_after_document(means)
                 for judge, means in self.judges.items()
             ],
             "dimensions": [
-                {"dimension": name} | _before_after(means) | {"spread": _change(self.spread[name])}
+                {"dimension": name}
+                | before_after_document(means)
+                | {"spread": change_document(self.spread[name])}
                 for name, means in self.dimensions.items()
             ],
             "conformity": {
-                "all": _conformity(self.conformity.all),
-                "stated": _conformity(self.conformity.stated),
-                "unstated": _conformity(self.conformity.unstated),
+                "all": conformity_document(self.conformity.all),
+                "stated": conformity_document(self.conformity.stated),
+                "unstated": conformity_document(self.conformity.unstated),
             },
-            "influence": _influence(self.influence),
-            "rankings": _rankings(self.rankings),
+            "influence": influence_document(self.influence),
+            "rankings": rankings_document(self.rankings),
             "humans": None
             if self.humans is None
-            else [{"dimension": name} | _humans(found) for name, found in self.humans.items()],
+            else [
+                {"dimension": name} | humans_document(found) for name, found in self.humans.items()
+            ],
         }
 
 
@@ -260,95 +269,3 @@ def _toward(
         seed=seed,
     )
     return dict(zip(shared, found, strict=True))
-
-
-def _before_after(means: BeforeAfter) -> dict[str, Any]:
-    return {
-        "before": number(means.before),
-        "after": number(means.after),
-        "change": number(means.change),
-        "moved": means.n_moved,
-        "of": means.n,
-        "reason": means.reason,
-    }
-
-
-def _change(change: Change) -> dict[str, Any]:
-    interval = change.interval
-    return {
-        "before": number(change.before),
-        "after": number(change.after),
-        "change": number(change.change),
-        "ci_low": None if interval is None else number(interval.low),
-        "ci_high": None if interval is None else number(interval.high),
-        "prompts": 0 if interval is None else interval.n_clusters,
-        "responses": change.n_items,
-        "reason": change.reason or (interval.reason if interval else None),
-    }
-
-
-def _share(estimate: Statistic, name: str) -> dict[str, Any]:
-    return {name: number(estimate.value), "reason": estimate.reason}
-
-
-def _conformity(found: Conformity) -> dict[str, Any]:
-    return {
-        "moves": found.n_moves,
-        "toward": found.n_toward,
-        "away": found.n_away,
-        "undefined": found.n_undefined,
-    } | _share(found.share, "share")
-
-
-def _influence(found: Influence) -> dict[str, Any]:
-    people = list(enumerate(found.personas))
-    return {
-        "pull": [
-            {"persona": name, "of": (pull := found.pull(place)).n_items} | _share(pull, "net")
-            for place, name in people
-        ],
-        "cells": [
-            {
-                "moved": moved,
-                "by": by,
-                "nearer": int(found.nearer[row, column]),
-                "farther": int(found.farther[row, column]),
-                "of": int(found.n[row, column]),
-            }
-            | _share(found.cell(row, column), "net")
-            for row, moved in people
-            for column, by in people
-        ],
-    }
-
-
-def _rankings(found: Reordering) -> dict[str, Any]:
-    return {
-        "pairs": found.n_pairs,
-        "swapped": found.n_swapped,
-        "tied": found.n_tied,
-        "untied": found.n_untied,
-        "tau_b": _share(found.tau_b.mean, "value"),
-        "systems_tau_b": _share(found.systems_tau_b, "value"),
-        "systems": [
-            {
-                "system": one.system,
-                "before": number(one.before),
-                "after": number(one.after),
-                "rank_before": one.rank_before,
-                "rank_after": one.rank_after,
-            }
-            for one in found.systems
-        ],
-    }
-
-
-def _humans(found: TowardHumans) -> dict[str, Any]:
-    return {
-        "direction": found.direction,
-        "reason": found.reason,
-        "prompts": found.n_prompts,
-        "tau_c": _change(found.tau_c) | {"p_holm": number(found.p_tau_c)},
-        "distance": _change(found.distance) | {"p_holm": number(found.p_distance)},
-        "spread": _change(found.spread) | {"p_holm": number(found.p_spread)},
-    }

@@ -14,7 +14,7 @@ import numpy as np
 from graphs.aggregate import composite_rule
 from panel.errors import Fault, InputError
 from panel.io.aligned_ratings import align_ratings
-from panel.io.documents import number
+from panel.io.documents import json_number
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping
 from panel.models.catalogue import cost
@@ -181,12 +181,12 @@ class DesignReport:
             "n_ratings": result.n_ratings,
             "calls": self.calls(study.measured, result),
             "usd": self.usd(study.measured, result),
-            "absolute_error": number(figures.absolute_error),
-            "relative_error": number(figures.relative_error),
-            "dependability": number(figures.dependability),
-            "generalizability": number(figures.generalizability),
-            "half_width": number(result.width / 2),
-            "detectable_difference": number(result.detectable),
+            "absolute_error": json_number(figures.absolute_error),
+            "relative_error": json_number(figures.relative_error),
+            "dependability": json_number(figures.dependability),
+            "generalizability": json_number(figures.generalizability),
+            "half_width": json_number(result.width / 2),
+            "detectable_difference": json_number(result.detectable),
         }
 
 
@@ -197,9 +197,9 @@ def _components(study: DesignStudy) -> list[dict[str, Any]]:
             "measured": study.measured,
             "dimension": study.dimension,
             "component": name,
-            "variance": number(variance),
-            "share": number(found.shares[name]),
-            "error_share": number((study.error_shares or {}).get(name, nan)),
+            "variance": json_number(variance),
+            "share": json_number(found.shares[name]),
+            "error_share": json_number((study.error_shares or {}).get(name, nan)),
             "reason": study.reason or found.unidentified.get(name),
         }
         for name, variance in found.variances.items()

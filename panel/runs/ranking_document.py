@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from panel.io.documents import number
+from panel.io.documents import json_number
 from panel.statistics.core.ranking import Difference, SystemRank
 
 
@@ -12,20 +12,20 @@ def system_document(entry: SystemRank) -> dict[str, Any]:
     """A system's place."""
     return {
         "system": entry.system,
-        "composite": number(entry.composite),
-        "ci_low": number(entry.ci_low),
-        "ci_high": number(entry.ci_high),
+        "composite": json_number(entry.composite),
+        "ci_low": json_number(entry.ci_low),
+        "ci_high": json_number(entry.ci_high),
         "ci_reason": entry.ci_reason,
-        "judges_ci_low": number(entry.judges_ci_low),
-        "judges_ci_high": number(entry.judges_ci_high),
+        "judges_ci_low": json_number(entry.judges_ci_low),
+        "judges_ci_high": json_number(entry.judges_ci_high),
         "judges_ci_reason": entry.judges_ci_reason,
         "rank": entry.rank,
         "rank_low": entry.rank_low,
         "rank_high": entry.rank_high,
         "n_prompts": entry.n_prompts,
-        "dimensions": {name: number(mean) for name, mean in entry.dimensions.items()},
+        "dimensions": {name: json_number(mean) for name, mean in entry.dimensions.items()},
         "dimension_intervals": {
-            name: [number(low), number(high)]
+            name: [json_number(low), json_number(high)]
             for name, (low, high) in entry.dimension_intervals.items()
         },
         "n_abstained": entry.n_abstained,
@@ -39,12 +39,12 @@ def difference_document(one: Difference) -> dict[str, Any]:
     return {
         "a": one.a,
         "b": one.b,
-        "difference": number(one.difference),
-        "ci_low": number(one.ci_low),
-        "ci_high": number(one.ci_high),
-        "p": number(one.p),
-        "p_adjusted": number(one.p_adjusted),
-        "effect_size": number(one.effect_size),
+        "difference": json_number(one.difference),
+        "ci_low": json_number(one.ci_low),
+        "ci_high": json_number(one.ci_high),
+        "p": json_number(one.p),
+        "p_adjusted": json_number(one.p_adjusted),
+        "effect_size": json_number(one.effect_size),
         "n_prompts": one.n_prompts,
         "reason": one.reason,
     }

@@ -17,7 +17,7 @@ from panel.calls.caller import Caller
 from panel.errors import RunFolderError
 from panel.io.private_files import make_private_folder, replace_file
 from panel.plan.bound_models import BoundModel
-from panel.runs.answer_files import read_answers, request_fields
+from panel.runs.answer_files import read_answer_files, request_fields
 from panel.runs.execution import Collect
 
 _REQUESTS = "requests-"
@@ -66,7 +66,7 @@ async def export(
     assert isinstance(caller, BatchCaller)  # noqa: S101
     taken, left_out = 0, tuple[str, ...]()
     if files.answers is not None:
-        taken, left_out = await read_answers(caller, models, collect, files.answers)
+        taken, left_out = await read_answer_files(caller, models, collect, files.answers)
     with caller.collecting() as wanted:
         await collect()
         try:

@@ -22,7 +22,7 @@ from panel.errors import RunFolderError
 from panel.io.batch import Batch, Item
 from panel.models.catalogue import Price, cost
 from panel.plan.panel_plan import PanelPlan
-from panel.runs.calls_document import calls_document, dollars
+from panel.runs.calls_document import calls_document, json_usd
 from panel.runs.collected import CollectedRatings, judgment_of_row
 from panel.runs.comparisons import strengths_document
 from panel.runs.conclusion import conclusion_of
@@ -360,7 +360,7 @@ class Run(CollectedRatings):
             "off_scale": {model: round(mean, 4) for model, mean in self.off_scale.items()},
             "calls": calls_document(self.calls, self.prices),
             "usage": {
-                model: usage_document(usage) | {"usd": dollars(cost(self.prices[model], usage))}
+                model: usage_document(usage) | {"usd": json_usd(cost(self.prices[model], usage))}
                 for model, usage in sorted(self.usage.items())
             },
             **({} if report is None else {"deliberation": report.summary()}),

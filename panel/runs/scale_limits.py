@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from math import inf, prod
+from math import prod
 
 from graphs.aggregate import composite_rule
 from panel.statistics.core.ranking import UNLIMITED, Limits
-from rubrics import CategoryScale, Rubric
+from rubrics import Rubric
 
 SHARE: Limits = (0.0, 1.0)
 
@@ -33,10 +33,10 @@ def composite_limits(rubric: Rubric) -> Limits:
 
 def mean_limits(rubric: Rubric, names: Sequence[str]) -> list[Limits]:
     """Between which the mean of each of these lies: a dimension, or the share of a category."""
-    numeric = {dimension.id for dimension in rubric.numeric}
-    return [_ends(rubric, name) if name in numeric else SHARE for name in names]
+    scales = rubric.numeric_scales
+    return [_ends(rubric, name) if name in scales else SHARE for name in names]
 
 
 def _ends(rubric: Rubric, name: str) -> Limits:
-    scale = next(one.scale for one in rubric.dimensions if one.id == name)
-    return (-inf, inf) if isinstance(scale, CategoryScale) else (scale.min, scale.max)
+    scale = rubric.numeric_scales[name]
+    return scale.min, scale.max

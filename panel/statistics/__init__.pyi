@@ -63,7 +63,6 @@ from panel.statistics.core.ranking import SystemRank as SystemRank
 from panel.statistics.core.ranking import competition_ranks as competition_ranks
 from panel.statistics.core.ranking import rank_systems as rank_systems
 from panel.statistics.core.ranks import Ranks as Ranks
-from panel.statistics.core.ranks import mean_ranks as mean_ranks
 from panel.statistics.core.ranks import ranks_within as ranks_within
 from panel.statistics.core.registry import OF_SCORES as OF_SCORES
 from panel.statistics.core.registry import Table as Table
@@ -214,5 +213,4 @@ from panel.statistics.resampling.jackknife import Interval as Interval
 from panel.statistics.resampling.jackknife import jackknife as jackknife
 from panel.statistics.resampling.permutation import correlation_test as correlation_test
 from panel.statistics.resampling.permutation import permutation_p_value as permutation_p_value
-from panel.statistics.resampling.weights import by_items as by_items
 from panel.statistics.resampling.weights import resampled_mean as resampled_mean

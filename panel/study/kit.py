@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-import orjson
-
 from graphs import Response
 from graphs.records import prompt_of
 from panel.errors import Fault, InputError, RunFolderError
 from panel.io.batch import Batch, line_of
+from panel.io.documents import json_lines
 from panel.io.private_files import make_private_folder, replace_file
 from panel.study import key as keys
 from panel.study.attention import PROMPT, attention_texts
@@ -240,7 +239,7 @@ def write_key(study: Study, folder: Path) -> Path:
     below = folder / keys.FOLDER
     kept = study.key.model_dump(mode="json")
     kept = {"schema": kept.pop("schema_"), **kept}
-    lines = b"".join(orjson.dumps(line_of(one)) + b"\n" for one in study.responses)
+    lines = json_lines(line_of(one) for one in study.responses)
     readme = (
         "These files say which text is whose. Whoever rates must not see them: send the files\n"
         f"of the folder {PACKETS} alone. Without {keys.NAME} no answer can be unblinded: keep a\n"

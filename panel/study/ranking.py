@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from panel.errors import ConfigurationError
 from panel.study.packet import RankingWords
-from rubrics import CategoryScale, Dimension, Rubric
+from rubrics import Dimension, Rubric
 
 
 def ranking_words(rubric: Rubric) -> RankingWords:
@@ -36,7 +36,8 @@ def ranking_words(rubric: Rubric) -> RankingWords:
             "texts are ranked; add a composite, or leave the ranking out (--tasks rate)"
         )
     labels = tuple(one.label for one in weighed)
-    ends = {_ends(one) for one in weighed}
+    scales = rubric.numeric_scales
+    ends = {(scales[one.id].low, scales[one.id].high) for one in weighed}
     if len(ends) > 1:
         return RankingWords(first="highest", last="lowest", by=labels)
     [(low, high)] = ends
@@ -45,9 +46,3 @@ def ranking_words(rubric: Rubric) -> RankingWords:
 
 def _of(rubric: Rubric, names: Sequence[str]) -> list[Dimension]:
     return [one for one in rubric.dimensions if one.id in names]
-
-
-def _ends(dimension: Dimension) -> tuple[str, str]:
-    scale = dimension.scale
-    assert not isinstance(scale, CategoryScale)  # noqa: S101 — numeric dimensions alone come here
-    return scale.low, scale.high

@@ -9,9 +9,7 @@ from panel.conclusions.wording import counted
 from panel.errors import Fault, InputError
 from panel.io.batch import Batch
 from panel.io.tables import Responses
-from panel.io.wording import shown
-
-_SHOWN = 3
+from panel.io.wording import some
 
 
 def selected_responses(
@@ -54,15 +52,10 @@ def selected_responses(
     if absent:
         what = f"{counted(len(absent), 'item')} that no response, or more than one, has the name of"
         expected = "items called as the responses are, prompt_id/id, or id where ids come once"
-        faults.append(Fault(source, f"{what}: {_some(absent)}", expected, field="item"))
+        faults.append(Fault(source, f"{what}: {some(absent)}", expected, field="item"))
     if again:
-        faults.append(Fault(source, f"a response twice: {_some(again)}", "each once", field="item"))
+        faults.append(Fault(source, f"a response twice: {some(again)}", "each once", field="item"))
     if faults:
         raise InputError(faults)
     kept = [one for one in batch if f"{one.prompt_id}/{one.id}" in found]
     return kept, {f"{one.prompt_id}/{one.id}": found[f"{one.prompt_id}/{one.id}"] for one in kept}
-
-
-def _some(names: list[str]) -> str:
-    first = ", ".join(map(shown, names[:_SHOWN]))
-    return f"{first}, …" if len(names) > _SHOWN else first

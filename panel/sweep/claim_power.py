@@ -48,11 +48,11 @@ def smallest_claimed(n_prompts: int, n_cells: int) -> float:
     return high if math.isnan(by_flips) else min(high, by_flips)
 
 
-def prompts_needed(effect: float, n_cells: int) -> int | None:
+def prompts_to_claim(effect: float, n_cells: int) -> int | None:
     """The fewest prompts on which a mean Δ of so many standard deviations is claimed with a
     probability of `POWER`, in one of so many cells; None where it is more than `MOST`.
 
-    >>> prompts_needed(20.0, 1), prompts_needed(0.3, 1)
+    >>> prompts_to_claim(20.0, 1), prompts_to_claim(0.3, 1)
     (6, 90)
     """
     level = LEVEL / max(1, n_cells)

@@ -12,7 +12,7 @@ from panel.statistics.core.display import number
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.resampling.sign_flip_power import items_needed
 from panel.sweep.asymmetry import SHOWS_RARE
-from panel.sweep.claim_power import prompts_needed
+from panel.sweep.claim_power import prompts_to_claim
 from panel.sweep.deltas import Cell, Mean
 from panel.sweep.profiles import Profile, SweepLabels
 
@@ -29,10 +29,10 @@ def sweep_conclusion(
     """For each system which degradations are established, then what is left open.
 
     A degradation is established by the test that is adjusted for all cells of the sweep: of the
-    mean, or of more prompts than not, which is then said. The
-    number of prompts is that of `prompts_needed`, with the Δ and the spread over prompts that were
-    observed. Where that is no more than there are (Δs are not quite normal), or where the test for
-    asymmetric Δs is not passed, no number is given.
+    mean, or of more prompts than not, which is then said. The number of prompts is that of
+    `prompts_to_claim`, with the Δ and the spread over prompts that were observed. Where that is no
+    more than there are (Δs are not quite normal), or where the test for asymmetric Δs is not
+    passed, no number is given.
     """
     if (nothing := nothing_judged(judged)) is not None:
         return [nothing]
@@ -112,7 +112,7 @@ def _to_establish(delta: Mean, of: str, n_cells: int) -> str:
             f"The changes are plainly asymmetric, and the largest of these degradations ({of}) is "
             "opposite to the longer tail: how many prompts would establish it cannot be said."
         )
-    needed = prompts_needed(delta.effect_size, n_cells)
+    needed = prompts_to_claim(delta.effect_size, n_cells)
     given = f"If the largest of them is as observed ({of}), "
     if needed is not None and needed <= delta.n_pairs:
         return f"{given}a few more prompts may establish it (now {delta.n_pairs:,})."

@@ -18,7 +18,7 @@ import orjson
 from graphs.framing import BASELINE
 from graphs.sweeping import response_id
 from panel.errors import Fault, InputError
-from panel.io.documents import number
+from panel.io.documents import json_number
 from panel.io.run_copies import shown_folder
 from panel.runs.load import load_run
 from panel.statistics.core.arrays import ROUNDING, Array
@@ -76,7 +76,7 @@ class DetectableDelta:
             "judges": self.n_judges,
             "level": LEVEL,
             "power": POWER,
-            "in_sd": number(self.effect),
+            "in_sd": json_number(self.effect),
             "prompts_needed": self.prompts_needed,
             "sd": None,
             "in_points": None,
@@ -84,11 +84,11 @@ class DetectableDelta:
         if (found := self.spread) is not None:
             sds = {"lowest": found.lowest, "median": found.median, "highest": found.highest}
             document["sd"] = {
-                **{name: number(sd) for name, sd in sds.items()},
+                **{name: json_number(sd) for name, sd in sds.items()},
                 "judges": self.n_judges if found.split else found.n_judges,
                 "source": found.source,
             }
-            document["in_points"] = {name: number(self.points(sd)) for name, sd in sds.items()}
+            document["in_points"] = {name: json_number(self.points(sd)) for name, sd in sds.items()}
         return document
 
 

@@ -17,7 +17,7 @@ from graphs.framing import BASELINE, Variant
 from graphs.sweeping import TargetAnswer, response_of
 from panel.io.csv_cells import cell_of, csv_of
 from panel.io.digests import sha256_of, without_texts
-from panel.io.documents import as_json
+from panel.io.documents import as_json, json_lines
 from panel.io.private_files import replace_file
 from panel.runs.folder import RunFolder
 from panel.runs.growing_file import AppendedFile
@@ -76,11 +76,11 @@ class SweepFolder:
         replace_file(self.path / "summary.json", summary)
         if sweep.plan.responses is None:
             variants = [_variant(one, texts=self._texts) for one in sweep.variants]
-            replace_file(self.path / "framings.jsonl", _lines(variants))
+            replace_file(self.path / "framings.jsonl", json_lines(variants))
             # They came in any order; read again, figures depend on that of the prompts.
             answers = [_answer(one) for one in _in_order(sweep) if one.text is not None]
             kept = answers if self._texts else [without_texts(line) for line in answers]
-            replace_file(self.path / RESPONSES, _lines(kept))
+            replace_file(self.path / RESPONSES, json_lines(kept))
         replace_file(self.path / "deltas.csv", deltas_csv(sweep.cells))
         if drawn and plots_at_hand():
             from panel.sweep.plots import draw
@@ -179,7 +179,3 @@ def _response(
         "system": system,
         "response": text,
     }
-
-
-def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    return b"".join(as_json(row) + b"\n" for row in rows)

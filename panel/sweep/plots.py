@@ -41,7 +41,7 @@ from panel.statistics.figures.page import (
 )
 from panel.sweep.deltas import MARKS, Cell, CompositeDelta, Gap, Mean
 from panel.sweep.plan import SweepPlan
-from rubrics import CategoryScale, Rubric
+from rubrics import Rubric
 
 _DPI = 150
 _DELTA = "Δ (points; positive: worse than the baseline)"
@@ -255,7 +255,7 @@ def _scores(
     for edge in middles[1:] - 0.5:
         axis.axvline(edge, color=LIGHT, linewidth=0.5)
     axis.set_xlim(-0.5, len(sweep.dimensions) - 0.5)
-    scales = [one.scale for one in sweep.rubric.numeric if not isinstance(one.scale, CategoryScale)]
+    scales = sweep.rubric.numeric_scales.values()
     low, high = min(one.min for one in scales), max(one.max for one in scales)
     axis.set_ylim(low - 0.03 * (high - low), high + 0.03 * (high - low))
     axis.set_ylabel("Mean score (points)")

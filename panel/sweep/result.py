@@ -16,7 +16,7 @@ from graphs.framing import BASELINE, Variant
 from graphs.sweeping import TargetAnswer
 from panel.conclusions.score import Judged
 from panel.io.batch import Batch
-from panel.io.documents import number
+from panel.io.documents import json_number
 from panel.runs.conclusion import judged_in
 from panel.runs.run import Run
 from panel.secrets import SECRETS
@@ -24,16 +24,22 @@ from panel.statistics.core.arrays import Array, divide
 from panel.statistics.core.display import Facts, counted, interval
 from panel.statistics.core.frames import FrameMethod
 from panel.statistics.core.tested import LEVEL
-from panel.sweep.asymmetry import Asymmetry
+from panel.sweep.cell_documents import (
+    asymmetry_document,
+    cell_document,
+    composite_document,
+    gap_document,
+    profile_document,
+    unanswered_document,
+)
 from panel.sweep.conclusion import sweep_conclusion
-from panel.sweep.deltas import Cell, CompositeDelta, Gap, Mean, Names, measure
+from panel.sweep.deltas import Cell, CompositeDelta, Gap, Names, measure
 from panel.sweep.detectable import DetectableDelta, detectable_in
 from panel.sweep.figures import SweepPlots
 from panel.sweep.frames import cell_columns, delta_columns
 from panel.sweep.plan import SweepPlan
 from panel.sweep.profiles import Profile, SweepLabels, profiles
 from rubrics import Rubric
-from rubrics.scale import CategoryScale
 
 WITHOUT_ANSWER = "without an answer to judge"
 
@@ -103,11 +109,7 @@ class Sweep:
             missing,
             plan.framings.contrasts,
             threshold=plan.threshold,
-            lengths=[
-                float(one.scale.max - one.scale.min)
-                for one in rubric.numeric
-                if not isinstance(one.scale, CategoryScale)
-            ],
+            lengths=[float(one.max - one.min) for one in rubric.numeric_scales.values()],
             seed=plan.seed,
         )
         self.cells: tuple[Cell, ...] = measured.cells
@@ -244,14 +246,14 @@ class Sweep:
             "judge_sees": self.plan.judge_sees,
             "threshold": self.plan.threshold,
             "level": LEVEL,
-            "smallest_p_holm": number(self.smallest_p),
+            "smallest_p_holm": json_number(self.smallest_p),
             "detectable": self.detectable.document(),
-            "asymmetry": _asymmetry(self.asymmetry),
-            "gap_asymmetry": _asymmetry(self.gap_asymmetry),
-            "profiles": [_profile(one, self.labels) for one in self.profiles],
-            "cells": [_cell(one) for one in self.cells],
-            "composites": [_composite(one) for one in self.composites],
-            "gaps": [_gap(one) for one in self.gaps],
+            "asymmetry": asymmetry_document(self.asymmetry),
+            "gap_asymmetry": asymmetry_document(self.gap_asymmetry),
+            "profiles": [profile_document(one, self.labels) for one in self.profiles],
+            "cells": [cell_document(one) for one in self.cells],
+            "composites": [composite_document(one) for one in self.composites],
+            "gaps": [gap_document(one) for one in self.gaps],
             "variants": {
                 "made": len(self.variants),
                 "used": sum(one.used for one in self.variants),
@@ -261,7 +263,7 @@ class Sweep:
             "answers": {
                 "received": len(self.answers) - len(self.unanswered),
                 "cut_off": sum(one.cut_off for one in self.answers),
-                "missing": [_unanswered(one) for one in self.unanswered],
+                "missing": [unanswered_document(one) for one in self.unanswered],
             },
         }
 
@@ -274,95 +276,6 @@ class Sweep:
             }
             for name in names
         }
-
-
-def _unanswered(answer: TargetAnswer) -> dict[str, Any]:
-    return {
-        "prompt_id": answer.prompt_id,
-        "condition": answer.condition,
-        "system": answer.system,
-        "status": answer.status,
-        "error": answer.error,
-    }
-
-
-def _asymmetry(asymmetry: Asymmetry) -> dict[str, Any]:
-    return {"skewness": number(asymmetry.skewness), "plain": asymmetry.plain}
-
-
-def _mean(mean: Mean) -> dict[str, Any]:
-    return {
-        "ci_low": number(mean.ci_low),
-        "ci_high": number(mean.ci_high),
-        "p_value": number(mean.p_value),
-        "p_holm": number(mean.p_holm),
-        "p_bounded": None if mean.p_bounded is None else number(mean.p_bounded),
-        "p_sign": number(mean.p_sign),
-        "p_claim": number(mean.p_claim),
-        "n_above": mean.n_above,
-        "n_below": mean.n_below,
-        "sd": number(mean.sd),
-        "effect_size": number(mean.effect_size),
-        "n_pairs": mean.n_pairs,
-        "shown": mean.shown,
-        "claim": mean.claim,
-    }
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    return {
-        "system": cell.system,
-        "dimension": cell.dimension,
-        "condition": cell.condition,
-        "delta": number(cell.delta.value),
-        **_mean(cell.delta),
-        "n_abstained": cell.n_abstained,
-        "n_missing": cell.n_missing,
-        "n_fell": cell.n_fell,
-        "n_rose": cell.n_rose,
-        "fell_ci_low": number(cell.fell_ci[0]),
-        "fell_ci_high": number(cell.fell_ci[1]),
-        "large": number(cell.large),
-        "strong": cell.strong,
-    }
-
-
-def _gap(gap: Gap) -> dict[str, Any]:
-    return {
-        "system": gap.system,
-        "contrast": gap.contrast.id,
-        "plus": list(gap.contrast.plus),
-        "minus": list(gap.contrast.minus),
-        "dimension": gap.dimension,
-        "gap": number(gap.gap.value),
-        **_mean(gap.gap),
-    }
-
-
-def _composite(one: CompositeDelta) -> dict[str, Any]:
-    return {
-        "system": one.system,
-        "condition": one.condition,
-        "delta": number(one.value),
-        "ci_low": number(one.ci_low),
-        "ci_high": number(one.ci_high),
-        "n_pairs": one.n_pairs,
-    }
-
-
-def _profile(profile: Profile, labels: SweepLabels) -> dict[str, Any]:
-    return {
-        "system": profile.system,
-        "name": profile.told(labels),
-        "kind": profile.kind,
-        "degraded": [_claim(cell) for cell in profile.degraded],
-        "improved": [_claim(cell) for cell in profile.improved],
-        "rewording": profile.rewording,
-    }
-
-
-def _claim(cell: Cell) -> dict[str, Any]:
-    return {"dimension": cell.dimension, "condition": cell.condition}
 
 
 def labels_of(plan: SweepPlan) -> Mapping[str, str]:

@@ -35,6 +35,22 @@ The `check_` functions are for authors of extensions: each raises an `AssertionE
 a sentence what an extension does not do as the others do. None needs pytest.
 """
 
+from panel.testing.answers import (
+    MODEL,
+    Answer,
+    Call,
+    Script,
+    always,
+    default_text,
+    in_turn,
+    ok,
+    raw,
+    reset,
+    stall,
+    status,
+    thinking,
+    truncated,
+)
 from panel.testing.batch_check import check_batch_client
 from panel.testing.conformance import (
     check_elicitation,
@@ -49,24 +65,7 @@ from panel.testing.model import ScriptedModel
 from panel.testing.renderer_check import check_renderer
 from panel.testing.requirements import assert_requirements
 from panel.testing.result_checks import check_executor, check_statistic
-from panel.testing.server import (
-    MODEL,
-    Answer,
-    Call,
-    Script,
-    ScriptedServer,
-    always,
-    default_text,
-    in_turn,
-    ok,
-    raw,
-    reset,
-    serving,
-    stall,
-    status,
-    thinking,
-    truncated,
-)
+from panel.testing.server import ScriptedServer, serving
 from panel.testing.store import MemoryReplyStore
 
 __all__ = [

@@ -31,8 +31,8 @@ from panel.models.config import ModelConfig
 from panel.models.providers import Provider, load_provider, provider_names
 from panel.secrets import credentials_in
 from panel.sweep.library import framings_of
+from panel.testing.answers import default_text
 from panel.testing.requirement import require
-from panel.testing.server import default_text
 from personas import NO_PERSONA, PersonaSet
 from rubrics import (
     CategoryScale,

@@ -13,8 +13,9 @@ from panel.calls.budget import NO_CAPS, Caps
 from panel.panel import Panel
 from panel.runs.execution import Engine
 from panel.runs.run import Run
+from panel.testing.answers import MODEL
 from panel.testing.requirement import require
-from panel.testing.server import MODEL, serving
+from panel.testing.server import serving
 
 _CONCURRENCY = 3
 _CALLS = 20

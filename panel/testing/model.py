@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from panel.models.client import CallError, Capabilities
 from panel.models.completions import body_of
-from panel.testing.server import default_text
+from panel.testing.answers import default_text
 from rubrics import ModelRequest, ModelResponse
 
 Scripted = str | ModelResponse | CallError

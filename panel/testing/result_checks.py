@@ -21,8 +21,9 @@ from panel.plan.panel_plan import PanelPlan
 from panel.runs.load import load_run
 from panel.runs.run import Run
 from panel.statistics import AnalysisOptions, Ratings, Reason, Row, agree, correlate, panel_quality
+from panel.testing.answers import MODEL
 from panel.testing.requirement import require
-from panel.testing.server import MODEL, serving
+from panel.testing.server import serving
 
 _N_ITEMS, _N_RATERS = 12, 4
 _OPTIONS = AnalysisOptions(n_permutations=99)

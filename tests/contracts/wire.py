@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from panel.testing.server import default_text
+from panel.testing.answers import default_text
 from tests.helpers.threaded_server import listening
 
 Payload = Mapping[str, Any]

@@ -20,7 +20,7 @@ from sklearn.metrics import cohen_kappa_score
 from panel import ConfigurationError, Panel, load_definition, load_responses
 from panel.plan.panel_file import PanelFile
 from panel.testing import ok, serving
-from panel.testing.server import stable_hash
+from panel.testing.answers import stable_hash
 from tests.examples import samples
 from tests.helpers import forked
 

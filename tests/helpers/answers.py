@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from panel.testing import Answer, default_text, ok
-from panel.testing.server import Call
+from panel.testing.answers import Call
 
 Script = Callable[[int, Mapping[str, Any]], Answer]
 

@@ -20,6 +20,11 @@ ADDRESS = "PERSONA_PANEL_TESTS_FORK_SERVER"
 """The variable that tells a shell's commands where the server listens."""
 
 
+def as_bytes(number: int) -> bytes:
+    """A number on its way between the server and who asks."""
+    return number.to_bytes(NUMBER, "big", signed=True)
+
+
 class Forked:
     """A command begun by the server at `address`: a process with these standard streams."""
 
@@ -35,8 +40,7 @@ class Forked:
         asked = json.dumps([[*arguments], folder, {**env}, umask]).encode()
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(address)
-        size = len(asked).to_bytes(NUMBER, "big")
-        socket.send_fds(self._socket, [size], [*streams])
+        socket.send_fds(self._socket, [as_bytes(len(asked))], [*streams])
         self._socket.sendall(asked)
         self.pid = self._number()
         self.returncode: int | None = None

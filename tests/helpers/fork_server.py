@@ -15,16 +15,17 @@ import json
 import os
 import pkgutil
 import runpy
-import selectors
+import select
 import signal
 import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 from tests.helpers.command import COMMAND
-from tests.helpers.fork_client import NUMBER
+from tests.helpers.fork_client import NUMBER, as_bytes
 
 IMPORTED = (
     "aiohttp", "asyncio", "asyncio_throttle", "click", "diskcache", "jinja2", "json_repair",
@@ -45,106 +46,133 @@ those of commands, whose options name the extensions that are installed."""
 EXTRAS = {"matplotlib", "pandas", "polars", "ray", "redis"}
 """Not imported here: a test may hide them from a command."""
 
-Request = tuple[list[str], str, dict[str, str], int, list[int]]
-"""Arguments, folder, environment, umask and the descriptors of the standard streams."""
+
+class Request(NamedTuple):
+    """A command that is asked for."""
+
+    arguments: list[str]
+    folder: str
+    environment: dict[str, str]
+    umask: int
+    streams: list[int]
+    """Descriptors of the standard streams."""
 
 
-def served(address: str) -> Request | None:
-    """Fork for what is asked at this Unix socket, until standard input ends.
+class ForkServer:
+    """Forks for each request at a Unix socket, and tells whoever asked how its fork ended."""
 
-    Returns more than once: in each fork what was asked, and in this process None, at the end.
-    """
-    listening = socket.socket(socket.AF_UNIX)
-    listening.bind(address)
-    listening.listen()
-    woken, waking = socket.socketpair()
-    waking.setblocking(False)
-    # A child's end is a byte in `woken`.
-    signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    signal.set_wakeup_fd(waking.fileno())
-    begun: dict[int, socket.socket] = {}
-    print("ready", flush=True)
-    with selectors.DefaultSelector() as selector:
-        for file in (0, listening, woken):
-            selector.register(file, selectors.EVENT_READ)
+    def __init__(self, address: str) -> None:
+        self._requests = socket.socket(socket.AF_UNIX)
+        self._requests.bind(address)
+        self._requests.listen()
+        # When a fork ends, its signal writes a byte into one end, and `select` sees it at the
+        # other.
+        self._ends, self._signalled = socket.socketpair()
+        self._signalled.setblocking(False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(self._signalled.fileno())
+        self._asking: dict[int, socket.socket] = {}
+        """Who asked for each fork that goes on, by its process id."""
+
+    def serve(self) -> Request | None:
+        """Serve until standard input ends, and then return None.
+
+        In a fork it returns, too: the request that the fork is for.
+        """
+        print("ready", flush=True)
         while True:
-            for key, _ in selector.select():
-                if key.fileobj == 0:
-                    return None
-                if key.fileobj is woken:
-                    woken.recv(4096)
-                    _tell_ends(begun)
-                    continue
-                asking, _ = listening.accept()
-                asked = _read(asking)
-                if pid := os.fork():
-                    begun[pid] = asking
-                    asking.sendall(pid.to_bytes(NUMBER, "big", signed=True))
-                    for stream in asked[-1]:
-                        os.close(stream)
-                    continue
-                signal.set_wakeup_fd(-1)
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                for open_ in (listening, woken, waking, asking, *begun.values()):
-                    open_.close()
-                return asked
+            ready, _, _ = select.select([sys.stdin, self._requests, self._ends], [], [])
+            if sys.stdin in ready:
+                return None
+            if self._ends in ready:
+                self._ends.recv(4096)
+                self._tell_ends()
+            if self._requests in ready and (request := self._fork()):
+                return request
+
+    def _fork(self) -> Request | None:
+        """Fork for the next request: in the fork that request, in this process None."""
+        asking, _ = self._requests.accept()
+        request = _received(asking)
+        pid = os.fork()
+        if pid == 0:
+            asking.close()
+            self._close()
+            return request
+        self._asking[pid] = asking
+        asking.sendall(as_bytes(pid))
+        for stream in request.streams:
+            os.close(stream)
+        return None
+
+    def _close(self) -> None:
+        """In a fork: close what is the server's."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for one in (self._requests, self._ends, self._signalled, *self._asking.values()):
+            one.close()
+
+    def _tell_ends(self) -> None:
+        """Tell the exit status of each fork that has ended."""
+        while self._asking:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            # Whoever asked may have left.
+            with self._asking.pop(pid) as asking, suppress(OSError):
+                asking.sendall(as_bytes(os.waitstatus_to_exitcode(status)))
 
 
-def _read(asking: socket.socket) -> Request:
+def _received(asking: socket.socket) -> Request:
     size, streams, _, _ = socket.recv_fds(asking, NUMBER, 3)
     text = asking.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL)
-    arguments, folder, env, umask = json.loads(text)
-    return arguments, folder, env, umask, streams
+    return Request(*json.loads(text), streams)
 
 
-def _tell_ends(begun: dict[int, socket.socket]) -> None:
-    while begun:
-        pid, status = os.waitpid(-1, os.WNOHANG)
-        if not pid:
-            return
-        # Whoever asked may have left.
-        with begun.pop(pid) as asking, suppress(OSError):
-            ended = os.waitstatus_to_exitcode(status)
-            asking.sendall(ended.to_bytes(NUMBER, "big", signed=True))
-
-
-def run(asked: Request, paths: list[str]) -> None:
-    """Be what was asked for: the installed command, or Python with a file, `-c` or `-m`.
+def become(request: Request, paths: list[str]) -> None:
+    """Take the standard streams, folder, umask and environment that are asked for.
 
     `paths`: where modules are looked for, behind PYTHONPATH.
     """
-    (program, *arguments), folder, env, umask, streams = asked
-    for number, descriptor in enumerate(streams):
+    for number, descriptor in enumerate(request.streams):
         os.dup2(descriptor, number)
         os.close(descriptor)
-    os.chdir(folder)
-    os.umask(umask)
+    os.chdir(request.folder)
+    os.umask(request.umask)
     os.environ.clear()
-    os.environ.update(env)
-    before = env["PYTHONPATH"].split(os.pathsep) if env.get("PYTHONPATH") else []
-    sys.path[:] = [*before, *paths]
+    os.environ.update(request.environment)
+    given = request.environment.get("PYTHONPATH")
+    sys.path[:] = [*(given.split(os.pathsep) if given else []), *paths]
     importlib.invalidate_caches()
+
+
+def run(program: str, *arguments: str) -> None:
+    """Run the installed command, or as Python a file, `-c` or `-m`."""
     if not Path(program).name.startswith("python"):
-        arguments = [COMMAND, *arguments]
-    if arguments[0] == "-m":
-        sys.path.insert(0, folder)
-        sys.argv = arguments[1:]
-        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
-        return
-    if arguments[0] == "-c":
+        arguments = (COMMAND, *arguments)
+    what, *rest = arguments
+    if what == "-m":
+        sys.path.insert(0, str(Path.cwd()))
+        sys.argv = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif what == "-c":
         sys.path.insert(0, "")
-        name, source = "<string>", arguments.pop(1)
+        sys.argv = ["-c", *rest[1:]]
+        _run_as_main(rest[0], None)
     else:
-        sys.path.insert(0, str(Path(arguments[0]).parent))
-        file = Path(arguments[0]).absolute()
-        name, source = str(file), file.read_text("utf-8")
-    sys.argv = arguments
-    # Not by runpy: what a script defines is to be found in `__main__`.
+        sys.path.insert(0, str(Path(what).parent))
+        sys.argv = [what, *rest]
+        _run_as_main(Path(what).read_text("utf-8"), Path(what).absolute())
+
+
+def _run_as_main(source: str, file: Path | None) -> None:
+    """Not by runpy: what a script defines is to be found in `__main__`."""
     sys.modules["__main__"] = main = ModuleType("__main__")
-    if name != "<string>":
+    if file is not None:
         # Worker processes read it again.
-        main.__file__ = name
-    exec(compile(source, name, "exec", dont_inherit=True), main.__dict__)
+        main.__file__ = str(file)
+    code = compile(source, str(file or "<string>"), "exec", dont_inherit=True)
+    exec(code, main.__dict__)
 
 
 def import_packages() -> None:
@@ -165,5 +193,6 @@ if __name__ == "__main__":
     # A collection would write to every object, and so copy the memory that forks share.
     gc.collect()
     gc.freeze()
-    if (_asked := served(sys.argv[1])) is not None:
-        run(_asked, _paths)
+    if (_request := ForkServer(sys.argv[1]).serve()) is not None:
+        become(_request, _paths)
+        run(*_request.arguments)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.helpers.ports import free_port
 
 if TYPE_CHECKING:
     import redis
@@ -28,9 +29,7 @@ class RedisServer:
 
     def __init__(self, program: str, folder: Path) -> None:
         self._program, self._folder = program, folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.options = {"appendonly": "yes", "appendfsync": "always"}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -25,6 +24,7 @@ from panel.calls import endpoint as lines
 from panel.calls import retrying
 from panel.testing import Answer, ok, serving, status
 from tests.helpers.command import COMMAND
+from tests.helpers.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 READERS = [
@@ -47,13 +47,6 @@ RUBRIC = Rubric(
 )
 RESPONSES = [Response(id=f"r{i}", prompt="What?", text=f"Text {i}.", system="s") for i in range(60)]
 HEALTHY, LATE = "openai:healthy", "openai:late"
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-    return port
 
 
 def judge_at(name: str, port: int, **more: Any) -> ModelConfig:

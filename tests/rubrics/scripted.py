@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rubrics import Elicitation, ModelRequest, ModelResponse, ParsedJudgment, Question, Rubric
+from tests.helpers.dialogues import played
 
 
 def play_dialogue(
@@ -14,12 +15,4 @@ def play_dialogue(
     dialogue = elicitation.dialogue(
         Question(rubric, "Historian", "You ask when.", "Is liberty one?", "It is many.")
     )
-    asks = [next(dialogue)]
-    left = list(replies)
-    try:
-        while True:
-            reply = left.pop(0)
-            asks.append(dialogue.send(ModelResponse(reply) if isinstance(reply, str) else reply))
-    except StopIteration as done:
-        assert not left, "the dialogue ended before the script did"
-        return done.value, asks
+    return played(dialogue, replies)

@@ -22,6 +22,7 @@ from rubrics import (
 )
 from rubrics.elicitations import dimensions
 from rubrics.fence import fence_for
+from tests.helpers.dialogues import played
 
 CLARITY = Dimension(
     id="clarity",
@@ -63,16 +64,7 @@ def play(
     question: Question, replies: Sequence[ModelResponse | str]
 ) -> tuple[ParsedJudgment, list[ModelRequest]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
-    dialogue = dimensions.dialogue(question)
-    asks = [next(dialogue)]
-    left = list(replies)
-    try:
-        while True:
-            reply = left.pop(0)
-            asks.append(dialogue.send(ModelResponse(reply) if isinstance(reply, str) else reply))
-    except StopIteration as done:
-        assert not left, "the dialogue ended before the script did"
-        return done.value, asks
+    return played(dimensions.dialogue(question), replies)
 
 
 GOOD = '{"clarity": 8, "depth": 0, "abstained": false}'

@@ -25,6 +25,7 @@ from rubrics import (
 )
 from rubrics.elicitations import expected
 from rubrics.fence import fence_for
+from tests.helpers.dialogues import played
 
 
 def a_dimension(low: int, high: int, name: str = "clarity") -> Dimension:
@@ -81,14 +82,7 @@ def play(rubric: Rubric, *replies: ModelResponse) -> tuple[ParsedJudgment, list[
             one_call_per_dimension=True,
         )
     )
-    asks = [next(dialogue)]
-    left = list(replies)
-    try:
-        while True:
-            asks.append(dialogue.send(left.pop(0)))
-    except StopIteration as done:
-        assert not left, "the dialogue ended before the script did"
-        return done.value, asks
+    return played(dialogue, replies)
 
 
 def answering(rubric: Rubric, answer: Callable[[ModelRequest], ModelResponse]) -> ParsedJudgment:

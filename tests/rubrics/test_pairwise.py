@@ -9,23 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import ModelRequest, ModelResponse, ParsedJudgment, load_elicitation
+from rubrics import ModelRequest, ParsedJudgment, load_elicitation
 from rubrics.elicitations import pairwise
 from rubrics.replies import Unreadable
 from tests.helpers.comparisons import a_comparison
+from tests.helpers.dialogues import played
 
 
 def play(replies: Sequence[str]) -> tuple[ParsedJudgment, list[ModelRequest]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
-    dialogue = pairwise.dialogue(a_comparison("One.", "Two."))
-    asks = [next(dialogue)]
-    left = list(replies)
-    try:
-        while True:
-            asks.append(dialogue.send(ModelResponse(left.pop(0))))
-    except StopIteration as done:
-        assert not left, "the dialogue ended before the script did"
-        return done.value, asks
+    return played(pairwise.dialogue(a_comparison("One.", "Two.")), replies)
 
 
 def test_is_found_by_name() -> None:

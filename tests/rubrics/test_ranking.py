@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rubrics import Comparison, ModelRequest, ModelResponse, ParsedJudgment, load_elicitation
+from rubrics import Comparison, ModelRequest, ParsedJudgment, load_elicitation
 from rubrics.elicitations import ranking
 from rubrics.replies import Unreadable
 from tests.helpers.comparisons import a_comparison
+from tests.helpers.dialogues import played
 
 LABELS = ("A", "B", "C")
 THREE = a_comparison("One.", "Two.", "Three.")
@@ -24,15 +25,7 @@ def play(
     replies: Sequence[str], comparison: Comparison = THREE
 ) -> tuple[ParsedJudgment, list[ModelRequest]]:
     """The reading of a dialogue that gets these replies, all of them, and what it asked."""
-    dialogue = ranking.dialogue(comparison)
-    asks = [next(dialogue)]
-    left = list(replies)
-    try:
-        while True:
-            asks.append(dialogue.send(ModelResponse(left.pop(0))))
-    except StopIteration as done:
-        assert not left, "the dialogue ended before the script did"
-        return done.value, asks
+    return played(ranking.dialogue(comparison), replies)
 
 
 def test_is_found_by_name() -> None:

@@ -23,6 +23,7 @@ from scipy import special
 from panel.statistics.core.arrays import Array, Labels, encode_labels
 from panel.statistics.core.sampled_mean import sampled_mean
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.student_t import two_sided_p
 
 _NONE = 1e-9
 
@@ -146,7 +147,7 @@ def _tested(
     df = variance**2 / float(np.sum(parts**2 / np.maximum(sizes - 1, 1)))
     error = sqrt(variance)
     reach = error * float(special.stdtrit(df, (1 + confidence) / 2))
-    p = 2 * float(special.stdtr(df, -abs(difference) / error))
+    p = two_sided_p(difference / error, df)
     return StratumDifference(
         name, difference, difference - reach, difference + reach, p, df, len(moved), None
     )

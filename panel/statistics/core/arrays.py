@@ -195,6 +195,12 @@ def count_by_item(ratings: Array, values: Array) -> Array:
     return flat.reshape(len(ratings), len(values)).astype(np.float64)
 
 
+def defined_mean(values: Array) -> float:
+    """The mean of those that are not NaN, NaN where all are."""
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else np.nan
+
+
 def mean_of(functions: Sequence[Resampled]) -> Resampled:
     """The mean of several statistics in each resample, over those defined in it."""
 
@@ -208,6 +214,11 @@ def mean_of(functions: Sequence[Resampled]) -> Resampled:
         return divide(total, count)
 
     return mean
+
+
+def difference_of(first: Resampled, second: Resampled) -> Resampled:
+    """The first statistic less the second in each resample, NaN where one of them is."""
+    return lambda weights: first(weights) - second(weights)
 
 
 def unit_weights(n_items: int) -> Array:

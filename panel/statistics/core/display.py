@@ -36,11 +36,11 @@ class Facts:
     @property
     def text(self) -> str:
         """On one line."""
-        return f"<{self.kind}: {', '.join(map(in_short, self.facts))}>"
+        return f"<{self.kind}: {', '.join(map(_short, self.facts))}>"
 
     def html(self) -> str:
         """The facts, and the table's first twenty rows; the number of others is said."""
-        said = escape(", ".join(map(in_short, self.facts)))
+        said = escape(", ".join(map(_short, self.facts)))
         parts = [f"<div><strong>{escape(self.kind)}</strong>: {said}"]
         if self.rows:
             head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)
@@ -51,7 +51,7 @@ class Facts:
         return "".join([*parts, "</div>"])
 
 
-def in_short(name: str) -> str:
+def _short(name: str) -> str:
     """A name from anywhere: cut where it is long, escaped where it cannot be printed."""
     short = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in short)
@@ -125,7 +125,7 @@ def p_value(p: float | None) -> str:
 
 def _cell(value: object) -> str:
     told = number(value) if isinstance(value, float) or value is None else str(value)
-    return f"<td>{escape(in_short(told))}</td>"
+    return f"<td>{escape(_short(told))}</td>"
 
 
 def _with_minus(told: str) -> str:

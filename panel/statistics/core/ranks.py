@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Labels, as_ratings, encode_labels, row_means
+from panel.statistics.core.arrays import Array, Labels, as_ratings, encode_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +57,3 @@ def ranks_within(ratings: ArrayLike, prompts: Labels | None = None) -> Ranks:
     ties = np.zeros(len(names) * n_raters)
     np.add.at(ties, rankings[opens_run], sizes**3 - sizes)
     return Ranks(ranks, ties.reshape(len(names), n_raters))
-
-
-def mean_ranks(ratings: ArrayLike, prompts: Labels | None = None) -> Array:
-    """Each item's mean rank in its prompt `(items,)`, 1 for the best if higher is better.
-
-    A rater who skipped items ranks the others only: mean ranks compare raters who rated
-    the same items. Negate ratings of which the lowest is best.
-
-    >>> mean_ranks([[3, 1], [2, 2], [1, 3]]).tolist()
-    [2.0, 2.0, 2.0]
-    """
-    array = as_ratings(ratings)
-    ranks = ranks_within(-array, prompts).ranks
-    return row_means(ranks)

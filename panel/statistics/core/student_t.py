@@ -74,7 +74,16 @@ class MeanOfFew:
             return 1.0
         if not self.sd:
             return 0.0
-        return 2 * float(special.stdtr(self.n - 1, -away / self.error))
+        return two_sided_p(away / self.error, self.n - 1)
+
+
+def two_sided_p(t: float, df: float) -> float:
+    """The p-value of Student's t at so many degrees of freedom, whichever its sign.
+
+    >>> round(two_sided_p(-2.776, 4), 3)
+    0.05
+    """
+    return 2 * float(special.stdtr(df, -abs(t)))
 
 
 def student_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:

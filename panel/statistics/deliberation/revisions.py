@@ -17,6 +17,7 @@ from panel.statistics.core.arrays import (
     Labels,
     Mask,
     Resampled,
+    difference_of,
     divide,
     unit_weights,
 )
@@ -153,13 +154,7 @@ def change_between(
     """
     n_items = len(prompts)
     first, last = (float(side(unit_weights(n_items))[0]) for side in (before, after))
-    interval = jackknife(
-        lambda weights: after(weights) - before(weights),
-        n_items,
-        prompts,
-        kind=kind,
-        seed=seed,
-    )
+    interval = jackknife(difference_of(after, before), n_items, prompts, kind=kind, seed=seed)
     return Change(first, last, last - first, interval, n_items)
 
 

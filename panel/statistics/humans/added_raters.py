@@ -15,19 +15,19 @@ from math import nan
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
 from panel.statistics.core.arrays import (
     Array,
     Labels,
-    Resampled,
     as_ratings,
+    difference_of,
     encode_labels,
     has_two_ratings,
 )
 from panel.statistics.core.options import MeasurementLevel, check_confidence
 from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.core.student_t import two_sided_p
 from panel.statistics.resampling.jackknife import Interval, jackknife
 
 
@@ -111,7 +111,7 @@ def added_raters(
     alone, *joined = (resampled_alpha(ratings, level) for ratings in sets)
     found = [
         jackknife(
-            _difference(function, alone),
+            difference_of(function, alone),
             len(codes),
             codes,
             kind="difference",
@@ -131,13 +131,8 @@ def added_raters(
     )
 
 
-def _difference(joined: Resampled, alone: Resampled) -> Resampled:
-    return lambda weights: joined(weights) - alone(weights)
-
-
 def _p_value(change: float, interval: Interval) -> float:
     """Two-sided, of no change."""
     if interval.reason is not None:
         return nan
-    t = abs(change) / interval.standard_error
-    return 2 * float(special.stdtr(interval.degrees_of_freedom, -t))
+    return two_sided_p(change / interval.standard_error, interval.degrees_of_freedom)

@@ -42,6 +42,7 @@ from panel.statistics.core.arrays import (
     Mask,
     Resampled,
     as_ratings,
+    difference_of,
     encode_labels,
     row_means,
     unit_weights,
@@ -49,6 +50,7 @@ from panel.statistics.core.arrays import (
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import check_choice
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.student_t import two_sided_p
 from panel.statistics.humans.alignment_rules import (
     AlignmentMethod,
     AlignmentRule,
@@ -341,7 +343,7 @@ def _figure(
     name: FigureName, before: Resampled, after: Resampled, *, n_folds: int, n: int
 ) -> HeldOutFigure:
     """A figure from two functions of weights of `n` prompts."""
-    interval = jackknife(lambda weights: after(weights) - before(weights), n, kind="difference")
+    interval = jackknife(difference_of(after, before), n, kind="difference")
     first, then = (float(side(unit_weights(n))[0]) for side in (before, after))
     return _ends(name, first, then, interval.standard_error, interval.degrees_of_freedom, n_folds)
 
@@ -363,7 +365,7 @@ def _p(value: float, error: float, df: float) -> float:
     """Two-sided, of a value of 0, by Student's t: 1 without a value or a spread."""
     if isnan(value) or not error > _SAME:
         return 1.0
-    return 2 * float(special.stdtr(df, -abs(value) / error))
+    return two_sided_p(value / error, df)
 
 
 def _root_mean(squared: Array) -> Resampled:

@@ -9,7 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Array, Labels, Resampled, as_scores, items_by_label
+from panel.statistics.core.arrays import (
+    Array,
+    Labels,
+    Resampled,
+    as_scores,
+    difference_of,
+    items_by_label,
+)
 from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.humans.correlation import (
     CorrelationKind,
@@ -53,7 +60,7 @@ def resampled_correlation_gain(
     """The gain as a function of resampling weights; args and errors as for `correlation_gain`."""
     ours, theirs, target = _on_shared_items(panel, control, reference)
     first, second = (resampled_correlation(side, target, kind) for side in (ours, theirs))
-    return lambda weights: first(weights) - second(weights)
+    return difference_of(first, second)
 
 
 def gain_within_prompts(

@@ -37,6 +37,7 @@ from scipy import special
 from panel.statistics.core.arrays import Array, Labels, Mask
 from panel.statistics.core.options import check_confidence
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.student_t import two_sided_p
 from panel.statistics.humans.rated_part import SAME, RatedPart
 
 LEAST_PROMPTS = 8
@@ -212,7 +213,7 @@ def _found(
             corrected, tuning, reason, notes = nan, nan, Reason.NO_SPREAD, ()
         if reason is None:
             ci_low, ci_high = corrected - result.reach, corrected + result.reach
-            p = 2 * float(special.stdtr(result.df, -abs(corrected) / result.error))
+            p = two_sided_p(corrected / result.error, result.df)
             tuning = tuning if len(sides) == 1 else nan
             to_halve = _to_halve(result, n, n_human, len(names), confidence)
     return CorrectedMean(

@@ -20,7 +20,14 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from panel.statistics.core.arrays import Labels, Mask, as_ratings, as_scores, encode_labels
+from panel.statistics.core.arrays import (
+    Labels,
+    Mask,
+    as_ratings,
+    as_scores,
+    difference_of,
+    encode_labels,
+)
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason
 from panel.statistics.humans.annotator_test import annotator_test, resampled_advantage
@@ -75,7 +82,7 @@ def compared_advantages(
     of_a, of_b = (one.advantage for one in tests)
     result = Result(
         of_a if of_a.reason else replace(of_b, value=of_b.value - of_a.value),
-        lambda weights: theirs(weights) - ours(weights),
+        difference_of(theirs, ours),
         kind="mean_difference",
         limits=(-1.0, 1.0),
     )

@@ -22,6 +22,7 @@ from panel.statistics.core.arrays import (
     Labels,
     Mask,
     as_scores,
+    defined_mean,
     divide,
     encode_labels,
     without_rounding,
@@ -182,8 +183,8 @@ def paired_difference(
     wins, ties, losses = (int(np.sum(signs == sign)) for sign in (1, 0, -1))
     low, high = found.interval(limits=(-most, most))
     return PairedDifference(
-        _mean(a),
-        _mean(b),
+        defined_mean(a),
+        defined_mean(b),
         found.mean,
         low,
         high,
@@ -235,11 +236,6 @@ def _over_prompts(values: Array, codes: IntArray) -> Array:
     np.add.at(sums, codes[there], values[there])
     np.add.at(counts, codes[there], 1.0)
     return divide(sums, counts)
-
-
-def _mean(values: Array) -> float:
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else nan
 
 
 def _mean_of_terms(terms: Array) -> Array:

@@ -22,6 +22,7 @@ from panel.statistics.core.arrays import (
     Labels,
     Mask,
     as_scores,
+    defined_mean,
     encode_labels,
     has_two_ratings,
     items_by_label,
@@ -33,6 +34,7 @@ from panel.statistics.core.ranking import competition_ranks
 from panel.statistics.core.results import Result, interval_of, mean_over_prompts
 from panel.statistics.core.sampled_mean import sampled_mean
 from panel.statistics.core.statistic import Reason, Statistic
+from panel.statistics.core.student_t import two_sided_p
 from panel.statistics.core.tested import Tested
 from panel.statistics.humans.correlation import (
     correlation,
@@ -239,7 +241,7 @@ def nearer_to_people(
         inside = over_prompts(_statistics(names, gains, ~missing, prompts, n_raters=3))
         result = mean_over_prompts(inside, prompts, kind="mean_difference", limits=_GAIN_LIMITS)
         # Over the prompts that enter their difference, so that it is theirs.
-        of_each = [_mean(np.where(np.isnan(gains), np.nan, own)) for own in taus.T]
+        of_each = [defined_mean(np.where(np.isnan(gains), np.nan, own)) for own in taus.T]
     else:
         result = Result(
             correlation_gain(second, first, target, "tau_b"),
@@ -256,8 +258,8 @@ def nearer_to_people(
         of_each[0],
         of_each[1],
         paired_figure(result, prompts, tested=True),
-        _mean(ours) if same_scale else nan,
-        _mean(theirs) if same_scale else nan,
+        defined_mean(ours) if same_scale else nan,
+        defined_mean(theirs) if same_scale else nan,
         _distance(ours, theirs, int(np.sum(~missing)), same_scale),
     )
 
@@ -326,7 +328,7 @@ def paired_figure(
         low, high = result.limits
         ends = max(found.value - reach, low), min(found.value + reach, high)
     if tested:
-        p = 2 * float(scipy.special.stdtr(df, -abs(found.value) / there.standard_error))
+        p = two_sided_p(found.value / there.standard_error, df)
     return PairedFigure(found.value, *ends, found.n_items, there.n_clusters, p=p, p_adjusted=p)
 
 
@@ -340,8 +342,3 @@ def _distance(a: Array, b: Array, n_items: int, same_scale: bool) -> PairedFigur
     return PairedFigure(
         found.mean, *found.interval(), n_items, found.n_prompts, None, found.reason, p, p
     )
-
-
-def _mean(values: Array) -> float:
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else nan

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from panel.statistics.core.arrays import Array, IntArray, Resampled, divide
@@ -16,22 +14,6 @@ def resampled_mean(values: Array) -> Resampled:
     def statistic(weights: Array) -> Array:
         kept = weights[:, defined]
         return divide(kept @ values[defined], kept.sum(axis=1))
-
-    return statistic
-
-
-def by_items(function: Callable[[IntArray], float]) -> Resampled:
-    """A statistic of items (indices, repeated as drawn) as one of weights.
-
-    >>> resampled = by_items(lambda items: float(np.mean(items)))
-    >>> resampled(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 3.0]])).tolist()
-    [0.5, 2.0]
-    """
-
-    def statistic(weights: Array) -> Array:
-        counts = weights.astype(np.intp)
-        items = np.arange(weights.shape[1])
-        return np.array([function(np.repeat(items, row)) for row in counts])
 
     return statistic
 

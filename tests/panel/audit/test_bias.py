@@ -9,7 +9,8 @@ from math import isnan, log2
 import numpy as np
 import pytest
 
-from panel.audit.bias import ScaleRange, biases, leniency, position
+from panel.audit.bias import ScaleRange, biases, leniency
+from panel.audit.position import position
 from panel.audit.self_preference import self_preference
 from panel.conclusions.bias import bias_conclusion
 from panel.io.comparisons import Compared

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
@@ -25,6 +24,7 @@ from panel.models.client import CallError
 from panel.models.openai_compatible import OpenAICompatible
 from panel.testing import Answer, ScriptedModel, always, in_turn, ok, reset, serving, stall, status
 from rubrics import ModelRequest, ModelResponse
+from tests.helpers.ports import free_port
 
 MODEL = "openai:stub"
 
@@ -40,13 +40,6 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, value)
     for name, value in (("_SILENCE_S", 0.01), ("_FIRST_PROBE_S", 0.01), ("_LONGEST_PROBE_S", 0.05)):
         monkeypatch.setattr(lines, name, value)
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-    return port
 
 
 @asynccontextmanager

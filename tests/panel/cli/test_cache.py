@@ -21,7 +21,7 @@ from panel.cli.main import command
 from panel.models.completions import body_of
 from panel.secrets import SECRETS
 from panel.testing import ScriptedModel
-from panel.testing.server import default_text
+from panel.testing.answers import default_text
 from rubrics import ModelResponse, Position, Usage
 from tests.helpers.redis_server import redis_server
 

@@ -9,7 +9,6 @@ import json
 import os
 import pty
 import re
-import socket
 import struct
 import subprocess
 import termios
@@ -23,6 +22,7 @@ from panel.cli import progress
 from panel.cli.progress_lines import clock, duration, state_lines
 from panel.testing import serving
 from tests.helpers.command import COMMAND
+from tests.helpers.ports import free_port
 from tests.server import faulty
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -113,10 +113,7 @@ def test_count_rate_and_time_left_stay_whole(tmp_path: Path, columns: int) -> No
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     """While it is tried the line of the model says so; in the end it says why, whole, and no
     judgment counts that nobody was asked for."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    lines = on_a_terminal(tmp_path, 80, port, 40, "patience: 6, concurrency: 4")
+    lines = on_a_terminal(tmp_path, 80, free_port(), 40, "patience: 6, concurrency: 4")
     assert any(
         re.search(r"…: no answer for 0:0\d, (next try in 0:0\d|trying now)", line) for line in lines
     )

@@ -44,6 +44,7 @@ DIALECT = {
 # Modules whose texts are prompts to models: another wording there would be another experiment.
 PROMPTS = (
     "graphs/rewriting.py",
+    "graphs/rewriting_requests.py",
     "panel/judging/cost_estimate.py",
     "panel/prompt_sets/dialogues.py",
     "panel/questions/asking.py",

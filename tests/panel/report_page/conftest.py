@@ -11,7 +11,7 @@ import pytest
 
 from panel import Panel, Response, Run
 from panel.testing import ScriptedModel
-from panel.testing.server import stable_hash
+from panel.testing.answers import stable_hash
 from rubrics import ModelRequest
 
 HOSTILE = (

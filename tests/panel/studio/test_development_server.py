@@ -4,12 +4,11 @@ asked over HTTP, with a panel at the scripted local server or the embedded model
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pytest
 from panel.testing import Answer, ok, serving
 from tests.helpers.embedded import needs_the_model
 from tests.helpers.extras import needs_extra
+from tests.helpers.ports import free_port
 from tests.sycophant import world
 
 pytestmark = needs_extra("studio", "langgraph_api")
@@ -49,9 +49,7 @@ def script(number: int, payload: Mapping[str, Any]) -> Answer:
 def development_server(folder: Path, panel: str) -> Iterator[httpx.Client]:
     """`langgraph dev` on the project's langgraph.json, with what a panel file says."""
     (folder / "panel.yaml").write_text(panel, "utf-8")
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [Path(sys.executable).with_name("langgraph"), "dev", "--no-browser", "--no-reload"]
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(

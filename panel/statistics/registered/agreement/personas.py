@@ -11,7 +11,7 @@ import numpy as np
 from panel.statistics.agreement.agree import AgreementBlock, agreement_statistics
 from panel.statistics.agreement.disagreement import disagreement_by_item
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
-from panel.statistics.core.arrays import Array, has_two_ratings
+from panel.statistics.core.arrays import Array, difference_of, has_two_ratings
 from panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, Table
 from panel.statistics.core.results import Result
 from panel.statistics.core.statistic import Reason, Statistic
@@ -74,7 +74,7 @@ def alpha_difference(block: AgreementBlock) -> Iterator[Result]:
         block,
         Result(
             statistic,
-            lambda weights: first(weights) - second(weights),
+            difference_of(first, second),
             kind="difference",
             limits=(-2.0, 2.0),
             counted=np.logical_or(*map(has_two_ratings, sides)),

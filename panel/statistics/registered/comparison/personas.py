@@ -10,7 +10,7 @@ import numpy as np
 
 from panel.statistics.agreement.kappa import cohen_kappa, resampled_cohen_kappa
 from panel.statistics.agreement.labels import majority
-from panel.statistics.core.arrays import row_means
+from panel.statistics.core.arrays import difference_of, row_means
 from panel.statistics.core.prompts import over_prompts
 from panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, Table
 from panel.statistics.core.results import Result, mean_over_prompts
@@ -104,7 +104,7 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[Result]:
         block,
         Result(
             statistic,
-            lambda weights: first(weights) - second(weights),
+            difference_of(first, second),
             kind="difference",
             limits=_LIMITS,
             counted=~np.isnan(target),

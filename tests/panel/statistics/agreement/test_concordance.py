@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from panel.statistics import Reason, kendall_w, mean_ranks, ranks_within
+from panel.statistics import Reason, kendall_w, ranks_within
 
 COMPLETE = arrays(
     float,
@@ -170,15 +170,16 @@ def test_ranks_equal_scipys(ratings: np.ndarray) -> None:
     assert ranks_within(ratings).ties[0] == pytest.approx(expected_ties, abs=1e-9)
 
 
-def test_mean_ranks() -> None:
-    """The best item has rank 1 in its prompt, ties share, and gaps are not ranked.
+def test_ranks_within_prompts() -> None:
+    """The lowest item has rank 1 in its prompt, ties share, and gaps are not ranked.
 
-    Prompt a: rater 1 gives 9 > 5, ranks 1 2; rater 2 gives 4 = 4, ranks 1.5 1.5. Means 1.25
-    and 1.75. Prompt b: rater 1 gives 1 < 2, ranks 2 1; rater 2 rated the first only, rank 1.
+    Prompt a: rater 1 gives 5 < 9, ranks 2 1; rater 2 gives 4 = 4, ranks 1.5 1.5. Prompt b:
+    rater 1 gives 1 < 2, ranks 1 2; rater 2 rated the first only, rank 1.
     """
     ratings = [[9, 4], [5, 4], [1, 7], [2, nan], [nan, nan]]
-    expected = [1.25, 1.75, 1.5, 1, nan]
-    assert mean_ranks(ratings, list("aabbb")) == pytest.approx(expected, nan_ok=True)
+    expected = np.array([[2, 1.5], [1, 1.5], [1, 1], [2, nan], [nan, nan]])
+    found = ranks_within(ratings, list("aabbb")).ranks
+    assert found == pytest.approx(expected, nan_ok=True)
 
 
 def test_correcting_for_ties_leaves_the_p_value_of_one_prompt() -> None:

@@ -24,11 +24,11 @@ from panel.statistics import (
     jackknife,
     kendall_w,
     krippendorff_alpha,
-    mean_ranks,
     pairwise,
     pairwise_error,
     panel_quality,
     preferences,
+    ranks_within,
     resampled_alpha,
     row_means,
     substitution,
@@ -227,7 +227,7 @@ def test_ranks_are_as_welcome_as_scores() -> None:
     assert not any(name.endswith("kappa") for name, *_ in rows)
 
     by_rank = by_name(correlate(PANEL, HUMANS, replace(QUICK, target="rank")))
-    target = -mean_ranks(HUMANS.scores[:, :, 0], HUMANS.prompts)
+    target = -row_means(ranks_within(-HUMANS.scores[:, :, 0], HUMANS.prompts).ranks)
     expected = correlation(panel, target, "tau_b").value
     assert by_rank["tau_b", "all", "clarity"].value == pytest.approx(expected)
 

@@ -12,7 +12,13 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
-from panel.statistics import Reason, by_items, jackknife, krippendorff_alpha, resampled_alpha
+from panel.statistics import (
+    Reason,
+    jackknife,
+    krippendorff_alpha,
+    resampled_alpha,
+    resampled_correlation,
+)
 from panel.statistics.agreement.agree import agree
 from panel.statistics.core.arrays import Mask
 from panel.statistics.core.options import AnalysisOptions
@@ -128,9 +134,7 @@ def test_an_entropy_has_its_interval_about_the_jackknifes_estimate() -> None:
 
 def test_a_correlation_is_formed_on_fishers_scale() -> None:
     """The ends are those of z = arctanh r, whose error is that of r over 1 − r²."""
-    statistic = by_items(
-        lambda items: float(np.corrcoef(RATINGS[items, 0], RATINGS[items, 1])[0, 1])
-    )
+    statistic = resampled_correlation(RATINGS[:, 0], RATINGS[:, 1], "pearson")
     raw, found = (jackknife(statistic, 30, kind=kind) for kind in ("number", "correlation"))  # type: ignore[arg-type]
     value = np.corrcoef(RATINGS[:, 0], RATINGS[:, 1])[0, 1]
     reach = stats.t.ppf(0.975, 29) * raw.standard_error / (1 - value**2)
