@@ -247,4 +247,4 @@ def _mean_of_terms(terms: Array) -> Array:
     none, as a composite is."""
     there = ~np.isnan(terms)
     means = divide(np.nansum(terms, axis=1), there.sum(axis=1))
-    return without_rounding(means.mean(axis=1))
+    return without_rounding(means.mean(axis=1), terms)
