@@ -31,7 +31,7 @@ of sums, and none: means of equal ratings need not be equal floats."""
 
 NEAR_ZERO = 6
 """A mean is near 0 where it is less than the largest value over this power of two. Twelve decimals
-of that are 70 times a float's own precision, and sums of some 70 such values are rounded by less."""
+of that are 70 times a float's own precision, and sums of some 70 values are rounded by less."""
 
 
 def as_ratings(ratings: ArrayLike) -> Array:

@@ -208,8 +208,9 @@ def jackknife(
         _shares_of_a_mean(value, moved, alone[entering]) if kind in _MEANS else sizes / sizes.sum()
     )
     variance = left_out_variance(moved, shares)
-    if kind == "kappa":
-        # With the factor (n - 1)/n it covers in 0.91 to 0.93 where one of the values is rare.
+    if kind in ("kappa", "entropy"):
+        # With the factor (n - 1)/n kappa covers in 0.91 to 0.93 where one of the values is rare,
+        # and so does one judge's entropy.
         variance *= n / max(n - 1, 1)
     errors = standard_errors(
         [variance, *(_variance(one[:, 0]) for one in levels)],
