@@ -157,7 +157,7 @@ def error_as_rated(
         if term.name != RESIDUAL:
             cells = np.stack([codes[name] for name in (measured, *term.facets)])
             _, places = np.unique(cells, axis=1, return_inverse=True)
-            of_cells = np.bincount(places.ravel(), shares)
+            of_cells = np.bincount(places.ravel(), shares).astype(np.float64)
         variance += term.variance * float(np.sum(of_cells**2))
     return sqrt(variance / len(np.unique(codes[measured])))
 

@@ -96,8 +96,8 @@ def test_prompts_that_count_once_have_students_interval_whatever_their_sizes() -
     assert (found.low, found.high) == pytest.approx(theirs)
 
 
-@pytest.mark.parametrize("kind", ["kappa", "entropy"])
-def test_a_kappa_and_an_entropy_have_the_larger_variance_of_hc3(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["kappa", "entropy", "skewed_difference"])
+def test_some_kinds_have_the_larger_variance_of_hc3(kind: str) -> None:
     """Without the factor (n − 1)/n, which every other kind has: of six clusters √(6/5) wider."""
     values, prompts = RNG.normal(0.5, 0.2, 24), np.repeat(np.arange(6), 4).tolist()
     larger, of_number = (
