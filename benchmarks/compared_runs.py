@@ -124,7 +124,7 @@ def differences(
         factors = {name: np.tile(those, twice) for name, those in LABELS.items()}
     whole = [(a, b), *((a[:, :, [d]], b[:, :, [d]]) for d in range(DIMENSIONS))]
     found = [paired_difference(pair(*sides), labels, factors) for sides in whole]
-    return adjusted(found)
+    return adjusted(found, primary=[place == 0 for place in range(len(found))])
 
 
 Found = tuple[bool, dict[str, tuple[float, float, float]]]
@@ -175,7 +175,10 @@ def people(rng: np.random.Generator, cell: Cell, panel: Panel) -> Found:
         nearer_to_people(*(row_means(side.mean(axis=2)) for side in sides), labels)
         for sides in wholes
     ]
-    every = adjusted_figures([figure for one in found for figure in (one.tau, one.distance)])
+    figures = [
+        (place, one) for place, each in enumerate(found) for one in (each.tau, each.distance)
+    ]
+    every = adjusted_figures([one for _, one in figures], [place == 0 for place, _ in figures])
     first = {"τ_b, b − a": every[0], "distance, b − a": every[1]}
     return any(one.shown for one in every), {
         name: (one.value, one.ci_low, one.ci_high) for name, one in first.items()

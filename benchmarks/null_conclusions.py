@@ -5,9 +5,10 @@
 Data in which there is nothing to claim, five dimensions or judges each: independent ratings
 (agreement beyond chance, biases; correlation with people where each prompt has one response),
 ratings that are independent within prompts which all raters find equally hard (correlation with
-people), judges of whom two rated five or three prompts only (lenient or severe), ratings whose α is
-0.667 on every dimension (above or below it), and first and second ratings drawn alike (the spread
-of judges).
+people), a judge who is drawn as three people are (more or less correlated with them than one of
+them is), judges of whom two rated five or three prompts only (lenient or severe), ratings whose α
+is 0.667 on every dimension (above or below it), and first and second ratings drawn alike (the
+spread of judges).
 Prints the share of runs in which a conclusion claims anything of the kind, which is to be 5 % or
 less.
 """
@@ -40,7 +41,9 @@ from panel.statistics.core.table import COMPOSITE
 from panel.statistics.deliberation.revisions import spread_of
 
 _ITEMS, _RATERS, _DIMENSIONS = 4, 5, 5
+_PEOPLE = 3
 _DRAWN = 400
+_BESIDE = tuple(f"The panel's mean correlates {how} with the other" for how in ("more", "less"))
 _Claims = Callable[[np.random.Generator, int], bool]
 
 
@@ -116,6 +119,36 @@ def correlation_over_all(draw: np.random.Generator, prompts: int) -> bool:
     return _correlates(replace(panel, prompts=own), replace(humans, prompts=own))
 
 
+def beside_one_human(draw: np.random.Generator, prompts: int) -> bool:
+    """Whether a judge who rates as people do is said to go with them more or less than one of them
+    does, within prompts."""
+    return _differs_from_one(_alike(draw, prompts))
+
+
+def beside_one_human_over_all(draw: np.random.Generator, prompts: int) -> bool:
+    """The same where each prompt has one response."""
+    ratings = _alike(draw, prompts)
+    own = tuple(f"p{item}" for item in range(len(ratings.items)))
+    return _differs_from_one(replace(ratings, prompts=own))
+
+
+def _alike(draw: np.random.Generator, prompts: int) -> Ratings:
+    """Whole ratings from 1 to 5 by a judge and `_PEOPLE` people, who all see the same quality with
+    noise of their own that is 1.2 times as large."""
+    shape = prompts * _ITEMS, 1 + _PEOPLE, _DIMENSIONS
+    quality = draw.normal(0, 1, (shape[0], 1, _DIMENSIONS))
+    return ratings_of(np.clip(np.round(3 + quality + draw.normal(0, 1.2, shape)), 1, 5), prompts)
+
+
+def _differs_from_one(ratings: Ratings) -> bool:
+    options = AnalysisOptions(n_permutations=0)
+    panel, humans = ratings.by(ratings.raters[:1]), ratings.by(ratings.raters[1:])
+    named = ["tau_b", "tau_b_within_prompts"]
+    rows = correlate(panel, humans, options, only=named + [f"human_difference_{n}" for n in named])
+    said = correlate_conclusion(rows, panel, humans)
+    return any(one.startswith(_BESIDE) for one in said)
+
+
 def _correlates(panel: Ratings, humans: Ratings) -> bool:
     """Whether any correlation is claimed, of those of all judges, which alone are computed."""
     options = AnalysisOptions(n_permutations=_DRAWN)
@@ -164,6 +197,8 @@ CLAIMS: dict[str, _Claims] = {
     "α above or below 0.667": level,
     "correlation with people within prompts": correlation,
     "correlation with people over all items": correlation_over_all,
+    "the panel beside one human within prompts": beside_one_human,
+    "the panel beside one human over all items": beside_one_human_over_all,
     "a bias, or a lenient judge": bias,
     "a judge of few prompts is lenient or severe": few_rated,
     "the spread of judges": spread,

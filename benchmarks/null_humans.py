@@ -90,7 +90,7 @@ def measured(cell: Cell) -> dict[str, tuple[float, float, float, int]]:
                 f"panel of one, {kind}, within prompts": resampled_over_prompts(within, labels),
             }
             for name, function in figures.items():
-                form = "mean" if name.endswith("prompts") else "difference"
+                form = "skewed_difference" if name.endswith("prompts") else "difference"
                 found = jackknife(function, len(labels), labels, kind=form, limits=(-2, 2))  # type: ignore[arg-type]
                 values[name].append(float(function(unit_weights(len(labels)))[0]))
                 if not math.isnan(found.low):

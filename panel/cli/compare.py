@@ -63,9 +63,10 @@ def compare(
     which of the two it is, and lists what does not match.
 
     For the composite and each dimension it prints the mean difference over prompts, with a 95 %
-    confidence interval, p adjusted by Holm's method over all dimensions and runs, and the effect
-    size (the mean of the prompts' differences, divided by their standard deviation); and the
-    responses that changed most. Of two panels, also how far they rank responses alike and, with
+    confidence interval, p adjusted by Holm's method over all dimensions and runs (the composite is
+    a family of its own, tested at half of the level, as in `agree`), and the effect size (the mean
+    of the prompts' differences, divided by their standard deviation); and the responses that
+    changed most. Of two panels, also how far they rank responses alike and, with
     --human, which of them is nearer to people: in how it ranks responses, in its scores, and in how
     often it is at least as near to the other people as a person is (the advantage `rho` of
     `correlate`).

@@ -67,7 +67,7 @@ def compare(
     Of other texts, systems of the same name are paired, or the only ones of two runs; responses by
     prompt, and by their metadata column `pair` where all have one; ratings by judge. Of other
     panels, scores are paired by response. A prompt counts once. p-values are adjusted by Holm over
-    all dimensions and runs.
+    all dimensions and runs; composites are a family of their own beside them (`holm_of_two`).
 
     Args:
         run_a, run_b, more: runs that were written, or their folders.
@@ -278,17 +278,20 @@ class _RunPair:
             self.people,
             (_missing(self.a), _missing(self.b)),
             len(models) == 1,
+            frozenset(self.terms.same_as),
         )
 
 
 def _adjust(pairs: Sequence[_RunPair]) -> None:
-    """Adjust all p-values of a family: differences, systems, strata, nearness to people."""
+    """Adjust all p-values of a family: differences, systems, strata, nearness to people. Composites
+    are a family of their own beside dimensions (`holm_of_two`)."""
     every = list(chain.from_iterable(pair.differences.items() for pair in pairs))
     places: list[int] = []
     for pair in pairs:
         start, names = len(places), list(pair.differences)
         places += [start + names.index(same) for same in pair.same_tests]
-    found = iter(adjusted([one for _, one in every], places))
+    primary = [name == COMPOSITE for name, _ in every]
+    found = iter(adjusted([one for _, one in every], places, primary))
     for pair in pairs:
         pair.differences = {name: next(found) for name in pair.differences}
     found = iter(adjusted([one for pair in pairs for one in pair.systems.values()]))
@@ -299,10 +302,14 @@ def _adjust(pairs: Sequence[_RunPair]) -> None:
     for pair in pairs:
         pair.strata = [(own, next(found)) for own, _ in pair.strata]
         pair.apart = [replace(one, p_adjusted=next(p_values)) for one in pair.apart]
+    nearness = [
+        (name == COMPOSITE, figure)
+        for pair in pairs
+        for name, one in pair.people.items()
+        for figure in one.figures
+    ]
     figures = iter(
-        adjusted_figures(
-            [figure for pair in pairs for one in pair.people.values() for figure in one.figures]
-        )
+        adjusted_figures([one for _, one in nearness], [is_first for is_first, _ in nearness])
     )
     for pair in pairs:
         pair.people = {

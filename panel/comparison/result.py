@@ -25,8 +25,8 @@ class RunDifference:
         stratum: in which stratum alone; None of all.
         difference: b − a, in points: the mean over prompts.
         ci_low, ci_high: its own 95 % interval, NaN where `reason` says why.
-        p, p_adjusted: two-sided; by Holm over all dimensions and runs, of a system or stratum over
-            all systems or strata and runs.
+        p, p_adjusted: two-sided; by Holm over all dimensions and runs, composites as a family
+            of their own, of a system or stratum over all systems or strata and runs.
         effect_size: the difference over the standard deviation of the prompts' differences.
         n_prompts, n_pairs: how many entered.
         a_mean, b_mean: either side's mean over prompts, by what both have.

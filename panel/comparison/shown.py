@@ -75,7 +75,8 @@ APART_REMARK = (
 PEOPLE_REMARK = (
     "τ_b with the mean human rating: higher is nearer. Distance of a panel's score from it, in "
     "points, if people rated on the panel's scale: lower is nearer. Differences are paired by "
-    "prompt; p is adjusted by Holm's method over them, those of ρ, all dimensions and runs."
+    "prompt; p is adjusted by Holm's method over them, those of ρ, all dimensions and runs; "
+    "composites are a family of their own, as above."
 )
 PLACES_REMARK = (
     "Advantage ρ: how often a panel is at least as near to the other people as a person is, on "
@@ -131,10 +132,11 @@ def how_to_read(found: RunComparison) -> list[str]:
     said = [
         f"a: {found.runs[0]}; b: the run compared with it. Intervals and tests are "
         f"{SAMPLES[found.random]}; a prompt counts once. p: Student's t, adjusted by Holm's "
-        "method over all dimensions and runs (by system, over all systems and runs). Intervals are "
-        "each at 95 %, not widened for their number. Effect size: the mean of the prompts' "
-        "differences, divided by their standard deviation. The largest changes are partly chance: "
-        "in other runs they would be smaller."
+        "method over all dimensions and runs; composites are a family of their own, and each "
+        "family has half of the level, and all of it once the other is shown (by system: over all "
+        "systems and runs). Intervals are each at 95 %, not widened for their number. Effect size: "
+        "the mean of the prompts' differences, divided by their standard deviation. The largest "
+        "changes are partly chance: in other runs they would be smaller."
     ]
     if any(one.compared == "panels" for one in found.compared):
         said.append(

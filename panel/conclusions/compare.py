@@ -3,7 +3,7 @@ people; and what would settle what is open."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from typing import Literal
@@ -48,6 +48,7 @@ class TwoRuns:
         people: by dimension, which is nearer to people.
         missing: of each run, how many judgments are missing, and of how many.
         one_model: whether all judges of both are of one model.
+        repeated: the dimensions that the composite is, whose test is the composite's.
     """
 
     a: str
@@ -60,17 +61,19 @@ class TwoRuns:
     people: Mapping[str, NearerToPeople] = field(default_factory=dict)
     missing: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
     one_model: bool = False
+    repeated: Collection[str] = ()
 
 
 def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
     """Of each run that is compared with the first, what is established and what is not.
 
     A difference is established, and a panel nearer to people, by a p-value below `LEVEL` that is
-    adjusted by Holm over all dimensions and runs. The number of prompts is that with which the same
-    test would find the difference, with the size and the variances observed; see `prompts_needed`.
+    adjusted by Holm over all dimensions and runs, composites as a family of their own. The number
+    of prompts is that with which the same test would find the difference, with the size and the
+    variances observed; see `prompts_needed`.
     It is given where two runs with other texts are compared, as are the limits of the answer.
     """
-    n_tests = sum(not isnan(d.p) for one in compared for d in one.differences.values())
+    n_tests = _n_tests(compared)
     said: list[str] = []
     for one in compared:
         said += _difference(one, random, n_tests, alone=len(compared) == 1)
@@ -78,6 +81,20 @@ def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]
             said += _alike(one)
         said += _people(one.people, one.a, one.b)
     return said if len(compared) > 1 else said + _limits(compared[0])
+
+
+def _n_tests(compared: Sequence[TwoRuns]) -> int:
+    """By how many the level of the first difference is divided in Holm's first step: as many as
+    there are composites, and twice as many where there are dimensions beside them; else as many as
+    there are dimensions."""
+    tested = [
+        name == COMPOSITE
+        for one in compared
+        for name, found in one.differences.items()
+        if not isnan(found.p) and name not in one.repeated
+    ]
+    n_composites = sum(tested)
+    return 2 * n_composites if 0 < n_composites < len(tested) else len(tested)
 
 
 def _difference(one: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> list[str]:

@@ -25,7 +25,7 @@ from panel.conclusions.wording import as_many, counted, listed, power
 from panel.statistics.breakdown.stratum_rows import broken_down_by
 from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.student_t import values_needed
+from panel.statistics.core.student_t import values_needed, widened
 from panel.statistics.core.table import COMPOSITE, NO_PERSONA_GROUP, Ratings, Row
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.humans.correlate import HUMANS
@@ -52,7 +52,8 @@ def correlate_conclusion(
     there is one, leaves 0 out; without a p-value, where the interval does that is widened for the
     number of dimensions. The panel differs from one human, labels agree, and personas add
     something, where such a widened interval leaves 0 out; from one human it differs within prompts
-    where the correlation is within them and that difference has an interval. The number of
+    where the correlation is within them and that difference has an interval, else over all items
+    (where the widened interval has half of the degrees of freedom). The number of
     prompts is that of a t-test of Fisher's z, with the value and the spread that were observed,
     for the dimension that needs most. The composite, where there is one, comes first: a family of
     its own, which shares the level with that of the dimensions (`holm_of_two`).
@@ -74,7 +75,7 @@ def correlate_conclusion(
     n_tests = tests_of_two(primary, found, lambda row, n: bool(_sign(row, n)))
     said, over = list[str](), _over(panel, humans)
     differences = _differences(rows, group, primary), _differences(rows, group, found)
-    n_of_people = tests_of_two(*differences, lambda row, n: bool(sign_of(adjusted_ends(row, n))))
+    n_of_people = tests_of_two(*differences, lambda row, n: bool(sign_of(_claimed_ends(row, n))))
     for family, n, apart, n_apart in zip(
         (primary, found), n_tests, differences, n_of_people, strict=True
     ):
@@ -309,8 +310,20 @@ def _beyond_chance(labels: Mapping[str, Row]) -> list[str]:
 def _on_side(sign: int, differences: Mapping[str, Row], n_tests: int) -> list[str]:
     """The dimensions whose difference, adjusted for so many claims, is on this side of 0."""
     return [
-        name for name, row in differences.items() if sign_of(adjusted_ends(row, n_tests)) == sign
+        name for name, row in differences.items() if sign_of(_claimed_ends(row, n_tests)) == sign
     ]
+
+
+def _claimed_ends(row: Row, n_tests: int) -> tuple[float, float]:
+    """The interval of a difference, widened for so many claims.
+
+    Over all items the widened one has half of the degrees of freedom: the jackknife's variance of
+    the panel less one human varies as one with 9 or 10 of 20 items does, and with 21 to 24 of 48.
+    """
+    if row.statistic != _DIFFERENCE or n_tests < 2:
+        return adjusted_ends(row, n_tests)
+    ends = row.value, row.ci_low, row.ci_high
+    return widened(*ends, row.ci_df, n_tests, widened_df=row.ci_df / 2)
 
 
 def _gained(gains: Mapping[str, Row]) -> list[str]:

@@ -116,6 +116,12 @@ class DesignReport:
                 "(a model, say): each group's mean counts as one rater. Figures are for groups of "
                 "such a size; what more raters in each would give is not known."
             )
+        if turns := next(filter(None, (study.in_turn for study in self.studies)), None):
+            facet, each, n = turns
+            found.append(
+                f"A response was rated by {each} of {n} {facet}s. Designs are of {facet}s who rate "
+                "every response."
+            )
         if few := self.few():
             levels = " and ".join(f"{n} {name}s" for name, n in few.items())
             found.append(
@@ -151,6 +157,15 @@ class DesignReport:
                 self._design(study, result) | {"present": place == 0}
                 for study in self.studies
                 for place, result in enumerate(study.designs)
+            ],
+            "errors_as_rated": [
+                {
+                    "measured": study.measured,
+                    "dimension": study.dimension,
+                    "absolute_error": study.error_as_rated,
+                }
+                for study in self.studies
+                if study.in_turn is not None
             ],
             "target": None
             if self.target is None or systems is None

@@ -33,7 +33,10 @@ _ONE_HUMAN = (
     "correlated (τ_b) with the mean of the other humans. Above 0, the panel agrees with people "
     "more than one of them does."
 )
-_WIDENED = " A difference is claimed where its interval, widened for {n} dimensions, leaves 0 out."
+_WIDENED = (
+    " A difference is claimed where its interval, widened for {n} dimensions (over all items with "
+    "half of the degrees of freedom), leaves 0 out."
+)
 _NOT_WIDENED = " A difference is claimed where its interval leaves 0 out."
 
 

@@ -67,10 +67,15 @@ def _conclusion(report: DesignReport, study: DesignStudy) -> str:
     if study.reason is not None:
         return f"{mean}: its precision cannot be estimated ({study.reason})."
     present, *others = study.designs
-    told = (
-        f"{mean} has a standard error of {_small(present.figures.absolute_error)} points with "
-        f"{_listed(present)}"
-    )
+    error = _small(present.figures.absolute_error)
+    told = f"{mean} has a standard error of {error} points with {_listed(present)}"
+    if study.in_turn is not None and study.measured == SYSTEM:
+        facet, _, n = study.in_turn
+        told = (
+            f"{mean} has a standard error of {_small(study.error_as_rated)} points as it was "
+            f"rated, by {n} {facet}s in turn; with {_listed(present)} who rate every response it "
+            f"would have one of {error}"
+        )
     if not isnan(present.width):
         told += (
             f", and a 95 % interval over prompts and judges of about ±{_small(present.width / 2)}"

@@ -29,6 +29,10 @@ ROUNDING = 1e-9
 """What is smaller than this, or than this share of the values it was computed from, is the rounding
 of sums, and none: means of equal ratings need not be equal floats."""
 
+NEAR_ZERO = 6
+"""A mean is near 0 where it is less than the largest value over this power of two. Twelve decimals
+of that are 70 times a float's own precision, and sums of some 70 values are rounded by less."""
+
 
 def as_ratings(ratings: ArrayLike) -> Array:
     """Ratings as float64 `(items, raters)`.
@@ -105,19 +109,33 @@ def row_means(ratings: Array) -> Array:
     """
     counts = np.sum(~np.isnan(ratings), axis=1)
     means = divide(np.nansum(ratings, axis=1), counts.astype(np.float64))
-    return without_rounding(means)
+    return without_rounding(means, ratings)
 
 
-def without_rounding(means: Array) -> Array:
-    """Each mean to 12 decimals of the power of two above it: those that are equal, and not 0, are
-    equal floats then, however their sums were rounded.
+def without_rounding(means: Array, of: Array) -> Array:
+    """Each mean to 12 decimals of the power of two above it: those that are equal are equal floats
+    then, however their sums were rounded.
 
-    >>> without_rounding(np.array([0.1 + 0.2, 0.3])).tolist()
-    [0.3, 0.3]
+    Of values with signs a mean near 0 has the rounding of values far from it: none has more
+    decimals than one of a 64th of the largest value.
+
+    Args:
+        means: of any shape.
+        of: the values that they are means of, of any shape, NaN where missing.
+
+    >>> ratings = np.array([[0.1, 0.2], [0.3, 0.0]])
+    >>> without_rounding(ratings.sum(axis=1) / 2, ratings).tolist()
+    [0.15, 0.15]
+    >>> signed = np.array([[0.1, 0.2, -0.3], [-0.3, 0.2, 0.1]])
+    >>> signed.sum(axis=1).tolist(), row_means(signed).tolist()
+    ([5.551115123125783e-17, 2.7755575615628914e-17], [0.0, 0.0])
     """
-    # Powers of two lose nothing, no magnitude overflows, and no mean depends on another.
-    fraction, exponent = np.frexp(means)
-    rounded: Array = np.ldexp(np.round(fraction, 12), exponent)
+    # Powers of two lose nothing, no magnitude overflows, and no mean but those near 0 depends on
+    # another.
+    largest = np.frexp(np.max(np.abs(np.nan_to_num(of)), initial=0))[1]
+    fraction, own = np.frexp(means)
+    exponent = np.maximum(own, largest - NEAR_ZERO)
+    rounded: Array = np.ldexp(np.round(np.ldexp(fraction, own - exponent), 12), exponent)
     return rounded
 
 

@@ -65,6 +65,25 @@ def holm_of_two(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
     return adjusted[0], adjusted[1]
 
 
+def holm_beside(p_values: ArrayLike, primary: ArrayLike) -> Array:
+    """`holm_of_two` of tests that stand together, in the order given.
+
+    Args:
+        p_values: `(tests,)`, as for `holm`.
+        primary: `(tests,)`, which of them are the first family; of none or all there is one family.
+
+    Raises:
+        ValueError: as `holm`.
+
+    >>> holm_beside([0.01, 0.02, 0.2], [False, True, False]).round(3).tolist()
+    [0.04, 0.04, 0.2]
+    """
+    raw, first = np.asarray(p_values, dtype=np.float64), np.asarray(primary, dtype=bool)
+    adjusted = np.empty(raw.shape)
+    adjusted[first], adjusted[~first] = holm_of_two(raw[first], raw[~first])
+    return adjusted
+
+
 def adjusted_stepwise(p_values: ArrayLike, adjust: Callable[[Array], Array]) -> Array:
     """Adjusted p-values, in the order given, at most 1; args and errors as for `holm`.
 

@@ -181,7 +181,14 @@ def spread_of_interval(
 
 
 def widened(
-    value: float, low: float, high: float, df: float, n_tests: int, confidence: float = 0.95
+    value: float,
+    low: float,
+    high: float,
+    df: float,
+    n_tests: int,
+    confidence: float = 0.95,
+    *,
+    widened_df: float | None = None,
 ) -> tuple[float, float]:
     """An interval of `value` by Student's t, widened so that `n_tests` such intervals all hold
     what they are of in a share `confidence` of the cases, at least (Bonferroni).
@@ -189,6 +196,7 @@ def widened(
     Args:
         value: what the interval is of; an end that was cut at a limit stays nearer to it.
         df: degrees of freedom; fewer than there are give a wider interval.
+        widened_df: those that the widened interval has; by default `df`.
 
     >>> few = MeanOfFew.of([1.0, 2.0, 3.0])
     >>> [round(end, 3) for end in widened(few.mean, *few.interval(0.05), 2, 5)]
@@ -197,7 +205,10 @@ def widened(
     [-3.73, 7.73]
     """
     ratio = float(
-        special.stdtrit(df, 1 - (1 - confidence) / (2 * max(n_tests, 1)))
+        special.stdtrit(
+            df if widened_df is None else widened_df,
+            1 - (1 - confidence) / (2 * max(n_tests, 1)),
+        )
         / special.stdtrit(df, (1 + confidence) / 2)
     )
     return value - ratio * (value - low), value + ratio * (high - value)

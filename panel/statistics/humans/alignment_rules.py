@@ -59,7 +59,7 @@ class AlignmentRule:
         """
         array = as_ratings(ratings)
         sums = np.nan_to_num(array) @ self.weights
-        mean = without_rounding(divide(sums, ~np.isnan(array) @ self.weights))
+        mean = without_rounding(divide(sums, ~np.isnan(array) @ self.weights), array)
         if not len(self.scores):
             return mean
         moved: Array = np.where(np.isnan(mean), mean, np.interp(mean, self.scores, self.values))

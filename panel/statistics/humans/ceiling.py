@@ -119,7 +119,7 @@ def mean_of_others(ratings: Array) -> Array:
     rated = ~np.isnan(ratings)
     sums = np.nansum(ratings, axis=1, keepdims=True) - np.nan_to_num(ratings)
     counts = rated.sum(axis=1, keepdims=True) - rated
-    return np.where(rated, without_rounding(divide(sums, counts)), np.nan)
+    return np.where(rated, without_rounding(divide(sums, counts), ratings), np.nan)
 
 
 def _with_enough(array: Array, others: Array, min_shared: int) -> list[int]:

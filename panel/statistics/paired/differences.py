@@ -27,7 +27,7 @@ from panel.statistics.core.arrays import (
     encode_labels,
     without_rounding,
 )
-from panel.statistics.core.holm import holm
+from panel.statistics.core.holm import holm_beside
 from panel.statistics.core.sampled_mean import SampledMean, influence_of, sampled_mean
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.tested import Tested
@@ -202,17 +202,21 @@ def paired_difference(
 
 
 def adjusted(
-    differences: Sequence[PairedDifference], same_as: Sequence[int] | None = None
+    differences: Sequence[PairedDifference],
+    same_as: Sequence[int] | None = None,
+    primary: Sequence[bool] | None = None,
 ) -> list[PairedDifference]:
     """The differences with p-values adjusted by Holm over all of them.
 
     Args:
+        primary: for each, whether it is a composite's: those are a family of their own beside the
+            others (`holm_beside`). None: all are one family.
         same_as: for each, the place of the one whose test it repeats (its own, where it repeats
             none): a composite of one dimension is that dimension, and no second test.
     """
     places = list(range(len(differences))) if same_as is None else list(same_as)
     p_values = [one.p if places[i] == i else nan for i, one in enumerate(differences)]
-    found = holm(p_values)
+    found = holm_beside(p_values, np.zeros(len(places)) if primary is None else primary)
     return [
         replace(one, p_adjusted=float(found[place]))
         for one, place in zip(differences, places, strict=True)
@@ -243,4 +247,4 @@ def _mean_of_terms(terms: Array) -> Array:
     none, as a composite is."""
     there = ~np.isnan(terms)
     means = divide(np.nansum(terms, axis=1), there.sum(axis=1))
-    return without_rounding(means.mean(axis=1))
+    return without_rounding(means.mean(axis=1), terms)

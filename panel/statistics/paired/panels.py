@@ -27,7 +27,7 @@ from panel.statistics.core.arrays import (
     has_two_ratings,
     items_by_label,
 )
-from panel.statistics.core.holm import holm
+from panel.statistics.core.holm import holm_beside
 from panel.statistics.core.options import AnalysisOptions
 from panel.statistics.core.prompts import over_prompts
 from panel.statistics.core.ranking import competition_ranks
@@ -264,9 +264,13 @@ def nearer_to_people(
     )
 
 
-def adjusted_figures(figures: list[PairedFigure]) -> list[PairedFigure]:
-    """The figures with p-values adjusted by Holm over all of them."""
-    p_values = holm([one.p for one in figures])
+def adjusted_figures(
+    figures: Sequence[PairedFigure], primary: Sequence[bool] | None = None
+) -> list[PairedFigure]:
+    """The figures with p-values adjusted by Holm over all of them; `primary` as for
+    `panel.statistics.paired.differences.adjusted`."""
+    family = np.zeros(len(figures)) if primary is None else primary
+    p_values = holm_beside([one.p for one in figures], family)
     return [replace(one, p_adjusted=float(p)) for one, p in zip(figures, p_values, strict=True)]
 
 

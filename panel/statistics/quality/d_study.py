@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from panel.statistics.core.arrays import Array
+from panel.statistics.core.arrays import Array, Labels, encode_labels
 from panel.statistics.core.options import check_choice
 from panel.statistics.core.student_t import POWER
 from panel.statistics.quality.components import BETWEEN, RESIDUAL, VarianceComponents
@@ -121,6 +121,45 @@ def error_shares(components: VarianceComponents, measured: str, levels: Levels) 
     total = sum(parts.values())
     ordered = sorted(parts, key=lambda name: -parts[name])
     return {name: parts[name] / total for name in ordered} if total > 0 else {}
+
+
+def error_as_rated(
+    components: VarianceComponents, measured: str, factors: Mapping[str, Labels], weights: Array
+) -> float:
+    """The absolute standard error of means as they were rated, where not every judge rated
+    everything: the root of their mean variance.
+
+    A component's variance counts by the squared share that each of its conditions has in a mean: of
+    raters who took turns more share in the mean of a system than rated any one response.
+
+    Args:
+        factors: by name, a label a rating, as for `variance_components`.
+        weights: `(ratings,)`, the share of each in the mean that it is part of, 0 of what is
+            missing; those of each mean add up to 1.
+
+    Raises:
+        ValueError: as for `d_study`.
+
+    Two items, rated by the first two and by the last two of three raters: σ² of raters and the
+    residual over 2.
+
+    >>> variances = {"item": 1.0, "rater": 0.5, "residual": 1.5}
+    >>> found = VarianceComponents(variances, {}, 0, {"item": 2, "rater": 3})
+    >>> factors = {"item": [0, 0, 1, 1], "rater": [0, 1, 1, 2]}
+    >>> error_as_rated(found, "item", factors, np.full(4, 0.5))
+    1.0
+    """
+    there = weights > 0
+    codes = {name: encode_labels(of, len(weights))[1][there] for name, of in factors.items()}
+    shares, variance = weights[there], 0.0
+    for term in _terms(components, measured, {}):
+        of_cells = shares
+        if term.name != RESIDUAL:
+            cells = np.stack([codes[name] for name in (measured, *term.facets)])
+            _, places = np.unique(cells, axis=1, return_inverse=True)
+            of_cells = np.bincount(places.ravel(), shares).astype(np.float64)
+        variance += term.variance * float(np.sum(of_cells**2))
+    return sqrt(variance / len(np.unique(codes[measured])))
 
 
 def expected_width(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, nan, prod
+from math import inf, isnan, nan, prod
 
 import numpy as np
 
@@ -31,14 +31,15 @@ from panel.statistics.quality.d_study import (
     cheapest_design,
     d_study,
     detectable_difference,
+    error_as_rated,
     error_shares,
     expected_width,
 )
 
 ITEM, SYSTEM = "item", "system"
-GROUP = "group"
-"""The facet of raters who are in groups: each group's mean is one rater."""
-_MOST = {"persona": 30, "model": 10, "rater": 100, GROUP: 100, REPLICATE: 5}
+RATER, GROUP = "rater", "group"
+"""The facets of raters who are no run's judges; in groups, each group's mean is one rater."""
+_MOST = {"persona": 30, "model": 10, RATER: 100, GROUP: 100, REPLICATE: 5}
 """How many of each the cheapest design may have, unless there are more already."""
 _MOST_PROMPTS = 10_000
 LEAST_SAMPLED = 3
@@ -79,10 +80,30 @@ class StudiedScores:
     rows: Mapping[str, Labels]
     columns: Mapping[str, Labels]
 
+    @property
+    def factors(self) -> dict[str, Labels]:
+        """A label for each score, row by row."""
+        return crossed_factors(self.scores.shape, self.rows, self.columns)
+
     def components(self) -> VarianceComponents:
         """Of all these scores."""
-        factors = crossed_factors(self.scores.shape, self.rows, self.columns)
-        return variance_components(self.scores.ravel(), factors)
+        return variance_components(self.scores.ravel(), self.factors)
+
+    @property
+    def scores_a_row(self) -> int:
+        """How many scores a row has: the harmonic mean over rows that have any, rounded, as the
+        error of a mean goes with one over their number."""
+        counts = np.sum(~np.isnan(self.scores), axis=1)
+        return round(1 / float(np.mean(1 / counts[counts > 0])))
+
+    def error_as_rated(self, components: VarianceComponents, measured: str) -> float:
+        """The absolute standard error of the means over rows of each row's mean."""
+        there = ~np.isnan(self.scores)
+        counts = there.sum(axis=1)
+        codes = encode_labels(self.rows[measured], len(there))[1]
+        rows = np.bincount(codes, counts > 0)[codes]
+        weights = np.where(there, divide(np.ones(len(there)), counts * rows)[:, None], 0.0)
+        return error_as_rated(components, measured, self.factors, weights.ravel())
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +115,14 @@ class DesignStudy:
         dimension: `all` is the composite.
         components: of the G-study.
         designs: the present one first, then with half and twice as many conditions of each facet;
-            none where `reason` says why.
+            none where `reason` says why. Where raters rated some responses each, the present one is
+            of as many raters as rated a response (the harmonic mean), who rate all of them.
         error_shares: which share of the present absolute error variance each component brings,
             largest first.
         raters_each: how many raters' ratings one entry is the mean of.
         span: from the lowest to the highest value of the scale, where that is known.
+        error_as_rated: where raters rated some responses each, the absolute standard error of the
+            means as they are; else NaN.
     """
 
     measured: str
@@ -109,6 +133,16 @@ class DesignStudy:
     reason: Reason | None = None
     raters_each: float = 1.0
     span: float = inf
+    error_as_rated: float = nan
+
+    @property
+    def in_turn(self) -> tuple[str, int, int] | None:
+        """Where raters rated some responses each: what raters are called, how many rated a
+        response, and how many there are."""
+        if isnan(self.error_as_rated):
+            return None
+        facet = next(name for name in self.components.levels if name in (RATER, GROUP))
+        return facet, self.designs[0].figures.levels[facet], self.components.levels[facet]
 
     def cheapest(
         self, points: float, *, goal: Goal = "width", present_judges: bool = False
@@ -257,7 +291,13 @@ def _study(
     found = scores.components()
     if found.reason is not None:
         return DesignStudy(measured, dimension, found, reason=found.reason)
-    levels = present_levels(found, measured)
+    levels, as_rated = present_levels(found, measured), nan
+    if len(scores.columns) == 1:
+        # Every persona rates everything through every model; raters may take turns.
+        (facet,) = scores.columns
+        if scores.scores_a_row < levels[facet]:
+            levels[facet] = scores.scores_a_row
+            as_rated = scores.error_as_rated(found, measured)
     designs = designs_around(found, measured, levels)
     return DesignStudy(
         measured,
@@ -267,6 +307,7 @@ def _study(
         error_shares(found, measured, levels),
         raters_each=each,
         span=span,
+        error_as_rated=as_rated,
     )
 
 
@@ -288,7 +329,7 @@ def crossed_factors(
     }
 
 
-def present_levels(components: VarianceComponents, measured: str) -> Levels:
+def present_levels(components: VarianceComponents, measured: str) -> dict[str, int]:
     """How many conditions the design of a G-study has of each facet."""
     levels = {name: n for name, n in components.levels.items() if name != measured}
     if _repeated(components):

@@ -157,7 +157,7 @@ def _greedy(array: Array) -> list[int]:
     order = []
     while left:
         means = divide(total[:, None] + scores[:, left], count[:, None] + rated[:, left])
-        found = _taus(without_rounding(means), full)
+        found = _taus(without_rounding(means, scores), full)
         best = left.pop(int(np.argmax(np.nan_to_num(found, nan=-np.inf))))
         total += scores[:, best]
         count += rated[:, best]

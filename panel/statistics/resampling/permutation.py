@@ -132,7 +132,8 @@ def shuffled_sums(values: Array, n_shuffles: int, rng: np.random.Generator) -> A
         values: `(items, raters)`, without gaps; equal values stay as many as they are.
 
     Every order of a rater's values is as likely as any other. Of few items it is drawn from the
-    list of all orders, in an eighth of the time that shuffling takes.
+    list of all orders, in a quarter to two thirds of the time that shuffling takes (of 2 to 6 items
+    and 5 to 30 raters).
     """
     n_items, n_raters = values.shape
     if n_items > MOST_LISTED:

@@ -89,6 +89,28 @@ def test_json_has_components_designs_and_the_cheapest(command: Command, tmp_path
     assert document["warnings"] == []
 
 
+def test_raters_who_took_turns(command: Command, tmp_path: Path) -> None:
+    """Of six raters two rated each response, which is said first and in JSON; the standard error is
+    that of the systems as they were rated, beside that of two who rate everything."""
+    rated(tmp_path / "all.csv")
+    heading, *rows = (tmp_path / "all.csv").read_text().splitlines()
+    kept = [row for n, row in enumerate(rows) if (n % 6 - n // 6) % 6 < 2]
+    (tmp_path / "in.csv").write_text("\n".join([heading, *kept]) + "\n")
+    said = " ".join(command("plan", "--from", "in.csv").stdout.split())
+    assert said.startswith("A response was rated by 2 of 6 raters.")
+    document = json.loads(command("plan", "--from", "in.csv", "--json").stdout)
+    _, of_systems = document["errors_as_rated"]
+    present = next(row for row in document["designs"] if row["present"]
+                   and row["measured"] == "system")  # fmt: skip
+    assert present["levels"] == {"prompt": 8, "rater": 2}
+    assert of_systems["absolute_error"] < present["absolute_error"]
+    assert (
+        f"{of_systems['absolute_error']:.2f} points as it was rated, by 6 raters in turn; with 8 "
+        f"prompts and 2 raters who rate every response it would have one of "
+        f"{present['absolute_error']:.2f}"
+    ) in said
+
+
 def test_raters_of_a_group_count_as_one(command: Command, tmp_path: Path) -> None:
     """Where raters of a group may have a model in common, its mean is one rater's rating, which the
     first line says, as does JSON; ratings are counted one by one. One rater a group is a rater."""

@@ -29,7 +29,7 @@ from panel.comparison.compare import MOST_CHANGED
 from panel.comparison.page.writing import comparison_page
 from panel.reports import terminal
 from panel.reports.json import render_run_comparison
-from panel.statistics.core.holm import holm
+from panel.statistics.core.holm import holm, holm_of_two
 from panel.testing import ScriptedModel
 from tests.helpers.marked_texts import (
     CLARITY_DEPTH,
@@ -53,8 +53,8 @@ def refused(*runs: Any, **options: Any) -> str:
 
 
 def test_other_texts_of_one_panel_are_paired_by_prompt(tmp_path: Path) -> None:
-    """Composites 4, 5, 6, 4 and 5, 7, 9, 4 of two systems: 1.5 points, with SciPy's paired t-test,
-    adjusted by Holm over composite and two dimensions; three wins and a tie; what changed most."""
+    """Composites 4, 5, 6, 4 and 5, 7, 9, 4 of two systems: 1.5 points, with SciPy's paired t-test
+    at half of the level, as are two dimensions; three wins and a tie; what changed most."""
     old = marked_run(tmp_path / "old", OLD, MODEL, system="elm")
     new = marked_run(tmp_path / "new", NEW, MODEL, system="oak")
     found = compare(old, new)
@@ -68,7 +68,8 @@ def test_other_texts_of_one_panel_are_paired_by_prompt(tmp_path: Path) -> None:
     assert whole.p == pytest.approx(test.pvalue)
     # On all three the prompts' differences are 1, 2, 3 and 0.
     assert whole.p == clarity.p == depth.p
-    assert whole.p_adjusted == pytest.approx(3 * test.pvalue)
+    # One composite and, by Holm, two dimensions, of which the level is whole if the first is shown.
+    assert [row.p_adjusted for row in found.rows] == pytest.approx([2 * test.pvalue] * 3)
     assert (whole.wins, whole.ties, whole.losses) == (3, 1, 0)
     assert (whole.n_prompts, whole.n_pairs) == (4, 4)
     assert [(r.prompt_id, r.system, r.difference) for r in one.risen] == [
@@ -307,6 +308,10 @@ def test_people_who_rated_dimensions_are_compared_with_them(panels: dict[str, Pa
     people = Ratings(scores, tuple(items), ("x", "y"), ("clarity", "depth"), ("all", "all"))
     found = compare(panels["ann"], panels["bob"], human=people)
     assert [name for name, _ in found.compared[0].people] == ["composite", "clarity", "depth"]
+    first, *rest = ([one.p for one in each.figures] for _, each in found.compared[0].people)
+    expected = holm_of_two(first, np.concatenate(rest))
+    adjusted = [one.p_adjusted for _, each in found.compared[0].people for one in each.figures]
+    np.testing.assert_allclose(adjusted, np.concatenate(expected))
     alone = Ratings(scores[:, :, :1], tuple(items), ("x", "y"), ("clarity",), ("all", "all"))
     found = compare(panels["ann"], panels["bob"], human=alone)
     assert [name for name, _ in found.compared[0].people] == ["clarity"]

@@ -74,6 +74,21 @@ def test_a_difference_that_may_be_chance_is_no_lead() -> None:
     )
 
 
+def test_prompts_are_counted_for_the_composites_half_of_the_level() -> None:
+    """Beside two dimensions a composite has half of 5 %, and of one that is a dimension all of it;
+    without a composite a dimension shares 5 % with the other."""
+    for names, level, repeated in (
+        (("composite", "a", "b"), 0.025, ()),
+        (("composite", "a"), 0.05, ("a",)),
+        (("a", "b"), 0.025, ()),
+        (("a", "b", "c", "d"), 0.0125, ()),
+    ):
+        needed = prompts_needed(difference(NONE).sampled, level)
+        assert needed is not None
+        *_, last = said(dict.fromkeys(names, NONE), repeated=repeated)
+        assert f"{as_many(needed)} would show it" in last
+
+
 def test_a_tie_and_what_cannot_be_tested_are_said() -> None:
     """Equal scores on every prompt, a single prompt, and no score at all: no claim, each with its
     reason, and no number of prompts."""

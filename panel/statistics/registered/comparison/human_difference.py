@@ -72,7 +72,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         prompts = block.prompts or []
         found = human_difference_by_prompt(_judges(block), block.compared, prompts, kind)
         for name, one in list(zip(NAMES, found, strict=True))[: _n_rows(block)]:
-            result = mean_over_prompts(one, prompts, kind="mean_difference", limits=_LIMITS)
+            result = mean_over_prompts(one, prompts, kind="skewed_difference", limits=_LIMITS)
             yield replace(result, by=BY, by_value=name)
 
 

@@ -36,3 +36,20 @@ def test_equal_means_are_ties_whatever_the_order_of_raters(unit: float) -> None:
     assert len(set(others)) == 1
     apart = np.array([[2.0], [2.0 + 1e-9]]) * unit
     assert len(set(row_means(apart))) == 2
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e-5])
+def test_equal_means_near_0_are_ties(mean: float) -> None:
+    """Tenths of either sign that add up to the same in other orders have one mean, also where it is
+    0 or next to it, and the others have one, too; what is a ten-millionth off stays apart."""
+    rng = np.random.default_rng(3)
+    drawn = np.append(rng.integers(-30, 30, 9) / 10, 10 * mean)
+    drawn[0] -= drawn.sum() - 10 * mean
+    ratings = np.array([rng.permutation(drawn) for _ in range(200)])
+    assert len({sum(row) for row in ratings.tolist()}) > 1
+    found = row_means(np.vstack([ratings, drawn + 1e-7]))
+    assert len(set(found[:-1])) == 1
+    assert found[:2] == pytest.approx(mean, abs=1e-13)
+    assert found[-1] - found[0] == pytest.approx(1e-7)
+    others = mean_of_others(np.column_stack([np.full(200, 2.0), ratings]))[:, 0]
+    assert len(set(others)) == 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from panel.statistics.core.holm import holm_beside
 from panel.statistics.core.sampled_mean import influence_of, sampled_mean
 from panel.statistics.core.statistic import Reason
 from panel.statistics.paired.differences import (
@@ -157,7 +158,7 @@ def test_personas_that_both_panels_share_are_paired() -> None:
 
 def test_p_values_are_adjusted_over_all_and_a_repeated_test_counts_once() -> None:
     """p of 0.01, 0.02 and 0.04: by Holm 0.03, 0.04, 0.04; where the second is the first under
-    another name, it has the first's, of two tests."""
+    another name, it has the first's, of two tests. What is primary is a family of its own."""
     differences = [RNG.normal(1, 1, 8)[:, None, None] for _ in range(3)]
     found = [
         paired_difference(by_same_judges(np.zeros_like(one), one), range(8)) for one in differences
@@ -166,6 +167,8 @@ def test_p_values_are_adjusted_over_all_and_a_repeated_test_counts_once() -> Non
     order = np.argsort(p)
     expected = np.maximum.accumulate(np.array(p)[order] * [3, 2, 1])
     assert [adjusted(found)[i].p_adjusted for i in order] == pytest.approx(np.minimum(expected, 1))
+    beside = [one.p_adjusted for one in adjusted(found, primary=[False, True, False])]
+    assert beside == pytest.approx(holm_beside(p, [False, True, False]).tolist())
     repeated = adjusted([found[0], found[0], found[1]], [0, 0, 2])
     two = np.sort([p[0], p[1]]) * [2, 1]
     assert repeated[0].p_adjusted == repeated[1].p_adjusted

@@ -16,8 +16,10 @@ from panel.statistics import (
     design_name,
     design_studies,
     expected_width,
+    icc,
     variance_components,
 )
+from panel.statistics.quality.design_study import StudiedScores
 
 SYSTEMS, PROMPTS, PERSONAS, MODELS = 3, 6, 4, 2
 
@@ -193,6 +195,56 @@ def test_a_width_is_at_most_what_the_scale_allows() -> None:
     given = design_studies(ratings, ratings.scores.mean(axis=2), composite_span=0.125)
     assert named(given)["system", "all"].designs[0].width == 0.125
     assert named(given)["system", "clarity"].designs[0].width > 0.5
+
+
+def test_raters_who_took_turns_are_as_many_as_rated_a_response() -> None:
+    """Two of four raters for each response: a response's mean is of two, so that Φ is ICC(2,k). In
+    a system's mean over four prompts each rater has a quarter of the ratings, as has each prompt,
+    and each of the eight ratings an eighth; of two raters for all, each would have half."""
+    system, prompt = (grid.ravel() for grid in np.indices((3, 4)))
+    scores = np.random.default_rng(6).normal(0, 1, (12, 4)) + np.arange(4) + 2 * system[:, None]
+    away = (np.arange(4) - prompt[:, None]) % 4 > 1
+    scores[away] = nan
+    ratings = Ratings(
+        scores[:, :, None],
+        tuple(f"p{p}/s{s}" for s, p in zip(system, prompt, strict=True)),
+        tuple("abcd"),
+        ("clarity",),
+        ("human",) * 4,
+        prompts=tuple(f"p{p}" for p in prompt),
+        sources=tuple(f"s{s}" for s in system),
+    )
+    of_items, of_systems = design_studies(ratings)
+    assert [one.n_ratings for one in of_items.designs] == [2, 1, 4]
+    assert of_items.designs[0].figures.dependability == pytest.approx(icc(scores, "icc2k").value)
+    assert of_items.error_as_rated == pytest.approx(of_items.designs[0].figures.absolute_error)
+    assert of_systems.in_turn == ("rater", 2, 4)
+    found = of_systems.components.variances
+    var = {name: max(one, 0.0) for name, one in found.items() if not isnan(one)}
+    alike = (var["prompt"] + var["system:prompt"]) / 4
+    alike += (var["prompt:rater"] + var["residual"]) / 8
+    of_raters = var["rater"] + var["system:rater"]
+    assert of_raters > 0
+    assert of_systems.error_as_rated == pytest.approx((alike + of_raters / 4) ** 0.5)
+    present = of_systems.designs[0].figures
+    assert present.levels == {"prompt": 4, "rater": 2}
+    assert present.absolute_error == pytest.approx((alike + of_raters / 2) ** 0.5)
+
+
+def test_error_goes_with_one_over_the_number_of_raters() -> None:
+    """Of three responses two were rated by one and one by six: 3 / (1 + 1 + 1/6) = 1.4, not 2.7."""
+    scores = np.full((3, 6), nan)
+    scores[:, 0], scores[2] = 1, 2
+    assert StudiedScores(scores, {"item": "abc"}, {"rater": "uvwxyz"}).scores_a_row == 1
+
+
+def test_of_raters_who_rated_everything_none_is_in_turn() -> None:
+    """Nor where one rating of many is missing."""
+    ratings = replace(of_a_run(), personas=None, groups=("human",) * 8)
+    ratings.scores[0, 0] = nan
+    for study in design_studies(ratings):
+        assert study.in_turn is None
+        assert study.designs[0].figures.levels["rater"] == 8
 
 
 def test_raters_in_groups_are_studied_as_their_groups_means() -> None:
