@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from panel.conclusions.rows import by_dimension, figure, from_to, on_dimensions
-from panel.conclusions.wording import NAMES_SHOWN, counted, listed
+from panel.conclusions.wording import NAMES_SHOWN, all_dimensions, counted, listed
 from panel.statistics.core.arrays import row_means
 from panel.statistics.core.composite import on_composite
 from panel.statistics.core.display import number, percent
@@ -110,7 +110,7 @@ def _by_dimension(
     parts = []
     for how in (_FIT, _NEAR, _FAILED):
         if those := [name for name in names if _how(rates[name], name in correlated) == how]:
-            every = "any dimension" if how == _FAILED else f"all {len(names)} dimensions"
+            every = "any dimension" if how == _FAILED else all_dimensions(len(names))
             why = (
                 " (one score for every item may be, too: no correlation is established)"
                 if how == _NEAR
@@ -121,7 +121,8 @@ def _by_dimension(
         f"{what} {from_to([found[name] for name in names], 2)}"
         for what, found in (("winning rate ω", rates), ("advantage ρ", advantages))
     )
-    return f"By dimension the panel {'; it '.join(parts)}: {figures}."
+    epsilon, *_ = rates[names[0]].note.split(";")
+    return f"By dimension the panel {'; it '.join(parts)}: {figures} ({epsilon})."
 
 
 def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> list[str]:

@@ -21,7 +21,7 @@ from panel.conclusions.rows import (
     tests_of_two,
 )
 from panel.conclusions.strata import range_over, strata_differ
-from panel.conclusions.wording import as_many, counted, listed, power
+from panel.conclusions.wording import all_dimensions, as_many, counted, listed, power
 from panel.statistics.breakdown.stratum_rows import broken_down_by
 from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
@@ -172,7 +172,7 @@ def _correlated(found: Mapping[str, Row], n_tests: int) -> list[str]:
                 if row.statistic == statistic and _sign(row, n_tests) == sign
             ]
             if names:
-                every = f"all {len(found)} dimensions" if sign else "any dimension"
+                every = all_dimensions(len(found)) if sign else "any dimension"
                 on = on_dimensions(names, found, every)
                 said.append(how.format(where=where, on=on, figures=_figures(names, defined)))
     if without := [name for name, row in found.items() if row.reason]:
@@ -205,14 +205,14 @@ def _people(differences: Mapping[str, Row], found: Mapping[str, Row], n_tests: i
             on = on_dimensions(names, found, "all dimensions")
             said.append(
                 f"The panel's mean correlates {how} with the other humans than one human does{on}: "
-                f"{_where_they_differ(names, differences)}."
+                f"{_where_they_differ(names, differences, n_tests)}."
             )
             rest = {name: row for name, row in rest.items() if name not in names}
     if rest:
         on = on_dimensions(list(rest), found, "any dimension")
         said.append(
             "That the panel's mean correlates more or less with the other humans than one human "
-            f"does is not shown{on}: {_where_they_differ(list(rest), rest)}."
+            f"does is not shown{on}: {_where_they_differ(list(rest), rest, n_tests)}."
         )
     return said
 
@@ -246,8 +246,9 @@ def n_claimed(rows: Sequence[Row], group: str) -> int:
     return len([name for name in _differences(rows, group, found) if name != COMPOSITE])
 
 
-def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row]) -> str:
-    """The differences, within prompts first, then over all items."""
+def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row], n_tests: int) -> str:
+    """The differences, within prompts first, then over all items; and that a claim takes more than
+    an interval that leaves 0 out, where that is so."""
     told = []
     for statistic, where in (
         (_DIFFERENCE_WITHIN, "within prompts"),
@@ -255,6 +256,12 @@ def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row]) -> 
     ):
         if those := [name for name in names if differences[name].statistic == statistic]:
             told.append(f"difference {where} of {_figures(those, differences)}")
+    if any(
+        differences[name].ci_low * differences[name].ci_high > 0
+        and not sign_of(adjusted_ends(differences[name], n_tests))
+        for name in names
+    ):
+        told.append(f"each interval is at 95 %; widened for {n_tests:,} claims, each contains 0")
     return "; ".join(told)
 
 
@@ -286,7 +293,7 @@ def _labelled(labels: Mapping[str, Row]) -> str:
     rest = [name for name in labels if name not in above and not labels[name].reason]
     said = []
     if above:
-        on = on_dimensions(above, labels, f"all {len(labels)} dimensions")
+        on = on_dimensions(above, labels, all_dimensions(len(labels)))
         told = "; ".join(figure(labels[name]) for name in above[:_SHOWN])
         said.append(f"The panel's labels agree with the humans' beyond chance{on} (Cohen κ {told})")
     if rest:

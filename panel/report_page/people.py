@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from panel.conclusions.calibrate import calibrate_conclusion
+from panel.conclusions.calibrate import best_first, calibrate_conclusion
 from panel.conclusions.correlate import correlate_conclusion, n_claimed
 from panel.conclusions.fidelity import contrast_label, fidelity_conclusion
+from panel.conclusions.labels import labelled_calibration
 from panel.conclusions.leads import established_leads, leads_conclusion
 from panel.errors import InputError
 from panel.io.aligned_ratings import align_ratings
@@ -187,7 +188,9 @@ def people_section(
         leads = established_leads(run.leaderboard())
         found = replace(calibrate(panel, people, inclusion=chances), leads=leads)
         dimensions |= found.labels
-        corrected = CorrectedMeans(found, calibrate_conclusion(found), leads_conclusion(found))
+        on_leads = leads_conclusion(labelled_calibration(found))
+        ordered = replace(found, systems=tuple(best_first(found.systems)))
+        corrected = CorrectedMeans(ordered, calibrate_conclusion(found), on_leads)
     return PeopleSection(
         beside=_beside(rows, panel, people, whole, dimensions, judges),
         rows=rows,
