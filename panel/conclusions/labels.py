@@ -51,6 +51,12 @@ def labelled_calibration(found: Calibration) -> Calibration:
     )
 
 
+def whole_label(*sides: Ratings) -> str:
+    """What a table calls the dimension of ratings that name none: what they are compared with,
+    where that is known."""
+    return next((side.labels[ALL] for side in sides if ALL in side.labels), ALL)
+
+
 def _names(sides: Sequence[Ratings]) -> Called:
     return called_by({name: label for side in sides for name, label in side.labels.items()})
 
@@ -58,6 +64,7 @@ def _names(sides: Sequence[Ratings]) -> Called:
 def called_by(labels: Mapping[str, str]) -> Called:
     """The label of a dimension; its id where two dimensions have one label, or a label is a name
     that results have for something else."""
+    labels = {name: label for name, label in labels.items() if name != ALL}
     taken = [ALL, COMPOSITE, *labels.values(), *labels]
     clear = {
         name: label for name, label in labels.items() if name == label or taken.count(label) == 1
