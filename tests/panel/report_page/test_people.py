@@ -140,7 +140,9 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
     votes = json.loads(run("votes", *both, "--json").stdout)
     [source] = votes["sources"]
     [line] = cells(html, "Effective number of votes")
-    assert line.startswith(f"personas Composite {source['votes']:.2f} {source['ci_low']:.2f} to")
+    dimension = "Good opening speech"
+    told = f"personas {dimension} {source['votes']:.2f} {source['ci_low']:.2f} to"
+    assert line.startswith(told)
     [contrast] = json.loads(run("fidelity", *both, *groups, "--json").stdout)
     [line] = cells(html, "Do personas differ as people do?")
     ends = f"[{contrast['ratio_ci_low']:.2f}, {contrast['ratio_ci_high']:.2f}]"
