@@ -60,9 +60,9 @@ def correlate(
     side's dimensions.
 
     The panel's score of an item is the mean over its judges, the human score the mean over
-    humans, or their mean rank. For comparison, the same statistics of one human and the mean of
+    people, or their mean rank. For comparison, the same statistics of one person and the mean of
     the others are printed, and the difference of panel and human where both are compared with the
-    same other humans. Every statistic has a 95 % confidence interval over prompts (over
+    same other people. Every statistic has a 95 % confidence interval over prompts (over
     items, where there are none), or the reason why there is none: Student's t over what it is
     without each prompt. p-values are those of permutation tests, within prompts where
     there are any, adjusted by Holm's method over dimensions, and over strata with --by.
@@ -74,9 +74,9 @@ def correlate(
     statistics of all judges together, one line a dimension, or with --by one a stratum; with --full
     all tables. --json always has all.
 
-    With --epsilon, whether the panel and each of its judges may take the place of a human, by the
+    With --epsilon, whether the panel and each of its judges may take the place of a person, by the
     alternative annotator test: the winning rate (`omega` in --require), and how often each is at
-    least as near to the other humans as a human is (`rho`). Humans with fewer than 30 shared items
+    least as near to the other people as a person is (`rho`). People with fewer than 30 shared items
     are left out. With several dimensions on one scale their mean, the composite, comes first, with
     its correlations. In --json the rows of a single judge have its name in `rater`, the panel's
     null.

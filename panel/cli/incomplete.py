@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from panel.secrets.visible import say, visible
+from panel.secrets.visible import say_sentences, visible
 
 if TYPE_CHECKING:
     from panel.statistics.core.coverage import Coverage
 
 
 def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
-    """One line where judgments of a run are missing, as they failed or the run was stopped.
+    """A sentence where judgments of a run are missing, as they failed or the run was stopped.
 
     Args:
         source: the run's folder.
@@ -23,7 +23,7 @@ def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
         return
     n = sum(coverage.missing.values())
     told = missing_judgments(n, coverage.expected, of=visible(source), by_status=coverage.missing)
-    say(
+    say_sentences(
         f"{told}: figures are of those that are there. Judging the same responses into this folder "
         "again asks for the missing ones alone.",
         err=True,

@@ -62,7 +62,7 @@ def epsilon_option(effect: str) -> Callable[[Command], Command]:
         "--epsilon",
         type=_Epsilon(min=0, max=1, max_open=True),
         metavar="E",
-        help=f"{effect} in which a human may be ahead of a judge by so much: 0.2 where humans are "
+        help=f"{effect} in which a person may be ahead of a judge by so much: 0.2 where people are "
         "experts, 0.15 where skilled, 0.1 from a crowd.",
     )
 

@@ -10,7 +10,7 @@ import click
 from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
-from panel.secrets.visible import say, standard_output, visible
+from panel.secrets.visible import say, say_sentences, standard_output, visible
 
 
 @click.command()
@@ -67,14 +67,18 @@ def select(run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | N
     else:
         write_selection(found, Path(out))
     for sentence in select_conclusion(found, ratings, n):
-        say(sentence, err=out is None)
+        say_sentences(sentence, err=out is None)
     if out is not None:
         made = _study_command(run, out, len(found))
-        say(f"They are in {visible(out)}. Packets of them for three people, who rate all, blind:")
+        say_sentences(
+            f"They are in {visible(out)}. Packets of them for three people, who rate all, blind:"
+        )
         say(f"  {visible(made)}")
         if "RUBRIC" in made:
             say("RESPONSES is the file of the texts, RUBRIC what the panel rated them by.")
-        say("`study collect` writes their ratings with the probabilities, which `calibrate` takes.")
+        say_sentences(
+            "`study collect` writes their ratings with the probabilities, which `calibrate` takes."
+        )
 
 
 def _study_command(run: str, out: str, n_items: int) -> str:

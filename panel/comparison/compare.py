@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from panel.comparison.labels import labelled_strata, labels_of
 from panel.comparison.matching import Matched, match_runs
 from panel.comparison.opened_run import OpenedRun, open_run
 from panel.comparison.people import nearer_of
@@ -23,6 +24,7 @@ from panel.comparison.result import (
 from panel.comparison.scored_terms import ScoredTerms, scored_terms
 from panel.comparison.strata import StratumTerms, strata_apart, stratum_terms
 from panel.conclusions.compare import TwoRuns, compare_conclusion
+from panel.conclusions.labels import Called, called_by
 from panel.conclusions.strata import runs_by_strata
 from panel.errors import Fault, InputError
 from panel.io.ratings import load_ratings
@@ -97,12 +99,14 @@ def compare(
             pair.compare_with(ratings, people_name, epsilon)
     _adjust(pairs)
     found = tuple(pair.found() for pair in pairs)
-    conclusion = compare_conclusion([pair.two_runs() for pair in pairs], random)
+    labels = labels_of(*opened)
+    called = called_by(labels)
+    conclusion = compare_conclusion([pair.two_runs(called) for pair in pairs], random)
     if by is not None:
         apart = [row for one in found for row in one.apart]
-        conclusion = [*conclusion, *runs_by_strata(by, apart)]
+        conclusion = [*conclusion, *runs_by_strata(by, labelled_strata(by, apart, called))]
     return RunComparison(
-        tuple(one.name for one in opened), found, random, tuple(conclusion), by, epsilon
+        tuple(one.name for one in opened), found, random, tuple(conclusion), by, epsilon, labels
     )
 
 
@@ -222,7 +226,8 @@ class _RunPair:
         )
 
     def _left_out(self) -> list[str]:
-        names = self.terms.left_out
+        called = called_by(labels_of(self.a, self.b))
+        names = list(map(called, self.terms.left_out))
         return [f"Not in both runs, left out: {', '.join(names)}."] if names else []
 
     def _alike(self) -> tuple[PanelsAlike, ...]:
@@ -263,19 +268,19 @@ class _RunPair:
             float(whole.difference[place]),
         )
 
-    def two_runs(self) -> TwoRuns:
-        """What the conclusion has to know."""
+    def two_runs(self, called: Called) -> TwoRuns:
+        """What the conclusion has to know, under the labels of dimensions."""
         models = {judge.model for one in (self.a, self.b) for judge in one.judges}
         alike = next(iter(self._alike()), None)
         return TwoRuns(
             self.a.name,
             self.b.name,
             self.matched.compared,
-            self.differences,
+            {called(name): one for name, one in self.differences.items()},
             self.matched.panel,
             None if alike is None else (alike.tau_within, alike.tau),
             None if alike is None else alike.best,
-            self.people,
+            {called(name): one for name, one in self.people.items()},
             (_missing(self.a), _missing(self.b)),
             len(models) == 1,
             frozenset(self.terms.same_as),

@@ -111,7 +111,8 @@ def _shared_prompts(a: OpenedRun, b: OpenedRun) -> tuple[set[str], list[str]]:
     notes = []
     for one, other, name in ((first, second, a.name), (second, first, b.name)):
         if only := [prompt for prompt in one if prompt not in other]:
-            notes.append(f"{counted(len(only), 'prompt')} only in {name}: {_some(only)}.")
+            told = f"{counted(len(only), 'prompt')} with ratings only in {name}"
+            notes.append(f"{told}: {_some(only)}.")
     if changed:
         notes.append(
             f"{counted(len(changed), 'prompt')} of the same id with another text, left out: "
@@ -141,8 +142,8 @@ def _same_texts(
     for one, own in ((a, keys[0]), (b, keys[1])):
         if others := len(own) - len(same):
             notes.append(
-                f"{counted(others, 'response')} of {one.name} whose texts the other run does not "
-                "have are left out."
+                f"Left out: {counted(others, 'response')} of {one.name}, of whose text the other "
+                "run has no rating."
             )
     pairs = [TextPair(key[0], a.system(key), (a.rows[key],), (b.rows[key],)) for key in same]
     return Matched("panels", tuple(pairs), (tuple(a.columns), tuple(b.columns)), tuple(panel),
@@ -173,8 +174,8 @@ def _other_texts(
                 side.setdefault(unit, []).append(one.rows[key])
     both = [unit for unit in sides[0] if unit in sides[1]]
     if lonely := sum(len(side) - len(both) for side in sides):
-        what = f"{PAIR}s" if by_pair else "prompts of a system"
-        notes.append(f"{lonely:,} {what} are in one of the runs only, and left out.")
+        what = counted(lonely, PAIR) if by_pair else f"{counted(lonely, 'prompt')} of a system"
+        notes.append(f"Left out, as rated in one of the runs only: {what}.")
     if not both:
         raise InputError(
             [

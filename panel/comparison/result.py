@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from panel.comparison.matching import WhatDiffers
 from panel.statistics.core.display import Facts, counted, interval, signed
@@ -169,6 +170,7 @@ class RunComparison:
         by: what strata are; None where none were asked for.
         conclusion: what is established, what is not, and what would settle it.
         epsilon: by how much a person may be ahead of a panel that wins; None without winning rates.
+        labels: of dimensions, and of the shares of categories, by their ids.
     """
 
     runs: tuple[str, ...]
@@ -177,6 +179,7 @@ class RunComparison:
     conclusion: tuple[str, ...]
     by: str | None = None
     epsilon: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     to_frame = FrameMethod(comparison_columns)
     """See `panel.comparison.result.comparison_columns`."""

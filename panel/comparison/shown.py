@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from panel.comparison.result import ChangedResponse, ComparedRuns, RunComparison
+from panel.comparison.result import ChangedResponse, ComparedRuns, RunComparison, StratumApart
 from panel.conclusions.wording import SAMPLES, counted
 from panel.statistics.core.statistic import Reason
 from panel.statistics.paired.panels import PairedFigure
@@ -30,6 +30,11 @@ def matching(one: ComparedRuns) -> list[str]:
     if one.panel:
         said.append(f"The panels differ in: {'; '.join(one.panel)}.")
     return [*said, *one.notes]
+
+
+def differences_title(a: str, b: str) -> str:
+    """What the table of differences is called."""
+    return f"Differences b − a (a: {a}; b: {b})"
 
 
 def label(response: ChangedResponse) -> str:
@@ -67,16 +72,30 @@ def strata_title(by: str | None) -> str:
     return "Differences by dimension" if by == "dimension" else f"Composite by {by}"
 
 
-APART_TITLE = "b − a, above its mean in the others"
+def apart_title(by: str | None) -> str:
+    """What the table is called that compares strata with each other."""
+    return f"Does b − a depend on {by}?"
+
+
+def apart_rows(one: ComparedRuns) -> list[tuple[str, StratumApart]]:
+    """The lines of that table with what they are called: of two strata, there is one."""
+    if len(one.apart) == 1 and len(one.strata) == 2:
+        first, second = (row.stratum for row in one.strata)
+        return [(f"{first} − {second}", one.apart[0])]
+    return [(row.stratum, row) for row in one.apart]
+
+
 APART_REMARK = (
-    "Over prompts, with these judges as they are; of two, the first less the second. p is adjusted "
-    "by Holm's method over all of them."
+    "b − a in a stratum less its mean in the others; of two, that in the first less that in the "
+    "second. Over prompts, with these judges as they are. p is adjusted by Holm's method over all "
+    "lines."
 )
 PEOPLE_REMARK = (
     "τ_b with the mean human rating: higher is nearer. Distance of a panel's score from it, in "
-    "points, if people rated on the panel's scale: lower is nearer. Differences are paired by "
-    "prompt; p is adjusted by Holm's method over them, those of ρ, all dimensions and runs; "
-    "composites are a family of their own, as above."
+    "points, if people rated on the panel's scale: lower is nearer. So b − a above 0 says of τ_b "
+    "that b is nearer, of the distance that b is farther. Differences are paired by prompt; p is "
+    "adjusted by Holm's method over them, those of ρ, all dimensions and runs; composites are a "
+    "family of their own, as above."
 )
 PLACES_REMARK = (
     "Advantage ρ: how often a panel is at least as near to the other people as a person is, on "

@@ -21,7 +21,14 @@ from panel.conclusions.rows import (
     tests_of_two,
 )
 from panel.conclusions.strata import range_over, strata_differ
-from panel.conclusions.wording import WITHOUT_PEOPLE, as_many, counted, listed, power
+from panel.conclusions.wording import (
+    WITHOUT_PEOPLE,
+    all_dimensions,
+    as_many,
+    counted,
+    listed,
+    power,
+)
 from panel.statistics.core.display import number
 from panel.statistics.core.student_t import MOST, values_needed
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
@@ -157,7 +164,7 @@ def _agreeing(family: _Family) -> str:
     if not names:
         on = on_dimensions(others, alphas, "any dimension")
         return f"are not shown to agree beyond chance{on}{_basis(others, tests, lows)}"
-    on = on_dimensions(names, alphas, f"all {len(alphas)} dimensions")
+    on = on_dimensions(names, alphas, all_dimensions(len(alphas)))
     said = f"agree beyond chance{on}{_basis(names, tests, lows)}"
     if not others:
         return said

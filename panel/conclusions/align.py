@@ -7,7 +7,7 @@ from math import isnan
 
 from panel.conclusions.labels import labelled_alignment
 from panel.conclusions.rows import dimension_called, on_dimensions
-from panel.conclusions.wording import counted, in_brackets, interval, listed
+from panel.conclusions.wording import all_dimensions, counted, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
@@ -116,7 +116,7 @@ def _verdicts(of: Mapping[str, MethodAlignment]) -> list[str]:
     for word, names in by_verdict.items():
         if not names:
             continue
-        on = on_dimensions(names, of, f"all {len(of)} dimensions")
+        on = on_dimensions(names, of, all_dimensions(len(of)))
         if word in (LOWER, HIGHER):
             verb = "lowers" if word == LOWER else "raises"
             changes = [abs(of[name].figures[0].difference) for name in names]

@@ -1,4 +1,4 @@
-"""What the alternative annotator test shows: whether the panel may take the place of a human, and
+"""What the alternative annotator test shows: whether the panel may take the place of a person, and
 which of its judges pass."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from panel.conclusions.rows import by_dimension, figure, from_to, on_dimensions
-from panel.conclusions.wording import NAMES_SHOWN, counted, listed
+from panel.conclusions.wording import NAMES_SHOWN, all_dimensions, counted, listed
 from panel.statistics.core.arrays import row_means
 from panel.statistics.core.composite import on_composite
 from panel.statistics.core.display import number, percent
@@ -36,10 +36,10 @@ def annotator_test_conclusion(
 
     Where people's ratings are noisy, one score for every item passes the test, too: with a
     reliability of their mean of 0.56 in 95 % of simulated tables. So a panel that passes is said to
-    be fit to take a human's place only where it also goes with people.
+    be fit to take a person's place only where it also goes with people.
 
     Args:
-        correlated: the dimensions on which a correlation, or agreement of labels, with the humans
+        correlated: the dimensions on which a correlation, or agreement of labels, with people
             is established.
         panel, humans: what was compared. Where the panel goes with people and does not pass, its
             distance from them says why.
@@ -62,8 +62,8 @@ def annotator_test_conclusion(
         )
         if how == _NEAR:
             figures += (
-                ". No correlation with the humans is established, and one score for every item may "
-                "be as near: that the panel may take the place of a human is not shown"
+                ". No correlation with people is established, and one score for every item may "
+                "be as near: that the panel may take the place of a person is not shown"
             )
         said.append(f"By the alternative annotator test the panel {how}{on}: {figures}.")
         if how == _FAILED and name in correlated:
@@ -89,9 +89,9 @@ _HIGHER = (
     "People's errors average out in their composite, so its bar is higher than that of each "
     "dimension; the composite is the primary result."
 )
-_FIT = "may take the place of a human"
-_NEAR = "is as near to the others as a human is"
-_FAILED = "is not shown to be as good as a human"
+_FIT = "may take the place of a person"
+_NEAR = "is as near to the others as a person is"
+_FAILED = "is not shown to be as good as a person"
 
 
 def _how(rate: Row, correlated: bool) -> str:
@@ -110,7 +110,7 @@ def _by_dimension(
     parts = []
     for how in (_FIT, _NEAR, _FAILED):
         if those := [name for name in names if _how(rates[name], name in correlated) == how]:
-            every = "any dimension" if how == _FAILED else f"all {len(names)} dimensions"
+            every = "any dimension" if how == _FAILED else all_dimensions(len(names))
             why = (
                 " (one score for every item may be, too: no correlation is established)"
                 if how == _NEAR
@@ -121,7 +121,8 @@ def _by_dimension(
         f"{what} {from_to([found[name] for name in names], 2)}"
         for what, found in (("winning rate ω", rates), ("advantage ρ", advantages))
     )
-    return f"By dimension the panel {'; it '.join(parts)}: {figures}."
+    epsilon, *_ = rates[names[0]].note.split(";")
+    return f"By dimension the panel {'; it '.join(parts)}: {figures} ({epsilon})."
 
 
 def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> list[str]:
@@ -131,7 +132,7 @@ def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> lis
     if found is None:
         return []
     by, side = number(abs(found.shift)), "above" if found.shift > 0 else "below"
-    level = "that of the humans" if by == number(0.0) else f"{by} points {side} the humans'"
+    level = "that of people" if by == number(0.0) else f"{by} points {side} people's"
     told = (
         "The test asks how near scores are, a correlation only how they order texts"
         f"{on and f':{on}'}{',' if on else ':'} the panel's mean is {level} and its scores spread "
@@ -147,7 +148,7 @@ def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> lis
 
 
 def _distance(name: str, group: str, panel: Ratings, humans: Ratings) -> DistanceParts | None:
-    """How far the mean of a group of judges is from the humans' mean on a dimension, on the items
+    """How far the mean of a group of judges is from people's mean on a dimension, on the items
     that both have."""
     if name == COMPOSITE and name not in panel.dimensions:
         sides = on_composite(panel, humans)
@@ -178,7 +179,7 @@ def _to_pass(
     n = counted(int(needed[hardest].value), "item")
     return [
         f"If the differences{on_dimensions([hardest], rates, '')} are as observed, {n} rated by "
-        f"each human would give a winning rate of {PASSED:g} (80 % power)."
+        f"each person would give a winning rate of {PASSED:g} (80 % power)."
     ]
 
 

@@ -76,7 +76,11 @@ def groups(
             said += f"; {counted(more, 'more pair')} {'differs' if more == 1 else 'differ'}"
     elif len(tested) == 1:
         one = tested[0]
-        facts = in_brackets(f"{signed(one.difference)} points", interval(one.ci_low, one.ci_high))
+        facts = in_brackets(
+            f"{one.a} − {one.b}: {signed(one.difference)} points",
+            interval(one.ci_low, one.ci_high),
+            p_adjusted(one.p_adjusted),
+        )
         said = f"{one.a} and {one.b} are not shown to differ{facts}"
     else:
         said = f"no two of {counted(len(tested), 'pair')} are shown to differ"

@@ -165,3 +165,19 @@ def _name(one: CorrectedSystem) -> str:
         return "the mean" if one.system == ALL else one.system
     on = dimension_called(one.dimension)
     return on if one.system == ALL else f"{one.system} on {on}"
+
+
+def best_first(systems: Sequence[CorrectedSystem]) -> list[CorrectedSystem]:
+    """Systems dimension by dimension, by their corrected means, the highest first, those without
+    one last: by those on the composite where there is one, so that a system has one place in all of
+    its dimensions, as `score` has it; else by those on each dimension."""
+    names = list(dict.fromkeys(one.dimension for one in systems))
+    of_composite = {
+        one.system: one.found.corrected for one in systems if one.dimension == COMPOSITE
+    }
+
+    def place(one: CorrectedSystem) -> tuple[int, bool, float]:
+        mean = of_composite.get(one.system, one.found.corrected)
+        return names.index(one.dimension), isnan(mean), 0.0 if isnan(mean) else -mean
+
+    return sorted(systems, key=place)

@@ -141,7 +141,7 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
     what = (
         "their mean scores are equal"
         if level
-        else f"the difference is {signed(found.difference)} points"
+        else f"the difference {one.b} − {one.a} is {signed(found.difference)} points"
     )
     if found.reason is not None:
         return f"{open_}: {what}, which cannot be tested ({found.reason})."
@@ -236,13 +236,14 @@ def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:
     if one.tau.reason is not None:
         return [f"{told}: τ_b with people is undefined ({one.tau.reason})."]
     facts = in_brackets(
+        f"{b} − {a}: {signed(one.tau.value)}",
         interval(one.tau.ci_low, one.tau.ci_high),
         p_adjusted(one.tau.p_adjusted),
         one.tau.ci_reason or "",
     )
     return [
-        f"{told}: on {name}, τ_b with people is {number(one.a_tau)} and {number(one.b_tau)}, a "
-        f"difference of {number(one.tau.value)}{facts}."
+        f"{told}: on {name}, the τ_b of {a} with people is {number(one.a_tau)}, that of {b} "
+        f"{number(one.b_tau)}{facts}."
     ]
 
 

@@ -21,7 +21,7 @@ from panel.conclusions.rows import (
     tests_of_two,
 )
 from panel.conclusions.strata import range_over, strata_differ
-from panel.conclusions.wording import as_many, counted, listed, power
+from panel.conclusions.wording import all_dimensions, as_many, counted, listed, power
 from panel.statistics.breakdown.stratum_rows import broken_down_by
 from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
@@ -43,15 +43,15 @@ def correlate_conclusion(
     humans: Ratings,
     judges: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Where the panel's mean goes with the humans', and more or less so than one human; how many
+    """Where the panel's mean goes with people's, and more or less so than one person; how many
     prompts would settle what is open.
 
     The correlation is the mean τ_b within prompts where a prompt has two items, as the difference
     between easy and hard prompts is none between responses; else it is τ_b over all items. It is
     established where its p-value, adjusted over dimensions, is below `LEVEL` and its interval, if
     there is one, leaves 0 out; without a p-value, where the interval does that is widened for the
-    number of dimensions. The panel differs from one human, labels agree, and personas add
-    something, where such a widened interval leaves 0 out; from one human it differs within prompts
+    number of dimensions. The panel differs from one person, labels agree, and personas add
+    something, where such a widened interval leaves 0 out; from one person it differs within prompts
     where the correlation is within them and that difference has an interval, else over all items
     (where the widened interval has half of the degrees of freedom). The number of
     prompts is that of a t-test of Fisher's z, with the value and the spread that were observed,
@@ -97,7 +97,7 @@ def correlate_conclusion(
     said += annotator_test_conclusion(rows, group, correlated, panel, humans, called)
     said += _gained(by_dimension(rows, group, _GAIN))
     said += differ
-    return said or ["Panel and humans share no dimension on which they can be compared."]
+    return said or ["Panel and people share no dimension on which they can be compared."]
 
 
 def _is_composite(name: str, found: Mapping[str, Row], panel: Ratings) -> bool:
@@ -133,7 +133,7 @@ def _by_strata(rows: Sequence[Row], by: str) -> list[str]:
         if values or differ:
             # Over all items easy and hard prompts count, too; within them it is asked alone.
             return [*said, *differ]
-    return [f"By {by}, panel and humans cannot be compared."]
+    return [f"By {by}, panel and people cannot be compared."]
 
 
 def _tested(over_all: Mapping[str, Row], within: Mapping[str, Row]) -> dict[str, Row]:
@@ -159,12 +159,12 @@ def _correlated(found: Mapping[str, Row], n_tests: int) -> list[str]:
     defined = {name: row for name, row in found.items() if not row.reason}
     if not defined:
         why = reasons_of(found.values())
-        return [f"Whether the panel goes with the humans cannot be said: {why}."]
+        return [f"Whether the panel goes with people cannot be said: {why}."]
     said = []
     for sign, how in (
-        (1, "The panel's mean correlates with the humans' mean{where}{on}: {figures}."),
-        (-1, "The panel's mean runs contrary to the humans' mean{where}{on}: {figures}."),
-        (0, "A correlation with the humans' mean{where} is not established{on}: {figures}."),
+        (1, "The panel's mean correlates with people's mean{where}{on}: {figures}."),
+        (-1, "The panel's mean runs contrary to people's mean{where}{on}: {figures}."),
+        (0, "A correlation with people's mean{where} is not established{on}: {figures}."),
     ):
         for statistic, where in ((_WITHIN, " within prompts"), (_MAIN, " over all items")):
             names = [
@@ -173,7 +173,7 @@ def _correlated(found: Mapping[str, Row], n_tests: int) -> list[str]:
                 if row.statistic == statistic and _sign(row, n_tests) == sign
             ]
             if names:
-                every = f"all {len(found)} dimensions" if sign else "any dimension"
+                every = all_dimensions(len(found)) if sign else "any dimension"
                 on = on_dimensions(names, found, every)
                 said.append(how.format(where=where, on=on, figures=_figures(names, defined)))
     if without := [name for name, row in found.items() if row.reason]:
@@ -197,7 +197,7 @@ def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:
 
 def _people(differences: Mapping[str, Row], found: Mapping[str, Row], n_tests: int) -> list[str]:
     """Whether the panel's mean goes with people more or less than one of them does, for so many
-    claims that are made together; nothing where there is one human."""
+    claims that are made together; nothing where there is one person."""
     if not differences:
         return []
     said, rest = [], dict(differences)
@@ -205,15 +205,15 @@ def _people(differences: Mapping[str, Row], found: Mapping[str, Row], n_tests: i
         if names := _on_side(sign, differences, n_tests):
             on = on_dimensions(names, found, "all dimensions")
             said.append(
-                f"The panel's mean correlates {how} with the other humans than one human does{on}: "
-                f"{_where_they_differ(names, differences)}."
+                f"The panel's mean correlates {how} with the other people than one person does"
+                f"{on}: {_where_they_differ(names, differences, n_tests)}."
             )
             rest = {name: row for name, row in rest.items() if name not in names}
     if rest:
         on = on_dimensions(list(rest), found, "any dimension")
         said.append(
-            "That the panel's mean correlates more or less with the other humans than one human "
-            f"does is not shown{on}: {_where_they_differ(list(rest), rest)}."
+            "That the panel's mean correlates more or less with the other people than one person "
+            f"does is not shown{on}: {_where_they_differ(list(rest), rest, n_tests)}."
         )
     return said
 
@@ -240,15 +240,16 @@ def _differences(rows: Sequence[Row], group: str, found: Mapping[str, Row]) -> d
 
 
 def n_claimed(rows: Sequence[Row], group: str) -> int:
-    """For how many dimensions the intervals of a group less one human are widened; the composite,
+    """For how many dimensions the intervals of a group less one person are widened; the composite,
     where there is one, is by itself."""
     over_all = by_dimension(rows, group, _MAIN)
     found = _tested(over_all, by_dimension(rows, group, _WITHIN))
     return len([name for name in _differences(rows, group, found) if name != COMPOSITE])
 
 
-def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row]) -> str:
-    """The differences, within prompts first, then over all items."""
+def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row], n_tests: int) -> str:
+    """The differences, within prompts first, then over all items; and that a claim takes more than
+    an interval that leaves 0 out, where that is so."""
     told = []
     for statistic, where in (
         (_DIFFERENCE_WITHIN, "within prompts"),
@@ -256,6 +257,12 @@ def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row]) -> 
     ):
         if those := [name for name in names if differences[name].statistic == statistic]:
             told.append(f"difference {where} of {_figures(those, differences)}")
+    if any(
+        differences[name].ci_low * differences[name].ci_high > 0
+        and not sign_of(adjusted_ends(differences[name], n_tests))
+        for name in names
+    ):
+        told.append(f"each interval is at 95 %; widened for {n_tests:,} claims, each contains 0")
     return "; ".join(told)
 
 
@@ -287,16 +294,16 @@ def _labelled(labels: Mapping[str, Row]) -> str:
     rest = [name for name in labels if name not in above and not labels[name].reason]
     said = []
     if above:
-        on = on_dimensions(above, labels, f"all {len(labels)} dimensions")
+        on = on_dimensions(above, labels, all_dimensions(len(labels)))
         told = "; ".join(figure(labels[name]) for name in above[:_SHOWN])
-        said.append(f"The panel's labels agree with the humans' beyond chance{on} (Cohen κ {told})")
+        said.append(f"The panel's labels agree with people's beyond chance{on} (Cohen κ {told})")
     if rest:
         told = "; ".join(figure(labels[name]) for name in rest[:_SHOWN])
         on = on_dimensions(rest, labels, "any dimension")
         said.append(f"agreement of labels beyond chance is not established{on} (Cohen κ {told})")
     if not said:
         why = reasons_of(labels.values())
-        said.append(f"whether labels agree with the humans' cannot be said ({why})")
+        said.append(f"whether labels agree with people's cannot be said ({why})")
     told = "; ".join(said)
     return f"{told[0].upper()}{told[1:]}."
 
@@ -327,7 +334,7 @@ def _claimed_ends(row: Row, n_tests: int) -> tuple[float, float]:
 
 
 def _gained(gains: Mapping[str, Row]) -> list[str]:
-    """Whether personas add to the correlation with the humans."""
+    """Whether personas add to the correlation with people."""
     if not gains:
         return []
     if all(row.reason for row in gains.values()):
@@ -337,7 +344,7 @@ def _gained(gains: Mapping[str, Row]) -> list[str]:
         if names := _on_side(sign, gains, len(gains)):
             told = _figures(names, gains)
             said.append(
-                f"With personas the panel's mean {how} with the humans than without"
+                f"With personas the panel's mean {how} with people than without"
                 f"{on_dimensions(names, gains, 'all dimensions')}: "
                 f"difference over all items of {told}."
             )
@@ -346,6 +353,6 @@ def _gained(gains: Mapping[str, Row]) -> list[str]:
     values = [row for row in gains.values() if not row.reason]
     told = f": difference over all items of τ_b {figure(values[0])}" if len(values) == 1 else ""
     return [
-        "That personas add to the correlation with the humans, or take from it, is not shown on "
+        "That personas add to the correlation with people, or take from it, is not shown on "
         f"{counted(len(gains), 'dimension')}{told}."
     ]

@@ -16,15 +16,15 @@ from panel.statistics.deliberation.toward_humans import Direction, TowardHumans
 from panel.statistics.resampling.sign_flip_power import items_needed
 
 _SAID = {
-    Direction.TOWARD: "Deliberation moved the panel toward the humans on {names}{facts}.",
-    Direction.AWAY: "Deliberation moved the panel away from the humans on {names}{facts}.",
-    Direction.DIVIDED: "Deliberation moved the panel toward the humans by one measure and away "
+    Direction.TOWARD: "Deliberation moved the panel toward people on {names}{facts}.",
+    Direction.AWAY: "Deliberation moved the panel away from people on {names}{facts}.",
+    Direction.DIVIDED: "Deliberation moved the panel toward people by one measure and away "
     "from them by the other on {names}{facts}.",
     Direction.ITSELF: "On {names} judges differ less after deliberation, and no change of their "
-    "agreement with the humans is shown.",
+    "agreement with people is shown.",
     Direction.NONE: "On {names} no change by deliberation is shown, which does not show that "
     "there is none.",
-    Direction.UNKNOWN: "Whether deliberation moved the panel toward the humans on {names} cannot "
+    Direction.UNKNOWN: "Whether deliberation moved the panel toward people on {names} cannot "
     "be said: {why}.",
 }
 

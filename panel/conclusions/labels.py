@@ -10,6 +10,9 @@ from panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
 from panel.statistics.humans.align import Alignment
 from panel.statistics.humans.calibration import Calibration
 
+Called = Callable[[str], str]
+"""What a dimension of an id is called."""
+
 _BY_DIMENSION = ("dimension", f"dimension{LESS_OTHERS}")
 
 
@@ -39,7 +42,7 @@ def labelled_alignment(found: Alignment) -> Alignment:
 
 def labelled_calibration(found: Calibration) -> Calibration:
     """What `calibrate` found, under the labels of the panel's dimensions."""
-    called = _by_label(found.labels)
+    called = called_by(found.labels)
     return replace(
         found,
         systems=tuple(replace(one, dimension=called(one.dimension)) for one in found.systems),
@@ -48,13 +51,20 @@ def labelled_calibration(found: Calibration) -> Calibration:
     )
 
 
-def _names(sides: Sequence[Ratings]) -> Callable[[str], str]:
-    return _by_label({name: label for side in sides for name, label in side.labels.items()})
+def whole_label(*sides: Ratings) -> str:
+    """What a table calls the dimension of ratings that name none: what they are compared with,
+    where that is known."""
+    return next((side.labels[ALL] for side in sides if ALL in side.labels), ALL)
 
 
-def _by_label(labels: Mapping[str, str]) -> Callable[[str], str]:
+def _names(sides: Sequence[Ratings]) -> Called:
+    return called_by({name: label for side in sides for name, label in side.labels.items()})
+
+
+def called_by(labels: Mapping[str, str]) -> Called:
     """The label of a dimension; its id where two dimensions have one label, or a label is a name
     that results have for something else."""
+    labels = {name: label for name, label in labels.items() if name != ALL}
     taken = [ALL, COMPOSITE, *labels.values(), *labels]
     clear = {
         name: label for name, label in labels.items() if name == label or taken.count(label) == 1
@@ -62,7 +72,7 @@ def _by_label(labels: Mapping[str, str]) -> Callable[[str], str]:
     return lambda name: clear.get(name, name)
 
 
-def _labelled(ratings: Ratings, called: Callable[[str], str]) -> Ratings:
+def _labelled(ratings: Ratings, called: Called) -> Ratings:
     composite_of = ratings.composite_of
     return replace(
         ratings,

@@ -17,7 +17,7 @@ from panel.conclusions.wording import (
     p_adjusted,
     power,
 )
-from panel.statistics.core.display import number
+from panel.statistics.core.display import number, signed
 from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
 from panel.statistics.core.ranking import Difference, Leaderboard, SystemRank
 from panel.statistics.core.tested import LEVEL
@@ -139,12 +139,27 @@ def _won(board: Leaderboard, ranked: Sequence[SystemRank]) -> list[str]:
         return [f"{first} is ahead of {other}, {over}: by {by}."]
     said = [f"{first} is ahead of every other system, {over}: of the nearest, {other}, by {by}."]
     rest = [one for one in board.differences if one not in own]
+    if len(rest) == 1:
+        return [*said, _only(rest[0])]
     shown = sum(one.shown for one in rest)
     said.append(
         f"Among the others {shown:,} of {counted(len(rest), 'difference')} "
-        f"{'is' if len(rest) == 1 else 'are'} established (adjusted p < {LEVEL})."
+        f"are established (adjusted p < {LEVEL})."
     )
     return said
+
+
+def _only(one: Difference) -> str:
+    """The one difference that is left."""
+    if not one.shown:
+        facts = in_brackets(
+            f"{one.a} − {one.b}: {signed(one.difference)} points",
+            interval(one.ci_low, one.ci_high),
+            p_adjusted(one.p_adjusted),
+        )
+        return f"The difference between {one.a} and {one.b} is not established{facts}."
+    better, worse = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
+    return f"{better} is ahead of {worse} by {number(abs(one.difference))} points{_facts(one)}."
 
 
 def _first(ranked: Sequence[SystemRank]) -> str:

@@ -39,6 +39,15 @@ def listed(names: Sequence[str], what: str = "") -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+def all_dimensions(n: int) -> str:
+    """How all of several dimensions are called.
+
+    >>> all_dimensions(2), all_dimensions(5)
+    ('both dimensions', 'all 5 dimensions')
+    """
+    return "both dimensions" if n == 2 else f"all {n:,} dimensions"
+
+
 def missing_judgments(
     n: int, expected: int, *, of: str = "", by_status: Mapping[str, int] | None = None
 ) -> str:

@@ -1,4 +1,4 @@
-"""A panel's ratings and humans' ratings, read together and under the same names."""
+"""A panel's ratings and people's ratings, read together and under the same names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from panel.errors import Fault, InputError
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping, Source, name_of
 from panel.io.wording import shown, some
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.table import ALL, COMPOSITE, Ratings
 from rubrics.scale import folded
 
 
@@ -22,8 +22,8 @@ def load_aligned_ratings(
     mapping: ColumnMapping | None = None,
     human_mapping: ColumnMapping | None = None,
 ) -> tuple[Ratings, Ratings]:
-    """Read a panel's ratings and humans' as `load_ratings` does, to be compared; `mapping` is of
-    the panel's columns, `human_mapping` of the humans'.
+    """Read a panel's ratings and people's as `load_ratings` does, to be compared; `mapping` is of
+    the panel's columns, `human_mapping` of people's.
 
     Items are the same that have the same name. An item that one side calls `prompt/id`, as
     a run does, may be `id` on the other, where ids come once. Ratings that name no dimension
@@ -70,9 +70,9 @@ def align_ratings(
     shared = [name for name in theirs.dimensions if name in ours.dimensions]
     if not shared:
         if ours.dimensions == (ALL,) and not ours.categories and theirs.numeric().dimensions:
-            theirs = theirs.composite()
+            theirs = _whole(theirs)
         elif theirs.dimensions == (ALL,) and not theirs.categories and ours.numeric().dimensions:
-            ours = ours.composite()
+            ours = _whole(ours)
         else:
             faults.append(_no_dimension(ours, theirs, panel_name, humans_name))
     for name in shared:
@@ -93,6 +93,18 @@ def align_ratings(
         if name in ours.categories:
             ours, theirs = _with_categories(ours, theirs, name)
     return ours, theirs
+
+
+def _whole(ratings: Ratings) -> Ratings:
+    """The means over dimensions, with what they are as the label of `all`: the composite, the only
+    dimension, or neither."""
+    names = ratings.numeric().dimensions
+    if len(names) == 1:
+        label = ratings.labels.get(names[0], names[0])
+    else:
+        is_composite = ratings.composite_of is None or {*ratings.composite_of} == {*names}
+        label = COMPOSITE if is_composite else "mean of dimensions"
+    return replace(ratings.composite(), labels={ALL: label})
 
 
 def _of_the_dimension(whole: Ratings, other: Ratings) -> Ratings:

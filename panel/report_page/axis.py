@@ -14,6 +14,7 @@ from panel.statistics.core.display import general
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _INTERVALS = 5
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,14 @@ class Axis:
 
     @classmethod
     def about_zero(cls, values: Iterable[float], least: float = 0.0) -> Axis:
-        """As far to either side as the largest of the values, in whole steps."""
-        most = max((abs(value) for value in values if isfinite(value)), default=0.0)
-        most = max(most, least) or 1.0
+        """As far to either side as the largest of the values, in whole steps. What rounding leaves
+        of 0 is 0: no axis magnifies it.
+
+        >>> Axis.about_zero([4e-17, -1e-16])
+        Axis(low=-1.0, high=1.0)
+        """
+        sizes = [abs(value) for value in values if isfinite(value) and abs(value) > _ROUNDING]
+        most = max([*sizes, least]) or 1.0
         step = _step(2 * most)
         reach = ceil(most / step - 1e-9) * step
         return cls(-reach, reach)

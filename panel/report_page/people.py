@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from panel.conclusions.calibrate import calibrate_conclusion
+from panel.conclusions.calibrate import best_first, calibrate_conclusion
 from panel.conclusions.correlate import correlate_conclusion, n_claimed
 from panel.conclusions.fidelity import contrast_label, fidelity_conclusion
+from panel.conclusions.labels import labelled_calibration
 from panel.conclusions.leads import established_leads, leads_conclusion
 from panel.errors import InputError
 from panel.io.aligned_ratings import align_ratings
@@ -21,7 +22,7 @@ from panel.runs.run import Run
 from panel.runs.votes import VotesReport, votes_of
 from panel.runs.votes_conclusion import votes_conclusion
 from panel.statistics.core.options import AnalysisOptions
-from panel.statistics.core.table import ALL, Ratings, Row
+from panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
 from panel.statistics.fidelity.contrast import FidelityContrast
 from panel.statistics.humans.calibration import Calibration, calibrate
 from panel.statistics.humans.ceiling import NOT_COMPARABLE
@@ -186,8 +187,11 @@ def people_section(
         chances = None if inclusion is None else inclusion_of(inclusion, panel, people, names[1])
         leads = established_leads(run.leaderboard())
         found = replace(calibrate(panel, people, inclusion=chances), leads=leads)
-        dimensions |= found.labels
-        corrected = CorrectedMeans(found, calibrate_conclusion(found), leads_conclusion(found))
+        # The page has its own name for the composite.
+        dimensions |= {id_: label for id_, label in found.labels.items() if label != COMPOSITE}
+        on_leads = leads_conclusion(labelled_calibration(found))
+        ordered = replace(found, systems=tuple(best_first(found.systems)))
+        corrected = CorrectedMeans(ordered, calibrate_conclusion(found), on_leads)
     return PeopleSection(
         beside=_beside(rows, panel, people, whole, dimensions, judges),
         rows=rows,

@@ -12,6 +12,7 @@ import numpy as np
 from graphs import Judge
 from graphs.records import controls_among
 from panel.report_page.axis import Axis
+from panel.runs.composite_wording import composite_told
 from panel.runs.run import Run
 from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.statistics.core.ranking import Difference, Leaderboard, SystemRank, rank_systems
@@ -66,6 +67,7 @@ class SystemsSection:
             shares.
         differences: pairs of systems; `n_more` are left out.
         controls: the systems as judges without a persona rank them, where others have one.
+        composite: what the composite is, a sentence.
     """
 
     lines: Sequence[SystemLine]
@@ -79,6 +81,7 @@ class SystemsSection:
     n_prompts: int
     random: str
     controls: Sequence[SystemRank]
+    composite: str
     level: float = LEVEL
 
 
@@ -119,6 +122,7 @@ def systems_section(run: Run, board: Leaderboard) -> SystemsSection:
         n_prompts=len({verdict.prompt_id for verdict in run.verdicts}),
         random=board.random,
         controls=() if controls is None else controls.systems,
+        composite=composite_told(run.rubric),
     )
 
 

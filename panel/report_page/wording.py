@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 # Controls but for tab and line break; marks of direction and what is invisible; surrogates. Joiners
 # stay: emoji and several scripts are written with them, and they change no order.
@@ -13,6 +13,7 @@ _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
+_COMMAND = re.compile(r"`([^`\n]+)`")
 _APART = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[<0-9])|(?<=<) (?=\d)")
 
 
@@ -28,9 +29,16 @@ def shown(value: Any) -> Any:
     return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", value)
 
 
-def sentence(text: str) -> str:
-    """A sentence whose figures are not parted from their signs at the end of a line."""
-    return _APART.sub("\u00a0", text)
+def sentence(text: str) -> Markup:
+    """A sentence of ours, escaped: figures are not parted from their signs at the end of a line,
+    and what stands between backticks, a command, is set as one.
+
+    >>> sentence("`score --x 1` gives p < 0.05 <b>")
+    Markup('<code>score --x 1</code> gives p\xa0&lt;\xa00.05 &lt;b&gt;')
+    """
+    whole = str(escape(shown(_APART.sub("\u00a0", text))))
+    # Escaped above; what is put in is ours.
+    return Markup(_COMMAND.sub(r"<code>\1</code>", whole))  # noqa: S704
 
 
 def seconds(value: float) -> str:

@@ -61,7 +61,7 @@ class DeliberationReport:
         influence: which persona moved which.
         rankings: what changed in the order of responses and systems.
         humans: by dimension (`all` for the mean of several), whether the panel came nearer
-            to the humans; None where no human ratings were given.
+            to people; None where no human ratings were given.
     """
 
     n_responses: int
@@ -142,7 +142,7 @@ def deliberation_of(
     Args:
         revised: the ratings before and after.
         seed: of the resampling behind intervals.
-        humans: what humans say of the responses, under names that `align_ratings` takes.
+        humans: what people say of the responses, under names that `align_ratings` takes.
 
     Raises:
         ValueError: nobody deliberated.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import sys
 import threading
 import traceback
@@ -43,6 +44,19 @@ def visible(text: str, keep: str = "") -> str:
 def say(text: str, *, err: bool = False) -> None:
     """Print a text of our own, in which line breaks are meant."""
     click.echo(visible(text, keep="\n"), err=err)
+
+
+def say_sentences(text: str, *, err: bool = False) -> None:
+    """Print a text of our own on lines of its own, parted between words where a terminal, or
+    COLUMNS, has a width. A log keeps whole lines, which can be searched."""
+    import shutil
+    import textwrap
+
+    stream = sys.stderr if err else sys.stdout
+    if os.environ.get("COLUMNS") or stream.isatty():
+        width = shutil.get_terminal_size().columns
+        text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+    say(text, err=err)
 
 
 class VisibleStream:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from panel.comparison import shown
+from panel.comparison.labels import labelled_comparison
 from panel.comparison.result import RunComparison
 from panel.errors import RunFolderError
 from panel.io.pages import content_source, templates
@@ -33,7 +34,7 @@ def comparison_page(found: RunComparison) -> str:
         "shown": shown,
         "ends": interval,
     }
-    return made.get_template("page.html").render(found=found)
+    return made.get_template("page.html").render(found=labelled_comparison(found))
 
 
 def write_page(found: RunComparison, path: Path) -> None:

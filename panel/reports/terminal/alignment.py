@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from panel.conclusions.align import LOWER, METHOD_NAMES, align_conclusion, verdict
-from panel.conclusions.labels import labelled_alignment
+from panel.conclusions.labels import labelled_alignment, whole_label
 from panel.conclusions.wording import counted
 from panel.reports.terminal.cells import (
     FigureText,
@@ -53,6 +53,7 @@ def show_alignment(found: Alignment, console: Console, *, full: bool) -> None:
         full: whether all figures by method, and what was learnt, are shown in place of that table.
     """
     show_conclusion(align_conclusion(found), console)
+    whole = ALL if has_ids(console) else whole_label(found.panel)
     if not has_ids(console):
         found = labelled_alignment(found)
     learnt = [one for one in found.dimensions if any(of.figures for of in one.learnt.methods)]
@@ -61,17 +62,18 @@ def show_alignment(found: Alignment, console: Console, *, full: bool) -> None:
     if full:
         _show_tables(found, learnt, console)
     else:
-        _show_summary(learnt, console)
+        _show_summary(learnt, whole, console)
 
 
-def _show_summary(learnt: Sequence[AlignedDimension], console: Console) -> None:
+def _show_summary(learnt: Sequence[AlignedDimension], whole: str, console: Console) -> None:
     methods = dict.fromkeys(of.method for one in learnt for of in one.learnt.methods)
     lines = []
     for one in learnt:
         errors = {of.method: of.error for of in one.learnt.methods if of.error is not None}
         before = next(iter(errors.values())).before
         changes = [_change(errors.get(method)) for method in methods]
-        lines.append(TableRow(one.dimension, [value_cell(before), *changes]))
+        name = whole if one.dimension == ALL else one.dimension
+        lines.append(TableRow(name, [value_cell(before), *changes]))
     columns = ["panel", *(METHOD_NAMES[method] for method in methods)]
     show_table(console, _OF_ERROR, ["dimension"], columns, lines)
     remark(console, f"{_sizes(learnt)} {_HOW_TO_READ_IT} {WHERE_THE_REST_IS}")

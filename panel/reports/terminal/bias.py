@@ -10,9 +10,10 @@ from rich.console import Console
 
 from panel.audit.bias import REAL_BINS, unknown_families
 from panel.conclusions.bias import bias_conclusion
+from panel.conclusions.labels import labelled_rows
 from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import cells_of, remark, show, show_conclusion
-from panel.reports.terminal.tables import legible
+from panel.reports.terminal.tables import has_ids, legible
 from panel.statistics.core.table import ALL, Ratings, Row
 
 _JUDGES_SHOWN = 40
@@ -28,6 +29,8 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
     """What may be concluded; biases of the panel by dimension, of judges, models and families on
     all dimensions."""
     show_conclusion(bias_conclusion(rows), console)
+    if not has_ids(console):
+        rows, (ratings,) = labelled_rows(rows, ratings)
     names = names_on(console, ratings)
     rows = in_short(rows, names)
     # A run on one dimension has no rows on all of them.
@@ -41,7 +44,7 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
 
     table(
         "Panel",
-        [row for row in rows if row.group == ALL],
+        [_of_several(row, main) for row in rows if row.group == ALL],
         {**_OF_SCORES, "self_preference": _SELF_PREFERENCE},
         ("", "dimension"),
     )
@@ -91,6 +94,11 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
         f"{REAL_BINS} equal parts of it. --json has every statistic on every "
         "dimension.",
     )
+
+
+def _of_several(row: Row, main: str) -> Row:
+    """A row of all dimensions, where there are several, with a name that says so."""
+    return replace(row, dimension="all dimensions") if row.dimension == main == ALL else row
 
 
 def _panel_first_then_furthest(row: Row) -> tuple[bool, float]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isnan, nan
 
 from rich.console import Console
 
-from panel.conclusions.calibrate import calibrate_conclusion
+from panel.conclusions.calibrate import best_first, calibrate_conclusion
 from panel.conclusions.labels import labelled_calibration
 from panel.reports.terminal.cells import (
     FigureText,
@@ -21,7 +20,7 @@ from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.summary import WHERE_THE_REST_IS
 from panel.reports.terminal.tables import TableRow, has_ids, show_table
 from panel.statistics.core.table import ALL, COMPOSITE
-from panel.statistics.humans.calibration import Calibration, CorrectedSystem, complete
+from panel.statistics.humans.calibration import Calibration, complete
 from panel.statistics.humans.prediction_powered import WIDEST, CorrectedMean
 
 _COLUMNS = ("panel", "people", "corrected")
@@ -61,27 +60,11 @@ def show_calibration(found: Calibration, console: Console, *, full: bool) -> Non
     show_conclusion(calibrate_conclusion(found), console)
     if not has_ids(console):
         found = labelled_calibration(found)
-    found = replace(found, systems=tuple(_best_first(found.systems)))
+    found = replace(found, systems=tuple(best_first(found.systems)))
     if full:
         _show_tables(found, console)
     else:
         _show_summary(found, console)
-
-
-def _best_first(systems: Sequence[CorrectedSystem]) -> list[CorrectedSystem]:
-    """Systems by their corrected means on the composite, or the only dimension, the highest first,
-    as `score` has them; as they are where there are several dimensions alone."""
-    names = list(dict.fromkeys(one.dimension for one in systems))
-    primary = COMPOSITE if COMPOSITE in names else names[0]
-    if primary != COMPOSITE and len(names) > 1:
-        return list(systems)
-    of = {one.system: one.found.corrected for one in systems if one.dimension == primary}
-
-    def place(one: CorrectedSystem) -> tuple[int, bool, float]:
-        mean = of.get(one.system, nan)
-        return names.index(one.dimension), isnan(mean), 0.0 if isnan(mean) else -mean
-
-    return sorted(systems, key=place)
 
 
 def _show_summary(found: Calibration, console: Console) -> None:

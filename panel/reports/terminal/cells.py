@@ -6,7 +6,7 @@ from math import isnan, nan
 
 from rich.text import Text
 
-from panel.statistics.core.display import NONE, interval, number
+from panel.statistics.core.display import NONE, interval, number, signed
 from panel.statistics.core.display import p_value as told_p
 
 
@@ -49,6 +49,14 @@ class FigureText(Text):
 def value_cell(value: float, digits: int = 2) -> FigureText:
     """A value to so many digits, a dash where there is none."""
     return FigureText(number(value, digits), value=value)
+
+
+def difference_cell(value: float, low: float, high: float) -> FigureText:
+    """A difference with its sign, and on a line below it its interval."""
+    text = FigureText(signed(value), value=value, low=low, high=high)
+    if not isnan(low):
+        text.append(f"\n[{number(low)}, {number(high)}]", "dim")
+    return text
 
 
 def interval_below(

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from panel.conclusions.correlate import correlate_conclusion, n_claimed
-from panel.conclusions.labels import labelled_rows
+from panel.conclusions.labels import labelled_rows, whole_label
 from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import remark, show, show_conclusion
 from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
@@ -23,14 +23,15 @@ from panel.statistics.humans.correlate import HUMANS
 
 _ALL = "all"
 _PANEL = "panel"
+_PEOPLE = "people"
 _VALUES_SHOWN = 12
 _PERSONAS_ADD = (
     "Personas add: τ_b with personas less that of replicates without. An interval that contains 0 "
     "shows neither that personas add nor that they take away."
 )
 _ONE_HUMAN = (
-    "Panel − one human: each human is left out in turn, and that human and the panel are "
-    "correlated (τ_b) with the mean of the other humans. Above 0, the panel agrees with people "
+    "Panel − one person: each person is left out in turn, and that person and the panel are "
+    "correlated (τ_b) with the mean of the other people. Above 0, the panel agrees with people "
     "more than one of them does."
 )
 _WIDENED = (
@@ -51,6 +52,7 @@ def show_comparison(
             score.
     """
     show_conclusion(correlate_conclusion(rows, ours, theirs), console)
+    whole = _ALL if has_ids(console) else whole_label(ours, theirs)
     if not has_ids(console):
         rows, (ours, theirs) = labelled_rows(rows, ours, theirs)
     by = broken_down_by(rows) or "dimension"
@@ -58,8 +60,12 @@ def show_comparison(
     if full:
         _show_tables(rows, ours, theirs, by, console)
     else:
-        shown = [row for row in rows if row.group in (all_judges, _ALL, HUMANS)]
-        title = "Panel and humans"
+        shown = [
+            replace(row, dimension=whole) if row.dimension == _ALL else row
+            for row in rows
+            if row.group in (all_judges, _ALL, HUMANS)
+        ]
+        title = "Panel and people"
         columns = show_summary(title, shown, comparison_statistics, console, by)
         if any(name.startswith("human_difference") for name in columns):
             n = n_claimed(rows, all_judges)
@@ -78,7 +84,7 @@ def show_comparison(
     remark(
         console,
         f"{n_shared:,} items of {len(ours.items):,} of the panel's and {len(theirs.items):,} of "
-        f"the humans'; judges: {len(ours.raters):,}, humans: {len(theirs.raters):,}. In brackets: "
+        f"people's; judges: {len(ours.raters):,}, people: {len(theirs.raters):,}. In brackets: "
         f"95 % confidence intervals over {resampled}. {rest}",
     )
 
@@ -96,6 +102,8 @@ def _show_tables(
         rows = [row for row in rows if row.group in (all_judges, _ALL, HUMANS)]
     names = names_on(console, ours, taken=theirs.raters)
     rows = in_short(rows, names)
+    if not has_ids(console) and _PEOPLE not in ours.groups:
+        rows = [_as_people(row) for row in rows]
     show_statistics(
         rows, comparison_statistics, console, all_raters=all_judges, main_only=main_only
     )
@@ -106,12 +114,19 @@ def _show_tables(
         remark(console, what_is_left_out(ours))
 
 
+def _as_people(row: Row) -> Row:
+    """A row with people called so, where its names call them humans."""
+    group = _PEOPLE if row.group == HUMANS else row.group
+    by = row.by and row.by.replace(f"{HUMANS}: ", f"{_PEOPLE}: ", 1)
+    return replace(row, group=group, by=by)
+
+
 def _show_scores(ours: Ratings, theirs: Ratings, console: Console) -> None:
     """How often each side gives each score to the items that both have, to the whole number
     where there are many scores."""
     shared = set(ours.items) & set(theirs.items)
     cells: dict[tuple[str, tuple[str, ...]], Row] = {}
-    sides = {"humans": theirs, _PANEL: ours}
+    sides = {_PEOPLE: theirs, _PANEL: ours}
     for dimension in theirs.dimensions:
         if dimension in theirs.categories or dimension not in ours.dimensions:
             continue

@@ -26,8 +26,14 @@ _SAME = (
 )
 
 
-def show_leaderboard(title: str, board: Leaderboard, console: Console) -> None:
-    """The systems, then their differences, each with the reasons for what they lack."""
+def show_leaderboard(
+    title: str, board: Leaderboard, console: Console, *, composite: str = ""
+) -> None:
+    """The systems, then their differences, each with the reasons for what they lack.
+
+    Args:
+        composite: what the composite is, a sentence.
+    """
     numbers = {entry.n_prompts for entry in board.systems}
     # A column that is the same in all lines parts the table where names are long.
     alike = is_narrow(console) and len(numbers) == 1
@@ -56,7 +62,7 @@ def show_leaderboard(title: str, board: Leaderboard, console: Console) -> None:
             for entry in board.systems
         ],
     )
-    _show_reasons(board.systems, console)
+    _show_reasons(board.systems, console, composite)
     if board.differences:
         _show_differences(board, console)
 
@@ -121,8 +127,10 @@ def _show_why_untested(differences: Sequence[Difference], console: Console) -> N
         remark(console, f"No interval and no p{of}: {reason}.")
 
 
-def _show_reasons(systems: Sequence[SystemRank], console: Console) -> None:
-    """Why there are no intervals, each reason once."""
+def _show_reasons(systems: Sequence[SystemRank], console: Console, composite: str) -> None:
+    """What the composite is, and why there are no intervals, each reason once."""
+    if composite:
+        remark(console, composite)
     kinds = {
         "over prompts": [entry.ci_reason for entry in systems],
         "over prompts and judges": [entry.judges_ci_reason for entry in systems],
@@ -150,7 +158,7 @@ def _show_reasons(systems: Sequence[SystemRank], console: Console) -> None:
     )
     if same:
         remark(console, _SAME)
-    if lines or same or declining:
+    if composite or lines or same or declining:
         console.print()
 
 

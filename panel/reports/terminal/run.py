@@ -22,6 +22,7 @@ from panel.reports.terminal.money import spent as spent_in_words
 from panel.reports.terminal.rows import show_conclusion
 from panel.reports.terminal.strengths import show_strengths
 from panel.reports.terminal.tables import NARROWEST_LABEL, TableRow, legible, show_table
+from panel.runs.composite_wording import composite_told
 from panel.runs.run import Run, share_name
 from panel.statistics.core.display import NONE, general, percent
 from panel.statistics.core.ranking import SystemRank
@@ -69,7 +70,7 @@ def _show_off_scale(run: Run, console: Console) -> None:
 
 def _show_tables(run: Run, console: Console, labels: Mapping[str, str]) -> None:
     leaderboard = run.leaderboard()
-    show_leaderboard("Systems", leaderboard, console)
+    show_leaderboard("Systems", leaderboard, console, composite=composite_told(run.rubric))
     if (strengths := run.strengths()) is not None:
         show_strengths(strengths, console)
     board = leaderboard.systems

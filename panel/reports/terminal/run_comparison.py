@@ -8,10 +8,11 @@ from rich.console import Console
 from rich.text import Text
 
 from panel.comparison import shown
+from panel.comparison.labels import labelled_comparison
 from panel.comparison.result import ComparedRuns, RunComparison, RunDifference
-from panel.reports.terminal.cells import FigureText, interval_below
+from panel.reports.terminal.cells import FigureText, difference_cell, interval_below
 from panel.reports.terminal.rows import remark, show_conclusion
-from panel.reports.terminal.tables import TableRow, legible, show_table
+from panel.reports.terminal.tables import TableRow, has_ids, legible, show_table
 from panel.statistics.core.display import interval, number, p_value, signed
 from panel.statistics.core.statistic import Reason
 from panel.statistics.paired.panels import PairedFigure
@@ -30,9 +31,11 @@ _PLACES = ("ρ,\na", "ρ,\nb", "ρ,\nb − a", "p,\nadjusted", "ω,\na", "ω,\nb
 def show_run_comparison(found: RunComparison, console: Console) -> None:
     """What may be concluded, then each run's figures, then how to read them."""
     show_conclusion(found.conclusion, console)
+    if not has_ids(console):
+        found = labelled_comparison(found)
     for one in found.compared:
         _show_matching(one, console)
-        title = f"Differences: {legible(one.b)} − {legible(one.a)}"
+        title = shown.differences_title(legible(one.a), legible(one.b))
         _show_rows(title, "dimension", one.differences, console)
         if one.systems:
             _show_rows("Composite by system", "system", one.systems, console)
@@ -90,17 +93,17 @@ def _name(row: RunDifference) -> str:
 def _show_apart(one: ComparedRuns, by: str, console: Console) -> None:
     lines = [
         TableRow(
-            row.stratum,
+            name,
             [
                 Text(signed(row.difference)),
                 Text(interval(row.ci_low, row.ci_high)),
                 Text(p_value(row.p_adjusted)),
             ],
         )
-        for row in one.apart
+        for name, row in shown.apart_rows(one)
     ]
     show_table(
-        console, shown.APART_TITLE, [by], ["difference", "95 % interval", "p,\nadjusted"], lines
+        console, shown.apart_title(by), [by], ["difference", "95 % interval", "p,\nadjusted"], lines
     )
     for reason in dict.fromkeys(row.reason for row in one.apart if row.reason is not None):
         remark(console, f"Not compared where there is a dash: {reason}.")
@@ -130,11 +133,11 @@ def _show_people(one: ComparedRuns, console: Console) -> None:
             [
                 Text(number(found.a_tau)),
                 Text(number(found.b_tau)),
-                _with_interval(found.tau),
+                _difference(found.tau),
                 Text(p_value(found.tau.p_adjusted)),
                 Text(number(found.a_distance)),
                 Text(number(found.b_distance)),
-                _with_interval(found.distance),
+                _difference(found.distance),
                 Text(p_value(found.distance.p_adjusted)),
             ],
         )
@@ -152,7 +155,7 @@ def _show_places(one: ComparedRuns, found: RunComparison, console: Console) -> N
         cells = [
             Text(number(places.a_advantage)),
             Text(number(places.b_advantage)),
-            _with_interval(places.difference),
+            _difference(places.difference),
             Text(p_value(places.difference.p_adjusted)),
         ]
         if found.epsilon is not None:
@@ -191,3 +194,7 @@ def _remarks(sentences: Sequence[str], console: Console) -> None:
 
 def _with_interval(one: PairedFigure) -> FigureText:
     return interval_below(one.value, one.ci_low, one.ci_high)
+
+
+def _difference(one: PairedFigure) -> FigureText:
+    return difference_cell(one.value, one.ci_low, one.ci_high)

@@ -114,7 +114,7 @@ def _columns_by_value(
 def _columns_groups(
     console: Console, title: str, rows: Sequence[Row], headings: Mapping[str, str]
 ) -> None:
-    """Of several groups the first, which are humans, and the last, which are all judges."""
+    """Of several groups the first, which are people, and the last, which are all judges."""
     groups = [*dict.fromkeys(row.group for row in rows)]
     shown = dict.fromkeys((groups[0], groups[-1]))
     cells: dict[tuple[str, Line], Row] = {

@@ -28,10 +28,10 @@ class AnalysisOptions:
         confidence: of the intervals.
         n_permutations: of the permutation tests.
         seed: of all that is drawn.
-        min_shared: for substitution: pairs of humans who share fewer items are left out.
+        min_shared: for substitution: pairs of people who share fewer items are left out.
         target: what a panel is compared with: the mean human score, or the mean rank in its
-            prompt that humans give an item.
-        epsilon: for the alternative annotator test: by how much a human may be ahead of a judge,
+            prompt that people give an item.
+        epsilon: for the alternative annotator test: by how much a person may be ahead of a judge,
             in [0, 1). None: the test is left out.
 
     Raises:

@@ -38,7 +38,7 @@ OnStep = Callable[[float], None]
 Need = Literal[
     "prompts", "sources", "same_scale", "groups", "controls", "categories", "incomplete_rankings"
 ]
-"""What ratings may lack: prompts, sources of items, one scale for panel and humans, raters of
+"""What ratings may lack: prompts, sources of items, one scale for panel and people, raters of
 several groups, judges without a persona to compare with, categories in place of numbers, raters who
 rated different items of a prompt."""
 
@@ -129,7 +129,7 @@ class RegisteredStatistic(Generic[BlockT]):
             return "name"
         if self.summary and self.summary == other.summary:
             return f"summary {self.summary!r}"
-        # Humans have lines of their own.
+        # People have lines of their own.
         one_line = "both" in (self.side, other.side) or self.side == other.side
         if one_line and (self.table, self.heading) == (other.table, other.heading):
             return f"heading {self.heading!r} in the table {self.table.title!r}"
@@ -180,7 +180,7 @@ class Registry(Generic[BlockT]):
             table: where it stands.
             levels: of measurement that it suits; at others it is not computed.
             needs: what the ratings must have for it to be computed.
-            side: `correlate` only: whether it is of the panel, of the humans in its place, or
+            side: `correlate` only: whether it is of the panel, of the people in its place, or
                 of both.
             of: of what it is computed: each `dimension`, the `composite`, or, in `correlate` only,
                 `all` dimensions together; `OF_SCORES` is the first two.

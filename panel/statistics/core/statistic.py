@@ -45,7 +45,7 @@ class Reason(StrEnum):
     NO_OVERLAP = "raters share too few items for their rankings to be compared"
     NO_PAIRS = "no pair of raters shares enough items"
     FEW_SHARED = (
-        "no two humans rated enough items in common (50, unless another number is asked for)"
+        "no two people rated enough items in common (50, unless another number is asked for)"
     )
     FEW_FOR_A_CORRECTION = "people rated fewer than eight prompts, too few for a correction"
     FEW_EXCEPTIONS = (
@@ -69,7 +69,7 @@ class Reason(StrEnum):
     NOT_RATED_BY_PEOPLE = "people rated nothing of it"
     FEW_ITEMS_A_PERSON = "no human rated 30 items that the judge and another human rated, too"
     FEW_PROMPTS_A_PERSON = "no human rated such items of five prompts"
-    BEHIND_PEOPLE = "behind too many humans by epsilon or more"
+    BEHIND_PEOPLE = "behind too many people by epsilon or more"
     NO_MAJORITY = "no item has a majority of labels on each side"
     NO_COMPARISONS = "no pair of items that the reference tells apart"
     ONE_VALUE = "one-value domain"
@@ -79,8 +79,8 @@ class Reason(StrEnum):
     NO_SPREAD = "no spread over prompts, so its uncertainty cannot be estimated"
     NOT_POSITIVE = "the variances do not add up to a positive total"
     NOT_CORRELATED = "the mean correlation of two judges is not above 0"
-    UNKNOWN_NOISE = "the noise of the humans' mean cannot be estimated"
-    UNRELIABLE_REFERENCE = "the humans' mean has no reliability above 0"
+    UNKNOWN_NOISE = "the noise of people's mean cannot be estimated"
+    UNRELIABLE_REFERENCE = "people's mean has no reliability above 0"
     NOT_RELIABLE = "the reliability of one judge, ICC(2,1), is not above 0"
     NOT_REACHED = "no smaller panel is shown to keep the ranking"
     FEW_TO_CHOOSE = "choosing judges takes 20 prompts (or items) and 60 items"

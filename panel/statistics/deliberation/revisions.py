@@ -1,7 +1,7 @@
 """What judges did when they saw each other's readings: moves, means and spread, before and after.
 
 Whom a move followed is in `conformity`, what it did to rankings in `reordering`, and
-whether it led to the humans in `toward_humans`.
+whether it led to people in `toward_humans`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether deliberation led a panel to the humans, or only to itself."""
+"""Whether deliberation led a panel to people, or only to itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Direction(StrEnum):
     A change is shown where its 95 % interval leaves 0 out and its adjusted p-value is below
     `LEVEL`.
 
-    - `UNKNOWN`: neither measure of the humans is defined, or too few prompts were deliberated
+    - `UNKNOWN`: neither measure of people is defined, or too few prompts were deliberated
       for any change to be shown.
     - `DIVIDED`, `TOWARD`, `AWAY`: a τ_c shown to rise or a distance shown to fall is toward;
       the contrary of either is away.
@@ -47,18 +47,18 @@ class Direction(StrEnum):
     """
 
     UNKNOWN = "inconclusive"
-    DIVIDED = "toward the humans by one measure, away by the other"
-    TOWARD = "toward the humans"
-    AWAY = "away from the humans"
+    DIVIDED = "toward people by one measure, away by the other"
+    TOWARD = "toward people"
+    AWAY = "away from people"
     ITSELF = "only toward itself"
     NONE = "no change shown"
 
 
 @dataclass(frozen=True, slots=True)
 class TowardHumans:
-    """The panel against the humans before and after, and its own spread.
+    """The panel against people before and after, and its own spread.
 
-    `tau_c` is between the panel's mean and the humans', `distance` the mean of their absolute
+    `tau_c` is between the panel's mean and people's, `distance` the mean of their absolute
     difference; `spread` is that of the deliberated ones among the same responses.
 
     The p-values, two-sided, are of whether before and after could as well have been the other
@@ -101,14 +101,14 @@ def toward_humans(
     same_scale: bool,
     seed: int = 0,
 ) -> tuple[TowardHumans, ...]:
-    """How deliberation changed a panel's agreement with humans, dimension by dimension.
+    """How deliberation changed a panel's agreement with people, dimension by dimension.
 
     The panel's score is the mean of the judges who rated a response both times. Responses
     that were not deliberated count in τ_c and in the distance, as they do in the result of
     the panel.
 
     How to read it: `direction` says what is shown, at an error rate of 5 % over all dimensions;
-    the changes of τ_c (above 0: nearer to the humans' order) and of the distance (below 0: nearer
+    the changes of τ_c (above 0: nearer to people's order) and of the distance (below 0: nearer
     to their scores) carry it.
 
     Args:
@@ -117,7 +117,7 @@ def toward_humans(
             is none.
         deliberated: `(responses,)`.
         prompts: one a response.
-        same_scale: whether a distance between panel and humans means anything.
+        same_scale: whether a distance between panel and people means anything.
         seed: of the resampling.
 
     Raises:
@@ -221,7 +221,7 @@ def _sums(values: Array, codes: IntArray, n: int) -> Array:
 
 def _added_to_s(before: Array, after: Array, human: Array) -> Array:
     """What each response adds to the change of Kendall's S, the concordant pairs of panel and
-    humans less the discordant ones.
+    people less the discordant ones.
 
     Were before and after the other way round for some responses, the change of S would be the
     sum of these with the signs of those responses flipped. For each pair that follows from

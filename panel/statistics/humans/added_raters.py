@@ -34,7 +34,7 @@ from panel.statistics.resampling.jackknife import Interval, jackknife
 @dataclass(frozen=True, slots=True)
 class AddedRaters:
     """`alphas` after adding 0, 1, … n raters, and of each of the n additions the `change`
-    from the humans' α, its interval (`confidence` holds for all n together), its p-value and
+    from people's α, its interval (`confidence` holds for all n together), its p-value and
     that adjusted by Bonferroni: `(n,)`, NaN where an α is undefined."""
 
     alphas: tuple[Statistic, ...]
@@ -69,9 +69,9 @@ def added_raters(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> AddedRaters:
-    """Krippendorff's α of the humans with the first 0, 1, … n model raters.
+    """Krippendorff's α of people with the first 0, 1, … n model raters.
 
-    How to read it: a change near 0 means that the models agree with these humans as much as these
+    How to read it: a change near 0 means that the models agree with these people as much as these
     do among themselves; below 0 less, above 0 more. `p_adjusted` is below 0.05 exactly where the
     95 % interval leaves 0 out. All raters are taken as they are: one more human, who happens to be
     stricter than these, changes α, too, and with many prompts this is found.
@@ -82,7 +82,7 @@ def added_raters(
         level: see `krippendorff_alpha`.
         clusters: a label an item, its prompt; each item is its own if None. Intervals and
             p-values take five, and 8 items.
-        same_items: whether all α are over the items that two humans rated, so that a
+        same_items: whether all α are over the items that two people rated, so that a
             change is due to the raters added; if not, items that only models make
             pairable enter too.
         confidence: of the n intervals together.
@@ -99,7 +99,7 @@ def added_raters(
     check_confidence(confidence)
     theirs, ours = as_ratings(humans), as_ratings(models)
     if len(theirs) != len(ours):
-        raise ValueError(f"{len(theirs)} items rated by humans, {len(ours)} by models")
+        raise ValueError(f"{len(theirs)} items rated by people, {len(ours)} by models")
     codes = encode_labels(range(len(theirs)) if clusters is None else clusters, len(theirs))[1]
     if same_items:
         kept = has_two_ratings(theirs)

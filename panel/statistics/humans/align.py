@@ -114,7 +114,7 @@ def align(
     dimensions = [name for name in ours.dimensions if name in theirs.dimensions]
     if not shared or not dimensions:
         what = "item" if dimensions else "dimension that is rated by numbers"
-        raise ValueError(f"panel and humans share no {what}")
+        raise ValueError(f"panel and people share no {what}")
     judges = [column for column, name in enumerate(ours.raters) if name not in ours.controls]
     rows, their_rows = map(list, zip(*shared, strict=True))
     whole = on_composite(panel, humans)

@@ -1,11 +1,11 @@
 """May a judge take the place of a human annotator? The alternative annotator test.
 
-Each human is left out in turn. On every item that this human, the judge and another human have, the
-judge and the human are scored by how near they are to the other humans: by accuracy of labels, by
-−RMSE of scores. The judge has the advantage on an item where its score is at least the human's, so
-that both have it where they tie. The judge wins over a human where the human's share of advantages
-exceeds the judge's by less than ε, shown by a one-sided t-test, with the false discovery rate over
-humans kept at q by Benjamini and Yekutieli's procedure.
+Each person is left out in turn. On every item that this person, the judge and another person have,
+the judge and the person are scored by how near they are to the other people: by accuracy of labels,
+by −RMSE of scores. The judge has the advantage on an item where its score is at least the person's,
+so that both have it where they tie. The judge wins over a person where the person's share of
+advantages exceeds the judge's by less than ε, shown by a one-sided t-test, with the false discovery
+rate over people kept at q by Benjamini and Yekutieli's procedure.
 
 Source: N. Calderon, R. Reichart & R. Dror (2025), "The Alternative Annotator Test for
 LLM-as-a-Judge", ACL, section 3. Theirs takes items as independent; here items of one prompt are
@@ -41,13 +41,13 @@ from panel.statistics.core.student_t import values_needed
 from panel.statistics.resampling.jackknife import left_out_variance
 
 AlignmentScore = Literal["accuracy", "neg_rmse"]
-"""How near a rating is to the other humans': the share of them who gave the same label, or the
+"""How near a rating is to the other people's: the share of them who gave the same label, or the
 negative root of the mean squared distance to their scores."""
 
 FALSE_DISCOVERIES = 0.05
 """The share of wins that may be false."""
 LEAST_ITEMS = 30
-"""With fewer items shared with the judge and other humans a human is left out, as in the paper."""
+"""With fewer items shared with the judge and other people a person is left out, as in the paper."""
 LEAST_CLUSTERS = 5
 """With fewer prompts, likewise: see docs/explanation/statistics.md on intervals of few prompts."""
 _SAME = 1e-9
@@ -55,20 +55,20 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorComparison:
-    """A judge compared with one human.
+    """A judge compared with one person.
 
     Attributes:
-        human: the column of the human.
-        n_items, n_clusters: items that the human, the judge and another human rated, and the
+        human: the column of the person.
+        n_items, n_clusters: items that the person, the judge and another person rated, and the
             prompts that they answer (items, without prompts).
         advantage: the share of items on which the judge is at least as near to the others.
-        human_advantage: the share on which the human is.
+        human_advantage: the share on which the person is.
         p_value: one-sided, of human_advantage − advantage being ε or more; `p_adjusted` by
-            Benjamini and Yekutieli's procedure over the humans who are tested.
-        items_needed: how many items it takes for the win at the level that half of the humans have
+            Benjamini and Yekutieli's procedure over the people who are tested.
+        items_needed: how many items it takes for the win at the level that half of people have
             to reach, in 80 % of the cases, if the difference and its spread are as observed; None
             where it is more than can be said, or the difference is ε or more.
-        is_tested: whether the human has enough items and prompts; if not, the rest is NaN.
+        is_tested: whether the person has enough items and prompts; if not, the rest is NaN.
     """
 
     human: int
@@ -87,11 +87,11 @@ class AnnotatorTest:
     """What the alternative annotator test found of one judge.
 
     Attributes:
-        winning_rate: ω, the share of the tested humans over whom the judge wins. At 0.5 or more it
-            may take the place of a human, by this test.
-        advantage: ρ, the mean over tested humans of the share of items on which the judge is at
-            least as near to the others as that human.
-        items_needed: how many items each human has to rate for ω to be 0.5 or more, see
+        winning_rate: ω, the share of the tested people over whom the judge wins. At 0.5 or more it
+            may take the place of a person, by this test.
+        advantage: ρ, the mean over tested people of the share of items on which the judge is at
+            least as near to the others as that person.
+        items_needed: how many items each person has to rate for ω to be 0.5 or more, see
             `AnnotatorComparison`.
         humans: those tested and those left out.
     """
@@ -121,14 +121,14 @@ def annotator_test(
     Args:
         judge: `(items,)`, scores or codes of labels, NaN where missing.
         humans: `(items, humans)`, likewise.
-        score: how near a rating is to the other humans'.
-        epsilon: by how much a human may be ahead, in [0, 1): what a judge costs less. The paper
+        score: how near a rating is to the other people's.
+        epsilon: by how much a person may be ahead, in [0, 1): what a judge costs less. The paper
             takes 0.2 where people are experts, 0.15 where skilled, 0.1 from a crowd.
         clusters: a label an item, of its prompt; each item is its own cluster if None.
-        min_items: humans who share fewer items with the judge and others are left out.
+        min_items: people who share fewer items with the judge and others are left out.
 
     Returns:
-        ω and ρ in [0, 1]; undefined without two humans, or where none can be tested.
+        ω and ρ in [0, 1]; undefined without two people, or where none can be tested.
 
     Raises:
         ValueError: a wrong shape, an infinite value, an unknown score, or ε outside [0, 1).
@@ -200,11 +200,11 @@ def resampled_advantage(
     score: AlignmentScore,
     of: IntArray | list[int] | None = None,
 ) -> Resampled:
-    """ρ as a function of resampling weights, with these humans as they are.
+    """ρ as a function of resampling weights, with these people as they are.
 
     Args:
         judge, humans, score: as for `annotator_test`.
-        of: the columns of the humans who are tested; all if None.
+        of: the columns of the people who are tested; all if None.
     """
     ours, theirs = _checked(judge, humans)
     ahead = _advantages(ours, theirs, score)[0]
@@ -213,7 +213,7 @@ def resampled_advantage(
 
     def statistic(weights: Array) -> Array:
         shares = divide(weights @ won, weights @ there.astype(np.float64))
-        # Of single prompts, those humans who rated items of them.
+        # Of single prompts, those people who rated items of them.
         defined = ~np.isnan(shares)
         return divide(np.nansum(shares, axis=1), defined.sum(axis=1))
 
@@ -228,7 +228,7 @@ def _checked(judge: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
 
 
 def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Array, Array]:
-    """Where the judge is at least as near to the other humans as each human, and where the human
+    """Where the judge is at least as near to the other people as each person, and where the person
     is at least as near as the judge: 1 or 0 `(items, humans)`, NaN where they cannot be compared.
     """
     ahead, behind = np.full((2, *humans.shape), np.nan)

@@ -128,10 +128,10 @@ def calibrate(
         raise ValueError("means of ranks say nothing of a system; scores or labels are needed")
     place = {name: index for index, name in enumerate(panel.items)}
     if not any(name in place for name in humans.items):
-        raise ValueError("panel and humans share no item")
+        raise ValueError("panel and people share no item")
     dimensions = [name for name in panel.dimensions if name in humans.dimensions]
     if not dimensions:
-        raise ValueError("panel and humans share no dimension")
+        raise ValueError("panel and people share no dimension")
     chance = (
         np.ones(len(panel.items))
         if inclusion is None

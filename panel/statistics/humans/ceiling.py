@@ -1,4 +1,4 @@
-"""How well a human predicts the other humans: the figure a panel is to be held against."""
+"""How well a person predicts the other people: the figure a panel is to be held against."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.humans.correlation import CorrelationKind, correlation, resampled_correlation
 
 NOT_COMPARABLE = (
-    "The mean of the others is of one human fewer than what judges are compared with, and the less "
-    "reliable for it: whether a panel agrees with people more than a person does is said by the "
-    "difference of panel and human, both with the same others, not by these two correlations."
+    "The mean of the others is of one person fewer than what judges are compared with, and the "
+    "less reliable for it: whether a panel agrees with people more than a person does is said by "
+    "the difference of panel and person, both with the same others, not by these two "
+    "correlations."
 )
-"""What is to be said where a panel's correlation stands next to that of humans with the others."""
+"""What is to be said where a panel's correlation stands next to that of people with the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,10 @@ def human_ceiling(
     """Each rater's correlation with the mean of the others, and its mean over raters.
 
     The mean of the others is over those who rated the item, one at least. A panel that is
-    compared with the mean of all humans is ahead of this figure by the one human more: with two
-    humans by 0.07 to 0.09 where its only judge rates as they do. `human_difference` compares alike.
+    compared with the mean of all people is ahead of this figure by the one person more: with two
+    people by 0.07 to 0.09 where its only judge rates as they do. `human_difference` compares alike.
 
-    How to read it: as `correlation`, of one human chosen at random with the mean of the others. It
+    How to read it: as `correlation`, of one person chosen at random with the mean of the others. It
     is no upper bound: a mean over many judges may be above it.
 
     Args:

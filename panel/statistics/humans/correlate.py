@@ -1,4 +1,4 @@
-"""A panel compared with humans: every registered statistic, as rows, with what humans achieve."""
+"""A panel compared with people: every registered statistic, as rows, with what people achieve."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from panel.statistics.core.strata import PROMPT, Strata, all_raters_of
 from panel.statistics.core.table import ALL, Ratings, Row
 
 HUMANS = "humans"
-"""The group of rows that say what humans achieve in the panel's place."""
+"""The group of rows that say what people achieve in the panel's place."""
 
-FURTHER_COMPARISONS = Table("Further comparisons with the humans")
+FURTHER_COMPARISONS = Table("Further comparisons with people")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonBlock:
-    """A panel's and humans' ratings of the same items on one dimension, on the composite, or on all
-    dimensions together.
+    """A panel's and people's ratings of the same items on one dimension, on the composite, or on
+    all dimensions together.
 
     Of the composite and of all dimensions, a rater's rating is the mean over them, NaN where one of
     them is missing.
@@ -41,11 +41,11 @@ class ComparisonBlock:
         side: whose figures are computed: those of the `panel`, or those of the `humans` in its
             place.
         judges: `(items, judges)`, higher is better, NaN where there is no rating; of the
-            humans' side there are none, `(items, 0)`.
+            people's side there are none, `(items, 0)`.
         humans: `(items, humans)`, likewise.
-        compared: the humans' ratings or, where ranks are the target, the negated ranks in
+        compared: people's ratings or, where ranks are the target, the negated ranks in
             their prompt.
-        by_dimension: the ratings of judges and of humans on each dimension.
+        by_dimension: the ratings of judges and of people on each dimension.
         judges_sign, humans_sign: what a side's ratings are to be multiplied by to be as they
             were given.
         prompts, sources: one an item, None where there are none.
@@ -79,7 +79,7 @@ class ComparisonBlock:
     other_scale: bool = False
 
     def without_judges(self) -> list[list[ComparisonBlock]]:
-        """None: judges and humans are taken as they are."""
+        """None: judges and people are taken as they are."""
         return []
 
     @property
@@ -104,7 +104,7 @@ class ComparisonBlock:
 
     @property
     def target(self) -> Array:
-        """What a panel is compared with `(items,)`: the humans' mean score or rank."""
+        """What a panel is compared with `(items,)`: people's mean score or rank."""
         return row_means(self.compared)
 
     def of_both(self, found: Statistic) -> Statistic:
@@ -147,15 +147,15 @@ def correlate(
     only: Collection[str] | None = None,
     by: Literal["dimension"] | Strata = "dimension",
 ) -> list[Row]:
-    """Every comparison of a panel with humans, for each group of judges and dimension.
+    """Every comparison of a panel with people, for each group of judges and dimension.
 
-    The panel's score is the mean of its judges, the humans' that of theirs; only items and
-    dimensions that both name are compared. What humans achieve in the panel's place has
+    The panel's score is the mean of its judges, people's that of theirs; only items and
+    dimensions that both name are compared. What people achieve in the panel's place has
     the group `humans`. κ and α need one scale, so they are left out where one side gives ranks
     and the other scores, and undefined where scores are on different scales; the custom loss is
     there where all its dimensions are, in [0, 1].
 
-    Prompts and sources are the humans', or the panel's where humans name none. Intervals
+    Prompts and sources are people's, or the panel's where people name none. Intervals
     are over prompts, or items where there are none. p-values are from permutations: of correlations
     within prompts inside these, without prompts of correlations over all items; adjusted by Holm
     over dimensions. `on_step` is called with the share that is done.
@@ -170,7 +170,7 @@ def correlate(
     `by` strata of the panel's items or judges there are rows of each stratum, which the rows' `by`
     and `by_value` name; of judges all of a stratum are one group, `all`. Statistics that have rows
     of several kinds are then shown by their main row alone, and strata without an item of the
-    humans' left out; p-values are adjusted over strata, too.
+    people's left out; p-values are adjusted over strata, too.
 
     Raises:
         ValueError: the two share no item or no dimension, name different categories of one, or a
@@ -231,7 +231,7 @@ def _parts_of(
 def _stratum_blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
 ) -> Iterator[_Part]:
-    """Each stratum that shares an item with the humans, and block to measure, with its group and
+    """Each stratum that shares an item with people, and block to measure, with its group and
     dimension; group by group."""
     if strata.by == PROMPT:
         humans = replace(humans, prompts=None)
@@ -312,7 +312,7 @@ def _blocks(
 
 
 def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRatings, list[str]]:
-    """What both sides rated, the panel's and the humans' ratings of it, and on which dimensions.
+    """What both sides rated, the panel's and people's ratings of it, and on which dimensions.
 
     Raises:
         ValueError: as `correlate`.
@@ -323,11 +323,11 @@ def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRat
     shared = [index for index, name in enumerate(humans.items) if name in place]
     dimensions = [name for name in humans.dimensions if name in panel.dimensions]
     if not shared or not dimensions:
-        raise ValueError(f"panel and humans share no {'dimension' if shared else 'item'}")
+        raise ValueError(f"panel and people share no {'dimension' if shared else 'item'}")
     for name in dimensions:
         if panel.categories.get(name) != humans.categories.get(name):
             raise ValueError(
-                f"panel and humans have different categories of {name!r}; `load_aligned_ratings` "
+                f"panel and people have different categories of {name!r}; `load_aligned_ratings` "
                 "gives both the same"
             )
     ours = _SharedRatings(panel, [place[humans.items[index]] for index in shared])

@@ -1,11 +1,11 @@
-"""A panel and one human compared with the same other humans: the difference, and averaging's share.
+"""A panel and one person compared with the same others: the difference, and averaging's share.
 
-The panel's correlation with the mean of k humans is no match for a human's with the mean of the
-other k − 1: a mean of fewer is less reliable, so that a judge who rates exactly as humans do
-comes out ahead (by 0.08 with two humans). Here each human is left out in turn; the mean of the
-others is what that human, the panel and each of its judges are correlated with, over the same
-items. The mean of several judges is more reliable than one human, too (Spearman, 1910; Brown,
-1910); so the difference between one judge and one human, and what averaging adds to that, are
+The panel's correlation with the mean of k people is no match for a person's with the mean of the
+other k − 1: a mean of fewer is less reliable, so that a judge who rates exactly as people do
+comes out ahead (by 0.08 with two people). Here each person is left out in turn; the mean of the
+others is what that person, the panel and each of its judges are correlated with, over the same
+items. The mean of several judges is more reliable than one person, too (Spearman, 1910; Brown,
+1910); so the difference between one judge and one person, and what averaging adds to that, are
 figures of their own.
 """
 
@@ -33,7 +33,7 @@ from panel.statistics.humans.correlations import correlations
 
 
 class HumanDifference(NamedTuple):
-    """`panel` is the panel's mean less one human, `judge` one judge of it less one human, and
+    """`panel` is the panel's mean less one person, `judge` one judge of it less one person, and
     `averaging` the panel's mean less one of its judges."""
 
     panel: Statistic
@@ -58,7 +58,7 @@ class DifferenceOverPrompts(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """Two raters a column, and the mean of the humans whom both are compared with
+    """Two raters a column, and the mean of the people whom both are compared with
     `(items, comparisons)`, NaN outside the items that all three have."""
 
     first: Array
@@ -74,15 +74,15 @@ class _Columns(NamedTuple):
 def human_difference(
     judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind
 ) -> HumanDifference:
-    """By how much a panel, and one of its judges, correlates more with humans than a human does.
+    """By how much a panel, and one of its judges, correlates more with people than a person does.
 
-    Each human is left out in turn, and the figures are means over humans (and over judges, where
+    Each person is left out in turn, and the figures are means over people (and over judges, where
     one of them is compared).
 
-    How to read it: 0, the panel (or a judge of it) agrees with humans as one of them does; above
+    How to read it: 0, the panel (or a judge of it) agrees with people as one of them does; above
     0, better; below 0, worse. `panel` is above 0 for a mean of several judges who rate exactly as
-    humans do: `averaging` is what it gains by being a mean. What the judges are worth as raters is
-    `judge`. All three fall short of what they would be against the true mean of all humans, as
+    people do: `averaging` is what it gains by being a mean. What the judges are worth as raters is
+    `judge`. All three fall short of what they would be against the true mean of all people, as
     the mean of few is unreliable, but not in sign.
 
     Args:
@@ -91,7 +91,7 @@ def human_difference(
         kind: see `correlation`.
 
     Returns:
-        Values in [−2, 2]. Undefined without two humans who rated an item of the panel's, and
+        Values in [−2, 2]. Undefined without two people who rated an item of the panel's, and
         where all who could be compared are constant; `averaging` without two judges.
 
     Raises:

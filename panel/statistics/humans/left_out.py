@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_WHO = r"[\d,]+ of [\d,]+ humans left out with [^:;]*"
+_WHO = r"[\d,]+ of [\d,]+ people left out with [^:;]*"
 _NAMED = re.compile(rf"(?P<who>{_WHO}): .*?(?=; {_WHO}: |\Z)", re.DOTALL)
 
 
 def left_out(names: Sequence[str], of: int, what: str) -> str:
-    """How many of all humans were left out, by what, and their names.
+    """How many of all people were left out, by what, and their names.
 
     >>> left_out(["ada", "bo"], 1200, "fewer than 5 prompts")
-    '2 of 1,200 humans left out with fewer than 5 prompts: ada, bo'
+    '2 of 1,200 people left out with fewer than 5 prompts: ada, bo'
     """
-    return f"{len(names):,} of {of:,} humans left out with {what}: {', '.join(names)}"
+    return f"{len(names):,} of {of:,} people left out with {what}: {', '.join(names)}"
 
 
 def without_names(note: str) -> str:
     """A note without the names of those who were left out.
 
     >>> without_names(f"epsilon 0.2; {left_out(['a; b', 'c'], 4, 'fewer than 5 prompts')}")
-    'epsilon 0.2; 2 of 4 humans left out with fewer than 5 prompts'
+    'epsilon 0.2; 2 of 4 people left out with fewer than 5 prompts'
     """
     return _NAMED.sub(r"\g<who>", note)

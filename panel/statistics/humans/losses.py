@@ -1,4 +1,4 @@
-"""How far a judge's scores are from a human's: three losses, averaged over positions.
+"""How far a judge's scores are from a person's: three losses, averaged over positions.
 
 Source: the conceptual-critiques paper, appendix B. An item is a critique of a position;
 comparisons are within positions only.
@@ -28,7 +28,7 @@ CUSTOM_DIMENSIONS = (
 """The columns that `custom_loss` takes, in this order."""
 
 CLEAR = 0.5
-"""Below this human clarity only clarity and overall count: the human could not tell what
+"""Below this human clarity only clarity and overall count: the person could not tell what
 was said, so their other ratings mean little."""
 
 
@@ -57,22 +57,22 @@ def pairwise_error(
     weighted: bool = False,
     count_ties: bool = False,
 ) -> Loss:
-    """The share of the human's comparisons that the panel gets wrong.
+    """The share of the person's comparisons that the panel gets wrong.
 
-    A comparison is of two critiques of one position that the human rates differently. It
+    A comparison is of two critiques of one position that the person rates differently. It
     loses 1 when the panel orders them the other way, 1/2 when it ties them. Weighted, it
-    loses that times the human's difference.
+    loses that times the person's difference.
 
-    How to read it: 0, the panel orders every pair as the human does; 1/2, what a random judge
+    How to read it: 0, the panel orders every pair as the person does; 1/2, what a random judge
     loses (weighted: `baseline`); 1, every pair is the other way round. Within one prompt and
-    unweighted it is (1 − d) / 2, where d is Somers' d of the panel's scores given the human's.
+    unweighted it is (1 − d) / 2, where d is Somers' d of the panel's scores given the person's.
 
     Args:
         human, panel: overall scores `(items,)`, NaN where missing; pairs that either left
             out are not compared.
         positions: a label an item.
-        weighted: whether a mistake costs as much as the human sees between the two.
-        count_ties: whether pairs that the human ties count as comparisons without loss.
+        weighted: whether a mistake costs as much as the person sees between the two.
+        count_ties: whether pairs that the person ties count as comparisons without loss.
             The paper's formal definition has them out; its prose, "the total number of
             possible comparisons", can be read as having them in.
 
@@ -104,13 +104,13 @@ def pairwise_error(
 def custom_loss(human: ArrayLike, panel: ArrayLike, positions: Labels) -> Loss:
     """The custom weighted loss over seven dimensions, all in [0, 1].
 
-    Half is the difference in overall. Where the human finds the critique clear (0.5 or
+    Half is the difference in overall. Where the person finds the critique clear (0.5 or
     more), the other half is the weighted mean of the differences in strength × centrality
     (4), correctness (2), clarity (2), single issue (1) and dead weight (1): how strength
     and centrality share what their product says is often arbitrary. Where not, it is the
     difference in clarity alone.
 
-    How to read it: 0 where the panel gives the human's ratings; `baseline` is what ratings drawn
+    How to read it: 0 where the panel gives the person's ratings; `baseline` is what ratings drawn
     uniformly would lose, and a panel above it says nothing about these critiques.
 
     Args:
@@ -130,7 +130,7 @@ def custom_loss(human: ArrayLike, panel: ArrayLike, positions: Labels) -> Loss:
     """
     theirs, ours = _unit(human), _unit(panel)
     if theirs.shape != ours.shape:
-        raise ValueError(f"{len(theirs)} critiques rated by the human, {len(ours)} by the panel")
+        raise ValueError(f"{len(theirs)} critiques rated by the person, {len(ours)} by the panel")
     terms = _terms(theirs)
     shares = np.where(theirs[:, CUSTOM_DIMENSIONS.index("clarity"), None] < CLEAR, _UNCLEAR, _CLEAR)
     loss = _weigh(shares, np.abs(terms - _terms(ours)))

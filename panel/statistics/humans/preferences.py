@@ -48,7 +48,7 @@ def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = No
     Every rater compares all items of a prompt that they rated. A tie is half a win to
     both; a tie for first place is shared among those tied. Items of one source are not
     compared with each other, but each may come first. Group sources (all models against
-    all humans, say) by giving them one label.
+    all people, say) by giving them one label.
 
     How to read it: a win rate of 0.5 is as good as the others, 1 always preferred; ties count
     half. Of k sources 1 / k of the first places is what chance gives.

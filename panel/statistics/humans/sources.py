@@ -1,4 +1,4 @@
-"""Means by source, the panel's beside the humans', and how those go together.
+"""Means by source, the panel's beside people's, and how those go together.
 
 Source: the debate-speeches paper, section 5.2 and figure 5.
 """
@@ -37,13 +37,13 @@ class SourceMeans:
 
 
 def source_means(panel: ArrayLike, humans: ArrayLike, sources: Labels) -> SourceMeans:
-    """The mean score that panel and humans give each source.
+    """The mean score that panel and people give each source.
 
     An item counts once, with the mean of its human ratings, and only where both sides
     rated it: the two means are over the same items.
 
     How to read it: the two means of a source say by how much the panel is harsher or milder than
-    the humans; `pearson` whether it puts sources in the same places, with as few points as there
+    the people; `pearson` whether it puts sources in the same places, with as few points as there
     are sources. It takes three: two points are on a line whatever they are.
 
     Args:

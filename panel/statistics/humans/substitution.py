@@ -1,7 +1,7 @@
-"""Can the panel stand in for a human? Leave-one-out substitution in pairs of raters.
+"""Can the panel stand in for a person? Leave-one-out substitution in pairs of raters.
 
 Source: the debate-speeches paper, section 4, and its authors' published script: pairs of
-humans who share enough items; their mean weighted κ; the same with each human of a pair
+people who share enough items; their mean weighted κ; the same with each person of a pair
 replaced by the judge, in turn. A pair with a constant rater counts as 0 there. Both
 figures are given here: with those zeros, and without those pairs.
 """
@@ -59,16 +59,16 @@ def substitution(
     weights: KappaWeights = "quadratic",
     categories: Sequence[float] | None = None,
 ) -> Substitution:
-    """Mean κ between humans, and with one human of each pair replaced by the panel.
+    """Mean κ between people, and with one person of each pair replaced by the panel.
 
-    How to read it: where the panel's mean κ is not below the humans', the panel may take a
-    human's place without loss of agreement; κ itself reads as `cohen_kappa`.
+    How to read it: where the panel's mean κ is not below people's, the panel may take a
+    person's place without loss of agreement; κ itself reads as `cohen_kappa`.
 
     Args:
-        ratings: the humans' `(items, raters)`, NaN where missing.
+        ratings: people's `(items, raters)`, NaN where missing.
         panel: the panel's `(items,)`, NaN where missing. Its mean may be used as it is
             (distances are between values), or rounded to the scale by the caller.
-        min_shared: pairs of humans who share fewer items are left out.
+        min_shared: pairs of people who share fewer items are left out.
         weights, categories: see `cohen_kappa`.
 
     Raises:
@@ -96,7 +96,7 @@ def resampled_substitution(
     categories: Sequence[float] | None = None,
     zeros: bool = True,
 ) -> tuple[Resampled, Resampled]:
-    """The humans' and the panel's mean κ as functions of resampling weights.
+    """People's and the panel's mean κ as functions of resampling weights.
 
     Args and errors as for `substitution`; `zeros` says whether pairs with a constant
     rater, in that resample, count as 0 or are left out.
@@ -111,8 +111,8 @@ def resampled_substitution(
 def _pairs(
     ratings: ArrayLike, panel: ArrayLike, min_shared: int
 ) -> tuple[list[ScorePair], list[ScorePair]]:
-    """The pairs of humans, and those with one of them replaced, NaN outside the items that
-    the two humans share."""
+    """The pairs of people, and those with one of them replaced, NaN outside the items that
+    the two people share."""
     if min_shared < 1:
         raise ValueError(f"a pair needs at least 1 shared item, found {min_shared}")
     array = as_ratings(ratings)

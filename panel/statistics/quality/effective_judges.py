@@ -226,7 +226,7 @@ def leave_one_judge_out(
 
     Args:
         ratings: `(items, judges)`, NaN where missing.
-        statistic: of ratings: α, or the correlation of their mean with the humans', say.
+        statistic: of ratings: α, or the correlation of their mean with people's, say.
         judges: a label a column, to leave out all columns of a persona or of a model
             together; each column is a judge if None.
 

@@ -44,7 +44,7 @@ def test_the_conclusion_comes_first_then_what_was_compared(command: Command, run
     for expected in (
         "Other texts, same panel: new compared with old",
         "6 prompts, 6 pairs of responses, 2 judges.",
-        "Differences: new − old", "composite", "clarity", "depth", "6/0/0",
+        "Differences b − a (a: old; b: new)", "composite", "Clarity", "Depth", "6/0/0",
         "Responses that changed most", "higher in new", "p3, elm, p3-elm",
         "adjusted by Holm's method over all dimensions and runs",
     ):  # fmt: skip
@@ -139,7 +139,7 @@ def test_a_name_from_anywhere_is_printed_as_a_name(command: Command, runs: Path)
     the latter escaped."""
     (runs / "new").rename(runs / "новый-日本")
     done = command("compare", "old", "новый-日本")
-    assert "Differences: новый-日本 − old" in done.stdout
+    assert "Differences b − a (a: old; b: новый-日本)" in done.stdout
     (runs / "новый-日本").rename(runs / "re\x1b[31md")
     done = command("compare", "old", "re\x1b[31md")
     assert done.returncode == 0, done.stderr

@@ -52,7 +52,7 @@ def test_tables_put_humans_beside_the_panel(command: Command, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     for expected in (
         "Correlation with the mean human rating", "humans", "panel", "weighted κ", "Losses",
-        "By source", "the share of each score", "Change of the humans' Krippendorff α",
+        "By source", "the share of each score", "Change of people's Krippendorff α",
         "24 items of 24",
     ):  # fmt: skip
         assert expected in done.stdout

@@ -106,11 +106,11 @@ def test_correlate_shows_one_line_a_dimension(files: Any) -> None:
     names = ("composite", *DIMENSIONS)
     assert len(short.splitlines()) <= 45
     assert lines_of(short, names) == [*names] * 2
-    assert "Panel − one human: " in short
+    assert "Panel − one person: " in short
     assert "Score distributions" not in short
     assert "Score distributions" in full
     assert len(full.splitlines()) > 4 * len(short.splitlines())
-    conclusion, _, _ = short.partition("Panel and humans")
+    conclusion, _, _ = short.partition("Panel and people")
     assert "the composite:" in " ".join(conclusion.split())
     assert full.startswith(conclusion)
 

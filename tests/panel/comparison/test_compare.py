@@ -135,7 +135,7 @@ def test_responses_are_paired_by_their_column(tmp_path: Path) -> None:
     (row, *_), (one,) = (found := compare(old, new)).rows, found.compared
     # Easy: 2 and 4; hard: 8 and 9. The pairs of q have other names.
     assert (row.difference, row.n_prompts, row.n_pairs, row.wins) == (1.5, 1, 2, 2)
-    assert "2 pairs are in one of the runs only, and left out." in one.notes
+    assert "Left out, as rated in one of the runs only: 2 pairs." in one.notes
     without = marked_run(
         tmp_path / "without", second, MODEL, metadata={"p-elm/1": {"pair": "hard"}}
     )
@@ -188,8 +188,10 @@ def test_shares_of_categories_are_compared(tmp_path: Path) -> None:
         marked_run(tmp_path / name, dict(zip("pqr", texts, strict=True)), model, rubric=rubric)
         for name, texts in (("old", ("a", "b", "c fun")), ("new", ("d fun", "e", "f fun")))
     )
-    rows = {row.dimension: row for row in compare(first, second).rows}
+    found = compare(first, second)
+    rows = {row.dimension: row for row in found.rows}
     assert list(rows) == ["kind:claim", "kind:joke"]
+    assert "on Kind: claim cannot be said" in found.conclusion[0]
     assert rows["kind:joke"].difference == pytest.approx(1 / 3)
     assert (rows["kind:joke"].wins, rows["kind:claim"].losses) == (1, 1)
 
@@ -370,7 +372,7 @@ def test_prompts_and_missing_responses_are_named(tmp_path: Path) -> None:
     (tmp_path / "new" / "summary.json").unlink()
     (one,) = compare(old, tmp_path / "new").compared
     assert new.folder is not None
-    assert f"1 prompt only in {new.folder}: t." in one.notes
+    assert f"1 prompt with ratings only in {new.folder}: t." in one.notes
     assert "1 prompt of the same id with another text, left out: p." in one.notes
     assert any(note.startswith(f"{new.folder} is unfinished: 5 of 5") for note in one.notes)
     assert one.differences[0].n_prompts == 3
@@ -502,7 +504,7 @@ def test_systems_that_cannot_be_paired_are_refused(tmp_path: Path) -> None:
     (one,) = compare(old, more).compared
     assert (one.compared, one.differences[0].n_pairs) == ("panels", 8)
     assert one.notes == (
-        f"4 responses of {more.folder} whose texts the other run does not have are left out.",
+        f"Left out: 4 responses of {more.folder}, of whose text the other run has no rating.",
     )
 
 

@@ -57,6 +57,7 @@ def test_the_page_has_conclusion_and_tables(compared: RunComparison) -> None:
         told = f"{row.difference:+.2f}".replace("-", "−").replace("+0.00", "0.00")
         assert f"<td>{told}</td>" in page
     assert "Agreement of the two panels" in page
+    assert '<th scope="row">Clarity</th>' in page
     tags = [tag for tag, _ in _Tags(page).found]
     assert tags.count("table") == 4
 

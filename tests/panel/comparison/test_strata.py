@@ -79,8 +79,10 @@ def test_what_is_printed_has_the_strata(runs: Path) -> None:
     to = StringIO()
     load_renderer("terminal").render_run_comparison(found, to)
     assert "Composite by topic" in to.getvalue()
-    assert "above its mean in the others" in to.getvalue()
-    assert "Composite by topic" in comparison_page(found)
+    assert "Does b − a depend on topic?" in to.getvalue()
+    assert "work − home" in to.getvalue()
+    assert "Composite by topic" in (page := comparison_page(found))
+    assert '<th scope="row">work − home</th>' in page
     to = StringIO()
     load_renderer("json").render_run_comparison(found, to)
     told = json.loads(to.getvalue())

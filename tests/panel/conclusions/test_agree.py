@@ -239,7 +239,7 @@ def test_the_composite_comes_first_as_in_the_table() -> None:
     said = agree_conclusion([*rows, *numbers, *tests], ratings, "dimension")
     assert said[:2] == [
         "The 4 raters agree beyond chance on the composite (Kendall W, p 0.01); by dimension they "
-        "agree beyond chance on all 2 dimensions (Kendall W, p 0.01 or less).",
+        "agree beyond chance on both dimensions (Kendall W, p 0.01 or less).",
         "Krippendorff α of the composite is 0.90 (95 % interval 0.82 to 0.98, p 0.001), shown to "
         "be at least 0.8; by dimension it is from 0.50 (clarity) to 0.70 (depth): shown to be "
         "below 0.667 on clarity; not shown to be below or above 0.667 on depth (0.667 is usually "

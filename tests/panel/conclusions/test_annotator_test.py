@@ -39,17 +39,17 @@ def rows(rate: float, *judges: float) -> list[Row]:
 @pytest.mark.parametrize(
     ("rate", "expected"),
     [
-        (0.5, "the panel may take the place of a human: winning rate ω 0.50 (epsilon 0.2;"),
-        (0.49, "the panel is not shown to be as good as a human: winning rate ω 0.49"),
+        (0.5, "the panel may take the place of a person: winning rate ω 0.50 (epsilon 0.2;"),
+        (0.49, "the panel is not shown to be as good as a person: winning rate ω 0.49"),
     ],
 )
 def test_half_of_the_people_decide(rate: float, expected: str) -> None:
-    """From a winning rate of 0.5 on the panel may take a human's place; below, the number of items
+    """From a winning rate of 0.5 on the panel may take a person's place; below, the number of items
     that would show it is given."""
     said = concluded(rows(rate), "all", {"all"})
     assert expected in said[0]
     assert "advantage ρ 0.80 (95 % interval 0.70 to 0.90)" in said[0]
-    assert ("120 items rated by each human" in " ".join(said)) == (rate < 0.5)
+    assert ("120 items rated by each person" in " ".join(said)) == (rate < 0.5)
 
 
 def told_of(judge: Sequence[float], people: Sequence[Sequence[float]]) -> str:
@@ -68,15 +68,15 @@ def told_of(judge: Sequence[float], people: Sequence[Sequence[float]]) -> str:
 
 def test_one_score_for_everything_takes_no_place() -> None:
     """A judge that says 3 of every item is nearer to noisy people than they are to each other, and
-    passes; without a correlation it is not said to take a human's place. One who says what they
+    passes; without a correlation it is not said to take a person's place. One who says what they
     say on average passes and is."""
     random = np.random.default_rng(1)
     truth = random.integers(2, 5, 60)
     people = [np.clip(truth + random.integers(-2, 3, 60), 1, 5) for _ in range(4)]
     constant = told_of([3.0] * 60, people)
-    assert "is as near to the others as a human is on clarity: winning rate" in constant
-    assert "that the panel may take the place of a human is not shown" in constant
-    assert "the panel may take the place of a human on clarity: winning" in told_of(truth, people)
+    assert "is as near to the others as a person is on clarity: winning rate" in constant
+    assert "that the panel may take the place of a person is not shown" in constant
+    assert "the panel may take the place of a person on clarity: winning" in told_of(truth, people)
 
 
 def test_why_a_panel_that_goes_with_people_does_not_pass() -> None:
@@ -91,7 +91,7 @@ def test_why_a_panel_that_goes_with_people_does_not_pass() -> None:
     away, spread = 2 * mean + 2 - mean, 2
     assert (
         "The test asks how near scores are, a correlation only how they order texts: on clarity, "
-        f"the panel's mean is {away.mean():.2f} points above the humans' and its scores spread "
+        f"the panel's mean is {away.mean():.2f} points above people's and its scores spread "
         f"{spread:.2f} times as far. Another level and unit would take away at most 100 % of the "
         "mean squared distance between them: `calibrate` takes such a bias out of systems' means, "
         "`align` out of single scores."
@@ -102,7 +102,7 @@ def test_why_a_panel_that_goes_with_people_does_not_pass() -> None:
     narrow = mean.mean() + 0.1 * (narrow - mean.mean())
     noisy = told_of(narrow, [one + random.normal(0, 0.01, 60) for one in people])
     assert "The panel's mean correlates with" in noisy
-    assert "the panel's mean is that of the humans and its scores spread" in noisy
+    assert "the panel's mean is that of people and its scores spread" in noisy
     assert "between them; the rest is of single texts." in noisy
     assert "The test asks" not in told_of(truth, people)
     assert "The test asks" not in told_of(random.permutation(mean) + 2, people)
@@ -143,9 +143,9 @@ def test_the_composite_comes_first() -> None:
     [tau] = [r for r in found if (r.statistic, r.dimension) == ("tau_b", "clear")]
     assert (tau.n_tests, tau.adjusted_over) == (3, "composite and dimensions")
     said = correlate_conclusion(found, panel, humans)
-    assert said[0].startswith("The panel's mean correlates with the humans' mean over all items on")
+    assert said[0].startswith("The panel's mean correlates with people's mean over all items on")
     [first] = [one for one in said if "take the place" in one and "on the composite" in one]
-    assert "the panel may take the place of a human on the composite: winning rate" in first
+    assert "the panel may take the place of a person on the composite: winning rate" in first
     left_out = replace(humans, scores=humans.scores[:, :, :1], dimensions=("clear",))
     untested = correlate(panel, humans, replace(options, epsilon=None), only=["tau_b", RATE])
     assert {row.statistic for row in untested} == {"tau_b"}
@@ -183,10 +183,10 @@ def test_the_dimensions_behind_the_composite_are_told_together() -> None:
     composite = [one for one in said if "on the composite" in one]
     assert said[:3] == composite
     assert said[3:] == [
-        "By dimension the panel may take the place of a human on a; it is as near to the others "
-        "as a human is on b (one score for every item may be, too: no correlation is "
-        "established); it is not shown to be as good as a human on c and d: winning rate ω from "
-        "0.00 to 1.00, advantage ρ 0.80.",
+        "By dimension the panel may take the place of a person on a; it is as near to the others "
+        "as a person is on b (one score for every item may be, too: no correlation is "
+        "established); it is not shown to be as good as a person on c and d: winning rate ω from "
+        "0.00 to 1.00, advantage ρ 0.80 (epsilon 0.2).",
         "Of its 2 judges alone, 0 to 1 pass it, depending on the dimension.",
     ]
     for lowest in (0.0, 0.5):

@@ -7,7 +7,7 @@ from math import nan
 
 import pytest
 
-from panel.conclusions.calibrate import calibrate_conclusion
+from panel.conclusions.calibrate import best_first, calibrate_conclusion
 from panel.statistics import (
     Calibration,
     CorrectedMean,
@@ -134,3 +134,23 @@ def test_notes_are_said_once_of_all_that_have_them() -> None:
     assert said == (f"Note of a: {Reason.FEW_EXCEPTIONS}. So they are for differences from these.")
     *_, said = calibrate_conclusion(Calibration((one, replace(other, found=noted)), ()))
     assert said == f"Note: {Reason.FEW_EXCEPTIONS}."
+
+
+def test_systems_stand_best_first() -> None:
+    """By their corrected means on each dimension, those without one last; where there is a
+    composite, by that one on all dimensions."""
+
+    def of(dimension: str, **means: float) -> list[CorrectedSystem]:
+        return [
+            CorrectedSystem(name, dimension, replace(MEAN, corrected=mean))
+            for name, mean in means.items()
+        ]
+
+    def order(systems: list[CorrectedSystem]) -> str:
+        return " ".join(f"{one.dimension}:{one.system}" for one in best_first(systems))
+
+    two = [*of("x", a=1, b=3, c=float("nan")), *of("y", a=5, b=4, c=6)]
+    assert order(two) == "x:b x:a x:c y:c y:a y:b"
+    assert order([*of("composite", a=3, b=1, c=2), *two]) == (
+        "composite:a composite:c composite:b x:a x:c x:b y:a y:c y:b"
+    )

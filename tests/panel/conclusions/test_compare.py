@@ -10,7 +10,7 @@ import pytest
 
 from panel.conclusions.compare import TwoRuns, compare_conclusion
 from panel.conclusions.wording import as_many
-from panel.statistics.core.display import number
+from panel.statistics.core.display import number, signed
 from panel.statistics.core.prompts_needed import prompts_needed
 from panel.statistics.paired.differences import (
     PairedDifference,
@@ -62,7 +62,7 @@ def test_a_difference_that_may_be_chance_is_no_lead() -> None:
     show it are those of the test at the level of one."""
     first, last = said({"composite": NONE})
     assert first.startswith(
-        "Whether new is better or worse than old cannot be said: the difference is "
+        "Whether new is better or worse than old cannot be said: the difference new − old is "
     )
     assert "is +0.06 points (95 % interval −0.87 to 0.99, adj" in first
     assert first.endswith("adjusted p 0.87, 5 prompts), which may be chance.")
@@ -98,7 +98,9 @@ def test_a_tie_and_what_cannot_be_tested_are_said() -> None:
         "which cannot be tested (no spread over prompts"
     )
     (one,) = said({"composite": [2.0]})
-    assert "the difference is +2.00 points, which cannot be tested (an interval needs" in one
+    assert (
+        "the difference new − old is +2.00 points, which cannot be tested (an interval needs" in one
+    )
     (nothing,) = said({"composite": [np.nan]})
     assert nothing.endswith("cannot be said: no pair of responses has a score in both.")
     (even, *rest) = said({"composite": [1.0, -1.0, 0.5, -0.5]})
@@ -168,8 +170,9 @@ def test_panels_rate_higher_or_lower() -> None:
         "new rates the same texts higher than old, with these judges as they are: by 1.00 points"
     )
     assert said({"composite": NONE}, "panels") == [
-        "Whether new rates higher or lower than old cannot be said: the difference is +0.06 points "
-        "(95 % interval −0.87 to 0.99, adjusted p 0.87, 5 prompts), which may be chance."
+        "Whether new rates higher or lower than old cannot be said: the difference new − old is "
+        "+0.06 points (95 % interval −0.87 to 0.99, adjusted p 0.87, 5 prompts), which may be "
+        "chance."
     ]
 
 
@@ -215,9 +218,9 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     people = {"composite": found.with_figures(*figures)}
     *_, last = said({"composite": LARGE}, "panels", people=people)
     assert last.startswith(
-        f"Which of old and new is nearer to people is not established: on composite, τ_b with "
-        f"people is {number(found.a_tau)} and {number(found.b_tau)}, a difference of "
-        f"{number(found.tau.value)} ("
+        f"Which of old and new is nearer to people is not established: on composite, the τ_b of "
+        f"old with people is {number(found.a_tau)}, that of new {number(found.b_tau)} (new − old: "
+        f"{signed(found.tau.value)}, 95 % interval "
     )
     none = nearer_to_people(NOISE, NOISE, np.full(24, np.nan), PROMPTS)
     *_, last = said({"composite": LARGE}, "panels", people={"composite": none})

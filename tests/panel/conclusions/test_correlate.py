@@ -56,13 +56,13 @@ def test_a_correlation_is_established_by_p_and_interval() -> None:
     """Both leave 0 out: established, with its figures; either alone is not enough."""
     said = correlate_conclusion([row(0.5, 0.4, 0.6, 0.001)], PANEL, HUMANS)
     assert said == [
-        "The panel's mean correlates with the humans' mean over all items on clarity: τ_b 0.50 "
+        "The panel's mean correlates with people's mean over all items on clarity: τ_b 0.50 "
         "(95 % interval 0.40 to 0.60, adjusted p 0.001)."
     ]
     for other in (row(0.5, 0.4, 0.6, 0.06), row(0.5, -0.1, 0.8, 0.001)):
         [first, *_] = correlate_conclusion([other], PANEL, HUMANS)
         assert first.startswith(
-            "A correlation with the humans' mean over all items is not established on clarity"
+            "A correlation with people's mean over all items is not established on clarity"
         )
 
 
@@ -70,7 +70,7 @@ def test_a_negative_correlation_runs_contrary() -> None:
     """What is established below 0 is no agreement with people."""
     [said] = correlate_conclusion([row(-0.5, -0.6, -0.4, 0.001)], PANEL, HUMANS)
     assert said.startswith(
-        "The panel's mean runs contrary to the humans' mean over all items on clarity: τ_b −0"
+        "The panel's mean runs contrary to people's mean over all items on clarity: τ_b −0"
     )
 
 
@@ -82,7 +82,7 @@ def test_each_dimension_is_said_for_itself() -> None:
         Row("tau_b", "judges", "style", reason=Reason.CONSTANT_RATER),
     ]
     said = correlate_conclusion(rows, PANEL, HUMANS)
-    assert "correlates with the humans' mean over all items on clarity: τ_b 0.50" in said[0]
+    assert "correlates with people's mean over all items on clarity: τ_b 0.50" in said[0]
     assert "is not established on depth: τ_b 0.10" in said[1]
     assert said[2] == "It is undefined on style (constant rater)."
 
@@ -92,12 +92,12 @@ def test_within_prompts_is_what_is_concluded_from() -> None:
     its interval above 0, is not said, and the sign is that of the correlation that is tested."""
     [open_, _] = correlate_conclusion(within(0.05, -0.1, 0.2, 0.61), PANEL, rated(1, "people"))[:2]
     assert open_ == (
-        "A correlation with the humans' mean within prompts is not established on clarity: mean "
+        "A correlation with people's mean within prompts is not established on clarity: mean "
         "τ_b 0.05 (95 % interval −0.10 to 0.20, adjusted p 0.61)."
     )
     [contrary, *_] = correlate_conclusion(within(-0.4, -0.5, -0.3, 0.001), PANEL, HUMANS)
     assert contrary.startswith(
-        "The panel's mean runs contrary to the humans' mean within prompts on clarity: mean τ_b −0."
+        "The panel's mean runs contrary to people's mean within prompts on clarity: mean τ_b −0."
     )
 
 
@@ -109,13 +109,13 @@ def test_over_all_items_without_a_test_the_widened_interval_decides() -> None:
     rows = [row(0.4, 0.05, 0.66, nan), undefined]
     [said, *_] = correlate_conclusion(rows, PANEL, HUMANS)
     assert said == (
-        "The panel's mean correlates with the humans' mean over all items on clarity: τ_b 0.40 "
+        "The panel's mean correlates with people's mean over all items on clarity: τ_b 0.40 "
         "(95 % interval 0.05 to 0.66)."
     )
     other = row(0.0, -0.3, 0.3, nan, "depth")
     [said, *_] = correlate_conclusion([*rows, other], PANEL, HUMANS)
     assert said.startswith(
-        "A correlation with the humans' mean over all items is not established on any dimension"
+        "A correlation with people's mean over all items is not established on any dimension"
     )
 
 
@@ -145,10 +145,10 @@ def test_quality_that_differs_between_prompts_only() -> None:
     pooled = next(one for one in rows if (one.statistic, one.group) == ("tau_b", "judges"))
     assert pooled.ci_low > 0
     [said, *_] = correlate_conclusion(rows, judges, people)
-    assert "humans' mean within prompts is not established on clarity" in said
+    assert "people's mean within prompts is not established on clarity" in said
     judges, people = side(3, "judges", 1), side(3, "people", -1)
     [said, *_] = correlate_conclusion(correlate(judges, people, options), judges, people)
-    assert said.startswith("The panel's mean runs contrary to the humans' mean within prompts")
+    assert said.startswith("The panel's mean runs contrary to people's mean within prompts")
 
 
 def test_what_would_settle_it_is_on_fishers_scale() -> None:
@@ -186,7 +186,7 @@ def test_the_panel_is_compared_with_one_human() -> None:
         rows = correlate(judges, people, AnalysisOptions(n_permutations=500))
         said.append(correlate_conclusion(rows, judges, people)[1])
     assert said[0].startswith(
-        "The panel's mean correlates more with the other humans than one human does on clarity: "
+        "The panel's mean correlates more with the other people than one person does on clarity: "
         "difference within prompts of mean τ_b 0."
     )
     assert "is not shown on clarity: difference within prompts of mean τ_b" in said[1]
@@ -214,12 +214,12 @@ def test_the_composite_is_compared_with_one_human_by_itself() -> None:
         given = [differ(*each) for each in zip(names, lows, strict=True)]
         return correlate_conclusion(rows + given, panel, rated(3, "people"))[1:4:2]
 
-    more = "The panel's mean correlates more with the other humans than one human does on "
+    more = "The panel's mean correlates more with the other people than one person does on "
     whole, parts = said_of(0.05, 0.01, 0.01)
     assert whole == (
         f"{more}the composite: difference over all items of τ_b 0.20 (95 % interval 0.05 to 0.35)."
     )
-    assert parts.startswith("That the panel's mean correlates more or less with the other humans")
+    assert parts.startswith("That the panel's mean correlates more or less with the other people")
     assert "is not shown on any dimension" in parts
     assert "is not shown on the composite" in said_of(0.01, 0.01, 0.01)[0]
     assert "is not shown on the composite" in said_of(0.035, 0.01, 0.01)[0]
@@ -245,7 +245,7 @@ def test_one_human_is_compared_on_the_basis_of_the_correlation() -> None:
     differences += [differ(0.33, "depth"), differ(0.95, "depth", inside)]
     correlations = [*within(0.5, 0.4, 0.6, 0.001), *within(0.5, 0.4, 0.6, 0.001, "depth")]
     assert correlate_conclusion([*correlations, *differences], PANEL, HUMANS)[1] == (
-        "The panel's mean correlates more with the other humans than one human does on all "
+        "The panel's mean correlates more with the other people than one person does on all "
         "dimensions: difference within prompts of mean τ_b 0.32 (95 % interval 0.22 to 0.42); "
         "difference over all items of τ_b 0.33 (95 % interval 0.23 to 0.43)."
     )
@@ -264,10 +264,10 @@ def test_what_personas_add_takes_a_widened_interval() -> None:
         )  # fmt: skip
 
     assert correlate_conclusion([gain("clarity")], PANEL, HUMANS)[0].startswith(
-        "With personas the panel's mean correlates more with the humans than without on clarity"
+        "With personas the panel's mean correlates more with people than without on clarity"
     )
     assert correlate_conclusion([gain("clarity"), gain("depth")], PANEL, HUMANS) == [
-        "That personas add to the correlation with the humans, or take from it, is not shown on 2 "
+        "That personas add to the correlation with people, or take from it, is not shown on 2 "
         "dimensions."
     ]
     alike = Row("persona_gain_tau_b", "judges", "clarity", reason=Reason.IDENTICAL_REPLICATES)
@@ -283,6 +283,6 @@ def test_labels_agree_where_kappa_is_above_0() -> None:
     ]
     [said] = correlate_conclusion(rows, PANEL, HUMANS)
     assert said.startswith(
-        "The panel's labels agree with the humans' beyond chance on kind (Cohen κ 0.40 (95 %"
+        "The panel's labels agree with people's beyond chance on kind (Cohen κ 0.40 (95 %"
     )
     assert "agreement of labels beyond chance is not established on tone" in said

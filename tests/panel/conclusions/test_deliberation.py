@@ -35,7 +35,7 @@ def test_a_panel_that_came_nearer_is_said_to() -> None:
     said = deliberation_conclusion(
         found.n_deliberated, found.n_responses, found.spread, found.humans
     )
-    assert said == ["Deliberation moved the panel toward the humans on clarity (adjusted p 0.016)."]
+    assert said == ["Deliberation moved the panel toward people on clarity (adjusted p 0.016)."]
 
 
 def test_each_direction_has_its_sentence() -> None:
@@ -47,9 +47,9 @@ def test_each_direction_has_its_sentence() -> None:
         d=led(Direction.ITSELF),
     )
     assert said == [
-        "Deliberation moved the panel away from the humans on a and b (largest adjusted p 0.03).",
-        "On d judges differ less after deliberation, and no change of their agreement with the "
-        "humans is shown.",
+        "Deliberation moved the panel away from people on a and b (largest adjusted p 0.03).",
+        "On d judges differ less after deliberation, and no change of their agreement with "
+        "people is shown.",
         "On c no change by deliberation is shown, which does not show that there is none.",
     ]
 
@@ -58,7 +58,7 @@ def test_too_few_prompts_say_how_many_it_takes() -> None:
     """One test of signs takes six prompts: 2⁻⁵ = 0.031."""
     said = concluded(a=led(Direction.UNKNOWN, 1.0, Reason.FEW_TO_TELL))
     assert said == [
-        "Whether deliberation moved the panel toward the humans on a cannot be said: too few "
+        "Whether deliberation moved the panel toward people on a cannot be said: too few "
         "prompts were deliberated.",
         "A test takes at least 6 deliberated prompts with ratings by people.",
     ]

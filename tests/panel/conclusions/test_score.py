@@ -41,13 +41,18 @@ def test_a_winner_is_named_with_its_lead() -> None:
 
 
 def test_a_winner_of_three_is_ahead_of_the_nearest() -> None:
-    """A is ahead of B and C, whose difference is 0 in the mean: of the nearest by 3 or so, and the
-    pair among the others is not established."""
+    """A is ahead of B and C, whose difference is 0 in the mean: of the nearest by 3 or so; and of
+    the one other difference it is said whether it is established."""
     table = [[9, 5, 6], [8.8, 6, 5], [9.1, 5.5, 5.4], [9.2, 5.4, 5.5]]
     said = board_conclusion(board(table))
     assert said[0].startswith("A is ahead of every other system, with these judges as they are")
     assert "of the nearest, " in said[0]
-    assert said[1] == "Among the others 0 of 1 difference is established (adjusted p < 0.05)."
+    assert said[1] == (
+        "The difference between B and C is not established (B − C: 0.00 points, 95 % interval "
+        "−1.31 to 1.31, adjusted p 1)."
+    )
+    shown = board_conclusion(board([[9, 5, 3.1], [8.8, 6, 3.9], [9.1, 5.5, 3.6], [9.2, 5.4, 3.3]]))
+    assert shown[1].startswith("B is ahead of C by 2.00 points (95 % interval ")
 
 
 def test_ties_are_all_named() -> None:

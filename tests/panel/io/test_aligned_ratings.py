@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from panel import load_aligned_ratings
+from panel.conclusions.labels import whole_label
 from panel.errors import Fault, InputError
+from panel.io.aligned_ratings import align_ratings
+from panel.io.ratings import load_ratings
 from panel.runs.judgment_lines import line_of
 from tests.helpers.judgment_files import folder_of, judgment
 
@@ -49,12 +53,19 @@ def test_humans_of_a_run_beside_a_panel_of_ids(run: Path, tmp_path: Path) -> Non
 
 
 def test_ratings_of_the_whole_meet_the_mean_of_dimensions(run: Path, tmp_path: Path) -> None:
-    """Humans who name no dimension are compared with each judge's mean: (1 + 2) / 2 and so on."""
+    """People who name no dimension are compared with each judge's mean, (1 + 2) / 2 and so on,
+    which is called the composite; of one dimension alone it is that one, under its label."""
     human = text(tmp_path / "h.csv", "item,rater,rank", "p/a,r,1", "p/b,r,2")
     ours, theirs = load_aligned_ratings(run, human)
     assert ours.dimensions == theirs.dimensions == ("all",)
     assert ours.scores.ravel().tolist() == [1.5, 3.5]
     assert theirs.lower_is_better
+    assert whole_label(ours, theirs) == "composite"
+    other = replace(load_ratings(run), composite_of=("clarity",))
+    assert whole_label(*align_ratings(other, load_ratings(human), "p", "h")) == "mean of dimensions"
+    alone = replace(other, scores=other.scores[:, :, :1], dimensions=("clarity",))
+    named = replace(alone, labels={"clarity": "Clarity"})
+    assert whole_label(*align_ratings(named, load_ratings(human), "p", "h")) == "Clarity"
 
 
 def test_ids_that_come_twice_are_no_names(tmp_path: Path) -> None:

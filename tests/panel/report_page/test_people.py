@@ -134,13 +134,15 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
     for row, line in zip(
         corrected["rows"], cells(html, "Means corrected by people’s ratings"), strict=True
     ):
-        assert line.startswith(f"{row['system']} Composite {row['panel']:.2f}")
+        assert line.startswith(f"{row['system']} Good opening speech {row['panel']:.2f}")
         assert f"{row['corrected']:.2f} [{row['ci_low']:.2f}, {row['ci_high']:.2f}]" in line
         assert line.endswith(f"{row['n_human']} of {row['n_items']}")
     votes = json.loads(run("votes", *both, "--json").stdout)
     [source] = votes["sources"]
     [line] = cells(html, "Effective number of votes")
-    assert line.startswith(f"personas Composite {source['votes']:.2f} {source['ci_low']:.2f} to")
+    dimension = "Good opening speech"
+    told = f"personas {dimension} {source['votes']:.2f} {source['ci_low']:.2f} to"
+    assert line.startswith(told)
     [contrast] = json.loads(run("fidelity", *both, *groups, "--json").stdout)
     [line] = cells(html, "Do personas differ as people do?")
     ends = f"[{contrast['ratio_ci_low']:.2f}, {contrast['ratio_ci_high']:.2f}]"

@@ -292,6 +292,9 @@ def test_section_one_says_what_the_rules_say(
     assert said in " ".join([*found.first, *found.others])
     html = report_of(run).html
     assert said in html.replace("\u00a0", " ")
+    # A persona's departure on one system alone is its severity: a table of dashes.
+    there = len(scores) > 1 and n_judges > 1
+    assert ("<h3>Persona and system</h3>" in html) == there
 
 
 def test_each_dimension_has_both_intervals(hostile_run: Run) -> None:
@@ -437,7 +440,8 @@ def test_wording_of_figures() -> None:
     assert (seconds(3.21), seconds(125), seconds(7300)) == ("3.2 s", "2 min 5 s", "2 h 1 min")
     assert shown("a\u202eb\x1b\u200bc\n") == "a⟨U+202E⟩b⟨U+001B⟩⟨U+200B⟩c\n"
     assert shown("👩\u200d🔬") == "👩\u200d🔬"
-    assert sentence("a 95 % b, p < 0.05") == "a 95\u00a0% b, p\u00a0<\u00a00.05"
+    assert sentence("a 95 % b, p < 0.05") == "a 95\u00a0% b, p\u00a0&lt;\u00a00.05"
+    assert sentence("`score` of <b>") == "<code>score</code> of &lt;b&gt;"
 
 
 def test_axes_have_round_ticks_within_their_ends() -> None:
@@ -457,6 +461,8 @@ def test_axes_have_round_ticks_within_their_ends() -> None:
         "3",
     ]
     assert (Axis(1.0, 9.0).at(3), Axis(1.0, 9.0).at(20)) == ("25.00%", "100.00%")
+    # What rounding leaves of differences that are 0 is no difference.
+    assert Axis.about_zero([4e-17, -2e-16]).at(4e-17) == "50.00%"
     assert Axis.of((-np.inf, np.inf), [4.0]).at(4.0) == "50.00%"
 
 

@@ -96,7 +96,7 @@ def test_humans_are_found_by_whole_names_or_ids(items: tuple[str, ...]) -> None:
     whichever of the names of `load_beside` the humans use."""
     found = deliberation(JUDGED, AGREED, human=humans(items))
     assert found.humans is not None
-    assert found.humans["clarity"].direction == "toward the humans"
+    assert found.humans["clarity"].direction == "toward people"
     assert found.humans["clarity"].distance.change == -1
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panel.secrets.visible import visible
+from panel.secrets.visible import say_sentences, visible
 from panel.testing import Answer, ok, serving, status
 
 Command = Callable[..., CompletedProcess[str]]
@@ -101,3 +101,18 @@ def test_every_text_becomes_visible(text: str) -> None:
     shown.encode()
     if text.isprintable():
         assert shown == text
+
+
+def test_sentences_are_parted_at_the_width_of_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Between words where there is a width; a log has them whole."""
+    text = "5 of 20 judgments of runs/a-long-name are missing (5 failed)"
+    monkeypatch.setenv("COLUMNS", "30")
+    say_sentences(text)
+    lines = capsys.readouterr().out.splitlines()
+    assert " ".join(lines) == text
+    assert len(lines) == 3 and max(map(len, lines)) <= 30
+    monkeypatch.delenv("COLUMNS")
+    say_sentences(text, err=True)
+    assert capsys.readouterr().err == f"{text}\n"

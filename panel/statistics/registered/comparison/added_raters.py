@@ -1,4 +1,4 @@
-"""How far Krippendorff's α of the humans changes as judges join them."""
+"""How far Krippendorff's α of people changes as judges join them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from panel.statistics.humans.correlate import ComparisonBlock, comparison_statis
     "alpha_added",
     "change of α",
     table=Table(
-        "Change of the humans' Krippendorff α as judges are added",
+        "Change of people's Krippendorff α as judges are added",
         columns="by_value",
         remark="Intervals and p here: Student's t over prompts, adjusted by Bonferroni for the "
         "numbers of judges.",
@@ -56,8 +56,7 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[Result]:
             statistic,
             note=""
             if reason
-            else f"α {general(alone.value, 4)} of the humans, {general(alpha.value, 4)} with "
-            "judges",
+            else f"α {general(alone.value, 4)} of people, {general(alpha.value, 4)} with judges",
             by="judges added",
             by_value=f"{place + 1}",
             ci=found.intervals[place] if options.intervals and not reason else None,

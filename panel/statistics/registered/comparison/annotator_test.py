@@ -28,11 +28,11 @@ ANNOTATOR_TEST = Table(
     "Alternative annotator test, by judge; first the panel",
     all_raters_only=True,
     remark=(
-        "Each human is left out in turn: who is nearer to the other humans, the judge or that "
-        "human? Winning rate ω: the share of humans over whom the judge wins, with an allowance of "
-        "epsilon; at 0.5 or more it may take the place of a human, by this test. Advantage ρ: how "
-        "often it is at least as near as a human. Items needed: how many items each human would "
-        "have to rate for ω of 0.5, with 80 % power, if differences are as observed. Where "
+        "Each person is left out in turn: who is nearer to the other people, the judge or that "
+        "person? Winning rate ω: the share of people over whom the judge wins, with an allowance "
+        "of epsilon; at 0.5 or more it may take the place of a person, by this test. Advantage ρ: "
+        "how often it is at least as near as a person. Items needed: how many items each person "
+        "would have to rate for ω of 0.5, with 80 % power, if differences are as observed. Where "
         "people's ratings are noisy, one score for everything can pass: look at correlations."
     ),
 )
@@ -106,7 +106,7 @@ def _note(block: ComparisonBlock, found: AnnotatorTest) -> str:
     n_wins = round(found.winning_rate.value * n_tested) if n_tested else 0
     said = [f"epsilon {block.options.epsilon:g}"]
     if n_tested:
-        said.append(f"wins over {n_wins} of {n_tested} humans")
+        said.append(f"wins over {n_wins} of {n_tested} people")
     few = [block.human_names[one.human] for one in found.humans if one.n_items < LEAST_ITEMS]
     prompts = [
         block.human_names[one.human]

@@ -1,6 +1,6 @@
-"""Correlations of the panel's mean with the humans', over all items and within prompts.
+"""Correlations of the panel's mean with people's, over all items and within prompts.
 
-Beside each stands what humans achieve: the mean correlation of one with the mean of the others.
+Beside each stands what people achieve: the mean correlation of one with the mean of the others.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from panel.statistics.humans.correlation import (
 from panel.statistics.resampling.permutation import correlation_test
 
 OVER_ALL_ITEMS = Table(
-    "Correlation with the mean human rating, over all items; humans: each with the others' mean",
+    "Correlation with the mean human rating, over all items; people: each with the others' mean",
     remark=NOT_COMPARABLE,
 )
 WITHIN_PROMPTS = Table(
-    "Correlation with the mean human rating, within prompts; humans: each with the others' mean"
+    "Correlation with the mean human rating, within prompts; people: each with the others' mean"
 )
 
 

@@ -1,4 +1,4 @@
-"""The effective number of judges, of what they say beyond the humans' mean."""
+"""The effective number of judges, of what they say beyond people's mean."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from panel.statistics.quality.effective_judges import (
 )
 
 ASSUMED = (0.8, 0.5)
-"""Reliabilities of the humans' mean for which the number is given where there is no knowing it."""
+"""Reliabilities of people's mean for which the number is given where there is no knowing it."""
 
 
 @comparison_statistics.register(
@@ -28,7 +28,7 @@ ASSUMED = (0.8, 0.5)
     order=410,
 )
 def of_errors(block: ComparisonBlock) -> Iterator[Result]:
-    """Corrected for the noise of the humans' mean where its reliability can be estimated; else a
+    """Corrected for the noise of people's mean where its reliability can be estimated; else a
     lower bound, with what it would be for given reliabilities."""
     options, reliability = block.options, mean_reliability(block.compared)
     bound = effective_judges(block.judges, block.target)
@@ -36,7 +36,7 @@ def of_errors(block: ComparisonBlock) -> Iterator[Result]:
         reference = block.compared
         found = effective_judges(block.judges, reference)
         note = (
-            f"corrected for the noise of the humans' mean (reliability "
+            f"corrected for the noise of people's mean (reliability "
             f"{number(reliability.value)}); without the correction {_number(bound)}, a lower bound"
         )
     else:
@@ -47,7 +47,7 @@ def of_errors(block: ComparisonBlock) -> Iterator[Result]:
             for one in ASSUMED
         )
         note = (
-            "a lower bound, as the noise of the humans' mean is not known "
+            "a lower bound, as the noise of people's mean is not known "
             f"({reliability.reason}): {', '.join(assumed)}"
         )
     interval = None

@@ -1,4 +1,4 @@
-"""The panel less one human, both compared with the same other humans, and what averaging adds."""
+"""The panel less one person, both compared with the same other people, and what averaging adds."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ NAMES = ("panel − human", "judge − human", "panel − judge")
 _LIMITS = (-2.0, 2.0)
 """Between which the difference of two correlations lies."""
 
-_TITLE = "Panel and human compared with the same other humans: difference of correlations, "
+_TITLE = "Panel and one person compared with the same other people: difference of correlations, "
 OVER_ALL_ITEMS = Table(
     _TITLE + "over all items",
     all_raters_only=True,
     remark=(
-        "Each human is left out in turn: that human, the panel and its judges are correlated with "
-        "the mean of the other humans, over the same items. Above 0: agrees with people more than "
-        "one of them does. panel − judge is what averaging gains, as it would for people; "
-        "whether judges rate as people do is judge − human. An interval that contains 0 shows "
-        "no difference; none says anything of other judges or other people. τ_b is computed for "
+        "Each person is left out in turn: that person, the panel and its judges are correlated "
+        "with the mean of the other people, over the same items. Above 0: agrees with people more "
+        "than one of them does. panel − judge is what averaging gains, as it would for people; "
+        "whether judges rate as people do is judge − human. An interval that contains 0 shows no "
+        "difference; none says anything of other judges or other people. τ_b is computed for "
         "panel − human alone, as for every judge it would take minutes."
     ),
 )
@@ -46,7 +46,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         heading,
         table=OVER_ALL_ITEMS,
         of=OF_SCORES,
-        summary="panel − one human, over all items" if kind == "tau_b" else "",
+        summary="panel − one person, over all items" if kind == "tau_b" else "",
         order=order,
     )
     def difference(block: ComparisonBlock) -> Iterator[Result]:
@@ -54,7 +54,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         found = human_difference(*sides, kind)
         resampled = resampled_human_difference(*sides, kind)
         counted = has_two_ratings(block.compared) & ~np.isnan(block.panel_mean)
-        # τ of every judge with every human takes minutes where there are thousands of items.
+        # τ of every judge with every person takes minutes where there are thousands of items.
         n_rows = 1 if kind == "tau_b" else _n_rows(block)
         for name, one, function in list(zip(NAMES, found, resampled, strict=True))[:n_rows]:
             yield Result(one, function, "", "difference", _LIMITS, BY, name, counted=counted)
@@ -65,7 +65,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
         table=WITHIN_PROMPTS,
         of=OF_SCORES,
         needs=("prompts",),
-        summary="panel − one human, within prompts" if kind == "tau_b" else "",
+        summary="panel − one person, within prompts" if kind == "tau_b" else "",
         order=order + 5,
     )
     def difference_within(block: ComparisonBlock) -> Iterator[Result]:
@@ -77,7 +77,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
 
 
 def _judges(block: ComparisonBlock) -> Array:
-    """The judges' ratings in the form in which the humans' are compared: scores, or ranks."""
+    """The judges' ratings in the form in which people's are compared: scores, or ranks."""
     if block.options.target == "score":
         return block.judges
     return -ranks_within(-block.judges, block.prompts).ranks

@@ -26,20 +26,20 @@ from panel.statistics.humans.correlate import ComparisonBlock, comparison_statis
 from panel.statistics.registered.agreement.labels import ANNOTATORS_SHOWN, kappa_matrix
 from panel.statistics.resampling.weights import resampled_mean
 
-LABELS = Table("Labels compared with the humans'; humans: each with the others")
+LABELS = Table("Labels compared with people's; people: each with the others")
 BY_LABEL = Table("Agreement of the two majorities on each label (F1)", columns="by_value")
 CONFUSION = Table(
-    "Labels by the majority of the humans (lines) and of the panel (columns), numbers of items",
+    "Labels by the majority of people (lines) and of the panel (columns), numbers of items",
     columns="crossed",
     all_raters_only=True,
 )
 BY_JUDGE = Table(
-    "Cohen κ of each judge with the majority of the humans",
+    "Cohen κ of each judge with the majority of people",
     columns="dimension",
     all_raters_only=True,
 )
 MATRIX = Table(
-    "Cohen κ of every two annotators, judges and humans", columns="crossed", all_raters_only=True
+    "Cohen κ of every two annotators, judges and people", columns="crossed", all_raters_only=True
 )
 _KAPPA, _SAME, _PAIRS = (
     "Cohen κ of\nthe majorities",
@@ -76,7 +76,7 @@ def agreement(block: ComparisonBlock) -> Iterator[Result]:
     "label_kappa_pairs", _PAIRS, table=LABELS, levels=ANY_LEVEL, needs=("categories",), order=3
 )
 def pairs(block: ComparisonBlock) -> Iterator[Result]:
-    """Each judge with each human."""
+    """Each judge with each person."""
     found = [
         (cohen_kappa(judge, human, "none"), resampled_cohen_kappa(judge, human, "none"))
         for judge in block.judges.T
@@ -89,10 +89,10 @@ def pairs(block: ComparisonBlock) -> Iterator[Result]:
 
 @comparison_statistics.register(
     "human_label_kappa", _KAPPA, table=LABELS, levels=ANY_LEVEL, needs=("categories",),
-    side="humans", summary="humans: κ with the others", order=1,
+    side="humans", summary="people: κ with the others", order=1,
 )  # fmt: skip
 def human_kappa(block: ComparisonBlock) -> Iterator[Result]:
-    """Each human with the majority of the others."""
+    """Each person with the majority of the others."""
     found = []
     for place, human in enumerate(block.humans.T):
         sides = block.humans[:, [place]], np.delete(block.humans, place, axis=1)
@@ -111,7 +111,7 @@ def human_kappa(block: ComparisonBlock) -> Iterator[Result]:
     side="humans", order=2,
 )  # fmt: skip
 def human_agreement(block: ComparisonBlock) -> Iterator[Result]:
-    """Each human with the majority of the others, the mean over humans."""
+    """Each person with the majority of the others, the mean over people."""
     by_human = [
         same_label(human, majority(np.delete(block.humans, place, axis=1)))
         for place, human in enumerate(block.humans.T)
@@ -166,7 +166,7 @@ def by_label(block: ComparisonBlock) -> Iterator[Result]:
     "confusion", "items", table=CONFUSION, levels=ANY_LEVEL, needs=("categories",), order=5
 )
 def table(block: ComparisonBlock) -> Iterator[Result]:
-    """A row for each pair of labels: `by` is that of the humans, `by_value` that of the panel."""
+    """A row for each pair of labels: `by` is that of people, `by_value` that of the panel."""
     counts = confusion(majority(block.humans), majority(block.judges), len(block.categories))
     n_items = int(counts.sum())
     for theirs, row in zip(block.categories, counts, strict=True):
@@ -196,8 +196,8 @@ def by_judge(block: ComparisonBlock) -> Iterator[Result]:
     "kappa_of_two", "Cohen κ", table=MATRIX, levels=ANY_LEVEL, needs=("categories",), order=7
 )
 def matrix(block: ComparisonBlock) -> Iterator[Result]:
-    """The two majorities, the judges and the humans; of at most `ANNOTATORS_SHOWN`."""
-    names = ["majority of the humans", "majority of the panel"]
+    """The two majorities, the judges and the people; of at most `ANNOTATORS_SHOWN`."""
+    names = ["majority of people", "majority of the panel"]
     names += [*block.judge_names, *block.human_names]
     sides = [majority(block.humans), majority(block.judges), *block.judges.T, *block.humans.T]
     if len(names) <= ANNOTATORS_SHOWN:

@@ -1,4 +1,4 @@
-"""Losses against the humans' mean, averaged over prompts: smaller is better."""
+"""Losses against people's mean, averaged over prompts: smaller is better."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What personas add at equal cost: correlation with the humans less that of as many replicates of
+"""What personas add at equal cost: correlation with people less that of as many replicates of
 a judge without a persona."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from panel.statistics.humans.gain import (
 from panel.statistics.registered.comparison.labels import why_not_shared
 
 _REMARK = (
-    "Above 0: the mean of the judges with personas correlates more with the humans than the mean "
+    "Above 0: the mean of the judges with personas correlates more with people than the mean "
     "of the replicates without. An interval that contains 0 shows neither that personas add nor "
     "that they take away. The figures are of these models, this rubric and these prompts, and do "
     "not show which persona it is."
@@ -78,7 +78,7 @@ def _register(kind: CorrelationKind, heading: str, order: int) -> None:
 @comparison_statistics.register(
     "persona_gain_kappa", "Cohen κ",
     table=Table(
-        "What personas add: κ with the majority of the humans, majority of the judges with "
+        "What personas add: κ with the majority of people, majority of the judges with "
         "personas less majority of the replicates without",
         remark=_REMARK.replace("mean of the", "majority of the").replace(
             "correlates more", "agrees more"

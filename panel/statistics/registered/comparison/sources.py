@@ -1,4 +1,4 @@
-"""Each source's mean, win rate and share of first places, as the panel and as humans rate them."""
+"""Each source's mean, win rate and share of first places, as the panel and as people rate them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BY_SOURCE = Table(
 @comparison_statistics.register(
     "source_pearson",
     "Pearson r",
-    table=Table("Correlation of the means by source, the panel's with the humans'"),
+    table=Table("Correlation of the means by source, the panel's with people's"),
     needs=("sources",),
     order=540,
 )
@@ -89,7 +89,7 @@ def first_place(block: ComparisonBlock) -> Iterator[Result]:
 
 
 def _ratings(block: ComparisonBlock) -> Array:
-    """The humans' ratings, or the panel's mean as one rater's `(items, raters)`."""
+    """People's ratings, or the panel's mean as one rater's `(items, raters)`."""
     return block.humans if block.side == "humans" else block.panel_mean[:, None]
 
 

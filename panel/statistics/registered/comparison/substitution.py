@@ -1,4 +1,4 @@
-"""Weighted κ of humans with the panel in one human's place, and of the humans themselves."""
+"""Weighted κ of people with the panel in one person's place, and of people themselves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from panel.statistics.humans.substitution import (
 )
 
 SUBSTITUTION = Table(
-    "Quadratically weighted κ of pairs of humans, one of them replaced by the panel; "
+    "Quadratically weighted κ of pairs of people, one of them replaced by the panel; "
     "humans: neither replaced"
 )
 
@@ -70,7 +70,7 @@ def _substitution(block: ComparisonBlock) -> Substitution:
 
 
 def _stand_in(block: ComparisonBlock) -> Array:
-    """Whose ratings take a human's place; on the humans' side nobody's are looked at."""
+    """Whose ratings take a person's place; on people's side nobody's are looked at."""
     return block.panel_mean if block.side == "panel" else block.target
 
 

@@ -92,7 +92,7 @@ def test_humans_beside_the_panel_itself() -> None:
     lines = humans_said(humans())
     assert any(line.endswith("1.00 → 0.00 0.00 → 0.00 8") for line in lines)
     assert "p 0.016 p 0.016 p 1" in lines
-    assert lines[-1] == "Clarity [of all]: toward the humans."
+    assert lines[-1] == "Clarity [of all]: toward people."
 
 
 def test_why_no_direction_is_told() -> None:

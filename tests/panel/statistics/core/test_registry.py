@@ -149,7 +149,7 @@ def test_a_statistic_of_another_package(ratings: Path) -> None:
     for heading in ("widest", "rater's mean", "Further figures of panel quality", "highest"):
         assert heading in table
     compared = run(ratings, RUN, "correlate", "in.csv", "--human", "human.csv", "--full", **env)
-    assert "Further comparisons with the humans" in compared
+    assert "Further comparisons with people" in compared
     rows = json.loads(
         run(ratings, RUN, "correlate", "in.csv", "--human", "human.csv", "--json", **env)
     )["rows"]

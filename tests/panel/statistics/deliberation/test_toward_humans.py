@@ -160,7 +160,7 @@ def test_turning_prompts_round_is_flipping_signs() -> None:
 
 def test_by_chance_alone_a_direction_is_seldom_told() -> None:
     """Of 200 panels of two dimensions whose readings are two draws of the same, at most one in
-    20, give or take, is said to have gone toward the humans or away."""
+    20, give or take, is said to have gone toward people or away."""
     rng = np.random.default_rng(11)
     prompts = [i // 3 for i in range(36)]
     told = 0

@@ -19,7 +19,7 @@ def raters(noise: float, n: int, seed: int, items: int = 150) -> np.ndarray:
 
 
 def test_alphas_are_those_of_the_joined_raters() -> None:
-    """After n additions α is that of the humans with the first n models."""
+    """After n additions α is that of people with the first n models."""
     humans, models = raters(1, 3, 1), raters(1, 2, 2)
     ours = added_raters(humans, models)
     for n, alpha in enumerate(ours.alphas):
@@ -135,5 +135,5 @@ def test_undefined() -> None:
     ours = added_raters([[1.0], [2.0]], [[1.0], [2.0]])
     assert ours.alphas[0].reason is Reason.FEW_RATERS
     assert np.isnan([ours.change[0], ours.low[0], ours.p_value[0], ours.p_adjusted[0]]).all()
-    with pytest.raises(ValueError, match="2 items rated by humans, 3 by models"):
+    with pytest.raises(ValueError, match="2 items rated by people, 3 by models"):
         added_raters(np.ones((2, 2)), np.ones((3, 1)))

@@ -244,4 +244,4 @@ def test_rows_of_the_panel_and_of_each_judge() -> None:
     interval = jackknife(resampled, 48, labels, kind="share", limits=(0.0, 1.0))
     assert (row.ci_low, row.ci_high) == (interval.low, interval.high)
     note = found["alt_test_winning_rate", None].note
-    assert note.endswith("; 1 of 4 humans left out with fewer than 30 shared items: person3")
+    assert note.endswith("; 1 of 4 people left out with fewer than 30 shared items: person3")

@@ -179,5 +179,5 @@ def test_bad_ratings_are_refused() -> None:
         custom_loss([good, critique(clarity=5)], [good, good], ["a", "a"])
     with pytest.raises(ValueError, match="columns overall, centrality"):
         custom_loss([[0.5]], [[0.5]], ["a"])
-    with pytest.raises(ValueError, match="1 critiques rated by the human, 2 by the panel"):
+    with pytest.raises(ValueError, match="1 critiques rated by the person, 2 by the panel"):
         custom_loss([good], [good, good], ["a"])
