@@ -12,7 +12,7 @@ from panel.reports.terminal.judge_names import left_out_of, short_ids
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, is_narrow, show_table
 from panel.runs.deliberation import DeliberationReport
-from panel.statistics.core.display import NONE, number, signed
+from panel.statistics.core.display import NONE, number, percent, signed
 from panel.statistics.core.display import p_value as told_p
 from panel.statistics.core.statistic import Statistic
 from panel.statistics.deliberation.conformity import Conformity, Influence
@@ -220,7 +220,7 @@ def _net(estimate: Statistic) -> str:
 
 
 def _percent(estimate: Statistic) -> str:
-    return NONE if estimate.reason else f"{estimate.value:.0%}"
+    return NONE if estimate.reason else percent(estimate.value)
 
 
 def _listed(names: Iterable[str]) -> str:

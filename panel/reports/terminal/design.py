@@ -212,7 +212,7 @@ def _small(value: float, digits: int = 2) -> str:
 
 
 def _share(value: float) -> str:
-    return NONE if isnan(value) else f"{value:.1%}"
+    return NONE if isnan(value) else f"{number(100 * value, 1)} %"
 
 
 def _show_designs(report: DesignReport, study: DesignStudy, console: Console) -> None:

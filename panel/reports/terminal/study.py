@@ -11,7 +11,7 @@ from rich.text import Text
 from panel.conclusions.ratings_to_collect import ranks_alone, too_few_to_come
 from panel.conclusions.wording import counted
 from panel.reports.terminal.tables import TableRow, show_table
-from panel.statistics.core.display import NONE, number
+from panel.statistics.core.display import NONE, number, percent
 from panel.study.collection import CollectedStudy, RaterProgress
 from panel.study.reliability import CalibrationAgreement, RepeatReliability
 
@@ -128,7 +128,7 @@ def show_collected_study(
 def _repeat_cells(one: RepeatReliability) -> list[Text]:
     return [
         Text(f"{one.n:,}"),
-        *(Text(NONE if share is None else f"{share:.0%}") for share in (one.exact, one.within_one)),
+        *(Text(NONE if share is None else percent(share)) for share in (one.exact, one.within_one)),
         Text(NONE) if one.correlation is None else _statistic(one.correlation),
     ]
 

@@ -12,7 +12,7 @@ from panel.conclusions.wording import counted
 from panel.reports.terminal.leaderboard import score
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, show_table
-from panel.statistics.core.display import NONE, interval, p_value, signed
+from panel.statistics.core.display import NONE, interval, p_value, percent, signed
 
 _SHOWN = 40
 """How many lines a terminal shows."""
@@ -90,9 +90,9 @@ def _show_authors(found: SystemsBy, console: Console) -> None:
         TableRow(
             "best text" if one.figure == "first place" else f"{one.figure} text",
             [
-                Text(f"{one.share:.0%}"),
-                Text(NONE if isnan(one.ci_low) else f"{one.ci_low:.0%} to {one.ci_high:.0%}"),
-                Text(f"{one.chance:.0%}"),
+                Text(percent(one.share)),
+                Text(_interval(one.ci_low, one.ci_high)),
+                Text(percent(one.chance)),
                 Text(p_value(one.p_adjusted)),
                 Text(str(one.n_prompts)),
             ],
@@ -112,3 +112,7 @@ def _show_authors(found: SystemsBy, console: Console) -> None:
         "all lines.",
     )
     console.print()
+
+
+def _interval(low: float, high: float) -> str:
+    return NONE if isnan(low) else f"{percent(low)} to {percent(high)}"

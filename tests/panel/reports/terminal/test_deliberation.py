@@ -37,7 +37,7 @@ def test_a_persuader_and_nine_who_follow() -> None:
     )
     assert "Clarity [of all] 7.40 → 2.00 9 of 10 1.90 → 0.00 −1.90" in lines
     assert "with a stated reason 0 0 0 0 –" in lines
-    assert "without one 9 9 0 0 100%" in lines
+    assert "without one 9 9 0 0 100 %" in lines
     assert "2 persona1 +1.00 – – – – – – – – –" in lines
     assert "all +1.00 – – – – – – – – –" in lines
     assert "persona1 8.00 → 2.00 1 of 1" in lines
