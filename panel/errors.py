@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import Literal
 
-from panel.secrets import SECRETS
+from panel.secrets import SECRETS, without_credentials
 
 _RANGES_SHOWN = 5
 
@@ -72,7 +72,8 @@ class Fault:
 
     def _told(self, where: str) -> str:
         field = "" if self.field is None else f": {self.field}"
-        return f"{self.file}{where}{field}: found {self.found}; expected {self.expected}"
+        file = without_credentials(self.file)
+        return f"{file}{where}{field}: found {self.found}; expected {self.expected}"
 
 
 def told_once(faults: Iterable[Fault]) -> list[str]:

@@ -32,7 +32,8 @@ CREDENTIAL_NAME = re.compile(
 )
 """What a field, a header or a parameter of an address is called that holds a secret."""
 
-_PASSWORD = re.compile(r"(?<=://)([^/?#@:\s]*:)([^/?#\s]*)(?=@)")
+# After one slash, too, as in the path of an address.
+_PASSWORD = re.compile(r"(?<=:/)(/?[^/?#@:\s]*:)([^/?#\s]*)(?=@)")
 _PARAMETER = re.compile(r"(?<=[?&])([^=&#\s]+)=([^&#\s]*)")
 
 _SHORTEST, _LONGEST_WORD = 8, 15
@@ -57,6 +58,7 @@ class Secrets:
     """The keys that are known, and texts without them.
 
     A key is found as it is, escaped as in JSON, percent-encoded in any part, and within base64.
+    Folders of copies, which say nothing to a reader, are called otherwise, too.
     """
 
     def __init__(self) -> None:
@@ -66,6 +68,7 @@ class Secrets:
         self._needles: tuple[str, ...] = ()
         self._raw_needles: tuple[bytes, ...] = ()
         self._pattern: re.Pattern[str] | None = None
+        self._copies: dict[str, str] = {}
 
     def learn(self, *keys: str | None) -> None:
         """Look for these from now on, as far as they are secrets (`is_secret`)."""
@@ -80,8 +83,17 @@ class Secrets:
             self._needles = tuple(dict.fromkeys(part for key in known for part in _needles(key)))
             self._raw_needles = tuple(needle.encode() for needle in self._needles)
 
+    def name_copy(self, folder: str, address: str) -> None:
+        """Have texts call the folder of a copy by the address of what it is of, which holds no
+        secret."""
+        with self._lock:
+            self._copies = {**self._copies, folder: address}
+
     def scrub(self, text: str) -> str:
         """The text with `[secret]` for every key in it."""
+        for folder, address in self._copies.items():
+            if folder in text:
+                text = text.replace(folder, address)
         if self._pattern is None or not self._may_be_in(text):
             return text
         return self._pattern.sub(_MASK, text)
@@ -95,6 +107,9 @@ class Secrets:
 
     def scrub_bytes(self, content: bytes) -> bytes:
         """The same of a file's content; JSON and CSV stay what they are."""
+        for folder, address in self._copies.items():
+            if (raw := folder.encode()) in content:
+                content = content.replace(raw, address.encode())
         if self._pattern is None or not self._may_be_in_bytes(content):
             return content
         text = content.decode("utf-8", "surrogateescape")
