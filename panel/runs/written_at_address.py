@@ -22,8 +22,9 @@ import orjson
 import platformdirs
 
 from panel.addresses import is_address, refuse_one_slash
-from panel.errors import RunFolderError
-from panel.io.file_sets import said_of
+from panel.errors import Fault, InputError, RunFolderError
+from panel.io.file_formats import is_file_name
+from panel.io.file_sets import said_of, without_query
 from panel.io.private_files import make_private_folder, replace_file
 from panel.io.run_copies import Original, RemoteFolder, RunCopy, digest_of, show_as, stamps_of
 from panel.runs.growing_file import locked
@@ -50,8 +51,8 @@ def written_here(
         tell: is told the address before anything is sent.
 
     Raises:
-        InputError: a package for such an address is not installed, or it is none; or what is meant
-            as one has one slash.
+        InputError: a package for such an address is not installed, or it is none, or a file's; or
+            what is meant as one has one slash.
         RunFolderError: what is there cannot be read or written or is no run's folder; or the folder
             of this machine cannot be written; or another run writes there, or has since this one
             began.
@@ -62,6 +63,8 @@ def written_here(
         yield output
         return
     there = RemoteFolder(str(output.path))
+    if is_file_name(without_query(str(output.path))):
+        raise InputError([Fault(there.address, "the address of a file", "that of a run's folder")])
     kept = _KeptRun(there)
     if dry:
         with tempfile.TemporaryDirectory(prefix="persona-panel-") as folder:

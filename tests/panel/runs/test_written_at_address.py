@@ -368,13 +368,17 @@ def test_two_machines_do_not_mix_their_runs(
     ("address_", "said"),
     [
         ("acme://bucket/run", "Protocol not known: acme"),
+        (
+            "memory://elsewhere/texts.csv.gz",
+            "found the address of a file; expected that of a run's",
+        ),
         ("memory://elsewhere/texts", "not the folder of a run, and not empty (it contains a.txt)"),
     ],
 )
 def test_what_is_no_place_for_a_run_is_told_before_a_call(
     address: str, address_: str, said: str
 ) -> None:
-    """An address that nobody knows, and a folder with other files, are refused."""
+    """An address that nobody knows, a file's, and a folder with other files are refused."""
     MEMORY.pipe_file("/elsewhere/texts/a.txt", b"")
     with serving() as server:
         with pytest.raises(PanelError) as refused:
