@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 
 from panel.errors import Fault, InputError
-from panel.secrets import without_credentials
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.:-]+://", re.IGNORECASE)
 # One letter is a drive of Windows.
@@ -35,8 +34,7 @@ def refuse_one_slash(path: str | Path) -> None:
     name = str(path)
     if not is_address(path) and (begun := _BEGUN.match(name)):
         root = "/" if begun[1].lower() == "file" else ""
-        right = without_credentials(f"{begun[1]}://{root}{name[begun.end() :]}")
-        expected = f"{right}, as text, or another folder"
+        expected = f"{begun[1]}://{root}{name[begun.end() :]}, as text, or another folder"
         raise InputError([Fault(name, "an address with one slash", expected)])
 
 

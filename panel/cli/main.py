@@ -12,7 +12,6 @@ import click
 from panel.cli import signals as stopping
 from panel.cli.exit_status import LOST_OUTPUT
 from panel.cli.streams import guarded
-from panel.secrets import without_credentials
 from panel.secrets.visible import guard
 
 # A subcommand's module and the line that `--help` shows for it, so that help needs no
@@ -78,11 +77,6 @@ class _Lazy(click.Group):
                 click.echo(f"Standard output could not be written: {lost.strerror}.", err=True)
                 # How a run ended says more than that.
                 sys.exit(ended.code or LOST_OUTPUT)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Learns the secrets of addresses first, whatever becomes of these."""
-        without_credentials(" ".join(args))
-        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)

@@ -85,7 +85,7 @@ def file_system(address: str, expected: str) -> tuple[Any, str]:
     except ImportError:
         needed = "fsspec to be installed: pip install 'persona-panel[remote]'"
         raise _nothing(address, "an address", needed) from None
-    # What is told of it from here on has none of its secrets.
+    # Its secrets are learnt: they may come back in whatever is told of it.
     without_credentials(address)
     try:
         system, root = fsspec.url_to_fs(with_lower_scheme(address))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from panel.addresses import is_meant_as_address
 from panel.errors import ConfigurationError
-from panel.secrets import without_credentials
 
 RUN_FILES = frozenset({
     "run.json", "judgments.jsonl", "verdicts.csv", "summary.json", "responses.jsonl",
@@ -32,8 +31,8 @@ def refuse_as_output(option: str, output: str | Path, others: Iterable[str | Pat
     """
     if is_meant_as_address(output):
         raise ConfigurationError(
-            f"{option} {without_credentials(str(output))}: found an address; expected a place on "
-            "this machine, from where it can be copied"
+            f"{option} {output}: found an address; expected a place on this machine, from where it "
+            "can be copied"
         )
     path = Path(output)
     given = [Path(one) for one in others]

@@ -25,7 +25,7 @@ from panel.models.config import ModelConfig
 from panel.models.keys import keys_optional
 from panel.models.options import HEADER_OPTIONS
 from panel.models.providers import client_for
-from panel.secrets import SECRETS, credentials_in, without_credentials
+from panel.secrets import SECRETS, credentials_in
 
 _FILE = "batch-servers"
 _HARMLESS = frozenset({"timeout", "seed", *HEADER_OPTIONS})
@@ -91,12 +91,11 @@ def _is_usual(server: SubmittedTo) -> bool:
 
 def _refusal(journal: Path, server: SubmittedTo) -> str:
     SECRETS.learn(*credentials_in(server.address))
-    address = without_credentials(server.address)
     key = shown(server.key_env) if server.key_env else "the provider's usual variable"
     options = sorted(set(server.settings) - _HARMLESS)
     having = f", with the options {', '.join(map(shown, options))}" if options else ""
     return (
-        f"{journal} has the key in {key} sent to {shown(address)}{having}, for "
+        f"{journal} has the key in {key} sent to {shown(server.address)}{having}, for "
         f"{shown(server.spec)}, and you have not submitted batches there from this machine. If "
         "this run is yours, add --trust; if somebody gave it to you, do not"
     )

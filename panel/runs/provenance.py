@@ -22,7 +22,7 @@ from panel.models.options import parsed_option, with_headers
 from panel.models.providers import load_provider, provider_names
 from panel.plan.bound_models import BoundModel
 from panel.runs.output import RunOutput
-from panel.secrets import SECRETS, without_credentials
+from panel.secrets import mask_addresses, scrub
 
 _PACKAGES = (
     "persona-panel", "langgraph", "langchain-core", "numpy", "scipy", "pydantic",
@@ -90,8 +90,7 @@ def _scrubbed(text: str) -> str:
         for name, value in os.environ.items()
         if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
     ]
-    SECRETS.learn(*secrets)
-    return without_credentials(text)
+    return scrub(mask_addresses(text), secrets)
 
 
 def _described(name: str, mapping: Mapping[str, str]) -> dict[str, Any]:

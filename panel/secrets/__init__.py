@@ -34,7 +34,8 @@ CREDENTIAL_NAME = re.compile(
 
 # After one slash, too, as in the path of an address.
 _PASSWORD = re.compile(r"(?<=:/)(/?[^/?#@:\s]*:)([^/?#\s]*)(?=@)")
-_PARAMETER = re.compile(r"(?<=[?&])([^=&#\s]+)=([^&#\s]*)")
+# The punctuation of a sentence may follow.
+_PARAMETER = re.compile(r"""(?<=[?&])([^=&#\s]+)=([^&#\s]*[^&#\s:;,.'")])""")
 
 _SHORTEST, _LONGEST_WORD = 8, 15
 _PLACEHOLDERS = frozenset({"not-needed", "not-required", "not-used", "no-api-key", "test-key"})
@@ -156,20 +157,27 @@ def credentials_in(address: str) -> Iterator[str]:
 
 
 def without_credentials(text: str) -> str:
+    """An address, or what another package says of one, without credentials: `scrub`, and
+    `mask_addresses`, whose secrets this process learns."""
+    for found in _PASSWORD.finditer(text):
+        SECRETS.learn(found[2], unquote(found[2]))
+    for found in _PARAMETER.finditer(text):
+        if CREDENTIAL_NAME.search(unquote(found[1])):
+            SECRETS.learn(found[2], unquote(found[2]))
+    return scrub(mask_addresses(text))
+
+
+def mask_addresses(text: str) -> str:
     """A text with `[secret]` for every password and token, short ones as well, of the addresses in
-    it; this process learns them. A name alone stays: a container's stands in its place."""
+    it, and for the keys of this process. A name alone stays: a container's stands in its place."""
+    if "=" in text or ":/" in text:
+        text = _PARAMETER.sub(_masked_parameter, _PASSWORD.sub(rf"\1{_MASK}", text))
+    return SECRETS.scrub(text)
 
-    def password(found: re.Match[str]) -> str:
-        SECRETS.learn(found[2], unquote(found[2]))
-        return f"{found[1]}{_MASK}"
 
-    def parameter(found: re.Match[str]) -> str:
-        if not CREDENTIAL_NAME.search(unquote(found[1])):
-            return found[0]
-        SECRETS.learn(found[2], unquote(found[2]))
-        return f"{found[1]}={_MASK}"
-
-    return scrub(_PARAMETER.sub(parameter, _PASSWORD.sub(password, text)))
+def _masked_parameter(found: re.Match[str]) -> str:
+    is_credential = CREDENTIAL_NAME.search(unquote(found[1]))
+    return f"{found[1]}={_MASK}" if is_credential else found[0]
 
 
 def learn_proxies() -> None:

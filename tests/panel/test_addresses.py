@@ -17,6 +17,7 @@ from panel.cli import signals
 from panel.io.run_copies import copied_run
 from panel.runs.output import RunOutput
 from panel.runs.provenance import start_of
+from panel.secrets import SECRETS
 from panel.testing import ScriptedModel
 from tests.helpers.invoked import invoked
 
@@ -80,8 +81,11 @@ def test_what_is_an_address(name: str | Path, is_one: bool, is_meant: bool) -> N
 
 def test_a_file_with_a_token_in_its_address_is_read(signed: str) -> None:
     """Its name ends where the query begins, and it is no run's folder whatever a server says."""
-    assert [one.text for one in load_responses(signed)] == ["Because."]
+    token = "a-token-4711"
+    assert [one.text for one in load_responses(f"{signed}&sig={token}")] == ["Because."]
     assert copied_run(signed) is None
+    # A token that is no ordinary word is masked in files from then on, too.
+    assert SECRETS.scrub(f"it is {token}") == "it is [secret]"
 
 
 def test_a_token_in_an_address_of_responses_is_told_nowhere(
@@ -138,8 +142,12 @@ def test_all_that_is_told_of_a_copy_calls_it_by_its_address(run_there: str) -> N
     with pytest.raises(InputError, match=f"^{run_there}/run.json: found"):
         load_run(run_there)
     MEMORY.pipe_file(place, content)
+    signed = f"{run_there}?sig=pw1"
     with pytest.raises(InputError, match=rf"{run_there}\?sig=\[secret\]: found no such file"):
-        compare(run_there, f"{run_there}?sig=pw1")
+        compare(run_there, signed)
+    there = run_there.removeprefix("memory:/")
+    MEMORY.put(f"{there}/", f"{there}?sig=pw1/", recursive=True)
+    assert compare(run_there, signed).runs == (run_there, f"{run_there}?sig=[secret]")
 
 
 def test_what_cannot_be_sent_of_a_copy_is_told_as_lost(

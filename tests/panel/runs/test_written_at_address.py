@@ -195,12 +195,12 @@ def test_a_run_in_place_of_another_is_sent_whole_or_not_at_all(
 ) -> None:
     """Where sending breaks off, what is at the address is no run, and no mixture of two; the same
     call goes on without calling a model, and nothing of the other run is left."""
-    put = type(MEMORY).put_file
+    remove = type(MEMORY).rm_file
 
-    def cut_off(self: object, file: str, to: str, **more: object) -> None:
-        if file.endswith("spent.json"):
+    def cut_off(self: object, path: str) -> None:
+        if path.endswith("report.html"):
             raise OSError("the connection is gone")
-        put(self, file, to, **more)
+        remove(self, path)
 
     with serving() as server:
         panel = panel_of(server)
@@ -208,7 +208,7 @@ def test_a_run_in_place_of_another_is_sent_whole_or_not_at_all(
         MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/report.html", b"of the other")
         n, output = len(server.calls), RunOutput(address, overwrite=True)
         with monkeypatch.context() as patched, pytest.raises(RunStopped, match="is gone"):
-            patched.setattr(type(MEMORY), "put_file", cut_off)
+            patched.setattr(type(MEMORY), "rm_file", cut_off)
             panel.score(RESPONSES, out=output)
         with pytest.raises(PanelError, match="found no such file"):
             load_run(address)
@@ -290,6 +290,10 @@ def test_what_is_sent_of_a_copy(address: str, monkeypatch: pytest.MonkeyPatch) -
     assert sent[1:] == ["summary.json", "run.json"]
     whole = {"a.csv", "report.html", "summary.json", "run.json"}
     assert names(address) == whole
+    # As where a kill came between the last file and the note that all are sent.
+    (read.path / "run.json").write_text("{  }")
+    MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/run.json", b"{  }")
+    read.refuse_another()
     shutil.rmtree(read.path)
     read.send(whole=True)
     assert names(address) == whole
