@@ -14,20 +14,21 @@ from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import Literal
 
-from panel.secrets import SECRETS
+from panel.secrets import mask_addresses
 
 _RANGES_SHOWN = 5
 
 
 class PanelError(Exception):
-    """The base of them all. No message holds a key that the process knows.
+    """The base of them all. No message holds a key that the process knows, or a password or token
+    of an address.
 
     Attributes:
         n_calls: how many calls were made before it was found out, 0 for most.
     """
 
     def __init__(self, message: str, *, n_calls: int = 0) -> None:
-        super().__init__(SECRETS.scrub(message))
+        super().__init__(mask_addresses(message))
         self.n_calls = n_calls
 
 
@@ -72,7 +73,8 @@ class Fault:
 
     def _told(self, where: str) -> str:
         field = "" if self.field is None else f": {self.field}"
-        return f"{self.file}{where}{field}: found {self.found}; expected {self.expected}"
+        told = f"{self.file}{where}{field}: found {self.found}; expected {self.expected}"
+        return mask_addresses(told)
 
 
 def told_once(faults: Iterable[Fault]) -> list[str]:

@@ -62,7 +62,9 @@ def export(file: str, overwrite: bool) -> None:
     """
     from panel.calls.kept_replies import listed_store, write_replies
     from panel.conclusions.wording import counted
+    from panel.io.outputs import refuse_as_output
 
+    refuse_as_output("FILE", file, ())
     with listed_store() as store:
         n = write_replies(store, Path(file), overwrite=overwrite)
     say(f"{counted(n, 'answer')} of {store.location} written to {file}.")

@@ -10,8 +10,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
+from panel.cli.local_runs import local_runs
 from panel.cli.outputs import refuse_overwriting
-from panel.cli.run_copies import local_runs
 from panel.errors import Fault, InputError, PanelError, RunStopped, told_once
 from panel.secrets.visible import say, visible
 

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
-WRITTEN = ("--out", "--html", "--junit", "--markdown")
-"""What names a file that a command writes; with some commands `--out` is a folder."""
+from panel.addresses import is_meant_as_address
+
+WRITTEN = ("--out", "--html", "--junit", "--markdown", "--batch-out")
+"""What names what a command writes: files, a folder, or a run, which may be at an address."""
 
 
 def refuse_overwriting(ctx: click.Context) -> None:
-    """See that no option has a command write over what another parameter has it read, or over a
-    file of a run's folder.
+    """See that no option has a command write over what another parameter has it read, over a file
+    of a run's folder or at an address.
 
     Raises:
         ConfigurationError: one does.
     """
+    runs = [param.opts[0] for param in ctx.command.params if param.metavar == "RUN"]
     given = {param.opts[0]: ctx.params.get(param.name or "") for param in ctx.command.params}
     for option in WRITTEN:
         if isinstance(path := given.get(option), str):
             from panel.io.outputs import refuse_as_output
 
+            if option in runs and is_meant_as_address(path):
+                continue
             others = [value for name, value in given.items() if name != option]
-            refuse_as_output(option, Path(path), _texts(others))
+            refuse_as_output(option, path, _texts(others))
 
 
 def _texts(values: Sequence[Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from panel.addresses import is_address, is_meant_as_address
 from panel.cli.failures import refusals
 from panel.cli.signals import received
 from panel.secrets.visible import say, visible
@@ -22,7 +23,7 @@ def refuse_batches_at(run: str) -> None:
     Raises:
         UsageError: it is at an address, where its journal could be sent only at the end.
     """
-    if "://" in run:
+    if is_address(run):
         raise click.UsageError(
             "The journal of batches, which are paid for, belongs in a folder of this machine; "
             "found an address."
@@ -67,25 +68,18 @@ def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
         folder = out or folder_by_time()
         output = RunOutput(folder, overwrite, not no_texts)
-        if ":/" not in str(folder):
+        if not is_meant_as_address(folder):
             return command(*args, out=output, **others)
         if others.get("by_batches"):
             refuse_batches_at(str(folder))
         from panel.errors import RunStopped
-        from panel.io.run_copies import shown_folder
         from panel.runs.written_at_address import written_here
 
         @refusals
         def sent() -> Any:
             try:
-                with written_here(output, dry=others["dry_run"]) as here:
-                    try:
-                        return command(*args, out=here, **others)
-                    except KeyboardInterrupt:
-                        if not others["dry_run"]:
-                            to = visible(shown_folder(here.folder))
-                            say(f"Sending what is done to {to}.", err=True)
-                        raise
+                with written_here(output, dry=others["dry_run"], tell=_tell) as here:
+                    return command(*args, out=here, **others)
             except RunStopped as unsent:
                 # The end stays that by a signal.
                 if received():
@@ -95,3 +89,8 @@ def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
         return sent()
 
     return with_output
+
+
+def _tell(address: str) -> None:
+    later = "; Ctrl-C ends that, and the same command does it later" if received() else ""
+    say(f"Sending the run to {visible(address)}{later}.", err=True)

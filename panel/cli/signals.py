@@ -106,6 +106,8 @@ def end(message: str | None = None) -> NoReturn:
 
     A model in this process may be in the middle of a text: it is not waited for.
     """
+    from panel.addresses import remove_temporary_folder
+
     stopped = _received or signal.SIGINT
     if message is None:
         message = (
@@ -116,6 +118,7 @@ def end(message: str | None = None) -> NoReturn:
     name = "Interrupted" if stopped is signal.SIGINT else f"Ended by {stopped.name}"
     click.echo(f"{name}: {message}", err=True)
     flush()
+    remove_temporary_folder()
     os._exit(_status(stopped))
 
 

@@ -40,7 +40,7 @@ class OpenedRun:
     """A run that is compared.
 
     Attributes:
-        name: as it was given.
+        name: its folder, or where that is at an address.
         document: its run.json.
         texts: by prompt's id and id, of the responses with a verdict.
         rows: where these stand among the run's items.
@@ -77,7 +77,7 @@ def open_run(given: Run | str | Path) -> OpenedRun:
     if folder is None:
         found, expected = "a run that was not written", "one scored with out=FOLDER: texts are kept"
         raise InputError([Fault("run", found, expected)])
-    name = shown_folder(folder) if isinstance(given, Run) else str(given)
+    name = shown_folder(folder if isinstance(source, Run) else source)
     _refuse_other_kinds(name, folder)
     run = source if isinstance(source, Run) else load_run(source)
     texts = {}

@@ -46,6 +46,12 @@ FilePart = Header | FileRow
 _Reader = Callable[[IO[bytes], Collection[str], AddFault], Iterator[FilePart]]
 
 
+def is_file_name(name: str) -> bool:
+    """Whether a name ends as that of a file which can be read."""
+    path = Path(name.lower().removesuffix(_GZIP))
+    return path.suffix in _READERS
+
+
 def file_rows(path: Path, known: Collection[str], add: AddFault) -> Iterator[FilePart]:
     """The rows of a file; `known` are names that its columns may have."""
     suffixes = f"{', '.join(_READERS)}, or one of them with {_GZIP} (not .parquet)"

@@ -6,9 +6,7 @@ Files elsewhere are copied once a process: an input is gone through several time
 
 from __future__ import annotations
 
-import atexit
 import re
-import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -16,14 +14,12 @@ from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from panel.addresses import is_address, temporary_folder
 from panel.errors import Fault, InputError
 from panel.secrets import without_credentials
 
 _PARQUET = "*.parquet"
 _EXPECTED = "a file, or a folder of Parquet files"
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.:-]+://", re.IGNORECASE)
-# One letter is a drive of Windows.
-_ONE_SLASH = re.compile(r"([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
 
 
 class NamedFile(NamedTuple):
@@ -63,23 +59,10 @@ def files_of(source: str | Path) -> Sequence[NamedFile]:
     return [NamedFile(str(one), one) for one in found]
 
 
-def is_address(source: object) -> bool:
-    """Whether a name is that of something which fsspec reaches."""
-    return isinstance(source, str) and _ADDRESS.match(source) is not None
-
-
-def refuse_one_slash(path: str | Path) -> None:
-    """See that a folder to be made is not meant as an address: `s3:/bucket/run`, or a `Path` of
-    `s3://bucket/run`, which has one slash less.
-
-    Raises:
-        InputError: it is; says how to write it.
-    """
-    name = str(path)
-    if not is_address(path) and (begun := _ONE_SLASH.match(name)):
-        root = "/" if begun[1].lower() == "file" else ""
-        right = f"{begun[1]}://{root}{name[begun.end() :]}"
-        raise _nothing(name, "an address with one slash", f"{right}, as text, or another folder")
+def without_query(path: str) -> str:
+    """A path as addresses have it, without the query that some end with: it may hold a token, and
+    a name without it ends as that of a file does."""
+    return re.sub(r"\?[^?]*=.*", "", path)
 
 
 def with_lower_scheme(address: str) -> str:
@@ -102,6 +85,8 @@ def file_system(address: str, expected: str) -> tuple[Any, str]:
     except ImportError:
         needed = "fsspec to be installed: pip install 'persona-panel[remote]'"
         raise _nothing(address, "an address", needed) from None
+    # Its secrets are learnt: they may come back in whatever is told of it.
+    without_credentials(address)
     try:
         system, root = fsspec.url_to_fs(with_lower_scheme(address))
     except ImportError as error:
@@ -110,14 +95,6 @@ def file_system(address: str, expected: str) -> tuple[Any, str]:
     except Exception as error:
         raise _nothing(address, f"what cannot be read ({said_of(error)})", expected) from None
     return system, str(root)
-
-
-@cache
-def temporary_folder() -> Path:
-    """One of this process's, which is removed when it ends."""
-    folder = Path(tempfile.mkdtemp(prefix="persona-panel-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def said_of(error: Exception) -> str:
@@ -134,14 +111,15 @@ def _copies(address: str) -> Sequence[NamedFile]:
         folder = Path(tempfile.mkdtemp(dir=temporary_folder()))
         copies = []
         for number, path in enumerate(found):
-            own = folder / f"{number}-{PurePosixPath(path).name}"
+            own = folder / f"{number}-{PurePosixPath(without_query(path)).name}"
             system.get_file(path, str(own))
             copies.append(NamedFile(str(system.unstrip_protocol(path)), own))
     except FileNotFoundError:
         raise _nothing(address, "no such file") from None
     # Each package raises what it likes for a key, a network or a bucket.
     except Exception as error:
-        raise _nothing(address, f"what cannot be read ({said_of(error)})") from None
+        said = f"what cannot be copied to this machine ({said_of(error)})"
+        raise _nothing(address, said) from None
     if not copies:
         raise _nothing(address, "no file there")
     return copies
@@ -163,4 +141,4 @@ def _is_hidden(names: Iterable[str]) -> bool:
 
 
 def _nothing(name: str, found: str, expected: str = _EXPECTED) -> InputError:
-    return InputError([Fault(without_credentials(name), found, expected)])
+    return InputError([Fault(name, found, expected)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from panel.addresses import is_meant_as_address
 from panel.errors import ConfigurationError
 
 RUN_FILES = frozenset({
@@ -16,7 +17,7 @@ RUN_FILES = frozenset({
 among them: it can be made again, at another place, too."""
 
 
-def refuse_as_output(option: str, path: Path, others: Iterable[str | Path]) -> None:
+def refuse_as_output(option: str, output: str | Path, others: Iterable[str | Path]) -> None:
     """Refuse a file as an output.
 
     Args:
@@ -26,8 +27,14 @@ def refuse_as_output(option: str, path: Path, others: Iterable[str | Path]) -> N
 
     Raises:
         ConfigurationError: it is one of these files, by whatever name, or a file of a run's folder:
-            one that has a run.json, or is among the others.
+            one that has a run.json, or is among the others; or it is at an address.
     """
+    if is_meant_as_address(output):
+        raise ConfigurationError(
+            f"{option} {output}: found an address; expected a place on this machine, from where it "
+            "can be copied"
+        )
+    path = Path(output)
     given = [Path(one) for one in others]
     if path.is_file() and any(_is_same(path, one) for one in given):
         raise ConfigurationError(

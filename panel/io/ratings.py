@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from panel.addresses import is_address
 from panel.errors import Fault, InputError
 from panel.io.csv_cells import text_of
-from panel.io.file_sets import is_address
 from panel.io.judgments import read_judgments
 from panel.io.records import (
     ColumnMapping,

@@ -1,33 +1,29 @@
 """Runs' folders at addresses that fsspec knows (`s3://…`, `gs://…`).
 
 What is there can neither be appended to nor locked, and a run's files are read in pieces: so a run
-there is read and written in a copy on this machine, and what has changed is sent back.
+there is read and written in a copy on this machine, and what has changed is sent back, from here
+alone.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import orjson
-
-from panel.errors import Fault, InputError
-from panel.io.file_sets import (
-    file_system,
-    is_address,
-    said_of,
-    temporary_folder,
-    with_lower_scheme,
-)  # fmt: skip
-from panel.secrets import without_credentials
+from panel.addresses import is_address, temporary_folder
+from panel.errors import Fault, InputError, RunFolderError, RunStopped
+from panel.io.file_formats import is_file_name
+from panel.io.file_sets import file_system, said_of, with_lower_scheme, without_query
+from panel.secrets import SECRETS, without_credentials
 
 _MANIFEST = "run.json"
 _EXPECTED = "a run's folder, as `score --out` writes it"
 _Stamp = tuple[int, int]
-_addresses: dict[Path, str] = {}
 
 
 class RemoteFolder:
@@ -62,18 +58,13 @@ class RemoteFolder:
         ]
         return sorted(name for name in names if name and "/" not in name and name[0] != ".")
 
-    def is_run(self) -> bool:
-        """Whether it is a run's folder."""
+    def run_digest(self) -> str | None:
+        """The SHA-256 of its run.json; None where it is no run's folder."""
         self._system.invalidate_cache()
-        return bool(self._system.isfile(self._path(_MANIFEST)))
-
-    def manifest(self) -> Mapping[str, Any]:
-        """Its run.json; empty where there is none, or one that is no object."""
         try:
-            found = orjson.loads(self._system.cat_file(self._path(_MANIFEST)))
-        except (FileNotFoundError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
+            return hashlib.sha256(self._system.cat_file(self._path(_MANIFEST))).hexdigest()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
     def fetch(self, names: list[str], folder: Path) -> None:
         """Copy files into a folder that is there."""
@@ -105,36 +96,102 @@ class RemoteFolder:
         return f"{self._root.rstrip('/')}/{name}"
 
 
+class Original(NamedTuple):
+    """What is at an address when a copy of it is made: the digest of run.json, and what the files
+    are called."""
+
+    run: str | None
+    names: list[str]
+
+
 class RunCopy:
-    """A copy of a run's folder, at `path`.
+    """A copy of a run's folder; errors, and all else that is told, call it by its address.
 
     Args:
-        fetched: names of the files that are known there; all that the copy has and they are not,
-            or that changes from now on, is sent.
+        path: of the copy.
+        stamps: of the files that are the same there; all others, and those that change from now
+            on, are sent.
+        kept_in: the folder above it, where it stays until it is sent; None where it does not stay.
     """
 
-    def __init__(self, there: RemoteFolder, path: Path, fetched: Mapping[str, _Stamp]) -> None:
+    def __init__(
+        self,
+        there: RemoteFolder,
+        path: Path,
+        original: Original,
+        stamps: Mapping[str, _Stamp],
+        kept_in: Path | None = None,
+    ) -> None:
         self.path = path
-        self._there = there
-        self._sent = dict(fetched)
+        self._there, self._original = there, original
+        self._stamps, self._kept_in = dict(stamps), kept_in
         show_as(path, there)
 
-    def send_changes(self, *, removing: bool = False) -> None:
-        """Send files that have changed; run.json comes last, so that a run that begins with it is
-        whole.
+    def refuse_another(self) -> None:
+        """See that there is still the original, or as much of this copy as was sent.
+
+        Raises:
+            RunFolderError: another run has been written there.
+        """
+        theirs = self._there.run_digest()
+        if theirs is None:
+            # run.json is removed first, and sent last.
+            same = set(self._there.names()) <= {*self._original.names, *stamps_of(self.path)}
+        else:
+            same = theirs in (self._original.run, digest_of(self.path))
+        if not same:
+            then = "The same command reads that"
+            if self._kept_in is not None:
+                then = f"This one is kept in {self._kept_in}; to go on with what is at the "
+                then += "address, remove that folder"
+            raise RunFolderError(
+                f"{self._there.address} was written by another run since this one began. {then}"
+            )
+
+    def send(self, *, whole: bool = False, tell: Callable[[str], None] | None = None) -> None:
+        """Send what has changed. Where run.json has, it is removed there first and sent last, so
+        that a run with it is whole.
 
         Args:
-            removing: whether files that are gone here are removed there. None is where run.json is
-                gone: then it is the copy that has vanished.
+            whole: whether the copy is all of the run, so that files that are gone from it are
+                removed there. None is where it has no run.json: then the copy has vanished.
+            tell: is told the address, where there is anything to be sent.
+
+        Raises:
+            RunStopped: it cannot be sent, or another run has been written there.
+            KeyboardInterrupt: it was not sent to its end; says so.
         """
         now = stamps_of(self.path)
-        changed = [name for name, stamp in now.items() if self._sent.get(name) != stamp]
-        for name in sorted(changed, key=lambda name: (name == _MANIFEST, name)):
-            self._there.send(self.path / name)
-        if removing and _MANIFEST in now:
-            for name in sorted(self._sent.keys() - now.keys()):
-                self._there.remove(name)
-        self._sent = now
+        changed = [name for name, stamp in now.items() if self._stamps.get(name) != stamp]
+        gone = sorted(set(self._original.names) - now.keys()) if whole and _MANIFEST in now else []
+        if not changed and not gone:
+            return
+        if tell is not None:
+            tell(self._there.address)
+        try:
+            self.refuse_another()
+            # What is there is no run from here on, which a key that has expired must not leave.
+            self._there.try_to_write()
+            for name in [_MANIFEST, *gone] if _MANIFEST in changed else gone:
+                with suppress(FileNotFoundError):
+                    self._there.remove(name)
+            for name in sorted(changed, key=lambda name: (name == _MANIFEST, name)):
+                self._there.send(self.path / name)
+        except RunFolderError as error:
+            raise RunStopped(str(error)) from None
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(self._unsent("has not all been sent")) from None
+        # Each package raises what it likes for a key, a network or a bucket.
+        except Exception as error:
+            raise RunStopped(self._unsent("cannot be sent", f" ({said_of(error)})")) from error
+        self._original, self._stamps = Original(digest_of(self.path), sorted(now)), now
+
+    def _unsent(self, said: str, why: str = "") -> str:
+        if self._kept_in is None:
+            then = "it is lost: copy the run to a folder of this machine, and use that"
+        else:
+            then = f"it is kept in {self._kept_in}, and the same command sends it"
+        return f"what was written {said} to {self._there.address}{why}; {then}"
 
 
 def stamps_of(folder: Path) -> dict[str, _Stamp]:
@@ -147,18 +204,27 @@ def stamps_of(folder: Path) -> dict[str, _Stamp]:
     return found
 
 
+def digest_of(folder: Path) -> str | None:
+    """The SHA-256 of the run.json in a folder of this machine; None where it has none."""
+    try:
+        return hashlib.sha256((folder / _MANIFEST).read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return None
+
+
 def copied_run(source: str | Path) -> RunCopy | None:
     """A run's folder at an address, copied to this machine until the process ends; None for what
     is no address, and for an address of something else.
 
     Raises:
-        InputError: what is there cannot be read.
+        InputError: what is there cannot be copied.
     """
-    if not is_address(source):
+    # Some servers say the same of every path that begins as a file's does.
+    if not is_address(source) or is_file_name(without_query(str(source))):
         return None
     there = RemoteFolder(str(source))
     try:
-        if not there.is_run():
+        if there.run_digest() is None:
             return None
         names = there.names()
         parent = Path(tempfile.mkdtemp(dir=temporary_folder()))
@@ -167,9 +233,9 @@ def copied_run(source: str | Path) -> RunCopy | None:
         there.fetch(names, path)
     # Each package raises what it likes for a key, a network or a bucket.
     except Exception as error:
-        found = f"what cannot be read ({said_of(error)})"
+        found = f"what cannot be copied to this machine ({said_of(error)})"
         raise InputError([Fault(there.address, found, _EXPECTED)]) from None
-    return RunCopy(there, path, stamps_of(path))
+    return RunCopy(there, path, Original(digest_of(path), names), stamps_of(path))
 
 
 def local_run(source: str | Path) -> str | Path:
@@ -184,10 +250,10 @@ def local_run(source: str | Path) -> str | Path:
 
 
 def show_as(folder: Path, there: RemoteFolder) -> None:
-    """Have messages call a copy by the address that it is of; see `shown_folder`."""
-    _addresses[folder] = there.address
+    """Have all that is told call a copy by the address that it is of."""
+    SECRETS.name_copy(str(folder), there.address)
 
 
-def shown_folder(folder: Path) -> str:
+def shown_folder(folder: str | Path) -> str:
     """What a run's folder is called: of a copy, its address, without passwords and tokens."""
-    return _addresses.get(folder, str(folder))
+    return SECRETS.scrub(str(folder))

@@ -22,7 +22,7 @@ from panel.models.options import parsed_option, with_headers
 from panel.models.providers import load_provider, provider_names
 from panel.plan.bound_models import BoundModel
 from panel.runs.output import RunOutput
-from panel.secrets import scrub
+from panel.secrets import mask_addresses, scrub
 
 _PACKAGES = (
     "persona-panel", "langgraph", "langchain-core", "numpy", "scipy", "pydantic",
@@ -83,15 +83,14 @@ def _without_headers(argument: str) -> str:
 
 
 def _scrubbed(text: str) -> str:
-    """A text without passwords in addresses, and what variables hold that are called as secrets
-    are."""
-    text = re.sub(r"(\w://[^\s/:@]*):[^\s/@]+@", rf"\1:{_MASK}@", text)
+    """A text without passwords and tokens in addresses, and what variables hold that are called as
+    secrets are."""
     secrets = [
         value
         for name, value in os.environ.items()
         if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
     ]
-    return scrub(text, secrets)
+    return scrub(mask_addresses(text), secrets)
 
 
 def _described(name: str, mapping: Mapping[str, str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -21,23 +21,26 @@ from typing import Any, ParamSpec, TypeVar
 import orjson
 import platformdirs
 
-from panel.errors import RunFolderError, RunStopped
-from panel.io.file_sets import is_address, refuse_one_slash, said_of
-from panel.io.private_files import make_private_folder
-from panel.io.run_copies import RemoteFolder, RunCopy, show_as, stamps_of
+from panel.addresses import is_address, refuse_one_slash
+from panel.errors import Fault, InputError, RunFolderError
+from panel.io.file_formats import is_file_name
+from panel.io.file_sets import said_of, without_query
+from panel.io.private_files import make_private_folder, replace_file
+from panel.io.run_copies import Original, RemoteFolder, RunCopy, digest_of, show_as, stamps_of
 from panel.runs.growing_file import locked
 from panel.runs.output import RunOutput
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_SENDING, _SENT = "sending", "sent"
-"""Beside the run that is kept here: its first file is about to be sent; all are."""
-
 
 @contextmanager
 def written_here(
-    output: RunOutput, *, dry: bool = False, stays: bool = False
+    output: RunOutput,
+    *,
+    dry: bool = False,
+    stays: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> Iterator[RunOutput]:
     """Where a run for an output is written: for one at an address a folder of this machine, which
     is as what is there and is sent at the end; any other is given back.
@@ -45,12 +48,14 @@ def written_here(
     Args:
         dry: whether nothing is to be written there or kept here: the folder is one to read.
         stays: whether what was sent is read here until the process ends.
+        tell: is told the address before anything is sent.
 
     Raises:
-        InputError: a package for such an address is not installed, or it is none; or what is meant
-            as one has one slash.
-        RunFolderError: what is there cannot be read or written or is no run's folder; or another
-            run of this machine writes there; or one of another machine has since this one began.
+        InputError: a package for such an address is not installed, or it is none, or a file's; or
+            what is meant as one has one slash.
+        RunFolderError: what is there cannot be read or written or is no run's folder; or the folder
+            of this machine cannot be written; or another run writes there, or has since this one
+            began.
         RunStopped: it cannot be sent; says where it is.
     """
     refuse_one_slash(output.path)
@@ -58,30 +63,28 @@ def written_here(
         yield output
         return
     there = RemoteFolder(str(output.path))
-    kept = _kept_folder(there)
+    if is_file_name(without_query(str(output.path))):
+        raise InputError([Fault(there.address, "the address of a file", "that of a run's folder")])
+    kept = _KeptRun(there)
     if dry:
         with tempfile.TemporaryDirectory(prefix="persona-panel-") as folder:
-            path = Path(folder, kept.name)
-            with _reached(there):
-                _copy_to_read(there, kept, path)
-            yield replace(output, path=path)
+            yield replace(output, path=kept.copy_to_read(Path(folder, "run")))
         return
-    make_private_folder(kept.parent)
     if stays:
-        atexit.register(_remove, kept, there.address)
+        atexit.register(kept.remove)
     try:
-        with _locked(kept.parent, there.address):
-            with _reached(there):
-                there.try_to_write()
-                copy = _copy(there, kept)
+        with kept.locked():
+            copy = kept.copy()
             try:
-                yield replace(output, path=kept)
+                yield replace(output, path=kept.path)
             finally:
-                if (kept / "run.json").exists():
-                    _send(copy, there.address)
+                # One without was not begun, or has vanished.
+                if digest_of(kept.path) is not None:
+                    copy.send(whole=True, tell=tell)
+                    kept.forget()
     finally:
         if not stays:
-            _remove(kept, there.address)
+            kept.remove()
 
 
 def sent_to_address(
@@ -100,113 +103,134 @@ def sent_to_address(
     return carried_out
 
 
-@contextmanager
-def _locked(parent: Path, address: str) -> Iterator[None]:
-    lock = parent / "lock"
-    try:
-        with locked(lock):
-            yield
-    except RunFolderError as error:
-        raise type(error)(str(error).replace(str(lock), address)) from None
+class _KeptRun:
+    """A run for an address in a folder of this machine, with what was there when it began beside
+    it until it is sent.
 
-
-@contextmanager
-def _reached(there: RemoteFolder) -> Iterator[None]:
-    """Says of what fails that the address cannot be used."""
-    try:
-        yield
-    except RunFolderError:
-        raise
-    # Each package raises what it likes for a key, a network or a bucket.
-    except Exception as error:
-        raise RunFolderError(
-            f"{there.address} cannot be used ({said_of(error)}); check the address and the "
-            "permissions, or choose another --out"
-        ) from None
-
-
-def _kept_folder(there: RemoteFolder) -> Path:
-    """Where a run for an address is kept on this machine; passwords and tokens are no part of its
-    name, and may change."""
-    digest = hashlib.sha256(there.address.encode()).hexdigest()[:16]
-    return Path(platformdirs.user_cache_dir("persona-panel"), "runs", digest, "run")
-
-
-def _copy(there: RemoteFolder, kept: Path) -> RunCopy:
-    """The run as this machine left it before it was sent, or else as it is there."""
-    names = there.names()
-    if _is_interrupted(there, kept, names):
-        return RunCopy(there, kept, {})
-    shutil.rmtree(kept, ignore_errors=True)
-    for marker in (_SENDING, _SENT):
-        kept.with_name(marker).unlink(missing_ok=True)
-    _fetch(there, names, kept)
-    return RunCopy(there, kept, stamps_of(kept))
-
-
-def _copy_to_read(there: RemoteFolder, kept: Path, path: Path) -> None:
-    """The same at another path, with nothing changed where a run is kept."""
-    names = there.names()
-    if _is_interrupted(there, kept, names):
-        make_private_folder(path)
-        for name in stamps_of(kept):
-            shutil.copy2(kept / name, path)
-    else:
-        _fetch(there, names, path)
-    show_as(path, there)
-
-
-def _fetch(there: RemoteFolder, names: list[str], path: Path) -> None:
-    if names:
-        make_private_folder(path)
-        # A folder without it is fetched anew.
-        there.fetch([*(name for name in names if name != "run.json"), "run.json"], path)
-
-
-def _is_interrupted(there: RemoteFolder, kept: Path, names: list[str]) -> bool:
-    """Whether this machine keeps a run that has not been sent, or not whole, to `there`, where
-    files are called `names`.
-
-    Raises:
-        RunFolderError: what is there is of no run, or of one that has gone on without it.
+    Attributes:
+        path: of the folder. Passwords and tokens are no part of its name, and may change.
     """
-    is_kept = (kept / "run.json").exists() and not kept.with_name(_SENT).exists()
-    # run.json is sent last: where the first sending was cut off, there are other files alone.
-    begun = is_kept and kept.with_name(_SENDING).exists()
-    if names and "run.json" not in names and not begun:
-        raise RunFolderError(
-            f"{there.address} is not the folder of a run, and not empty (it contains {names[0]}); "
-            "choose another --out"
-        )
-    if is_kept and not _goes_on(there, kept):
-        raise RunFolderError(
-            f"{there.address} was written by another run since one into it was interrupted on "
-            f"this machine; to go on with what is there, remove {kept}"
-        )
-    return is_kept
 
+    def __init__(self, there: RemoteFolder) -> None:
+        digest = hashlib.sha256(there.address.encode()).hexdigest()[:16]
+        self._below = Path(platformdirs.user_cache_dir("persona-panel"), "runs", digest)
+        self._there, self.path = there, self._below / "run"
+        self._original_file = self._below / "original.json"
 
-def _goes_on(there: RemoteFolder, path: Path) -> bool:
-    """Whether a folder of this machine holds every start of the run that is there."""
-    theirs = there.manifest().get("starts", [])
-    ours = orjson.loads((path / "run.json").read_bytes()).get("starts", [])
-    return bool(ours[: len(theirs)] == theirs)
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep the folder for this run.
 
+        Raises:
+            RunFolderError: another run has it, or it cannot be made.
+        """
+        lock = self._below / "lock"
+        show_as(lock, self._there)
+        with ExitStack() as held:
+            with self._written():
+                make_private_folder(self._below)
+                held.enter_context(locked(lock))
+            yield
 
-def _send(copy: RunCopy, address: str) -> None:
-    copy.path.with_name(_SENDING).touch()
-    try:
-        copy.send_changes(removing=True)
-    except Exception as error:
-        raise RunStopped(
-            f"the run cannot be sent to {address} ({said_of(error)}); it is in {copy.path}, and "
-            "the same command sends it"
-        ) from error
-    copy.path.with_name(_SENT).touch()
+    def copy(self) -> RunCopy:
+        """The run as this machine left it before it was sent, or else as it is there.
 
+        Raises:
+            RunFolderError: what is there cannot be copied or written, is of no run, or of another
+                one since.
+        """
+        with self._reached("used"):
+            self._there.try_to_write()
+        if (copy := self._interrupted()) is not None:
+            return copy
+        names = self._names_of_run()
+        with self._written():
+            self.forget()
+            shutil.rmtree(self.path, ignore_errors=True)
+        self._fetch(names, self.path)
+        original = Original(digest_of(self.path), names)
+        with self._written():
+            replace_file(self._original_file, orjson.dumps([*original]))
+        return RunCopy(self._there, self.path, original, stamps_of(self.path), self._below)
 
-def _remove(path: Path, address: str) -> None:
-    """Remove what was sent, and what no run was written to, unless another run goes on with it."""
-    with suppress(RunFolderError, OSError), _locked(path.parent, address):
-        if path.with_name(_SENT).exists() or not (path / "run.json").exists():
-            shutil.rmtree(path.parent, ignore_errors=True)
+    def copy_to_read(self, path: Path) -> Path:
+        """The same at another path, with nothing changed here or there; gives the path.
+
+        Raises:
+            RunFolderError: as `copy`.
+        """
+        if (copy := self._interrupted()) is not None:
+            shutil.copytree(copy.path, path)
+        else:
+            self._fetch(self._names_of_run(), path)
+        show_as(path, self._there)
+        return path
+
+    def forget(self) -> None:
+        """What is here is as it is there: it need not be kept."""
+        self._original_file.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Remove what need not be kept, unless another run goes on with it."""
+        with suppress(RunFolderError, OSError), locked(self._below / "lock"):
+            if self._unsent() is None:
+                shutil.rmtree(self._below, ignore_errors=True)
+
+    def _unsent(self) -> Original | None:
+        """What was there when the run that is kept began; None where none is, or nothing has been
+        done since."""
+        try:
+            original = Original(*orjson.loads(self._original_file.read_bytes()))
+        except FileNotFoundError:
+            return None
+        return None if digest_of(self.path) in (None, original.run) else original
+
+    def _interrupted(self) -> RunCopy | None:
+        if (original := self._unsent()) is None:
+            return None
+        copy = RunCopy(self._there, self.path, original, {}, self._below)
+        with self._reached("used"):
+            copy.refuse_another()
+        return copy
+
+    def _names_of_run(self) -> list[str]:
+        with self._reached("used"):
+            names = self._there.names()
+        if names and "run.json" not in names:
+            raise RunFolderError(
+                f"{self._there.address} is not the folder of a run, and not empty (it contains "
+                f"{names[0]}); choose another --out"
+            )
+        return names
+
+    def _fetch(self, names: list[str], path: Path) -> None:
+        if names:
+            with self._reached(f"copied to {path.parent}"):
+                make_private_folder(path)
+                self._there.fetch(names, path)
+
+    @contextmanager
+    def _reached(self, done: str) -> Iterator[None]:
+        """Says of what fails what cannot be done with the address."""
+        try:
+            yield
+        except RunFolderError:
+            raise
+        # Each package raises what it likes for a key, a network or a bucket.
+        except Exception as error:
+            raise RunFolderError(
+                f"{self._there.address} cannot be {done} ({said_of(error)}); check the address and "
+                "the permissions, or choose another --out"
+            ) from None
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        """Says of what fails that the folder of this machine cannot be written."""
+        try:
+            yield
+        except OSError as error:
+            raise RunFolderError(
+                f"{self._below} cannot be written ({error.strerror}), where a run for "
+                f"{self._there.address} is kept until it is sent; set XDG_CACHE_HOME to another "
+                "folder"
+            ) from None

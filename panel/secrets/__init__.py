@@ -32,8 +32,10 @@ CREDENTIAL_NAME = re.compile(
 )
 """What a field, a header or a parameter of an address is called that holds a secret."""
 
-_PASSWORD = re.compile(r"(?<=://)([^/?#@:\s]*:)([^/?#\s]*)(?=@)")
-_PARAMETER = re.compile(r"(?<=[?&])([^=&#\s]+)=([^&#\s]*)")
+# After one slash, too, as in the path of an address.
+_PASSWORD = re.compile(r"(?<=:/)(/?[^/?#@:\s]*:)([^/?#\s]*)(?=@)")
+# The punctuation of a sentence may follow.
+_PARAMETER = re.compile(r"""(?<=[?&])([^=&#\s]+)=([^&#\s]*[^&#\s:;,.'")])""")
 
 _SHORTEST, _LONGEST_WORD = 8, 15
 _PLACEHOLDERS = frozenset({"not-needed", "not-required", "not-used", "no-api-key", "test-key"})
@@ -57,6 +59,7 @@ class Secrets:
     """The keys that are known, and texts without them.
 
     A key is found as it is, escaped as in JSON, percent-encoded in any part, and within base64.
+    Folders of copies, which say nothing to a reader, are called otherwise, too.
     """
 
     def __init__(self) -> None:
@@ -66,6 +69,7 @@ class Secrets:
         self._needles: tuple[str, ...] = ()
         self._raw_needles: tuple[bytes, ...] = ()
         self._pattern: re.Pattern[str] | None = None
+        self._copies: dict[str, str] = {}
 
     def learn(self, *keys: str | None) -> None:
         """Look for these from now on, as far as they are secrets (`is_secret`)."""
@@ -80,8 +84,17 @@ class Secrets:
             self._needles = tuple(dict.fromkeys(part for key in known for part in _needles(key)))
             self._raw_needles = tuple(needle.encode() for needle in self._needles)
 
+    def name_copy(self, folder: str, address: str) -> None:
+        """Have texts call the folder of a copy by the address of what it is of, which holds no
+        secret."""
+        with self._lock:
+            self._copies = {**self._copies, folder: address}
+
     def scrub(self, text: str) -> str:
         """The text with `[secret]` for every key in it."""
+        for folder, address in self._copies.items():
+            if folder in text:
+                text = text.replace(folder, address)
         if self._pattern is None or not self._may_be_in(text):
             return text
         return self._pattern.sub(_MASK, text)
@@ -95,6 +108,9 @@ class Secrets:
 
     def scrub_bytes(self, content: bytes) -> bytes:
         """The same of a file's content; JSON and CSV stay what they are."""
+        for folder, address in self._copies.items():
+            if (raw := folder.encode()) in content:
+                content = content.replace(raw, address.encode())
         if self._pattern is None or not self._may_be_in_bytes(content):
             return content
         text = content.decode("utf-8", "surrogateescape")
@@ -141,20 +157,27 @@ def credentials_in(address: str) -> Iterator[str]:
 
 
 def without_credentials(text: str) -> str:
+    """An address, or what another package says of one, without credentials: `scrub`, and
+    `mask_addresses`, whose secrets this process learns."""
+    for found in _PASSWORD.finditer(text):
+        SECRETS.learn(found[2], unquote(found[2]))
+    for found in _PARAMETER.finditer(text):
+        if CREDENTIAL_NAME.search(unquote(found[1])):
+            SECRETS.learn(found[2], unquote(found[2]))
+    return scrub(mask_addresses(text))
+
+
+def mask_addresses(text: str) -> str:
     """A text with `[secret]` for every password and token, short ones as well, of the addresses in
-    it; this process learns them. A name alone stays: a container's stands in its place."""
+    it, and for the keys of this process. A name alone stays: a container's stands in its place."""
+    if "=" in text or ":/" in text:
+        text = _PARAMETER.sub(_masked_parameter, _PASSWORD.sub(rf"\1{_MASK}", text))
+    return SECRETS.scrub(text)
 
-    def password(found: re.Match[str]) -> str:
-        SECRETS.learn(found[2], unquote(found[2]))
-        return f"{found[1]}{_MASK}"
 
-    def parameter(found: re.Match[str]) -> str:
-        if not CREDENTIAL_NAME.search(unquote(found[1])):
-            return found[0]
-        SECRETS.learn(found[2], unquote(found[2]))
-        return f"{found[1]}={_MASK}"
-
-    return scrub(_PARAMETER.sub(parameter, _PASSWORD.sub(password, text)))
+def _masked_parameter(found: re.Match[str]) -> str:
+    is_credential = CREDENTIAL_NAME.search(unquote(found[1]))
+    return f"{found[1]}={_MASK}" if is_credential else found[0]
 
 
 def learn_proxies() -> None:

@@ -24,7 +24,7 @@ from unicodedata import category
 
 import click
 
-from panel.secrets import SECRETS
+from panel.secrets import SECRETS, mask_addresses
 
 # Controls; formats, among them zero-width and bidirectional ones; surrogates; line ends.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -32,8 +32,9 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 def visible(text: str, keep: str = "") -> str:
     """A text as it can be printed: what is no visible character is written as Python would
-    (`\\x1b`, `\\u202e`, `\\n`) but for those to `keep`, and a key is `[secret]`."""
-    text = SECRETS.scrub(text)
+    (`\\x1b`, `\\u202e`, `\\n`) but for those to `keep`, and a key is `[secret]`, as a password or
+    token of an address is."""
+    text = mask_addresses(text)
     if text.isprintable():
         return text
     return "".join(

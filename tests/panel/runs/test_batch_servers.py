@@ -97,6 +97,12 @@ def test_where_batches_were_submitted_is_known(server: BatchAddress) -> None:
                 require_known(Path("j"), [other])
 
 
+def test_a_refusal_shows_no_password() -> None:
+    """Not even one that is an ordinary word."""
+    with pytest.raises(ConfigurationError, match=r"http://me:\[secret\]@127.0.0.1:9/v1"):
+        require_known(Path("j"), [at("http://me:password@127.0.0.1:9/v1")])
+
+
 def test_what_is_remembered_is_private(tmp_path: Path) -> None:
     """It is one line for a server however often batches go there, has no address, and nobody else
     can read or write it."""

@@ -23,8 +23,8 @@ from panel import (
     RunStopped,
     load_run,
 )  # fmt: skip
+from panel.cli.local_runs import local_runs
 from panel.cli.plan import plan
-from panel.cli.run_copies import local_runs
 from panel.cli.sweep import sweep
 from panel.io.run_copies import RemoteFolder, copied_run, shown_folder
 from panel.runs.written_at_address import written_here
@@ -132,7 +132,7 @@ def test_a_run_that_could_not_be_sent_goes_on_from_this_machine(
             patched.setattr(type(MEMORY), "put_file", refusing)
             panel.score(RESPONSES, out=address)
         [folder] = left(tmp_path)
-        assert str(folder) in str(stopped.value)
+        assert f"it is kept in {folder.parent}," in str(stopped.value)
         assert not MEMORY.find(address)
         run = panel.score(RESPONSES, out=address)
         assert (run.calls.cached, len(server.calls)) == (JUDGMENTS, JUDGMENTS)
@@ -190,6 +190,80 @@ def test_a_dry_run_and_overwriting_keep_an_interrupted_run(
         assert not left(tmp_path)
 
 
+def test_a_run_in_place_of_another_is_sent_whole_or_not_at_all(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where sending breaks off, what is at the address is no run, and no mixture of two; the same
+    call goes on without calling a model, and nothing of the other run is left."""
+    remove = type(MEMORY).rm_file
+
+    def cut_off(self: object, path: str) -> None:
+        if path.endswith("report.html"):
+            raise OSError("the connection is gone")
+        remove(self, path)
+
+    with serving() as server:
+        panel = panel_of(server)
+        Panel("disciplinary", panel.plan.models[0].config, "scrub").score(RESPONSES, out=address)
+        MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/report.html", b"of the other")
+        n, output = len(server.calls), RunOutput(address, overwrite=True)
+        with monkeypatch.context() as patched, pytest.raises(RunStopped, match="is gone"):
+            patched.setattr(type(MEMORY), "rm_file", cut_off)
+            panel.score(RESPONSES, out=output)
+        with pytest.raises(PanelError, match="found no such file"):
+            load_run(address)
+        run = panel.score(RESPONSES, out=output)
+        assert len(server.calls) == n + JUDGMENTS
+    assert load_run(address).dimensions == run.dimensions
+    assert "report.html" not in names(address)
+
+
+def test_what_is_there_stays_a_run_where_nothing_can_be_written_any_more(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that has expired while a run went on does not cost the run that is there."""
+    with serving() as server:
+        panel = panel_of(server)
+        panel.score(RESPONSES, out=address, caps=Caps(calls=10))
+        with pytest.raises(RunStopped, match="full"), written_here(RunOutput(address)) as here:
+            (here.folder / "run.json").write_text("{}")
+            monkeypatch.setattr(type(MEMORY), "pipe_file", refusing)
+    assert load_run(address).coverage.scored == 10
+
+
+def test_a_signal_while_a_run_is_sent(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends the sending, with where the run is; the same call sends it."""
+
+    def interrupted(*given: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    with serving() as server:
+        panel = panel_of(server)
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt) as stopped:
+            patched.setattr(type(MEMORY), "put_file", interrupted)
+            panel.score(RESPONSES, out=address)
+        [kept] = left(tmp_path)
+        told = f"has not all been sent to {address}; it is kept in {kept.parent}, and the same"
+        assert told in str(stopped.value)
+        panel.score(RESPONSES, out=address)
+        assert len(server.calls) == JUDGMENTS
+    assert load_run(address).coverage.scored == JUDGMENTS
+
+
+def test_a_place_here_that_cannot_be_written_is_told_as_such(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, with the variable that sets another, and no model is called."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with serving() as server:
+        with pytest.raises(RunFolderError, match=r"Not a directory.*set XDG_CACHE_HOME"):
+            panel_of(server).score(RESPONSES, out=address)
+        assert not server.calls
+
+
 def test_what_is_sent_of_a_copy(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What has changed is sent, run.json last; what is gone from a run that is written is removed,
     but nothing where the whole copy has vanished, nor by a command that reads."""
@@ -207,7 +281,7 @@ def test_what_is_sent_of_a_copy(address: str, monkeypatch: pytest.MonkeyPatch) -
     assert read is not None
     (read.path / "a.csv").unlink()
     (read.path / "report.html").touch()
-    read.send_changes()
+    read.send()
     assert sent == ["report.html"]
     with written_here(RunOutput(address)) as here:
         (here.folder / "b.csv").unlink()
@@ -216,8 +290,12 @@ def test_what_is_sent_of_a_copy(address: str, monkeypatch: pytest.MonkeyPatch) -
     assert sent[1:] == ["summary.json", "run.json"]
     whole = {"a.csv", "report.html", "summary.json", "run.json"}
     assert names(address) == whole
+    # As where a kill came between the last file and the note that all are sent.
+    (read.path / "run.json").write_text("{  }")
+    MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/run.json", b"{  }")
+    read.refuse_another()
     shutil.rmtree(read.path)
-    read.send_changes(removing=True)
+    read.send(whole=True)
     assert names(address) == whole
 
 
@@ -258,8 +336,9 @@ def test_nothing_is_left_of_a_run_that_wrote_nothing(address: str, tmp_path: Pat
 def test_two_machines_do_not_mix_their_runs(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run that was not sent is not sent over one that another machine has written meanwhile;
-    and of two runs of one machine at the same time, the second is refused."""
+    """A run that was not sent is not sent over one that another machine has written meanwhile, nor
+    is one that goes on to its end; and of two runs of one machine at the same time, the second is
+    refused."""
     with serving() as server:
         panel = panel_of(server)
         with monkeypatch.context() as patched, pytest.raises(RunStopped):
@@ -270,8 +349,18 @@ def test_two_machines_do_not_mix_their_runs(
             patched.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
             patched.setattr(sys, "argv", ["another"])
             panel.score(RESPONSES, out=address)
-        with pytest.raises(RunFolderError, match=f"remove {here[0]}"):
+        with pytest.raises(RunFolderError, match=f"This one is kept in {here[0].parent};"):
             panel.score(RESPONSES, out=address)
+        shutil.rmtree(here[0])
+        with (
+            pytest.raises(RunStopped, match="written by another run since"),
+            written_here(RunOutput(address)) as second,
+        ):
+            (second.folder / "run.json").write_text("{}")
+            with monkeypatch.context() as patched:
+                patched.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+                panel.score(RESPONSES, out=address)
+    assert len(json.loads(MEMORY.cat(f"{address}/run.json"))["starts"]) == 2
     shutil.rmtree(here[0])
     at = RunOutput(address)
     refused = pytest.raises(RunFolderError, match=f"another run is writing to {address};")
@@ -283,13 +372,17 @@ def test_two_machines_do_not_mix_their_runs(
     ("address_", "said"),
     [
         ("acme://bucket/run", "Protocol not known: acme"),
+        (
+            "memory://elsewhere/texts.csv.gz",
+            "found the address of a file; expected that of a run's",
+        ),
         ("memory://elsewhere/texts", "not the folder of a run, and not empty (it contains a.txt)"),
     ],
 )
 def test_what_is_no_place_for_a_run_is_told_before_a_call(
     address: str, address_: str, said: str
 ) -> None:
-    """An address that nobody knows, and a folder with other files, are refused."""
+    """An address that nobody knows, a file's, and a folder with other files are refused."""
     MEMORY.pipe_file("/elsewhere/texts/a.txt", b"")
     with serving() as server:
         with pytest.raises(PanelError) as refused:

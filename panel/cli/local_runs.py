@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from panel.addresses import is_address
+
 if TYPE_CHECKING:
     from panel.io.run_copies import RunCopy
 
@@ -29,7 +31,7 @@ def local_runs(ctx: click.Context, given: dict[str, Any]) -> Iterator[None]:
     def local(value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(map(local, value))
-        if not isinstance(value, str) or "://" not in value:
+        if not is_address(value):
             return value
         from panel.io.run_copies import copied_run
 
@@ -46,16 +48,4 @@ def local_runs(ctx: click.Context, given: dict[str, Any]) -> Iterator[None]:
         yield
     finally:
         for copy in copies.values():
-            _send(copy)
-
-
-def _send(copy: RunCopy) -> None:
-    try:
-        copy.send_changes()
-    except Exception as error:
-        from panel.errors import RunStopped
-        from panel.io.file_sets import said_of
-        from panel.io.run_copies import shown_folder
-
-        to, said = shown_folder(copy.path), said_of(error)
-        raise RunStopped(f"what was written cannot be sent to {to} ({said})") from error
+            copy.send()
