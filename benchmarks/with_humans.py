@@ -3,8 +3,8 @@
     python -m benchmarks.with_humans PATH [--speeches 80] [--personas 4]
 
 PATH is a folder with data.csv as examples/debate_speeches.py takes it. The embedded model
-reads the same seeded sample in each way; τ_c with the mean human score, 95 % BCa intervals
-by resampling topics, and the difference from the first way on the same resamples. Goes on
+reads the same seeded sample in each way; τ_c with the mean human score, and its difference from
+the first way's, each with a 95 % jackknife interval over topics. Goes on
 where it stopped: what was read comes from the cache.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from panel import Panel, PersonaSet, Response, load_definition
-from panel.statistics import bootstrap, correlation, resampled_correlation, row_means
+from panel.statistics import correlation, jackknife, resampled_correlation, row_means
 from personas import shipped
 
 MODEL, RUBRIC = "local:smollm2-135m", "debate-speech"
@@ -57,7 +57,7 @@ def main() -> None:
         panel = Panel(personas, MODEL, RUBRIC, elicitation=elicitation, layout=layout)
         means = row_means(panel.score(batch).ratings[:, :, 0])
         against = resampled_correlation(means, humans, "tau_c")
-        ends = bootstrap(against, len(sample), clusters=topics)
+        ends = jackknife(against, len(sample), topics, kind="correlation")
         found = correlation(means, humans, "tau_c")
         if found.reason:
             kinds = np.unique(means[~np.isnan(means)])
@@ -68,12 +68,13 @@ def main() -> None:
         if first is None:
             first = against
         else:
-            # One set of resamples serves both, so that what the topics do to both cancels.
+            # Both without the same topics, so that what these do to both cancels.
             reference = first
-            change = bootstrap(
-                lambda codes, one=against, other=reference: one(codes) - other(codes),
+            change = jackknife(
+                lambda weights, one=against, other=reference: one(weights) - other(weights),
                 len(sample),
-                clusters=topics,
+                topics,
+                kind="difference",
             )
             told += f"{change.low:+.3f} to {change.high:+.3f}"
         missing = int(np.isnan(means).sum())

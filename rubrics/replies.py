@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -56,11 +56,10 @@ def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
     Raises:
         Unreadable: there is no object, it lacks a key, or two contradict each other.
     """
-    found = list(_objects(text))
-    # As nearly always: one object, with the keys that were asked for in their order.
-    if len(found) == 1 and tuple(found[0]) == required and dict not in map(type, found[0].values()):
+    found = [_normalised(candidate, required) for candidate in _objects(text)]
+    # As nearly always.
+    if len(found) == 1 and tuple(found[0]) == required:
         return found[0]
-    found = [_normalised(candidate) for candidate in found]
     if not found:
         raise Unreadable("there is no complete JSON object in it")
     answers = [candidate for candidate in found if all(key in candidate for key in required)]
@@ -165,9 +164,12 @@ def _named(key: str) -> str:
     return key if key.isidentifier() and len(key) <= 60 else shown(key)
 
 
-def _normalised(candidate: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys in the rubric's spelling, with a nested object of scores lifted out."""
-    # As nearly always: every key has its own spelling, and no value is an object.
+def _normalised(candidate: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Keys in the rubric's spelling, with a nested object of scores lifted out; `required` are some
+    that have it."""
+    # As nearly always: the keys are those, or each has its own spelling, and no value is an object.
+    if tuple(candidate) == required and dict not in map(type, candidate.values()):
+        return candidate
     plain = {_spelling(key): value for key, value in candidate.items()}
     if len(plain) == len(candidate) and dict not in map(type, plain.values()):
         return plain

@@ -283,7 +283,7 @@ class _RunPair:
             {called(name): one for name, one in self.people.items()},
             (_missing(self.a), _missing(self.b)),
             len(models) == 1,
-            frozenset(self.terms.same_as),
+            frozenset(map(called, self.terms.same_as)),
         )
 
 

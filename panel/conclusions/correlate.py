@@ -259,7 +259,7 @@ def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row], n_t
             told.append(f"difference {where} of {_figures(those, differences)}")
     if any(
         differences[name].ci_low * differences[name].ci_high > 0
-        and not sign_of(adjusted_ends(differences[name], n_tests))
+        and not sign_of(_claimed_ends(differences[name], n_tests))
         for name in names
     ):
         told.append(f"each interval is at 95 %; widened for {n_tests:,} claims, each contains 0")

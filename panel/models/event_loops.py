@@ -17,8 +17,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context
 from inspect import isawaitable
+from socket import socketpair
 from typing import Any, TypeVar
 from weakref import WeakSet
+
+from panel.errors import ConfigurationError
 
 T = TypeVar("T")
 
@@ -42,7 +45,21 @@ def new_loop() -> asyncio.AbstractEventLoop:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """As `asyncio.run`, in a loop of `new_loop`."""
+    """As `asyncio.run`, in a loop of `new_loop`.
+
+    Raises:
+        ConfigurationError: this process can open no file or connection for it.
+    """
+    try:
+        # What a loop opens when it starts: uvloop's could only break off, with half of it done.
+        for end in socketpair() + socketpair():
+            end.close()
+    except OSError as error:
+        work.close()
+        raise ConfigurationError(
+            f"no event loop can be started: {error.strerror}; let the process open more files and "
+            "connections (ulimit -n)"
+        ) from None
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(work)
 

@@ -74,12 +74,15 @@ def completion_usage(reported: Any) -> Usage:
         return Usage()
     if not isinstance(reported, _MAPPING):
         return odd_usage(reported)
-    cached = reported.get("prompt_tokens_details")
-    # Most servers send none, and to ask an ABC of None takes long.
-    if cached and isinstance(cached, _MAPPING):
-        cached = cached.get("cached_tokens")
+    # Most servers send no details, and to ask an ABC of None takes long.
+    details = reported.get("prompt_tokens_details")
+    cached = details
+    if details and isinstance(details, _MAPPING):
+        cached = details.get("cached_tokens")
     details = reported.get("completion_tokens_details")
-    reasoning = details and isinstance(details, _MAPPING) and details.get("reasoning_tokens")
+    reasoning = None
+    if details and isinstance(details, _MAPPING):
+        reasoning = details.get("reasoning_tokens")
     output = reported.get("completion_tokens")
     unlisted = _left_out(reported.get("total_tokens"), reported.get("prompt_tokens"), output)
     if unlisted and (not reasoning or reasoning == unlisted):

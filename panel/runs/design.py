@@ -162,7 +162,7 @@ class DesignReport:
                 {
                     "measured": study.measured,
                     "dimension": study.dimension,
-                    "absolute_error": study.error_as_rated,
+                    "absolute_error": json_number(study.error_as_rated),
                 }
                 for study in self.studies
                 if study.in_turn is not None

@@ -113,11 +113,12 @@ def row_means(ratings: Array) -> Array:
 
 
 def without_rounding(means: Array, of: Array) -> Array:
-    """Each mean to 12 decimals of the power of two above it: those that are equal are equal floats
-    then, however their sums were rounded.
+    """Each mean to 12 decimals of the power of two above it, means that are closer than that as one:
+    those that are equal are equal floats then, however their sums were rounded.
 
     Of values with signs a mean near 0 has the rounding of values far from it: none has more
-    decimals than one of a 64th of the largest value.
+    decimals than one of a 64th of the largest value. So one value that is a billion times the
+    others makes ties of some.
 
     Args:
         means: of any shape.
@@ -132,11 +133,26 @@ def without_rounding(means: Array, of: Array) -> Array:
     """
     # Powers of two lose nothing, no magnitude overflows, and no mean but those near 0 depends on
     # another.
-    largest = np.frexp(np.max(np.abs(np.nan_to_num(of)), initial=0))[1]
-    fraction, own = np.frexp(means)
-    exponent = np.maximum(own, largest - NEAR_ZERO)
+    least = np.frexp(np.max(np.abs(np.nan_to_num(of)), initial=0))[1] - NEAR_ZERO
+    # First as one: a mean in the middle between two numbers of 12 decimals could become either.
+    one = _one_of_each(means, np.ldexp(1e-12, np.maximum(np.frexp(means)[1], least)))
+    fraction, own = np.frexp(one)
+    exponent = np.maximum(own, least)
     rounded: Array = np.ldexp(np.round(np.ldexp(fraction, own - exponent), 12), exponent)
     return rounded
+
+
+def _one_of_each(values: Array, widths: Array) -> Array:
+    """The values, of any shape, each that is less than its width above the next lower one replaced
+    by the lowest of those; NaN stays."""
+    order = np.argsort(values, axis=None)
+    rising = values.ravel()[order]
+    is_first = np.ones(rising.size, dtype=np.bool_)
+    # Not "above": of NaN, which come last, each is one by itself.
+    is_first[1:] = ~(np.diff(rising) < widths.ravel()[order][1:])
+    found = np.empty(rising.size)
+    found[order] = rising[is_first][np.cumsum(is_first) - 1]
+    return found.reshape(values.shape)
 
 
 def has_ratings(ratings: Array, least: int = 1) -> Mask:

@@ -67,8 +67,8 @@ class Reason(StrEnum):
         "judges"
     )
     NOT_RATED_BY_PEOPLE = "people rated nothing of it"
-    FEW_ITEMS_A_PERSON = "no human rated 30 items that the judge and another human rated, too"
-    FEW_PROMPTS_A_PERSON = "no human rated such items of five prompts"
+    FEW_ITEMS_A_PERSON = "no person rated 30 items that the judge and another person rated, too"
+    FEW_PROMPTS_A_PERSON = "no person rated such items of five prompts"
     BEHIND_PEOPLE = "behind too many people by epsilon or more"
     NO_MAJORITY = "no item has a majority of labels on each side"
     NO_COMPARISONS = "no pair of items that the reference tells apart"

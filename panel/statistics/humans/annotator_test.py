@@ -65,9 +65,9 @@ class AnnotatorComparison:
         human_advantage: the share on which the person is.
         p_value: one-sided, of human_advantage − advantage being ε or more; `p_adjusted` by
             Benjamini and Yekutieli's procedure over the people who are tested.
-        items_needed: how many items it takes for the win at the level that half of people have
-            to reach, in 80 % of the cases, if the difference and its spread are as observed; None
-            where it is more than can be said, or the difference is ε or more.
+        items_needed: how many items it takes for the win at the level that half of these people
+            have to reach, in 80 % of the cases, if the difference and its spread are as observed;
+            None where it is more than can be said, or the difference is ε or more.
         is_tested: whether the person has enough items and prompts; if not, the rest is NaN.
     """
 

@@ -33,6 +33,7 @@ async def lasting() -> asyncio.AbstractEventLoop:
 
 def test_loops_are_asyncios_where_uvloop_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new loop is of uvloop where the package is installed, of asyncio where it is not."""
+    pytest.importorskip("uvloop", reason="uvloop is not to be had here")
     with closing(new_loop()) as loop:
         assert type(loop).__module__.split(".")[0] == "uvloop"
     monkeypatch.setitem(sys.modules, "uvloop", None)

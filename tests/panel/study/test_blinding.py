@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from panel import Response
-from panel.cli.study import _FORMATS, _writer
+from panel.cli.study_make import _FORMATS, _writer
 from panel.plan.definitions import resolve_rubric
 from panel.study.blinding import naming_texts
 from panel.study.kit import Study, make_study

@@ -21,7 +21,7 @@ from panel.statistics.humans.substitution import (
 
 SUBSTITUTION = Table(
     "Quadratically weighted κ of pairs of people, one of them replaced by the panel; "
-    "humans: neither replaced"
+    "people: neither replaced"
 )
 
 

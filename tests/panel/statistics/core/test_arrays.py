@@ -38,6 +38,21 @@ def test_equal_means_are_ties_whatever_the_order_of_raters(unit: float) -> None:
     assert len(set(row_means(apart))) == 2
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "step", "n_raters"),
+    [(65, 100, 0.1, 32), (65, 100, 0.01, 16), (600, 1000, 0.1, 4)],
+)
+def test_equal_means_are_ties_in_the_middle_between_two_decimals(
+    low: float, high: float, step: float, n_raters: int
+) -> None:
+    """Of 2^n raters a mean may lie in the middle between two numbers of 12 decimals of a power of
+    two, to either of which the rounding of a sum would take it: all orders have one mean."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        drawn = np.round(rng.integers(low / step, high / step, n_raters) * step, 2)
+        assert len(set(row_means(np.array([rng.permutation(drawn) for _ in range(6)])))) == 1
+
+
 @pytest.mark.parametrize("mean", [0.0, 1e-5])
 def test_equal_means_near_0_are_ties(mean: float) -> None:
     """Tenths of either sign that add up to the same in other orders have one mean, also where it is
