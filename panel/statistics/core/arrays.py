@@ -113,7 +113,7 @@ def row_means(ratings: Array) -> Array:
 
 
 def without_rounding(means: Array, of: Array) -> Array:
-    """Each mean to 12 decimals of the power of two above it, means that are closer than that as one:
+    """Each mean to 12 decimals of the power of two above it, closer ones than that as one mean:
     those that are equal are equal floats then, however their sums were rounded.
 
     Of values with signs a mean near 0 has the rounding of values far from it: none has more
