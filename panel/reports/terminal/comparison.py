@@ -31,8 +31,7 @@ _PERSONAS_ADD = (
 )
 _ONE_HUMAN = (
     "Panel − one person: each person is left out in turn, and that person and the panel are "
-    "correlated (τ_b) with the mean of the other people. Above 0, the panel agrees with people "
-    "more than one of them does."
+    "correlated (τ_b) with the mean of the others. Above 0, the panel agrees with them more."
 )
 _WIDENED = (
     " A difference is claimed where its interval, widened for {n} dimensions (over all items with "
