@@ -262,7 +262,10 @@ def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row], n_t
         and not sign_of(_claimed_ends(differences[name], n_tests))
         for name in names
     ):
-        told.append(f"each interval is at 95 %; widened for {n_tests:,} claims, each contains 0")
+        level = f"{100 - 100 * LEVEL / n_tests:.4g} %"
+        told.append(
+            f"each interval is at 95 %; at {level}, which a claim takes here, each contains 0"
+        )
     return "; ".join(told)
 
 

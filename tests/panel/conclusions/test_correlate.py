@@ -253,6 +253,27 @@ def test_one_human_is_compared_on_the_basis_of_the_correlation() -> None:
     assert "over all items of τ_b 0.31" in correlate_conclusion(over_all, PANEL, HUMANS)[1]
 
 
+@pytest.mark.parametrize(("value", "claimed"), [(0.24, False), (0.27, False), (0.4, True)])
+def test_a_difference_that_is_no_claim_has_its_reason(value: float, claimed: bool) -> None:
+    """With 3 claims and 8 degrees of freedom an interval at 95 % of half-width 0.2 (standard error
+    0.2 / 2.306 = 0.0867) is 0.26 to either side at 98.33 % (t = 3.02), and 0.35 with half of the
+    degrees (t = 4.05): 0.24 and 0.27 are no claims, and that is said."""
+    names = ("clarity", "depth", "rigour")
+    differences = [
+        Row(
+            "human_difference_tau_b", "judges", name, by="comparison", by_value="panel − human",
+            value=value, ci_low=value - 0.2, ci_high=value + 0.2, ci_over="items", ci_df=8,
+            n_clusters=9,
+        )
+        for name in names
+    ]  # fmt: skip
+    rows = [row(0.5, 0.4, 0.6, 0.001, name) for name in names]
+    said = " ".join(correlate_conclusion([*rows, *differences], PANEL, HUMANS))
+    assert ("correlates more with the other people" in said) == claimed
+    reason = "each interval is at 95 %; at 98.33 %, which a claim takes here, each contains 0"
+    assert (reason in said) != claimed
+
+
 def test_what_personas_add_takes_a_widened_interval() -> None:
     """Of one dimension an interval from 0.01 shows that personas add; of two it is widened beyond
     0 and does not; undefined is said with its reason."""
