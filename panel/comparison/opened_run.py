@@ -97,12 +97,12 @@ def open_run(given: Run | str | Path) -> OpenedRun:
     places = {item[:2]: row for row, item in enumerate(run.items)}
     judged = [(verdict.prompt_id, verdict.id) for verdict in run.verdicts if verdict.n_judges]
     if not judged:
-        finished = "an unfinished run" if run.coverage.missing else "a run"
+        why = ", ".join(f"{n:,} {status}" for status, n in run.coverage.missing.items())
         raise InputError(
             [
                 Fault(
                     name,
-                    f"{finished} without a scored response",
+                    "a run without a scored response" + (f" ({why})" if why else ""),
                     "ratings; judging the same responses into its folder again continues it",
                 )
             ]

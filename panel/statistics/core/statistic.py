@@ -79,6 +79,10 @@ class Reason(StrEnum):
     NO_SPREAD = "no spread over prompts, so its uncertainty cannot be estimated"
     NOT_POSITIVE = "the variances do not add up to a positive total"
     NOT_CORRELATED = "the mean correlation of two judges is not above 0"
+    NOISE_ABOVE_ERRORS = (
+        "people's mean is so noisy, or judges are so near to it, that their errors cannot be told "
+        "from its noise"
+    )
     UNKNOWN_NOISE = "the noise of people's mean cannot be estimated"
     UNRELIABLE_REFERENCE = "people's mean has no reliability above 0"
     NOT_RELIABLE = "the reliability of one judge, ICC(2,1), is not above 0"

@@ -267,6 +267,9 @@ def _votes(
     sizes = len(sets), k, max(map(len, sets))
     if isnan(correlation):
         return Votes(source, *sizes, nan, nan, nan, nan, why or Reason.UNDEFINED_ESTIMATE)
+    # The noise of people's mean is taken off the errors of judges, and may be more than those are.
+    if abs(correlation) > 1:
+        return Votes(source, *sizes, nan, nan, nan, nan, Reason.NOISE_ABOVE_ERRORS)
     # The higher the correlation, the fewer votes.
     low, value, high = _number(k, [interval.high, correlation, interval.low]).tolist()
     return Votes(source, *sizes, correlation, value, low, high, why or interval.reason)
@@ -277,7 +280,11 @@ def _why_none(ratings: Array, sets: Sets, reference: ArrayLike | None) -> Reason
     if all(all_alike(ratings[:, list(one)]) for one in sets):
         return Reason.IDENTICAL_JUDGES
     known = [effective_judges(ratings[:, list(one)], reference).reason for one in sets]
-    return known[0] if all(known) and known[0] is not Reason.NOT_CORRELATED else None
+    if not all(known) or known[0] is Reason.NOT_CORRELATED:
+        return None
+    # Errors without a variance once the noise is taken off; the judge's ratings may well differ.
+    alike = reference is not None and known[0] is Reason.CONSTANT_RATER
+    return Reason.NOISE_ABOVE_ERRORS if alike else known[0]
 
 
 def _difference(a: Votes, b: Votes, moved_a: Array, moved_b: Array) -> VotesDifference:

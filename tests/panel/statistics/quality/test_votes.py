@@ -79,6 +79,19 @@ def test_a_reference_leaves_errors_alone() -> None:
     assert own.votes < 1.7 < 2.6 < beside.votes
 
 
+@pytest.mark.parametrize("seed", [0, 8])
+def test_errors_below_the_noise_of_people_have_no_number(seed: int) -> None:
+    """Judges with an error of 0.3 beside three people with one of 1: less the noise of their mean,
+    errors have no variance (seed 0) or correlate by −1.38 (seed 8), which no correlation can."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=(40, 1))
+    judges = truth + 0.3 * rng.normal(size=(40, 3))
+    people = truth + rng.normal(size=(40, 3))
+    ((one,), _) = effective_votes(judges, {"personas": [(0, 1, 2)]}, people)
+    assert one.reason is Reason.NOISE_ABOVE_ERRORS
+    assert isnan(one.correlation) and isnan(one.votes) and isnan(one.ci_low)
+
+
 def test_judges_who_say_the_same_are_one_vote_without_an_interval() -> None:
     """Replicates at temperature 0 say nothing of how replicates vary."""
     same = np.repeat(ITEMS, 3, axis=1)
