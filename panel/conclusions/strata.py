@@ -54,7 +54,7 @@ def runs_by_strata(by: str, found: Sequence[_Apart]) -> list[str]:
             f"({counted(len(tested), 'test')})."
         ]
     told = [
-        f"{one.b} less {one.a} is {_by_how_much(one)} in {one.stratum} than in the mean of the "
+        f"{one.b} − {one.a} is {_by_how_much(one)} in {one.stratum} than in the mean of the "
         f"others{in_brackets(_interval(one), p_adjusted(one.p_adjusted))}"
         for one in shown[:_SHOWN]
     ]

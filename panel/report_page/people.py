@@ -298,7 +298,7 @@ def _name(row: Row, dimensions: Mapping[str, str]) -> str:
     if row.statistic.startswith("human_ceiling"):
         who = "One person"
     elif row.statistic.startswith("human_difference"):
-        who = "Panel less one person"
+        who = "Panel − one person"
     elif row.group == ALL:
         who = "Panel"
     on = "" if row.dimension == ALL else f", on {dimensions.get(row.dimension, row.dimension)}"

@@ -218,7 +218,7 @@ def test_a_panel_of_two_models_is_tested_once(tmp_path: Path) -> None:
         for others in ("others", "same others")
     )
     expected = [("Panel", one) for one in panels] + [("One person", one) for one in person]
-    expected += [("Panel less one person", one) for one in less]
+    expected += [("Panel − one person", one) for one in less]
     expected += [(f"scriptedmodel:{name}", one) for one in panels for name in ("m1", "m2")]
     assert len(lines) == len(expected)
     for line, (who, what) in zip(lines, expected, strict=True):
@@ -226,7 +226,7 @@ def test_a_panel_of_two_models_is_tested_once(tmp_path: Path) -> None:
     sides = load_aligned_ratings(tmp_path / "run", human)
     for basis, where in (("", "over all items"), ("_within_prompts", "within prompts")):
         statistic = f"human_difference_tau_b{basis}"
-        name = f"Panel less one person: τ_b with the mean of the same others, {where}"
+        name = f"Panel − one person: τ_b with the mean of the same others, {where}"
         [line] = [line for line in lines if line.startswith(name)]
         [found] = [
             row
