@@ -284,6 +284,7 @@ class _RunPair:
             (_missing(self.a), _missing(self.b)),
             len(models) == 1,
             frozenset(map(called, self.terms.same_as)),
+            self.systems,
         )
 
 

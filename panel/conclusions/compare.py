@@ -10,6 +10,7 @@ from typing import Literal
 
 from panel.conclusions.score import MUCH_MISSING
 from panel.conclusions.wording import (
+    NAMES_SHOWN,
     as_many,
     counted,
     in_brackets,
@@ -49,6 +50,7 @@ class TwoRuns:
         missing: of each run, how many judgments are missing, and of how many.
         one_model: whether all judges of both are of one model.
         repeated: the dimensions that the composite is, whose test is the composite's.
+        systems: of each system the composite's difference, adjusted over systems and runs.
     """
 
     a: str
@@ -62,6 +64,7 @@ class TwoRuns:
     missing: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
     one_model: bool = False
     repeated: Collection[str] = ()
+    systems: Mapping[str, PairedDifference] = field(default_factory=dict)
 
 
 def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
@@ -105,6 +108,7 @@ def _difference(one: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> l
     rest = {n: d for n, d in one.differences.items() if n != main and not isnan(d.p)}
     if len(rest) > 1 and any(d.shown for d in rest.values()):
         said.append(_by_dimension(one, rest))
+    said += _by_system(one)
     if alone and one.compared == "texts" and not whole.shown and whole.reason is None:
         said += _to_settle(one, whole, n_tests)
     if one.compared == "texts" and one.panel:
@@ -160,6 +164,18 @@ def _by_dimension(one: TwoRuns, rest: Mapping[str, PairedDifference]) -> str:
         if names:
             parts.append(f"{how} on {listed(names, 'dimensions')}")
     return f"By dimension (adjusted p < {LEVEL}), {one.b} is {' and '.join(parts)}."
+
+
+def _by_system(one: TwoRuns) -> list[str]:
+    parts = []
+    for sign, how in ((1, "higher"), (-1, "lower")):
+        shown = {n: d for n, d in one.systems.items() if d.shown and d.difference * sign > 0}
+        if len(shown) > NAMES_SHOWN:
+            parts.append(f"{how} for {len(shown):,} systems")
+        elif shown:
+            told = [f"{n}, by {number(abs(d.difference))}{_facts(d)}" for n, d in shown.items()]
+            parts.append(f"{how} for {'; '.join(told)}")
+    return [f"By system, {one.b} is {', and '.join(parts)}."] if parts else []
 
 
 def _to_settle(one: TwoRuns, found: PairedDifference, n_tests: int) -> list[str]:

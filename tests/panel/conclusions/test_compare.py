@@ -57,6 +57,20 @@ def test_what_is_ahead_is_named_with_its_lead() -> None:
     assert "interval 0.80 to 1.20" in turned[0]
 
 
+def test_systems_that_differ_are_named() -> None:
+    """Where the whole may be chance, birch alone is a point higher, or lower; alder's difference may
+    be chance and is not named."""
+    systems = dict(
+        zip(("alder", "birch"), adjusted([difference(NONE), difference(LARGE)]), strict=True)
+    )
+    told = "birch, by 1.00 (95 % interval 0.80 to 1.20, adjusted p < 0.001, 5 prompts)."
+    assert said({"composite": NONE}, systems=systems)[1] == f"By system, new is higher for {told}"
+    lower = {"birch": difference([-value for value in LARGE])}
+    assert said({"composite": NONE}, systems=lower)[1].startswith(
+        "By system, new is lower for birch"
+    )
+
+
 def test_a_difference_that_may_be_chance_is_no_lead() -> None:
     """A mean of 0.06 on five prompts: it cannot be said who is better, and the prompts that would
     show it are those of the test at the level of one."""
