@@ -58,8 +58,8 @@ def test_what_is_ahead_is_named_with_its_lead() -> None:
 
 
 def test_systems_that_differ_are_named() -> None:
-    """Where the whole may be chance, birch alone is a point higher, or lower; alder's difference may
-    be chance and is not named."""
+    """Where the whole may be chance, birch alone is a point higher, or lower; alder's difference
+    may be chance and is not named."""
     systems = dict(
         zip(("alder", "birch"), adjusted([difference(NONE), difference(LARGE)]), strict=True)
     )
