@@ -80,8 +80,8 @@ class Reason(StrEnum):
     NOT_POSITIVE = "the variances do not add up to a positive total"
     NOT_CORRELATED = "the mean correlation of two judges is not above 0"
     NOISE_ABOVE_ERRORS = (
-        "people's mean is so noisy, or judges are so near to it, that their errors cannot be told "
-        "from its noise"
+        "people's mean is so noisy, or judges are so near to it, that their errors cannot be "
+        "separated from its noise"
     )
     UNKNOWN_NOISE = "the noise of people's mean cannot be estimated"
     UNRELIABLE_REFERENCE = "people's mean has no reliability above 0"
