@@ -63,7 +63,9 @@ def one_token(answer: dict[str, Any], body: Mapping[str, Any], n: int = 0) -> di
         "message": said,
         "logprobs": {"content": [position]},
     }
-    usage = answer["usage"] | {"completion_tokens": 1}
+    # The total as well: what is above the sum would count as thinking.
+    total = answer["usage"]["prompt_tokens"] + 1
+    usage = answer["usage"] | {"completion_tokens": 1, "total_tokens": total}
     return answer | {"choices": [choice], "usage": usage}
 
 

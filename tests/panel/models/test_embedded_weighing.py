@@ -9,7 +9,7 @@ import pytest
 
 from panel.models.completions import body_of, read_completion
 from panel.models.embedded_weighing import foreseen_in, is_weighed, one_token
-from rubrics import ModelRequest
+from rubrics import ModelRequest, Usage
 
 ASKED = ModelRequest("You rate.", ("A text. ", "Rate it."), top_logprobs=2, max_tokens=2)
 
@@ -34,6 +34,7 @@ def answer(*tokens: str) -> dict[str, Any]:
     usage = {
         "prompt_tokens": 9,
         "completion_tokens": len(tokens),
+        "total_tokens": 9 + len(tokens),
         "prompt_tokens_details": {"cached_tokens": 4},
     }
     return {"choices": [choice], "usage": usage}
@@ -50,7 +51,7 @@ def test_the_follow_up_after_a_1_is_foreseen() -> None:
     assert reply.text == "1The"
     assert [position.token for position in reply.logprobs] == ["The"]
     assert reply.logprobs[0].top == (("The", -0.5), ("0", -1.0))
-    assert (reply.usage.input, reply.usage.cached, reply.usage.output) == (10, 9, 1)
+    assert reply.usage == Usage(input=10, cached=9, output=1)
 
 
 @pytest.mark.parametrize("tokens", [("1",), (" 1", "1"), ("10", "1"), ()])
@@ -62,7 +63,8 @@ def test_nothing_is_foreseen_where_no_1_stands_alone(tokens: tuple[str, ...]) ->
 def test_an_answer_is_its_first_token() -> None:
     """Whatever a model was made to begin with, its answer has the token that was more probable."""
     reply = read_completion(one_token(answer("1", "1"), body(ASKED)), 0.0)
-    assert (reply.text, reply.usage.output, len(reply.logprobs)) == ("The", 1, 1)
+    assert (reply.text, len(reply.logprobs)) == ("The", 1)
+    assert reply.usage == Usage(input=9, cached=4, output=1)
 
 
 @pytest.mark.parametrize(
