@@ -83,16 +83,20 @@ class _CallsOfOneSlot:
     def __enter__(self) -> None:
         self._under_way += 1
         if self._waiting or self._lent:
-            self.change(0, 0)
+            self.lend_or_take_back()
 
     def __exit__(self, *error: object) -> None:
         self._under_way -= 1
         if self._waiting or self._lent:
-            self.change(0, 0)
+            self.lend_or_take_back()
 
-    def change(self, under_way: int, waiting: int) -> None:
-        self._under_way += under_way
-        self._waiting += waiting
+    def wait(self, calls: int) -> None:
+        """So many calls more, or fewer, can do nothing but wait."""
+        self._waiting += calls
+        self.lend_or_take_back()
+
+    def lend_or_take_back(self) -> None:
+        """Lend the slot where all of its calls wait, and take it back where they do no longer."""
         only_waits = 0 < self._waiting == self._under_way
         if only_waits and not self._lent:
             self._lent = self._limit._lend()
@@ -110,10 +114,10 @@ class _Waiting:
         self._work = work
 
     def __enter__(self) -> None:
-        self._work.change(0, 1)
+        self._work.wait(1)
 
     def __exit__(self, *error: object) -> None:
-        self._work.change(0, -1)
+        self._work.wait(-1)
 
 
 _OF_NO_SLOT: AbstractContextManager[None] = nullcontext()
