@@ -1,6 +1,6 @@
 """How often a conclusion claims what is not so.
 
-    python -m benchmarks.null_conclusions [--runs 1000] [--prompts 5,12,30]
+    python -m benchmarks.null_conclusions [--runs 1000] [--prompts 5,12,30] [--only KIND]
 
 Data in which there is nothing to claim, five dimensions or judges each: independent ratings
 (agreement beyond chance, biases; correlation with people where each prompt has one response),
@@ -15,12 +15,11 @@ less.
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.shares import Event, print_shares
 from panel.audit.bias import ScaleRange, biases
 from panel.conclusions.agree import agree_conclusion
 from panel.conclusions.bias import bias_conclusion
@@ -44,7 +43,6 @@ _ITEMS, _RATERS, _DIMENSIONS = 4, 5, 5
 _PEOPLE = 3
 _DRAWN = 400
 _BESIDE = tuple(f"The panel's mean correlates {how} with the other" for how in ("more", "less"))
-_Claims = Callable[[np.random.Generator, int], bool]
 
 
 def ratings_of(scores: Array, prompts: int) -> Ratings:
@@ -192,7 +190,7 @@ def spread(draw: np.random.Generator, prompts: int) -> bool:
     return deliberation_conclusion(1, 1, changes, None)[0].startswith("After")
 
 
-CLAIMS: dict[str, _Claims] = {
+CLAIMS: dict[str, Event] = {
     "agreement beyond chance": chance,
     "α above or below 0.667": level,
     "correlation with people within prompts": correlation,
@@ -205,23 +203,5 @@ CLAIMS: dict[str, _Claims] = {
 }
 
 
-def main() -> None:
-    """A line for each kind of claim."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--prompts", default="5,12,30")
-    parser.add_argument("--only", default="", help="one kind, by the beginning of its name")
-    options = parser.parse_args()
-    for name, claims in CLAIMS.items():
-        if not name.startswith(options.only):
-            continue
-        told = []
-        for prompts in map(int, options.prompts.split(",")):
-            draw = np.random.default_rng(prompts)
-            false = sum(claims(draw, prompts) for _ in range(options.runs))
-            told.append(f"{false / options.runs:.3f} with {prompts} prompts")
-        print(f"{name}: {', '.join(told)}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_shares(__doc__, CLAIMS, "5,12,30")

@@ -15,12 +15,12 @@ which all requirements are met: 5 % or less is wanted.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
 
+from benchmarks.shares import Event, print_shares
 from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
 from panel.gate.check import check, decide_all, parsed
@@ -121,7 +121,7 @@ def truth(kind: str) -> tuple[float, ...]:
     return tuple(float(mean) for mean in means)
 
 
-def of_run(kind: str, templates: Sequence[str]) -> Callable[[np.random.Generator, int], bool]:
+def of_run(kind: str, templates: Sequence[str]) -> Event:
     """Whether a run meets these requirements; `{a}` stands for a's composite in truth."""
     draw, scale = DATA[kind]
 
@@ -172,7 +172,7 @@ def _rows(name, panel, humans, *, intervals=True):  # type: ignore[no-untyped-de
     return correlate(panel, humans, options, only=[name])
 
 
-def of_rows(name: str, side: str) -> Callable[[np.random.Generator, int], bool]:
+def of_rows(name: str, side: str) -> Event:
     def is_met(random: np.random.Generator, prompts: int) -> bool:
         rows = _rows(name, *rated(random, prompts))
         return check(rows, f"{name} {side} {true_statistic(name)}").met
@@ -197,7 +197,7 @@ def true_delta(kind: str) -> tuple[float, float]:
     return float(np.nanmean(values)), float(np.mean(np.round(values[~np.isnan(values)], 9) >= 3))
 
 
-def of_sweep(kind: str, side: str, figure: str) -> Callable[[np.random.Generator, int], bool]:
+def of_sweep(kind: str, side: str, figure: str) -> Event:
     """Whether a sweep of one cell meets a requirement on its bound."""
 
     def is_met(random: np.random.Generator, prompts: int) -> bool:
@@ -223,7 +223,7 @@ SEVERAL = (
 )  # fmt: skip
 EASY = ("composite[b] >= 1", "composite[c] >= 2", "difference[a,c] >= -5", "coverage >= 0.5")
 
-KINDS: dict[str, Callable[[np.random.Generator, int], bool]] = {
+KINDS: dict[str, Event] = {
     **{
         f"{kind}, {template.split('[')[0]} {side}": of_run(kind, [template.replace(">=", side)])
         for kind in DATA
@@ -247,23 +247,5 @@ KINDS: dict[str, Callable[[np.random.Generator, int], bool]] = {
 }
 
 
-def main() -> None:
-    """A line for each kind of requirement."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--prompts", default="3,5,8,12,30")
-    parser.add_argument("--only", default="", help="kinds whose name has this in it")
-    options = parser.parse_args()
-    for name, is_met in KINDS.items():
-        if options.only not in name:
-            continue
-        told = []
-        for prompts in map(int, options.prompts.split(",")):
-            draw = np.random.default_rng(prompts)
-            met = sum(is_met(draw, prompts) for _ in range(options.runs))
-            told.append(f"{met / options.runs:.3f} with {prompts}")
-        print(f"{name}: {', '.join(told)}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_shares(__doc__, KINDS, "3,5,8,12,30")
