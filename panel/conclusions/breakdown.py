@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from panel.conclusions.wording import counted, in_brackets, interval, listed, p_adjusted
+from panel.conclusions.wording import counted, in_brackets, labelled_interval, listed, p_adjusted
 from panel.statistics.breakdown.contested import ResponseDepartures
 from panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS, GroupDifference
 from panel.statistics.breakdown.persona_departures import Departure
@@ -78,7 +78,7 @@ def groups(
         one = tested[0]
         facts = in_brackets(
             f"{one.a} − {one.b}: {signed(one.difference)} points",
-            interval(one.ci_low, one.ci_high),
+            labelled_interval(one.ci_low, one.ci_high),
             p_adjusted(one.p_adjusted),
         )
         said = f"{one.a} and {one.b} are not shown to differ{facts}"
@@ -103,7 +103,7 @@ def _pair(one: GroupDifference) -> str:
     above, below = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
     return (
         f"{above} rates {number(abs(one.difference))} points higher than {below}"
-        f"{in_brackets(interval(low, high), p_adjusted(one.p_adjusted))}"
+        f"{in_brackets(labelled_interval(low, high), p_adjusted(one.p_adjusted))}"
     )
 
 

@@ -11,7 +11,7 @@ from panel.conclusions.wording import (
     as_many,
     counted,
     in_brackets,
-    interval,
+    labelled_interval,
     listed,
     missing_judgments,
     p_adjusted,
@@ -115,7 +115,7 @@ def board_conclusion(board: Leaderboard) -> list[str]:
 
 
 def _alone(entry: SystemRank, declining: bool) -> str:
-    facts = interval(entry.ci_low, entry.ci_high), counted(entry.n_prompts, "prompt")
+    facts = labelled_interval(entry.ci_low, entry.ci_high), counted(entry.n_prompts, "prompt")
     other = (
         "no other system is ranked" if declining else "there is no other system with a composite"
     )
@@ -154,7 +154,7 @@ def _only(one: Difference) -> str:
     if not one.shown:
         facts = in_brackets(
             f"{one.a} − {one.b}: {signed(one.difference)} points",
-            interval(one.ci_low, one.ci_high),
+            labelled_interval(one.ci_low, one.ci_high),
             p_adjusted(one.p_adjusted),
         )
         return f"The difference between {one.a} and {one.b} is not established{facts}."
@@ -297,7 +297,7 @@ def _facts(one: Difference) -> str:
     """A difference's interval, seen from the better one, its p-value and its prompts."""
     low, high = (one.ci_low, one.ci_high) if one.difference > 0 else (-one.ci_high, -one.ci_low)
     return in_brackets(
-        interval(low, high), p_adjusted(one.p_adjusted), counted(one.n_prompts, "prompt")
+        labelled_interval(low, high), p_adjusted(one.p_adjusted), counted(one.n_prompts, "prompt")
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from panel.conclusions.rows import dimension_called
-from panel.conclusions.wording import counted, in_brackets, interval, p_adjusted
+from panel.conclusions.wording import counted, in_brackets, labelled_interval, p_adjusted
 from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
 from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
@@ -68,7 +68,7 @@ def _by_how_much(one: _Apart) -> str:
 
 def _interval(one: _Apart) -> str:
     above = one.difference > 0
-    return interval(*((one.ci_low, one.ci_high) if above else (-one.ci_high, -one.ci_low)))
+    return labelled_interval(*((one.ci_low, one.ci_high) if above else (-one.ci_high, -one.ci_low)))
 
 
 def strata_differ(rows: Sequence[Row], statistic: str, name: str, by: str) -> list[str]:
@@ -110,7 +110,7 @@ def _value_in(row: Row) -> str:
 def _told(row: Row) -> str:
     on = "" if row.dimension == ALL else f" on {dimension_called(row.dimension)}"
     low, high = (row.ci_low, row.ci_high) if row.value > 0 else (-row.ci_high, -row.ci_low)
-    facts = in_brackets(interval(low, high), p_adjusted(row.p_value))
+    facts = in_brackets(labelled_interval(low, high), p_adjusted(row.p_value))
     than = f"{number(abs(row.value))} {'higher' if row.value > 0 else 'lower'}"
     return f"{row.by_value}{on} is {than} than the mean of the others{facts}"
 

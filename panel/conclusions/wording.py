@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor, isnan, log10
 
 from panel.statistics.core.display import counted as counted
-from panel.statistics.core.display import number
+from panel.statistics.core.display import interval
 from panel.statistics.core.options import Random
 from panel.statistics.core.student_t import MOST, POWER
 
 NAMES_SHOWN = 4
+"""How many names a sentence has; of more, their number."""
 FEW_VALUES = 5
 """A spread estimated from fewer prompts is too unsure for more than a rough number."""
 
@@ -60,9 +61,13 @@ def missing_judgments(
     return f"{n:,} of {expected:,} judgments{f' of {of}' if of else ''} are missing{counts}"
 
 
-def interval(low: float, high: float) -> str:
-    """A 95 % interval in words; nothing where there is none."""
-    return "" if isnan(low) else f"95 % interval {number(low)} to {number(high)}"
+def labelled_interval(low: float, high: float) -> str:
+    """A 95 % interval behind its label; nothing where there is none.
+
+    >>> labelled_interval(-0.5, 2)
+    '95 % interval −0.50 to 2.00'
+    """
+    return "" if isnan(low) else f"95 % interval {interval(low, high)}"
 
 
 def p_adjusted(p: float) -> str:

@@ -20,7 +20,7 @@ from panel.fidelity.attributes import (
 )
 from panel.fidelity.comparable_ratings import comparable_ratings
 from panel.fidelity.groups import GroupContrast, GroupFile, load_groups
-from panel.fidelity.notes import NAMES_SHOWN, of_prompts, of_the_same_people, themselves
+from panel.fidelity.notes import RATERS_NAMED, of_prompts, of_the_same_people, themselves
 from panel.fidelity.result import FidelityReport
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping, Source, name_of
@@ -205,8 +205,8 @@ class _Sides:
         personas: dict[str, list[int]] = {}
         unknown = [rater for rater in theirs.raters if table.of(rater) is None]
         if len(unknown) == len(theirs.raters):
-            found = f"none of the raters of {names[1]} ({some(theirs.raters, NAMES_SHOWN)})"
-            expected = f"them; there are {some(table.values, NAMES_SHOWN)}"
+            found = f"none of the raters of {names[1]} ({some(theirs.raters, RATERS_NAMED)})"
+            expected = f"them; there are {some(table.values, RATERS_NAMED)}"
             raise InputError([Fault(table.file, found, expected, field="rater")])
         for name, group in groups.groups.items():
             where = f"{file}: groups.{name}"
@@ -226,7 +226,7 @@ class _Sides:
             for persona in group.personas:
                 if persona not in known:
                     what = "rater" if ours.personas is None else "persona"
-                    expected = f"{what}s of {names[0]}: {some(dict.fromkeys(known), NAMES_SHOWN)}"
+                    expected = f"{what}s of {names[0]}: {some(dict.fromkeys(known), RATERS_NAMED)}"
                     expected += did_you_mean(persona, known)
                     found = f"the {what} {shown(persona)}"
                     faults.append(Fault(f"{where}.personas", found, expected))

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from panel.conclusions.wording import counted
 from panel.io.wording import some
 
-NAMES_SHOWN = 8
+RATERS_NAMED = 8
+"""How many raters or personas a note or a fault has by name."""
 
 
 def of_the_same_people(
@@ -33,7 +34,7 @@ def themselves(raters: Collection[str], names: tuple[str, str]) -> list[str]:
     n = len(raters)
     return [
         f"{counted(n, 'rater')} of {names[0]} {'has' if n == 1 else 'have'} the name of a rater "
-        f"of {names[1]}: {some(sorted(raters), NAMES_SHOWN)}. If they are the same people, people "
+        f"of {names[1]}: {some(sorted(raters), RATERS_NAMED)}. If they are the same people, people "
         "are compared with themselves, and the ratio says nothing of personas."
     ]
 

@@ -18,7 +18,8 @@ from panel.statistics.core.table import ALL, Row
 
 LINES_SHOWN = 12
 """Of the judges of a panel, how many have a line."""
-NAMES_SHOWN = 6
+PARTS_NAMED = 6
+"""Of more parts that a value is broken down into, none is named below a table."""
 COLUMNS_SHOWN = 12
 """Of more numbers of judges, the first five and every tenth have a column."""
 NOBODY = "none"
@@ -221,7 +222,7 @@ def _no_columns(
         ]
         heading = one_line(headings[row.statistic])
         told = [f"{general(row.value)} of {row.n_raters} {heading}"]
-        if names and len(names) <= NAMES_SHOWN:
+        if names and len(names) <= PARTS_NAMED:
             told.append(f"({', '.join(names)})")
         note = f"; {row.note}" if row.note else ""
         remark(console, f"{title}{of}: {' '.join(told)}{note}.")
