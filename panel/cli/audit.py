@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.batch import AnswerOptions, batch_options
+from panel.cli.batch_options import AnswerOptions, batch_options
 from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell, tell_batches
 from panel.cli.failures import refusals, refusals_without_calls

@@ -12,7 +12,8 @@ import click
 
 from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import refusals_without_calls
-from panel.secrets.visible import say, say_json, visible
+from panel.cli.options import json_option
+from panel.secrets.visible import say, visible
 
 if TYPE_CHECKING:
     from panel.calls.kept_replies import CacheCounts, KeptReplies
@@ -31,7 +32,7 @@ def cache() -> None:
 
 
 @cache.command(short_help="Count the answers, by the model that gave them.")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@json_option
 @refusals_without_calls
 def stats(as_json: bool) -> None:
     """Count the answers in the cache, by the model that gave them.
@@ -44,7 +45,9 @@ def stats(as_json: bool) -> None:
     with listed_store() as store:
         location, counts = store.location, counts_of(store)
     if as_json:
-        _print_json({"location": location} | _document(counts))
+        from panel.reports.json import write_json
+
+        write_json({"location": location} | _document(counts))
     else:
         say(f"{location}: {_answers(counts.all)}")
         _print_table(counts)
@@ -203,12 +206,6 @@ def _figures(kept: KeptReplies) -> dict[str, Any]:
     return {"answers": kept.n, "bytes": kept.n_bytes} | {
         name: None if at is None else _time(at) for name, at in times.items()
     }
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    import orjson
-
-    say_json(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
 
 
 def _time(at: int) -> str:

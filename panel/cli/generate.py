@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.batch import AnswerOptions, batch_options
+from panel.cli.batch_options import AnswerOptions, batch_options
 from panel.cli.call_options import caps_of_a_file, dry_run, model_options_of, patience
 from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell, tell_batches

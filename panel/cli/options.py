@@ -94,6 +94,12 @@ def _short_formats(command: Command) -> Command:
     return command
 
 
+def json_option(command: Command) -> Command:
+    """The option `--json` of a command whose figures have no renderer; it is given it as
+    `as_json`."""
+    return option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")(command)
+
+
 def by_option(text: str) -> Callable[[Command], Command]:
     """The option for strata; the command is given it as `by`, None where it is left out.
 

@@ -11,8 +11,9 @@ import click
 
 from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import refusals_without_calls
-from panel.cli.study_make import dumped, json_option, make
-from panel.secrets.visible import say, say_json, standard_output, visible
+from panel.cli.options import json_option
+from panel.cli.study_make import make
+from panel.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
     from panel.study.answers import ReadAnswers
@@ -49,6 +50,7 @@ def collect(
     Exit status: 0; 1, answers are missing, or a file was refused; 2, bad input, or no file could
     be used.
     """
+    from panel.reports.json import write_json
     from panel.reports.terminal.study import show_collected_study
     from panel.reports.terminal.tables import output
     from panel.study.collection import collect_study
@@ -67,7 +69,7 @@ def collect(
     calibration = calibration_agreement(found.ratings, key.rubric)
     figures = collection_figures(key, read, found, [*repeats[0], *repeats[1]], calibration)
     if as_json:
-        say_json(dumped(figures))
+        write_json(figures)
     else:
         with standard_output() as to:
             show_collected_study(found, repeats, calibration, output(to))
@@ -89,6 +91,7 @@ def status(folder: str, answers: tuple[str, ...], as_json: bool) -> None:
 
     Exit status: 0, all is answered; 1, answers are missing, or a file was refused; 2, bad input.
     """
+    from panel.reports.json import write_json
     from panel.reports.terminal.study import show_study_progress
     from panel.reports.terminal.tables import output
     from panel.study.answers import read_answers
@@ -102,7 +105,7 @@ def status(folder: str, answers: tuple[str, ...], as_json: bool) -> None:
     found = collect_study(key, read)
     figures = progress_figures(read, found)
     if as_json:
-        say_json(dumped(figures))
+        write_json(figures)
     else:
         with standard_output() as to:
             show_study_progress(found, output(to))

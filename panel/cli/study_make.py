@@ -10,8 +10,8 @@ import click
 
 from panel.cli.column_mapping import column_mapping
 from panel.cli.failures import refusals_without_calls
-from panel.cli.options import option
-from panel.secrets.visible import say, say_json, standard_output, visible
+from panel.cli.options import json_option
+from panel.secrets.visible import say, standard_output, visible
 
 # A format is a module of panel.study with a function that writes a study's packets into a folder.
 _FORMATS = {
@@ -20,20 +20,6 @@ _FORMATS = {
     "potato": ("potato", "write_potato"),
 }
 _NAMING_SHOWN = 5
-
-
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option `--json` of a command that prints figures; it is given it as `as_json`."""
-    return option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")(command)
-
-
-def dumped(figures: Mapping[str, Any]) -> str:
-    """The figures as --json prints them."""
-    import orjson
-
-    from panel.io.documents import as_json
-
-    return as_json(figures, orjson.OPT_INDENT_2).decode()
 
 
 @click.command(short_help="Make packets for raters, blind to who wrote the texts.")
@@ -149,6 +135,7 @@ def make(
     from panel.io.responses import load_responses
     from panel.io.selections import read_inclusion
     from panel.plan.definitions import resolve_rubric
+    from panel.reports.json import write_json
     from panel.reports.terminal.study import show_study_design
     from panel.reports.terminal.tables import output
     from panel.study.figures import design_figures
@@ -186,7 +173,7 @@ def make(
     written = _writer(form)(made, folder)
     figures = design_figures(made)
     if as_json:
-        say_json(dumped(figures))
+        write_json(figures)
     else:
         with standard_output() as to:
             show_study_design(figures, output(to))

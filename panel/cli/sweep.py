@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from panel.cli.batch import AnswerOptions, batch_options
+from panel.cli.batch_options import AnswerOptions, batch_options
 from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell, tell_batches
 from panel.cli.exit_status import status_of

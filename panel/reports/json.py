@@ -41,39 +41,39 @@ _DIFFERENCE = (
 
 def render_run(run: Run, labels: Mapping[str, str], to: TextIO) -> None:
     """What summary.json holds."""
-    _write(run.summary(), to)
+    write_json(run.summary(), to)
 
 
 def render_run_by(run: Run, found: SystemsBy, labels: Mapping[str, str], to: TextIO) -> None:
     """What summary.json holds, and under `breakdown` the fields of `SystemsBy`."""
-    _write({**run.summary(), "breakdown": asdict(found)}, to)
+    write_json({**run.summary(), "breakdown": asdict(found)}, to)
 
 
 def render_sweep(sweep: Sweep, to: TextIO) -> None:
     """What summary.json holds."""
-    _write(sweep.document(), to)
+    write_json(sweep.document(), to)
 
 
 def render_generated_texts(texts: GeneratedTexts, to: TextIO) -> None:
     """What the manifest has under `result`: for each target what it wrote, and what is missing."""
-    _write(texts.document(), to)
+    write_json(texts.document(), to)
 
 
 def render_prompt_set(built: BuiltPrompts, to: TextIO) -> None:
     """What the manifest has under `result`: the funnel, the writers, the diversity."""
     from panel.prompt_sets.summary import document_of
 
-    _write(document_of(built), to)
+    write_json(document_of(built), to)
 
 
 def render_injection_audit(audit: InjectionAudit, to: TextIO) -> None:
     """What injection.json holds."""
-    _write(audit.document(), to)
+    write_json(audit.document(), to)
 
 
 def render_cost_estimates(estimates: Sequence[CostEstimate], to: TextIO) -> None:
     """A list of objects, one for each model, with the fields of `CostEstimate`."""
-    _write([asdict(one) for one in estimates], to)
+    write_json([asdict(one) for one in estimates], to)
 
 
 def render_sweep_estimate(
@@ -81,7 +81,7 @@ def render_sweep_estimate(
 ) -> None:
     """An object: `models` as of `render_cost_estimates`, and `detectable`."""
     models = [asdict(one) for one in estimates]
-    _write({"models": models, "detectable": detectable.document()}, to)
+    write_json({"models": models, "detectable": detectable.document()}, to)
 
 
 def render_agreement(
@@ -95,7 +95,7 @@ def render_agreement(
 
 def render_design(report: DesignReport, to: TextIO) -> None:
     """Variance components and designs as lists of objects, and the cheapest design."""
-    _write(report.document(), to)
+    write_json(report.document(), to)
 
 
 def render_comparison(
@@ -127,7 +127,7 @@ def render_calibration(found: Calibration, full: bool, to: TextIO) -> None:
         differences.append(names | figures | {"p": pair.found.p, "p_adjusted": pair.p_adjusted})
     conclusion = calibrate_conclusion(found)
     parts = {"rows": rows, "differences": differences, "labels_to_halve": to_halve}
-    _write({"conclusion": conclusion, **parts}, to)
+    write_json({"conclusion": conclusion, **parts}, to)
 
 
 def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
@@ -168,7 +168,7 @@ def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
                 }
             )
     conclusion = align_conclusion(found)
-    _write({"conclusion": conclusion, "rows": rows, "people": people, "rules": rules}, to)
+    write_json({"conclusion": conclusion, "rows": rows, "people": people, "rules": rules}, to)
 
 
 def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
@@ -189,7 +189,7 @@ def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
         ]
         parts["apart"] = [asdict(row) for one in comparison.compared for row in one.apart]
     whole = {"conclusion": comparison.conclusion, "rows": rows, **parts}
-    _write(whole if parts else rows, to)
+    write_json(whole if parts else rows, to)
 
 
 def _nearness(one: ComparedRuns) -> Iterator[dict[str, Any]]:
@@ -214,7 +214,7 @@ def _nearness(one: ComparedRuns) -> Iterator[dict[str, Any]]:
 
 def render_fidelity(found: FidelityReport, to: TextIO) -> None:
     """A list of objects, one for each contrast, with the fields of `FidelityContrast`."""
-    _write([asdict(row) for row in found.rows], to)
+    write_json([asdict(row) for row in found.rows], to)
 
 
 def render_biases(rows: Sequence[Row], ratings: Ratings, to: TextIO) -> None:
@@ -230,7 +230,7 @@ def render_contested(found: Sequence[Contested], top: int, to: TextIO) -> None:
     from panel.breakdown.contested import conclusion_on
 
     responses = [asdict(one) for one in found[:top]]
-    _write({"conclusion": conclusion_on(found), "responses": responses}, to)
+    write_json({"conclusion": conclusion_on(found), "responses": responses}, to)
 
 
 def render_votes(report: VotesReport, to: TextIO) -> None:
@@ -238,12 +238,12 @@ def render_votes(report: VotesReport, to: TextIO) -> None:
     dimension."""
     from panel.runs.votes_conclusion import votes_conclusion
 
-    _write({"conclusion": votes_conclusion(report), **report.document()}, to)
+    write_json({"conclusion": votes_conclusion(report), **report.document()}, to)
 
 
 def render_matches(report: MatchReport, to: TextIO) -> None:
     """Figures for each system, Cohen's kappa with the labels in the file, and every match."""
-    _write(report.document(), to)
+    write_json(report.document(), to)
 
 
 def _corrected(found: CorrectedMean) -> dict[str, Any]:
@@ -266,11 +266,11 @@ def render_key_points(report: KeyPointReport, to: TextIO) -> None:
     """What keypoints.json holds."""
     from panel.keypoints.document import key_points_document
 
-    _write(key_points_document(report), to)
+    write_json(key_points_document(report), to)
 
 
 def _write_rows(conclusion: Sequence[str], rows: Sequence[Row], to: TextIO) -> None:
-    _write({"conclusion": conclusion, "rows": list(map(_row, rows))}, to)
+    write_json({"conclusion": conclusion, "rows": list(map(_row, rows))}, to)
 
 
 def _row(row: Row) -> dict[str, Any]:
@@ -278,5 +278,6 @@ def _row(row: Row) -> dict[str, Any]:
     return {**found, "rater": row.by_value} if row.statistic.startswith(ANNOTATOR_TEST) else found
 
 
-def _write(document: Any, to: TextIO) -> None:
+def write_json(document: Any, to: TextIO | None = None) -> None:
+    """Print a document, on standard output unless told otherwise."""
     say_json(as_json(document, orjson.OPT_INDENT_2).decode(), to)

@@ -1,0 +1,163 @@
+"""`persona-panel batch`: the provider batches of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from panel.cli.failures import refusals_without_calls
+from panel.cli.run_folder_option import refuse_batches_at
+from panel.cli.signals import run_to_end
+from panel.secrets.visible import say, visible
+
+if TYPE_CHECKING:
+    from panel.runs.open_batches import BatchNow
+
+
+def _of_this_machine(ctx: click.Context, param: click.Parameter, run: str) -> str:
+    # Before `refusals` copies a run from an address.
+    refuse_batches_at(run)
+    return run
+
+
+_run_argument = click.argument("run", metavar="RUN", callback=_of_this_machine)
+_trust = click.option(
+    "--trust",
+    is_flag=True,
+    help="Send keys where RUN says, to a server that you have not submitted batches to from here: "
+    "only for a run of your own.",
+)
+
+
+@click.group()
+def batch() -> None:
+    """Look at the batches of a run, wait for them or cancel them.
+
+    They were submitted by a command with `--batch --out RUN`, which waits for them, too, takes
+    their answers and goes on; it can be stopped and started again at any time. RUN is a folder, or
+    the file of responses that `generate` writes.
+    """
+
+
+@batch.command()
+@_run_argument
+@click.option("--json", "as_json", is_flag=True, help="Print a list of objects.")
+@_trust
+@refusals_without_calls
+def status(run: str, as_json: bool, trust: bool) -> None:
+    """Show how each batch of RUN stands at its provider.
+
+    Exit status: 0; 1, a provider did not say; 2, there are no batches, or wrong configuration.
+    """
+    from panel.runs.open_batches import look
+
+    _say_what_is_not_sent(run)
+    found = run_to_end(look(Path(run), trusted=trust))
+    _show(found, as_json)
+    if not found and not as_json:
+        say("No batch was submitted.", err=True)
+    if any(one.batch.open for one in found) and not as_json:
+        say("The command that submitted them takes the answers and goes on.", err=True)
+
+
+@batch.command()
+@_run_argument
+@_trust
+@refusals_without_calls
+def wait(run: str, trust: bool) -> None:
+    """Wait for the batches of RUN, and store their answers.
+
+    Answers go into the cache. Nothing else is submitted: what follows from the answers, and what
+    had none, is asked by the command that submitted them.
+
+    Exit status: 0; 1, a provider did not answer or refused a batch; 2, there are no batches, or
+    wrong configuration.
+    """
+    _say_what_is_not_sent(run)
+    _take(run, trusted=trust)
+
+
+@batch.command()
+@_run_argument
+@_trust
+@refusals_without_calls
+def cancel(run: str, trust: bool) -> None:
+    """Cancel the batches of RUN, and store the answers that are there.
+
+    Answers go into the cache, and are paid for. A batch that its provider does not know any more
+    counts as the most that it may have cost. The run can then be continued by the same command,
+    with --batch or without.
+
+    Exit status: as of `wait`.
+    """
+    from panel.runs.open_batches import cancel as cancelled
+
+    _say_what_is_not_sent(run)
+    found = run_to_end(cancelled(Path(run), trusted=trust))
+    if not found:
+        say("No batch is open.", err=True)
+        return
+    _show(found, False)
+    _take(run, ending=True, trusted=trust)
+
+
+def _say_what_is_not_sent(run: str) -> None:
+    from panel.runs.open_batches import headers_left_out
+
+    if names := headers_left_out(Path(run)):
+        say(
+            visible(
+                f"Asked without the headers {', '.join(names)}, whose values are in no file of the "
+                "run; if the server refuses that, go on with the command that submitted them."
+            ),
+            err=True,
+        )
+
+
+def _take(run: str, *, trusted: bool, ending: bool = False) -> None:
+    from panel.calls.batch_journal import InUse
+    from panel.runs.open_batches import take_answers
+
+    try:
+        run_to_end(take_answers(Path(run), _tell, ending=ending, trusted=trusted))
+    except InUse as busy:
+        say(visible(f"{busy}; nothing more is to be done here."), err=True)
+
+
+def _show(found: list[BatchNow], as_json: bool) -> None:
+    from panel.reports.json import write_json
+
+    rows = [_row(one) for one in found]
+    if as_json:
+        write_json(rows)
+        return
+    for row in rows:
+        counted = f"{row['done']:,} of {row['requests']:,}" if row["requests"] else ""
+        line = f"{row['model']}  {row['id'] or '-'}  {row['state']}  {counted}"
+        say(visible(line.rstrip()))
+
+
+def _row(one: BatchNow) -> dict[str, Any]:
+    batch, status = one.batch, one.status
+    if status is None:
+        state = {"prepared": "not submitted", "submitted": "submitted"}.get(
+            batch.state, f"{batch.state}: {batch.outcome}"
+        )
+        done, total = batch.calls, len(batch.rows)
+    else:
+        state, done = status.word, status.done
+        total = status.total or len(batch.rows)
+    return {
+        "model": batch.model,
+        "id": batch.id or (status and status.id),
+        "state": state,
+        "open": batch.open,
+        "done": done,
+        "requests": total,
+    }
+
+
+def _tell(line: str) -> None:
+    say(visible(line), err=True)
