@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
+from panel.cli.exit_status import BAD_INPUT, INCOMPLETE
 from panel.cli.local_runs import local_runs
 from panel.cli.outputs import refuse_overwriting
 from panel.errors import Fault, InputError, PanelError, RunStopped, told_once
@@ -17,9 +18,6 @@ from panel.secrets.visible import say, visible
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-STOPPED = 1
-BAD_INPUT = 2
 
 
 def refusals(function: Callable[P, R]) -> Callable[P, R]:
@@ -50,7 +48,7 @@ def _refusals(function: Callable[P, R], calls_models: bool) -> Callable[P, R]:
             say(f"{n:,} fault{'s' if n != 1 else ''} found{calls}.", err=True)
         except RunStopped as error:
             say(f"Stopped: {error}", err=True)
-            sys.exit(STOPPED)
+            sys.exit(INCOMPLETE)
         except PanelError as error:
             n = error.n_calls
             calls = f"Calls made to find this out: {n}." if n else "No model was called."

@@ -11,6 +11,7 @@ import click
 from panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
 from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell
+from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import refusals
 from panel.cli.options import output_format
 from panel.cli.signals import run_to_end
@@ -19,8 +20,6 @@ from panel.secrets.visible import standard_output
 if TYPE_CHECKING:
     from panel.calls.budget import Caps
     from panel.reports import Renderer
-
-INCOMPLETE = 1
 
 
 @click.command()

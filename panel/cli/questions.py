@@ -12,6 +12,7 @@ import click
 
 from panel.cli.call_options import caps_of_a_command, dry_run, model_options, patience
 from panel.cli.dry_run import tell
+from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import refusals
 from panel.cli.signals import run_to_end
 from panel.reports import load_renderer
@@ -19,8 +20,6 @@ from panel.secrets.visible import say, say_json, standard_output, visible
 
 if TYPE_CHECKING:
     from panel.calls.budget import Caps
-
-INCOMPLETE = 1
 
 
 @click.command()
