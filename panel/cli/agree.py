@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from panel.cli.column_mapping import column_mapping
+from panel.cli.column_mapping import ratings_argument
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("ratings")
-@column_mapping("RATINGS", "item=text_id,score=value")
+@ratings_argument("ratings")
 @by_option(
     "Within each persona, axis (of personas), model, prompt, dimension or source, or each value of "
     "another column of RATINGS (of a run: of its responses), and whether these differ; group: all "

@@ -9,6 +9,9 @@ import click
 
 from panel.cli.options import Command, option
 
+COLUMNS_OF_RATINGS = "item=text_id,score=value"
+"""An example of a mapping of ratings."""
+
 
 def column_mapping(
     file: str, example: str, name: str = "--map", *, parameter: str = "mapping"
@@ -29,6 +32,17 @@ def column_mapping(
         help=f"Columns of {file} that have other names than its fields, such as {example}; "
         "repeatable.",
     )
+
+
+def ratings_argument(name: str) -> Callable[[Command], Command]:
+    """A run's folder, or ratings; the command is given it as `name`, and the columns of ratings as
+    `mapping`."""
+
+    def with_ratings(command: Command) -> Command:
+        columns = column_mapping(name.upper(), COLUMNS_OF_RATINGS)
+        return click.argument(name)(columns(command))
+
+    return with_ratings
 
 
 # A column's name may have a comma, but none before what looks like another field.

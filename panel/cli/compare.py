@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from panel.cli.column_mapping import COLUMNS_OF_RATINGS
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.options import by_option, output_format, random_option
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("more", metavar="[RUN…]", nargs=-1)
 @human_options(
     "Human ratings of the texts, where panels are compared: which panel is nearer to people.",
-    "item=text_id,score=value",
+    COLUMNS_OF_RATINGS,
 )
 @epsilon_option("With --human, add either panel's winning rate by the alternative annotator test,")
 @click.option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from panel.cli.column_mapping import column_mapping
+from panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
 from panel.cli.incomplete import say_what_is_missing
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("panel")
-@column_mapping("PANEL", "item=text_id,score=value")
-@human_options("The human ratings.", "item=text_id,score=value", required=True)
+@ratings_argument("panel")
+@human_options("The human ratings.", COLUMNS_OF_RATINGS, required=True)
 @group_options(required=True)
 @click.option(
     "--items",

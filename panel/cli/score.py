@@ -18,7 +18,7 @@ from panel.cli.failures import refusals
 from panel.cli.gate import Gate, gate_options
 from panel.cli.options import by_option, random_option
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
-from panel.cli.people_options import human_options
+from panel.cli.people_options import human_options, refuse_mapping_alone
 from panel.cli.report import report_at_the_end, report_option
 from panel.cli.run_options import RunOptions, run_options
 from panel.secrets.visible import say, standard_output
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from panel.io.responses import ResponseFile
     from panel.panel import Panel
     from panel.runs.request_files import Exported, RequestFiles
-    from panel.statistics.core.options import Random
+    from panel.statistics import Random, Ratings
 
 
 @click.command()
@@ -102,8 +102,7 @@ def score(
             "--human works only with --deliberate; to compare scores without a deliberation with "
             "human ratings, use `persona-panel correlate`."
         )
-    if human_mapping and not human:
-        raise click.UsageError("--map-human works only with --human; leave it out.")
+    refuse_mapping_alone(human, human_mapping)
     gate.refuse_unknown(lambda: _planned(panel, batch))
     if options.dry_run:
         from panel.runs.executor import held_run
@@ -119,7 +118,15 @@ def score(
         tell_batches(estimates, models)
     elif not answering.export(partial(_export, panel, batch)):
         options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
-        _score(panel, responses, batch, human, random, by, report, options, answering, engine, gate)
+        humans = None
+        if human:
+            # It reads Parquet, too.
+            from panel.io.ratings import load_ratings
+
+            humans = load_ratings(human, mapping=human_mapping)
+        _score(
+            panel, responses, batch, humans, random, by, report, options, answering, engine, gate
+        )
 
 
 async def _export(panel: Panel, batch: ResponseFile, files: RequestFiles) -> Exported:
@@ -141,7 +148,7 @@ def _score(
     panel: Panel,
     source: str,
     batch: ResponseFile,
-    human: str | None,
+    humans: Ratings | None,
     random: Random,
     by: str | None,
     report: bool,
@@ -161,14 +168,6 @@ def _score(
 
         # A column that is not there is refused before anything is called.
         column = None if by in BY else column_of(batch, by, source, batch.mapping)
-    humans = None
-    if human:
-        # It reads Parquet, too.
-        from panel.io.ratings import load_ratings
-        from panel.io.records import GivenMapping
-
-        unmapped = GivenMapping({}, "--map-human")
-        humans = load_ratings(human, mapping=options.out.mappings.get(human, unmapped))
     with engine.opened() as opened:
         run = run_with_progress(
             panel,

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import click
 
-from panel.cli.column_mapping import column_mapping
+from panel.cli.column_mapping import ratings_argument
 from panel.cli.failures import refusals_without_calls
 from panel.cli.incomplete import say_what_is_missing
 from panel.secrets.visible import say, say_sentences, standard_output, visible
 
 
 @click.command()
-@click.argument("run")
-@column_mapping("RUN", "item=text_id,score=value")
+@ratings_argument("run")
 @click.option(
     "--n",
     type=click.IntRange(min=1),
