@@ -32,6 +32,7 @@ from panel.statistics.breakdown.cells import PersonaCells, mean_there, without_s
 from panel.statistics.core.arrays import ROUNDING, Array, Mask, divide
 from panel.statistics.core.holm import holm
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.student_t import critical_t
 from panel.statistics.core.tested import LEVEL, Tested
 
 
@@ -164,7 +165,7 @@ def response_departures(cells: PersonaCells) -> ResponseDepartures:
         np.nanmax(np.where(there, signs, -1), axis=2) == -1
     )
     p = np.where(np.isnan(found), nan, np.where(one_side & (there.sum(axis=2) > 1), p, 1.0))
-    chance = special.stdtrit(pooled[1], 0.975) * np.sqrt(pooled[0] * share)
+    chance = critical_t(pooled[1]) * np.sqrt(pooled[0] * share)
     adjusted = holm(p.ravel()).reshape(p.shape)
     return ResponseDepartures(found, by_dimension, chance, p, adjusted, None)
 

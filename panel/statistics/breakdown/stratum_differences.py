@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from math import isnan, nan, sqrt
 
 import numpy as np
-from scipy import special
 
 from panel.statistics.core.arrays import Array, Labels, encode_labels
 from panel.statistics.core.sampled_mean import sampled_mean
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.student_t import two_sided_p
+from panel.statistics.core.student_t import critical_t, two_sided_p
 
 _NONE = 1e-9
 
@@ -146,7 +145,7 @@ def _tested(
         return StratumDifference.undefined(name, Reason.NO_SPREAD)
     df = variance**2 / float(np.sum(parts**2 / np.maximum(sizes - 1, 1)))
     error = sqrt(variance)
-    reach = error * float(special.stdtrit(df, (1 + confidence) / 2))
+    reach = error * critical_t(df, confidence)
     p = two_sided_p(difference / error, df)
     return StratumDifference(
         name, difference, difference - reach, difference + reach, p, df, len(moved), None

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from panel.statistics.core.arrays import ROUNDING, Array, Labels, divide, encode_labels
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.student_t import two_sided_p
 from panel.statistics.resampling.jackknife import LEAST_JUDGES, reach_of, standard_errors
 
 
@@ -74,10 +74,7 @@ class SampledMean:
         where that level's interval leaves 0 out."""
         if not self.errors:
             return math.nan
-        away = -abs(self.mean)
-        return max(
-            2 * float(scipy.special.stdtr(df, away / error)) for error, df in self.errors if error
-        )
+        return max(two_sided_p(self.mean / error, df) for error, df in self.errors if error)
 
 
 def influence_of(terms: Array) -> Array:

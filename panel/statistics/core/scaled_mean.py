@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf, isinf, sqrt
 
-from scipy import special
+from panel.statistics.core.student_t import critical_t
 
 
 def scaled_interval(
@@ -71,7 +71,7 @@ def _interval(
     mean: float, error: float, df: float, limits: tuple[float, float], confidence: float
 ) -> tuple[float, float]:
     low, high = limits
-    quantile = float(special.stdtrit(df, (1 + confidence) / 2))
+    quantile = critical_t(df, confidence)
     share = _share(mean, limits)
     if not 0 < share < 1:
         return mean - quantile * error, mean + quantile * error

@@ -86,6 +86,16 @@ def two_sided_p(t: float, df: float) -> float:
     return 2 * float(special.stdtr(df, -abs(t)))
 
 
+def critical_t(df: float, confidence: float = 0.95) -> float:
+    """How many standard errors a two-sided interval of this confidence reaches to either side, by
+    Student's t at so many degrees of freedom.
+
+    >>> round(critical_t(4), 3)
+    2.776
+    """
+    return float(special.stdtrit(df, (1 + confidence) / 2))
+
+
 def student_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
     """Student's interval of the mean of `(n,)` values, NaN left out; NaN where there are fewer
     than two, or all are the same: nothing then tells how unsure their mean is.
@@ -176,8 +186,7 @@ def spread_of_interval(
     """
     if n < 2:
         return math.nan
-    reach = float(special.stdtrit(df, (1 + confidence) / 2))
-    return (high - low) / 2 * math.sqrt(n) / reach
+    return (high - low) / 2 * math.sqrt(n) / critical_t(df, confidence)
 
 
 def widened(
@@ -204,11 +213,6 @@ def widened(
     >>> [round(end, 3) for end in few.interval(0.01)]
     [-3.73, 7.73]
     """
-    ratio = float(
-        special.stdtrit(
-            df if widened_df is None else widened_df,
-            1 - (1 - confidence) / (2 * max(n_tests, 1)),
-        )
-        / special.stdtrit(df, (1 + confidence) / 2)
-    )
+    each = 1 - (1 - confidence) / max(n_tests, 1)
+    ratio = critical_t(df if widened_df is None else widened_df, each) / critical_t(df, confidence)
     return value - ratio * (value - low), value + ratio * (high - value)

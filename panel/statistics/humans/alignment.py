@@ -32,7 +32,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from panel.statistics.agreement.rank_matrices import tau_b_matrix
 from panel.statistics.core.arrays import (
@@ -50,7 +49,7 @@ from panel.statistics.core.arrays import (
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import check_choice
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.student_t import two_sided_p
+from panel.statistics.core.student_t import critical_t, two_sided_p
 from panel.statistics.humans.alignment_rules import (
     AlignmentMethod,
     AlignmentRule,
@@ -356,7 +355,7 @@ def _ends(
     whole = error * sqrt(1 + n_folds / (n_folds - 1))
     if not whole > _SAME:
         return HeldOutFigure(name, before, after, difference, nan, nan, nan)
-    reach = whole * float(special.stdtrit(df, 0.975))
+    reach = whole * critical_t(df)
     ends = difference - reach, difference + reach
     return HeldOutFigure(name, before, after, difference, *ends, _p(difference, whole, df))
 

@@ -32,12 +32,11 @@ from math import nan
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from panel.statistics.core.arrays import Array, Labels, Mask
 from panel.statistics.core.options import check_confidence
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.student_t import two_sided_p
+from panel.statistics.core.student_t import critical_t, two_sided_p
 from panel.statistics.humans.rated_part import SAME, RatedPart
 
 LEAST_PROMPTS = 8
@@ -192,7 +191,7 @@ def _found(
             error = math.sqrt(_variance(of_people[1:][is_rated]))
             human_reason = Reason.NO_SPREAD if error <= SAME * max(1.0, abs(human)) else None
         if human_reason is None:
-            reach = error * _t(n - 1, confidence)
+            reach = error * critical_t(n - 1, confidence)
             low, high = human - reach, human + reach
         reason = reason or human_reason
         if reason is None:
@@ -245,7 +244,9 @@ def _interval(moved: Array, is_rated: Mask, n: int, confidence: float) -> _Reach
     # A panel that goes with people without any error leaves nothing open but other prompts.
     df = total**2 / parts if parts else n - 2.0
     error = math.sqrt(total)
-    return _Reached(float(moved[0]), error * _t(df, confidence), error, df, by_rated, by_others)
+    return _Reached(
+        float(moved[0]), error * critical_t(df, confidence), error, df, by_rated, by_others
+    )
 
 
 def _combined(
@@ -270,10 +271,6 @@ def _variance(left_out: Array) -> float:
     return 0.0 if n < 2 else float((n - 1) / n * np.sum((left_out - left_out.mean()) ** 2))
 
 
-def _t(df: float, confidence: float) -> float:
-    return float(special.stdtrit(df, (1 + confidence) / 2))
-
-
 def _to_halve(
     found: _Reached, n: int, n_human: int, n_prompts: int, confidence: float
 ) -> int | None:
@@ -286,6 +283,6 @@ def _to_halve(
     by_people = max(found.error**2 - by_panel, 0.0) * n
     for more in range(n + 1, n_prompts + 1):
         error = math.sqrt(by_people / more + by_panel)
-        if error * _t(max(more - 2.0, 1.0), confidence) <= found.reach / 2:
+        if error * critical_t(max(more - 2.0, 1.0), confidence) <= found.reach / 2:
             return math.ceil(more * n_human / n)
     return None

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from panel.statistics.agreement.reliability import krippendorff_alpha, resampled_alpha
@@ -34,7 +33,7 @@ from panel.statistics.core.ranking import competition_ranks
 from panel.statistics.core.results import Result, interval_of, mean_over_prompts
 from panel.statistics.core.sampled_mean import sampled_mean
 from panel.statistics.core.statistic import Reason, Statistic
-from panel.statistics.core.student_t import two_sided_p
+from panel.statistics.core.student_t import critical_t, two_sided_p
 from panel.statistics.core.tested import Tested
 from panel.statistics.humans.correlation import (
     correlation,
@@ -328,7 +327,7 @@ def paired_figure(
     p, df, ends = nan, there.degrees_of_freedom, (there.low, there.high)
     if most_df < df:
         df = most_df
-        reach = there.standard_error * float(scipy.special.stdtrit(df, 0.975))
+        reach = there.standard_error * critical_t(df)
         low, high = result.limits
         ends = max(found.value - reach, low), min(found.value + reach, high)
     if tested:

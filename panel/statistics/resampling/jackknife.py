@@ -30,7 +30,6 @@ from math import inf, isnan, nan, prod, sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
-import scipy
 
 from panel.statistics.core.arrays import (
     Array,
@@ -45,6 +44,7 @@ from panel.statistics.core.binomial import binomial_interval
 from panel.statistics.core.options import check_choice, check_confidence
 from panel.statistics.core.scaled_mean import wilson_ends
 from panel.statistics.core.statistic import Reason
+from panel.statistics.core.student_t import critical_t
 from panel.statistics.resampling.weights import left_out_weights
 
 EstimateKind = Literal[
@@ -323,9 +323,7 @@ def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
     """How far an interval reaches to either side: the farthest of these standard errors, as one
     over prompts and judges may have so many more degrees of freedom than one over prompts that
     it would be narrower."""
-    return max(
-        error * float(scipy.special.stdtrit(df, (1 + confidence) / 2)) for error, df in errors
-    )
+    return max(error * critical_t(df, confidence) for error, df in errors)
 
 
 def _groups(codes: IntArray, n_clusters: int, seed: int) -> tuple[IntArray, int]:
