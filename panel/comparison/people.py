@@ -12,7 +12,7 @@ from panel.comparison.opened_run import OpenedRun
 from panel.comparison.scored_terms import ScoredTerms
 from panel.errors import Fault, InputError
 from panel.io.aligned_ratings import align_ratings
-from panel.statistics.core.arrays import Array, row_means
+from panel.statistics.core.arrays import Array, row_means, rows_of
 from panel.statistics.core.ranking import Limits
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings
 from panel.statistics.paired.advantages import compared_advantages
@@ -54,7 +54,8 @@ def nearer_of(
     found = {}
     prompts = [pair.prompt_id for pair in matched.pairs]
     for name, rated in _targets(ours, theirs):
-        paired, raters = terms.paired[name], _of_items(theirs.sign * rated, theirs, ours)
+        paired = terms.paired[name]
+        raters = rows_of(theirs.sign * rated, theirs.items, ours.items)
         sides = paired.a, paired.b
         same_scale = _lie_in(rated, terms.limits[name]) and not theirs.lower_is_better
         found[name] = replace(
@@ -91,16 +92,6 @@ def _targets(ours: Ratings, theirs: Ratings) -> Iterator[tuple[str, Array]]:
     for name in names:
         rated = numeric.scores[:, :, numeric.dimensions.index(name)]
         yield (COMPOSITE if name == ALL else name), rated
-
-
-def _of_items(rated: Array, theirs: Ratings, ours: Ratings) -> Array:
-    """People's ratings of each of our items `(items, people)`, NaN of those that nobody rated."""
-    place = {item: row for row, item in enumerate(theirs.items)}
-    found = np.full((len(ours.items), rated.shape[1]), np.nan)
-    for row, item in enumerate(ours.items):
-        if item in place:
-            found[row] = rated[place[item]]
-    return found
 
 
 def _lie_in(scores: Array, limits: Limits) -> bool:

@@ -6,7 +6,6 @@ responses and dimensions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -27,7 +26,7 @@ from panel.runs.deliberation_document import (
     influence_document,
     rankings_document,
 )
-from panel.statistics.core.arrays import Array, divide, row_means
+from panel.statistics.core.arrays import Array, divide, row_means, rows_of
 from panel.statistics.core.table import Ratings
 from panel.statistics.deliberation.conformity import (
     Conformities,
@@ -249,8 +248,6 @@ def _toward(
     (first, humans), (last, _) = (
         align_ratings(side, human, "the run", "human ratings") for side in sides
     )
-    place = {name: row for row, name in enumerate(humans.items)}
-    rows = [place.get(name) for name in first.items]
     shared = [name for name in first.dimensions if name in humans.dimensions]
     columns = [first.dimensions.index(name) for name in shared]
     means = [
@@ -260,9 +257,7 @@ def _toward(
     found = toward_humans(
         first.scores[:, :, columns],
         last.scores[:, :, columns],
-        np.array(
-            [[math.nan if row is None else mean[row] for mean in means] for row in rows],
-        ),
+        rows_of(np.stack(means, axis=1), humans.items, first.items),
         revisions.deliberated,
         revisions.prompts,
         same_scale=same_scale and not humans.lower_is_better,

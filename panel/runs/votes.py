@@ -8,8 +8,6 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from graphs import Judge
 from panel.errors import Fault, InputError
 from panel.io.aligned_ratings import align_ratings
@@ -18,7 +16,7 @@ from panel.io.records import ColumnMapping
 from panel.runs.design import judge_composites
 from panel.runs.load import load_run
 from panel.runs.run import Run
-from panel.statistics.core.arrays import Array, row_means
+from panel.statistics.core.arrays import Array, row_means, rows_of
 from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.table import ALL, Ratings
 from panel.statistics.humans.mean_reliability import mean_reliability
@@ -246,9 +244,4 @@ def _on_shared(ratings: Ratings, other: Ratings) -> Ratings:
 def _people_on(name: str, ratings: Ratings, people: Ratings) -> Array:
     """People's ratings on a dimension, in the order of the run's responses."""
     scored = _scores(_on_shared(people, ratings), None)[name]
-    place = {item: i for i, item in enumerate(people.items)}
-    found = np.full((len(ratings.items), scored.shape[1]), np.nan)
-    for i, item in enumerate(ratings.items):
-        if item in place:
-            found[i] = scored[place[item]]
-    return found
+    return rows_of(scored, people.items, ratings.items)

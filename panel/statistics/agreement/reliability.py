@@ -81,7 +81,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
 
 
 def resampled_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Resampled:
-    """α as a function of resampling weights, for `bootstrap`.
+    """α as a function of resampling weights, for `jackknife`.
 
     Args and errors are those of `krippendorff_alpha`. The ratings are counted once, here.
     """

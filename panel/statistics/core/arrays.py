@@ -1,8 +1,8 @@
 """The shapes that every statistic shares, and the few operations on them.
 
-Ratings are `(items, raters)` with NaN where there is no rating. A resample is a row of
-weights: how often each item was drawn. Weights keep a bootstrap to matrix products, where
-copying the drawn rows would redo every statistic from its raw ratings.
+Ratings are `(items, raters)` with NaN where there is no rating. A resample, such as the items
+without one prompt, is a row of weights: how often each item is in it. Weights keep resampling to
+matrix products, where copying rows would redo every statistic from its raw ratings.
 """
 
 from __future__ import annotations
@@ -110,6 +110,20 @@ def row_means(ratings: Array) -> Array:
     counts = np.sum(~np.isnan(ratings), axis=1)
     means = divide(np.nansum(ratings, axis=1), counts.astype(np.float64))
     return without_rounding(means, ratings)
+
+
+def rows_of(scores: Array, items: Sequence[str], wanted: Sequence[str]) -> Array:
+    """The rows of `scores` `(items, …)` of the wanted items, in their order; NaN of those that
+    there are no scores of.
+
+    >>> rows_of(np.array([[1.0], [2.0]]), ["a", "b"], ["b", "c"]).tolist()
+    [[2.0], [nan]]
+    """
+    place = {name: row for row, name in enumerate(items)}
+    there = [row for row, name in enumerate(wanted) if name in place]
+    found = np.full((len(wanted), *scores.shape[1:]), np.nan)
+    found[there] = scores[[place[wanted[row]] for row in there]]
+    return found
 
 
 def without_rounding(means: Array, of: Array) -> Array:

@@ -8,6 +8,7 @@ from math import nan
 
 import numpy as np
 
+from panel.statistics.core.arrays import rows_of
 from panel.statistics.core.composite import on_composite
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.holm import holm_of_two
@@ -109,25 +110,21 @@ def align(
     if panel.lower_is_better or humans.lower_is_better:
         raise ValueError("ranks have no distance from each other; scores are needed")
     ours, theirs = panel.numeric(), humans.numeric()
-    place = {name: index for index, name in enumerate(theirs.items)}
-    shared = [(i, place[name]) for i, name in enumerate(ours.items) if name in place]
     dimensions = [name for name in ours.dimensions if name in theirs.dimensions]
-    if not shared or not dimensions:
+    if not dimensions or not set(ours.items) & set(theirs.items):
         what = "item" if dimensions else "dimension that is rated by numbers"
         raise ValueError(f"panel and people share no {what}")
     judges = [column for column, name in enumerate(ours.raters) if name not in ours.controls]
-    rows, their_rows = map(list, zip(*shared, strict=True))
     whole = on_composite(panel, humans)
     parts = [(name, ours, theirs) for name in dimensions]
     if whole is not None:
         parts.insert(0, (COMPOSITE, whole[0], whole[1]))
     found = []
     for name, own, others in parts:
-        people = np.full((len(own.items), len(others.raters)), np.nan)
-        people[rows] = others.scores[their_rows, :, others.dimensions.index(name)]
+        people = others.scores[:, :, others.dimensions.index(name)]
         learnt = learnt_alignment(
             own.scores[:, judges, own.dimensions.index(name)],
-            people,
+            rows_of(people, others.items, own.items),
             own.prompts,
             methods=methods,
             folds=folds,

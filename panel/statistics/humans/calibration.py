@@ -9,7 +9,7 @@ from math import isnan
 
 import numpy as np
 
-from panel.statistics.core.arrays import Array, Mask, row_means
+from panel.statistics.core.arrays import Array, Mask, row_means, rows_of
 from panel.statistics.core.composite import on_composite
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.holm import holm_of_two
@@ -126,8 +126,7 @@ def calibrate(
     """
     if panel.lower_is_better or humans.lower_is_better:
         raise ValueError("means of ranks say nothing of a system; scores or labels are needed")
-    place = {name: index for index, name in enumerate(panel.items)}
-    if not any(name in place for name in humans.items):
+    if not set(panel.items) & set(humans.items):
         raise ValueError("panel and people share no item")
     dimensions = [name for name in panel.dimensions if name in humans.dimensions]
     if not dimensions:
@@ -144,7 +143,7 @@ def calibrate(
     }
     systems: list[CorrectedSystem] = []
     pairs: list[CorrectedPair] = []
-    for dimension, ours, theirs in _scores(panel, humans, dimensions, place):
+    for dimension, ours, theirs in _scores(panel, humans, dimensions):
         sides = {name: (ours[of], theirs[of], _kept(prompts, of)) for name, of in of_system.items()}
         systems += [
             CorrectedSystem(
@@ -185,22 +184,18 @@ def _labels(panel: Ratings) -> dict[str, str]:
 
 
 def _scores(
-    panel: Ratings, humans: Ratings, dimensions: list[str], place: dict[str, int]
+    panel: Ratings, humans: Ratings, dimensions: list[str]
 ) -> Iterator[tuple[str, Array, Array]]:
     """Of the composite, each dimension, or label, the panel's and people's mean of each of the
     panel's items."""
     if (sides := on_composite(panel, humans)) is not None:
         our_own, their_own = sides
-        yield from _scores(our_own, their_own, [COMPOSITE], place)
+        yield from _scores(our_own, their_own, [COMPOSITE])
     judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
-    rows = [place.get(name) for name in humans.items]
-    known = [row for row, to in enumerate(rows) if to is not None]
     for dimension in dimensions:
         ours = panel.scores[:, judges, panel.dimensions.index(dimension)]
-        theirs = np.full((len(panel.items), len(humans.raters)), np.nan)
-        theirs[[to for to in rows if to is not None]] = humans.scores[
-            known, :, humans.dimensions.index(dimension)
-        ]
+        rated = humans.scores[:, :, humans.dimensions.index(dimension)]
+        theirs = rows_of(rated, humans.items, panel.items)
         labels = panel.categories.get(dimension)
         if labels is None:
             yield dimension, row_means(ours), row_means(theirs)
