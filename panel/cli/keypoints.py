@@ -75,7 +75,7 @@ def keypoints(
     Exit status: 0; 1, some rationales could not be read, or the command was stopped; 2, wrong
     input or configuration, no model was called. The same command asks only what is missing.
     """
-    from panel.errors import RunFolderError
+    from panel.io.outputs import writing
     from panel.keypoints.extracting import estimate_key_points, key_points, write_key_points
     from panel.keypoints.rationales import rationales_of
     from panel.plan.definitions import DEFAULT_MODEL, configured
@@ -98,13 +98,11 @@ def keypoints(
         told = f"Not written to {run}/keypoints.json: "
         told += "no rationale could be read." if not report.read else "--limit leaves some out."
     else:
-        try:
+        remedy = (
+            "check permissions. The answers are in the cache: the same command asks nothing again"
+        )
+        with writing(Path(run) / "keypoints.json", remedy):
             write_key_points(report, Path(run))
-        except OSError as error:
-            raise RunFolderError(
-                f"{run}/keypoints.json cannot be written: {error.strerror}; check permissions. "
-                "The answers are in the cache: the same command asks nothing again"
-            ) from None
     with standard_output() as to:
         renderer.render_key_points(report, to)
     say(visible(told), err=True)

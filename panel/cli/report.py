@@ -177,14 +177,12 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
 
 
 def _written(page: RunReport, path: Path) -> None:
-    from panel.errors import RunFolderError
+    from panel.io.outputs import writing
     from panel.io.run_copies import shown_folder
 
     replaced = ", replaces the one there" if path.exists() else ""
-    try:
+    with writing(path):
         page.write(path)
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be written: {error.strerror}") from None
     size = f"{len(page.html.encode()) / 1e6:.1f} MB"
     folder = shown_folder(path.parent)
     shown = str(path) if folder == str(path.parent) else f"{folder}/{path.name}"

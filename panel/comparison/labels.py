@@ -7,7 +7,7 @@ from dataclasses import replace
 from panel.comparison.opened_run import OpenedRun
 from panel.comparison.result import ComparedRuns, RunComparison, RunDifference, StratumApart
 from panel.conclusions.labels import Called, called_by
-from panel.runs.run import share_name
+from panel.figures.units import dimension_labels
 
 
 def labels_of(*runs: OpenedRun) -> dict[str, str]:
@@ -15,12 +15,7 @@ def labels_of(*runs: OpenedRun) -> dict[str, str]:
     it."""
     found: dict[str, str] = {}
     for one in reversed(runs):
-        for dimension in one.run.rubric.dimensions:
-            found[dimension.id] = dimension.label
-            found |= {
-                share_name(dimension.id, category): f"{dimension.label}: {category}"
-                for category in one.run.categories.get(dimension.id, ())
-            }
+        found |= dimension_labels(one.run.rubric)
     return found
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from matplotlib import rc_context
 
-from panel.statistics.figures.extra import PageColumns
 from panel.statistics.figures.page import (
     COLOURS,
     LIGHT,
@@ -22,7 +21,7 @@ from panel.statistics.figures.page import (
 )
 
 _STRATA_SHOWN = len(COLOURS) - 1
-_HEIGHTS: dict[PageColumns, float] = {1: 3.3, 2: 4.2}
+_HEIGHT = 4.2
 _LABEL_WIDTH = 24
 _DPI = 150
 
@@ -37,13 +36,13 @@ class MapPoint:
     bundle: str
 
 
-def prompt_map(points: Sequence[MapPoint], *, columns: PageColumns = 2) -> PaperFigure:
+def prompt_map(points: Sequence[MapPoint]) -> PaperFigure:
     """The prompts as points, marked by stratum, with arms to the middle of their bundle.
 
     Of many strata those with the most prompts have a mark of their own.
     """
     with rc_context(LOOK):
-        figure = paper_figure(columns, _HEIGHTS[columns])
+        figure = paper_figure(2, _HEIGHT)
         axes = figure.add_subplot()
         for x, y, middle_x, middle_y in _arms(points):
             axes.plot([middle_x, x], [middle_y, y], color=LIGHT, linewidth=0.6, zorder=1)
@@ -70,7 +69,7 @@ def prompt_map(points: Sequence[MapPoint], *, columns: PageColumns = 2) -> Paper
         axes.set_yticks([])
         axes.set_xlabel("first axis of similarity")
         axes.set_ylabel("second axis of similarity")
-        figure.legend(loc="outside lower center", ncols=columns + 1, frameon=False)
+        figure.legend(loc="outside lower center", ncols=3, frameon=False)
         figure.caption = (
             f"{len(points):,} prompts of {len(counts):,} strata; alike prompts are near each other "
             "(classical multidimensional scaling of their similarities), and lines lead to the "

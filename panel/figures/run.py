@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING, Literal
 
-from panel.figures.units import composite_unit, labels_of, least_shown, units_of
+from panel.figures.units import composite_unit, dimension_labels, least_shown, units_of
 from panel.secrets import SECRETS
 from panel.statistics.core.display import counted
 from panel.statistics.core.ranking import Difference, SystemRank
@@ -63,7 +63,7 @@ class RunPlots:
         else:
             self._check(dimension, systems)
             (unit,) = units_of(self._run.rubric, [dimension])
-            what = labels_of(self._run.rubric)[dimension]
+            what = dimension_labels(self._run.rubric)[dimension]
             points = [_mean(entry, dimension) for entry in systems]
         wide = any(not isnan(point.wide_low) for point in points)
         figure = forest(
@@ -93,7 +93,7 @@ class RunPlots:
         systems = run.leaderboard().systems
         names = list(systems[0].dimensions) if systems else [one.id for one in run.rubric.numeric]
         units = units_of(run.rubric, names)
-        labels = labels_of(run.rubric)
+        labels = dimension_labels(run.rubric)
         same = len(set(units)) == 1
         figure = forest(
             [SECRETS.scrub(entry.system) for entry in systems],

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isinf
 
 from graphs.aggregate import composite_rule
+from panel.runs.run import share_name
 from panel.runs.scale_limits import composite_limits, mean_limits
 from panel.statistics.core.display import general
 from panel.statistics.core.ranking import Limits
@@ -14,11 +15,11 @@ from rubrics import Rubric
 _SHARE = "share of the judges"
 
 
-def labels_of(rubric: Rubric) -> Mapping[str, str]:
-    """What dimensions, and shares of categories, are called in figures."""
+def dimension_labels(rubric: Rubric) -> Mapping[str, str]:
+    """What dimensions, and shares of categories, are called, by their names in tables."""
     labels = {dimension.id: dimension.label for dimension in rubric.dimensions}
     shares = {
-        f"{name}:{category}": f"{labels[name]}: {category}"
+        share_name(name, category): f"{labels[name]}: {category}"
         for name, categories in rubric.categories.items()
         for category in categories
     }

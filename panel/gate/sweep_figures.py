@@ -16,7 +16,7 @@ from panel.runs.scale_limits import mean_limits
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.student_t import student_interval
 from panel.sweep.deltas import Cell, Mean
-from panel.sweep.result import Sweep, labels_of
+from panel.sweep.result import Sweep, condition_labels
 
 MEAN = "mean"
 """The dimension of a Δ over all dimensions, as tables have it."""
@@ -91,7 +91,7 @@ def _tested(name: str, p: str, keys: tuple[FigureKey, ...], mean: Mean) -> Itera
 
 
 def _scores(sweep: Sweep) -> Iterator[Figure]:
-    labels = labels_of(sweep.plan)
+    labels = condition_labels(sweep.plan)
     for s, system in enumerate(sweep.systems):
         for c, condition in enumerate(sweep.conditions):
             for d, dimension in enumerate(sweep.rubric.numeric):

@@ -9,7 +9,7 @@ from typing import Any
 
 from panel.errors import Fault, InputError
 from panel.io.csv_cells import cell_of, csv_of
-from panel.io.wording import unreadable
+from panel.io.outputs import write_new
 from panel.statistics.humans.align import Alignment
 
 COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source", "learnt_from")
@@ -42,15 +42,7 @@ def write_aligned_scores(found: Alignment, path: Path) -> int:
     if not rows:
         expected = "a method that learns something, as the printed result says"
         raise InputError([Fault(str(path), "no aligned scores to write", expected)])
-    content = csv_of([COLUMNS, *rows])
-    try:
-        if path.exists() and path.read_bytes() != content:
-            expected = "another name, or no such file"
-            raise InputError([Fault(str(path), "a file that is there already", expected)])
-        path.write_bytes(content)
-    except OSError as error:
-        said = "no such folder" if isinstance(error, FileNotFoundError) else unreadable(path)
-        raise InputError([Fault(str(path), said, "a file that can be written")]) from None
+    write_new(path, csv_of([COLUMNS, *rows]), "another name, or no such file")
     return len(rows)
 
 

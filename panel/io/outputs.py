@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from panel.addresses import is_meant_as_address
-from panel.errors import ConfigurationError
+from panel.errors import ConfigurationError, Fault, InputError, RunFolderError
+from panel.io.wording import unreadable
 
 RUN_FILES = frozenset({
     "run.json", "judgments.jsonl", "verdicts.csv", "summary.json", "responses.jsonl",
@@ -46,6 +48,38 @@ def refuse_as_output(option: str, output: str | Path, others: Iterable[str | Pat
         raise ConfigurationError(
             f"{option} {path}: found a file of a run's folder; expected another one"
         )
+
+
+def write_new(path: Path, content: bytes, expected: str) -> None:
+    """Write a file that is not there yet; one that has the same content already stays as it is.
+
+    Args:
+        expected: what to do where another file is there.
+
+    Raises:
+        InputError: there is another file, or it cannot be written.
+    """
+    try:
+        if path.exists() and path.read_bytes() != content:
+            raise InputError([Fault(str(path), "a file that is there already", expected)])
+        path.write_bytes(content)
+    except OSError as error:
+        found = "no such folder" if isinstance(error, FileNotFoundError) else unreadable(path)
+        raise InputError([Fault(str(path), found, "a file that can be written")]) from None
+
+
+@contextmanager
+def writing(path: Path, remedy: str = "") -> Iterator[None]:
+    """Says of a file or folder what keeps it from being written, and a remedy.
+
+    Raises:
+        RunFolderError: something does.
+    """
+    try:
+        yield
+    except OSError as error:
+        what_helps = f"; {remedy}" if remedy else ""
+        raise RunFolderError(f"{path} cannot be written: {error.strerror}{what_helps}") from None
 
 
 def _is_same(one: Path, other: Path) -> bool:

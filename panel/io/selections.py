@@ -9,9 +9,10 @@ from typing import Any
 
 from panel.errors import Fault, InputError
 from panel.io.csv_cells import cell_of, csv_of, text_of
+from panel.io.outputs import write_new
 from panel.io.records import ColumnMapping, Fields, Report, label_of, read_records
 from panel.io.tabulation import score_of
-from panel.io.wording import shown, unreadable
+from panel.io.wording import shown
 from panel.statistics.core.table import Ratings
 from panel.statistics.humans.selection import SelectedItem
 
@@ -35,15 +36,8 @@ def write_selection(items: Iterable[SelectedItem], path: Path) -> None:
     Raises:
         InputError: there is another file, or it cannot be written.
     """
-    content = selection_csv(items).encode()
-    try:
-        if path.exists() and path.read_bytes() != content:
-            expected = "another name: people may be rating what is in it"
-            raise InputError([Fault(str(path), "a file that is there already", expected)])
-        path.write_bytes(content)
-    except OSError as error:
-        found = "no such folder" if isinstance(error, FileNotFoundError) else unreadable(path)
-        raise InputError([Fault(str(path), found, "a file that can be written")]) from None
+    expected = "another name: people may be rating what is in it"
+    write_new(path, selection_csv(items).encode(), expected)
 
 
 def read_inclusion(

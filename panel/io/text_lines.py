@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from panel.errors import first_lines
+from panel.io.wording import undecodable
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -68,8 +69,7 @@ class _Decoding:
 
     def _guessed(self, raw: bytes, error: UnicodeDecodeError, line: int) -> str:
         if not self._lines:
-            byte = raw[error.start]
-            self._first = f"the byte 0x{byte:02x} at offset {self._offset + error.start}"
+            self._first = undecodable(error, self._offset)
         self._lines.append(line)
         self._n_bytes += len(raw)
         self._n_high += sum(byte > 127 for byte in raw)

@@ -5,7 +5,7 @@ comes from: NAME.manifest.json, and NAME.spent.json, which caps count.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,7 +16,7 @@ from panel.calls.batch_journal import journal_of
 from panel.calls.budget import NOTHING_SPENT, Budget, Caps
 from panel.errors import ConfigurationError, RunFolderError
 from panel.io.documents import as_json
-from panel.io.outputs import refuse_as_output
+from panel.io.outputs import refuse_as_output, writing
 from panel.io.private_files import make_private_folder, replace_file
 from panel.judging.preflight import refuse_unpriced
 from panel.models.catalogue import cost, with_batches
@@ -147,16 +147,6 @@ class OutputFile:
             "replace the file with --overwrite"
         )
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Says of the file what keeps it from being written.
-
-        Raises:
-            RunFolderError: something does.
-        """
-        try:
-            yield
-        except OSError as error:
-            raise RunFolderError(
-                f"{self.path} cannot be written: {error.strerror}; choose another --out"
-            ) from None
+    def writing(self) -> AbstractContextManager[None]:
+        """Says of the file what keeps it from being written, as `panel.io.outputs.writing`."""
+        return writing(self.path, "choose another --out")

@@ -15,6 +15,7 @@ from panel.calls.batch_caller import BatchCaller, WantedRows
 from panel.calls.batch_records import parts_of
 from panel.calls.caller import Caller
 from panel.errors import RunFolderError
+from panel.io.outputs import writing
 from panel.io.private_files import make_private_folder, replace_file
 from panel.plan.bound_models import BoundModel
 from panel.runs.answer_files import read_answer_files, request_fields
@@ -69,10 +70,8 @@ async def export(
         taken, left_out = await read_answer_files(caller, models, collect, files.answers)
     with caller.collecting() as wanted:
         await collect()
-        try:
+        with writing(files.to):
             written = _write(caller, wanted, files.to)
-        except OSError as error:
-            raise RunFolderError(f"{files.to} cannot be written: {error.strerror}") from None
         n = sum(len(rows.rows) for rows in wanted.values())
         return Exported(written, n, taken, left_out)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from panel.errors import RunFolderError
+from panel.io.outputs import writing
 from panel.io.private_files import make_private_folder, replace_file
 from panel.study.kit import PACKETS, Study
 from panel.study.page import packet_page
@@ -18,12 +18,10 @@ def write_pages(study: Study, folder: Path) -> list[Path]:
     """
     below = folder / PACKETS
     written = []
-    try:
+    with writing(below):
         make_private_folder(below)
         for packet, keyed in zip(study.packets, study.key.packets, strict=True):
             path = below / f"{keyed.rater}.html"
             replace_file(path, packet_page(packet).encode())
             written.append(path)
-    except OSError as error:
-        raise RunFolderError(f"{below} cannot be written: {error.strerror}") from None
     return written

@@ -10,9 +10,10 @@ from random import Random
 
 from graphs import Response
 from graphs.records import prompt_of
-from panel.errors import Fault, InputError, RunFolderError
+from panel.errors import Fault, InputError
 from panel.io.batch import Batch, line_of
 from panel.io.documents import json_lines
+from panel.io.outputs import writing
 from panel.io.private_files import make_private_folder, replace_file
 from panel.study import key as keys
 from panel.study.attention import PROMPT, attention_texts
@@ -245,13 +246,11 @@ def write_key(study: Study, folder: Path) -> Path:
         f"of the folder {PACKETS} alone. Without {keys.NAME} no answer can be unblinded: keep a\n"
         "copy.\n"
     )
-    try:
+    with writing(below):
         make_private_folder(below)
         # A link or an earlier folder may have other permissions.
         below.chmod(0o700)
         replace_file(below / keys.NAME, json.dumps(kept, ensure_ascii=False, indent=1).encode())
         replace_file(below / "responses.jsonl", lines)
         replace_file(below / "README.txt", readme.encode())
-    except OSError as error:
-        raise RunFolderError(f"{below} cannot be written: {error.strerror}") from None
     return below

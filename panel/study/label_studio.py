@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from panel.errors import RunFolderError
+from panel.io.outputs import writing
 from panel.io.private_files import make_private_folder, replace_file
 from panel.study.kit import PACKETS, Study
 from panel.study.packet import NOT_ASSESSABLE, Packet, ShownDimension
@@ -33,7 +33,7 @@ def write_label_studio(study: Study, folder: Path) -> list[Path]:
     """
     below = folder / PACKETS
     written = []
-    try:
+    with writing(below):
         for packet, keyed in zip(study.packets, study.key.packets, strict=True):
             own = below / keyed.rater
             make_private_folder(own)
@@ -42,8 +42,6 @@ def write_label_studio(study: Study, folder: Path) -> list[Path]:
                 replace_file(own / f"{task}.xml", label_studio_config(packet, task).encode())
                 replace_file(own / f"{task}.json", content.encode())
                 written.append(own / f"{task}.json")
-    except OSError as error:
-        raise RunFolderError(f"{below} cannot be written: {error.strerror}") from None
     return written
 
 

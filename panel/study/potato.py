@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from panel.errors import RunFolderError
+from panel.io.outputs import writing
 from panel.io.private_files import make_private_folder, replace_file
 from panel.study.kit import PACKETS, Study
 from panel.study.label_studio import REASON, choices_of
@@ -31,7 +31,7 @@ def write_potato(study: Study, folder: Path) -> list[Path]:
     """
     below = folder / PACKETS
     written = []
-    try:
+    with writing(below):
         for packet, keyed in zip(study.packets, study.key.packets, strict=True):
             for name, config, items in potato_projects(packet):
                 own = below / keyed.rater / name
@@ -41,8 +41,6 @@ def write_potato(study: Study, folder: Path) -> list[Path]:
                 replace_file(own / _CONFIG, text.encode())
                 replace_file(own / _DATA, lines.encode())
                 written.append(own / _CONFIG)
-    except OSError as error:
-        raise RunFolderError(f"{below} cannot be written: {error.strerror}") from None
     return written
 
 

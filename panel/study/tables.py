@@ -10,8 +10,9 @@ from typing import Any
 import orjson
 import yaml
 
-from panel.errors import Fault, InputError, RunFolderError
+from panel.errors import Fault, InputError
 from panel.io.csv_cells import cell_of, csv_of
+from panel.io.outputs import writing
 from panel.io.private_files import make_private_folder, replace_file
 from panel.io.selections import PROBABILITY
 from panel.study.collection import TextRating
@@ -63,7 +64,7 @@ def write_tables(
     # What an earlier collection has written must not stand for this one.
     endings = ("-rankings.csv", "-labels.csv")
     stale = {out, *(_next_to(out, ending) for ending in endings)} - set(files)
-    try:
+    with writing(out):
         if not overwrite:
             _refuse_others(files, stale)
         for path in stale:
@@ -71,8 +72,6 @@ def write_tables(
         for path, content in files.items():
             make_private_folder(path.parent)
             replace_file(path, content)
-    except OSError as error:
-        raise RunFolderError(f"{out} cannot be written: {error.strerror}") from None
     return list(files)
 
 

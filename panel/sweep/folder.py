@@ -27,7 +27,7 @@ from panel.runs.output import RunOutput
 from panel.statistics.figures.extra import plots_at_hand
 from panel.sweep.deltas import Cell
 from panel.sweep.plan import SweepPlan
-from panel.sweep.result import Sweep, labels_of
+from panel.sweep.result import Sweep, condition_labels
 
 _WHAT = ("system", "dimension", "condition")
 _FIGURES = (
@@ -85,7 +85,7 @@ class SweepFolder:
         if drawn and plots_at_hand():
             from panel.sweep.plots import draw
 
-            for name, content in draw(sweep, labels_of(sweep.plan)):
+            for name, content in draw(sweep, condition_labels(sweep.plan)):
                 replace_file(self.path / name, content)
 
     def require_whole(self) -> None:

@@ -139,7 +139,7 @@ class Sweep:
     @property
     def plot(self) -> SweepPlots:
         """Figures for a paper."""
-        return SweepPlots(self, labels_of(self.plan))
+        return SweepPlots(self, condition_labels(self.plan))
 
     def __repr__(self) -> str:
         return self._facts().text
@@ -186,7 +186,7 @@ class Sweep:
     def labels(self) -> SweepLabels:
         """What dimensions and conditions are called."""
         dimensions = {one.id: one.label for one in self.rubric.numeric}
-        return SweepLabels(dimensions, labels_of(self.plan))
+        return SweepLabels(dimensions, condition_labels(self.plan))
 
     @cached_property
     def detectable(self) -> DetectableDelta:
@@ -278,7 +278,7 @@ class Sweep:
         }
 
 
-def labels_of(plan: SweepPlan) -> Mapping[str, str]:
+def condition_labels(plan: SweepPlan) -> Mapping[str, str]:
     """What each condition is called; a user's own condition is called by its name."""
     known = {condition.id: condition.label for condition in plan.framings.conditions}
     return {name: known.get(name, name) for name in plan.conditions}

@@ -9,7 +9,7 @@ from typing import Any
 from panel.comparison import shown
 from panel.comparison.labels import labelled_comparison
 from panel.comparison.result import RunComparison
-from panel.errors import RunFolderError
+from panel.io.outputs import writing
 from panel.io.pages import content_source, templates
 from panel.io.private_files import replace_file
 from panel.secrets.visible import visible
@@ -43,12 +43,8 @@ def write_page(found: RunComparison, path: Path) -> None:
     Raises:
         RunFolderError: it cannot be written.
     """
-    try:
+    with writing(path, "choose another --html"):
         replace_file(path, comparison_page(found).encode())
-    except OSError as error:
-        raise RunFolderError(
-            f"{path} cannot be written: {error.strerror}; choose another --html"
-        ) from None
 
 
 def _visible(value: Any) -> Any:

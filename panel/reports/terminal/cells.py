@@ -46,9 +46,9 @@ class FigureText(Text):
         return self.plain
 
 
-def value_cell(value: float, digits: int = 2) -> FigureText:
-    """A value to so many digits, a dash where there is none."""
-    return FigureText(number(value, digits), value=value)
+def value_cell(value: float) -> FigureText:
+    """A value, a dash where there is none."""
+    return FigureText(number(value), value=value)
 
 
 def difference_cell(value: float, low: float, high: float) -> FigureText:

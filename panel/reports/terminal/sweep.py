@@ -24,7 +24,7 @@ from panel.statistics.figures.extra import PLOTS, plots_at_hand
 from panel.sweep.asymmetry import SHOWS_RARE, Asymmetry
 from panel.sweep.deltas import MARKS, Cell, Mean
 from panel.sweep.profiles import Profile, SweepLabels
-from panel.sweep.result import Sweep, labels_of
+from panel.sweep.result import Sweep, condition_labels
 
 _FIRST = "pluralistic_engagement"
 """The dimension in which agreement under pressure shows first (scrub.txt, section 6.1)."""
@@ -78,7 +78,7 @@ def _show_figures(sweep: Sweep, console: Console) -> None:
 
 
 def _show_scores(sweep: Sweep, system: str, console: Console) -> None:
-    labels = {BASELINE: "Baseline", **labels_of(sweep.plan)}
+    labels = {BASELINE: "Baseline", **condition_labels(sweep.plan)}
     means, errors = (array[sweep.systems.index(system)] for array in sweep.scores_over_prompts())
     lines = [
         TableRow(
@@ -106,7 +106,7 @@ def _score(mean: float, error: float) -> str:
 
 
 def _show_deltas(sweep: Sweep, system: str, console: Console) -> None:
-    labels, framed = labels_of(sweep.plan), sweep.conditions[1:]
+    labels, framed = condition_labels(sweep.plan), sweep.conditions[1:]
     cells = {(c.dimension, c.condition): c for c in sweep.cells if c.system == system}
     means = {one.condition: one for one in sweep.composites if one.system == system}
     lines = [

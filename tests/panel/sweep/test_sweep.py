@@ -21,7 +21,7 @@ from panel import FramedResponse, Panel, Persona, Sweep
 from panel.io.digests import prompt_id_of
 from panel.statistics.figures.page import MARKERS
 from panel.sweep.plots import draw
-from panel.sweep.result import labels_of
+from panel.sweep.result import condition_labels
 from panel.testing import Answer, ScriptedServer, ok, serving, thinking
 from tests.helpers.figures import points, thick_lines
 from tests.sycophant import DIMENSIONS, OPENERS, questions, world
@@ -173,7 +173,7 @@ def test_gaps_in_given_responses_stay_gaps(server: ScriptedServer) -> None:
 
 def drawn(sweep: Sweep) -> dict[str, bytes]:
     """The files of the folder, by name."""
-    return dict(draw(sweep, labels_of(sweep.plan)))
+    return dict(draw(sweep, condition_labels(sweep.plan)))
 
 
 def test_strong_cells_have_bold_borders(swept: Sweep) -> None:
