@@ -17,7 +17,7 @@ from panel.secrets.visible import standard_output
 if TYPE_CHECKING:
     from panel.gate.figures import Figure
     from panel.reports import Renderer
-    from panel.statistics import Breakdown, Random, Ratings, Strata
+    from panel.statistics import Breakdown, Random, Strata
 
 
 @click.command()
@@ -79,6 +79,7 @@ def agree(
     from panel.cli.analysis_progress import AnalysisProgress
     from panel.conclusions.agree import agree_conclusion
     from panel.gate.row_figures import row_figures
+    from panel.io.rating_checks import check_groups
     from panel.io.ratings import load_ratings
     from panel.statistics import (
         AnalysisOptions,
@@ -117,24 +118,3 @@ def agree(
         figures,
         conclusion=lambda: agree_conclusion(rows, found, by),
     )
-
-
-def check_groups(source: str, ratings: Ratings, *taken: str) -> None:
-    """Refuse groups of raters whose names would be taken for something else.
-
-    Args:
-        taken: names that no group may have, besides `all` where there are several.
-
-    Raises:
-        InputError: there is such a group.
-    """
-    from panel.errors import Fault, InputError
-
-    groups = dict.fromkeys(ratings.groups)
-    reserved = (*taken, "all") if len(groups) > 1 else taken
-    if faults := [
-        Fault(source, f"a group called {name!r}", "another name: this one is used in the results")
-        for name in groups
-        if name in reserved
-    ]:
-        raise InputError(faults)

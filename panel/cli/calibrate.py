@@ -67,18 +67,14 @@ def calibrate(
     from panel.conclusions.leads import established_leads
     from panel.gate.calibration_figures import calibration_figures
     from panel.io.aligned_ratings import load_aligned_ratings
-    from panel.io.calibration_checks import check_calibration
-    from panel.io.selections import inclusion_of, read_inclusion
+    from panel.io.rating_checks import check_calibration
+    from panel.io.selections import given_inclusion, inclusion_of
     from panel.runs.load import load_run
     from panel.statistics import calibrate as calibration
 
     ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
     check_calibration(ours, theirs, panel, human)
-    known = read_inclusion(
-        selected or human,
-        needed=selected is not None,
-        mapping=None if selected else human_mapping,
-    )
+    known = given_inclusion(human, selected, human_mapping)
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or human)
     found = calibration(ours, theirs, inclusion=chances)
     gate.refuse_unknown(lambda: calibration_figures(found))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from panel.cli.agree import check_groups
 from panel.cli.column_mapping import COLUMNS_OF_RATINGS, ratings_argument
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
@@ -86,6 +85,7 @@ def correlate(
     from panel.conclusions.correlate import correlate_conclusion
     from panel.gate.row_figures import row_figures
     from panel.io.aligned_ratings import load_aligned_ratings
+    from panel.io.rating_checks import check_groups
     from panel.statistics import (
         AnalysisOptions,
         correlation_differences,

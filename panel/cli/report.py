@@ -1,4 +1,4 @@
-"""`persona-panel report`: a run's folder in, a page to look at out; and the page at a run's end."""
+"""`persona-panel report`: a run's folder in, a page to look at out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from panel.cli.failures import refusals_without_calls
 from panel.cli.gate import Gate, gate_options
-from panel.cli.options import Command, by_option, option
+from panel.cli.options import by_option
 from panel.cli.people_options import (
     epsilon_option,
     group_options,
@@ -18,13 +18,12 @@ from panel.cli.people_options import (
     refuse_mapping_alone,
     selected_option,
 )
-from panel.secrets.visible import say, visible
+from panel.cli.report_page import write_report
 
 if TYPE_CHECKING:
     from panel.gate.figures import Figure
     from panel.report_page.report import RunReport
     from panel.runs.run import Run
-    from panel.statistics.core.table import Ratings
     from panel.statistics.fidelity.contrast import FidelityContrast
 
 
@@ -72,7 +71,7 @@ def report(
     Exit status: 0; 2 for bad input; 3 where a requirement is not met.
     """
     from panel.io.ratings import load_ratings
-    from panel.io.selections import read_inclusion
+    from panel.io.selections import given_inclusion
     from panel.report_page.report import EPSILON, NAME, report_of
     from panel.runs.load import load_run
 
@@ -84,11 +83,7 @@ def report(
     humans = inclusion = None
     if human is not None:
         humans = load_ratings(human, mapping=human_mapping)
-        inclusion = read_inclusion(
-            selected or human,
-            needed=selected is not None,
-            mapping=None if selected else human_mapping,
-        )
+        inclusion = given_inclusion(human, selected, human_mapping)
     loaded = load_run(run)
     contrasts: Sequence[FidelityContrast] = ()
     if human is not None and raters is not None and groups is not None:
@@ -110,7 +105,7 @@ def report(
         return _figures(loaded, page, contrasts)
 
     gate.refuse_unknown(figures)
-    _written(page, Path(out) if out is not None else Path(run) / NAME)
+    write_report(page, Path(out) if out is not None else Path(run) / NAME)
     gate.finish(
         figures,
         conclusion=loaded.conclusion,
@@ -142,48 +137,3 @@ def _figures(run: Run, page: RunReport, contrasts: Sequence[FidelityContrast]) -
         if page.people.corrected is not None:
             found += calibration_figures(page.people.corrected.found)
     return found + fidelity_figures(contrasts)
-
-
-def report_option(command: Command) -> Command:
-    """The option not to write the page; the command is given `report`, whether to write it."""
-    return option(
-        "--no-report",
-        "report",
-        flag_value=False,
-        default=True,
-        help="Do not write report.html at the end; `persona-panel report RUN` writes it later.",
-    )(command)
-
-
-def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = None) -> None:
-    """Write a run's page into its folder, or say how to, where that would take long."""
-    from panel.report_page import AUTOMATIC
-
-    if run.folder is None:
-        return
-    from panel.io.run_copies import shown_folder
-
-    if (n := run.coverage.expected) > AUTOMATIC:
-        say(
-            f"No report.html for {n:,} judgments, as more than {AUTOMATIC:,} take a while: "
-            f"`persona-panel report {visible(shown_folder(run.folder))}` writes it.",
-            err=True,
-        )
-        return
-    # Templates and their library are of no use to a run that has no page.
-    from panel.report_page.report import NAME, report_of
-
-    _written(report_of(run, humans, by), run.folder / NAME)
-
-
-def _written(page: RunReport, path: Path) -> None:
-    from panel.io.outputs import writing
-    from panel.io.run_copies import shown_folder
-
-    replaced = ", replaces the one there" if path.exists() else ""
-    with writing(path):
-        page.write(path)
-    size = f"{len(page.html.encode()) / 1e6:.1f} MB"
-    folder = shown_folder(path.parent)
-    shown = str(path) if folder == str(path.parent) else f"{folder}/{path.name}"
-    say(f"Report: {visible(shown)} ({size}{replaced})", err=True)

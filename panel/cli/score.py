@@ -19,7 +19,7 @@ from panel.cli.gate import Gate, gate_options
 from panel.cli.options import by_option, random_option
 from panel.cli.panel_options import PanelOptions, deliberation_options, panel_options
 from panel.cli.people_options import human_options, refuse_mapping_alone
-from panel.cli.report import report_at_the_end, report_option
+from panel.cli.report_page import report_at_the_end, report_option
 from panel.cli.run_options import RunOptions, run_options
 from panel.secrets.visible import say, standard_output
 

@@ -15,7 +15,7 @@ from panel.cli.exit_status import status_of
 from panel.cli.failures import gathered, refusals
 from panel.cli.gate import Gate, gate_options
 from panel.cli.panel_options import PanelOptions, panel_options, without_plain_judge
-from panel.cli.report import report_at_the_end, report_option
+from panel.cli.report_page import report_at_the_end, report_option
 from panel.cli.run_options import RunOptions, run_options
 from panel.cli.targets import model_in
 from panel.secrets.visible import standard_output

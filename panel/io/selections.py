@@ -83,6 +83,16 @@ def read_inclusion(
     return found or None
 
 
+def given_inclusion(
+    human: str, selected: str | None, mapping: ColumnMapping | None
+) -> dict[str, float] | None:
+    """As `read_inclusion`, of the file that `select` wrote where it is given, else of people's
+    ratings, whose columns have these names."""
+    if selected is not None:
+        return read_inclusion(selected, needed=True)
+    return read_inclusion(human, needed=False, mapping=mapping)
+
+
 def inclusion_of(
     known: Mapping[str, float], panel: Ratings, humans: Ratings, source: str
 ) -> dict[str, float]:

@@ -13,7 +13,7 @@ from panel.conclusions.labels import labelled_calibration
 from panel.conclusions.leads import established_leads, leads_conclusion
 from panel.errors import InputError
 from panel.io.aligned_ratings import align_ratings
-from panel.io.calibration_checks import check_calibration
+from panel.io.rating_checks import check_calibration
 from panel.io.ratings import load_ratings
 from panel.io.selections import inclusion_of
 from panel.report_page.axis import Axis

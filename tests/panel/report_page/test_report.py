@@ -24,7 +24,7 @@ from panel.audit.bias import biases
 from panel.audit.bias_document import write_biases
 from panel.calls.budget import Spending
 from panel.calls.call_counts import CallCounts
-from panel.cli.report import report_at_the_end
+from panel.cli.report_page import report_at_the_end
 from panel.conclusions.bias import bias_conclusion
 from panel.io.batch import Item
 from panel.models.catalogue import Price

@@ -1,4 +1,4 @@
-"""What ratings have to have for a panel's means to be corrected by people's."""
+"""What ratings have to have, or may not have, for what is computed of them."""
 
 from __future__ import annotations
 
@@ -25,4 +25,23 @@ def check_calibration(panel: Ratings, humans: Ratings, panel_name: str, humans_n
             expected = f"a column {field!r} with {what} of every item, as {humans_name} has"
             faults.append(Fault(panel_name, f"no {field}s", expected, field=field))
     if faults:
+        raise InputError(faults)
+
+
+def check_groups(source: str, ratings: Ratings, *taken: str) -> None:
+    """Refuse groups of raters whose names would be taken for something else.
+
+    Args:
+        taken: names that no group may have, besides `all` where there are several.
+
+    Raises:
+        InputError: there is such a group.
+    """
+    groups = dict.fromkeys(ratings.groups)
+    reserved = (*taken, "all") if len(groups) > 1 else taken
+    if faults := [
+        Fault(source, f"a group called {name!r}", "another name: this one is used in the results")
+        for name in groups
+        if name in reserved
+    ]:
         raise InputError(faults)

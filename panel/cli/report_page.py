@@ -1,0 +1,64 @@
+"""The page of a run: written at the run's end, and by `persona-panel report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from panel.cli.options import Command, option
+from panel.secrets.visible import say, visible
+
+if TYPE_CHECKING:
+    from panel.report_page.report import RunReport
+    from panel.runs.run import Run
+    from panel.statistics import Ratings
+
+
+def report_option(command: Command) -> Command:
+    """The option not to write the page; the command is given `report`, whether to write it."""
+    return option(
+        "--no-report",
+        "report",
+        flag_value=False,
+        default=True,
+        help="Do not write report.html at the end; `persona-panel report RUN` writes it later.",
+    )(command)
+
+
+def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = None) -> None:
+    """Write a run's page into its folder, or say how to, where that would take long."""
+    from panel.report_page import AUTOMATIC
+
+    if run.folder is None:
+        return
+    from panel.io.run_copies import shown_folder
+
+    if (n := run.coverage.expected) > AUTOMATIC:
+        say(
+            f"No report.html for {n:,} judgments, as more than {AUTOMATIC:,} take a while: "
+            f"`persona-panel report {visible(shown_folder(run.folder))}` writes it.",
+            err=True,
+        )
+        return
+    # Templates and their library are of no use to a run that has no page.
+    from panel.report_page.report import NAME, report_of
+
+    write_report(report_of(run, humans, by), run.folder / NAME)
+
+
+def write_report(page: RunReport, path: Path) -> None:
+    """Write a page into its file, and say where it is.
+
+    Raises:
+        RunFolderError: it cannot be written.
+    """
+    from panel.io.outputs import writing
+    from panel.io.run_copies import shown_folder
+
+    replaced = ", replaces the one there" if path.exists() else ""
+    with writing(path):
+        page.write(path)
+    size = f"{len(page.html.encode()) / 1e6:.1f} MB"
+    folder = shown_folder(path.parent)
+    shown = str(path) if folder == str(path.parent) else f"{folder}/{path.name}"
+    say(f"Report: {visible(shown)} ({size}{replaced})", err=True)
