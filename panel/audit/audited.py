@@ -20,7 +20,8 @@ from panel.errors import Fault, InputError
 from panel.io.comparisons import Compared, read_comparisons
 from panel.io.csv_cells import text_of
 from panel.io.ratings import load_ratings
-from panel.io.wording import shown, unreadable
+from panel.io.wording import shown
+from panel.runs.kept_documents import require_folder
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.table import Ratings
 from rubrics import CategoryScale, Dimension, Scale
@@ -46,9 +47,7 @@ def load_audited_run(folder: str | Path) -> AuditedRun:
         InputError: it is no run's folder, or a file in it cannot be read; lists every fault.
     """
     path = Path(folder)
-    if not path.is_dir():
-        found = "a file" if path.is_file() else unreadable(path)
-        raise InputError([Fault(str(folder), found, "a run's folder, as `score --out` writes it")])
+    require_folder(path, str(folder))
     ratings = load_ratings(path)
     judges = [one for one in ratings.raters if one not in ratings.controls]
     ratings = ratings.by(judges)

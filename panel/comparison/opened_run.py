@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from graphs import Judge
 from graphs.records import controls_among
 from panel.errors import Fault, InputError
 from panel.io.digests import TEXTS, sha256_of
 from panel.io.run_copies import local_run, shown_folder
+from panel.runs.kept_documents import object_if_there
 from panel.runs.kept_responses import kept_lines, metadata_in
 from panel.runs.kept_texts import RESPONSES
 from panel.runs.load import load_run
@@ -121,11 +120,7 @@ def open_run(given: Run | str | Path) -> OpenedRun:
 
 def _document(folder: Path) -> dict[str, Any]:
     """Its run.json; empty where that is none, of which `load_run` says what it is."""
-    try:
-        document = orjson.loads((folder / "run.json").read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return document if isinstance(document, dict) else {}
+    return object_if_there(folder / "run.json") or {}
 
 
 def _refuse_other_kinds(name: str, folder: Path) -> None:

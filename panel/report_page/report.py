@@ -7,7 +7,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
 from markupsafe import Markup
 
 from panel.errors import InputError, RunFolderError
@@ -20,6 +19,7 @@ from panel.report_page.established import established, made_from
 from panel.report_page.further import further_sections
 from panel.report_page.names import judge_names
 from panel.report_page.systems import systems_section
+from panel.runs.kept_documents import object_if_there
 from panel.runs.run import Run
 from panel.secrets import SECRETS
 from panel.statistics.core.table import Ratings
@@ -164,13 +164,7 @@ def report_of(
 
 def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:
     """A JSON file of the folder, None where there is none."""
-    if folder is None:
-        return None
-    try:
-        found = orjson.loads((folder / name).read_bytes())
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
+    return None if folder is None else object_if_there(folder / name)
 
 
 def _personas(run: Run, manifest: Mapping[str, Any] | None) -> dict[str, tuple[str, str]]:

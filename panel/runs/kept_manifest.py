@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from panel.errors import Fault, InputError
-from panel.io.wording import explain, printable, unreadable
+from panel.io.wording import explain, printable
 from panel.models.catalogue import Price
+from panel.runs.kept_documents import OF_A_RUN, kept_object
 from panel.statistics.core.options import DEFAULT_OPTIONS, Random
 from rubrics import Rubric
 
@@ -103,16 +103,9 @@ def kept_manifest(path: Path) -> tuple[dict[str, Any], KeptManifest]:
         InputError: it cannot be read, is no run's, or a field is missing or is not what a run
             writes; names each such field.
     """
-    try:
-        document = orjson.loads(path.read_bytes())
-    except OSError:
-        raise InputError([Fault(str(path), unreadable(path), "that of a run")]) from None
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        raise InputError([Fault(str(path), "no JSON object", "that of a run")])
+    document = kept_object(path)
     if not {"rubric", "models"} & document.keys():
-        raise InputError([Fault(str(path), "none that this version writes", "that of a run")])
+        raise InputError([Fault(str(path), "none that this version writes", OF_A_RUN)])
     try:
         return document, KeptManifest.model_validate(document)
     except ValidationError as error:

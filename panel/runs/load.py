@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from pydantic import ValidationError
 
 from graphs import Verdict
@@ -23,9 +22,10 @@ from panel.io.batch import Item, title_of
 from panel.io.csv_cells import text_of
 from panel.io.judges import judges_in
 from panel.io.run_copies import local_run
-from panel.io.wording import printable, shown, unreadable
+from panel.io.wording import printable, shown
 from panel.runs.collected import judgment_of_row
 from panel.runs.judgment_lines import JudgmentFile, usage_in
+from panel.runs.kept_documents import OF_A_RUN, kept_object, require_folder
 from panel.runs.kept_manifest import kept_manifest
 from panel.runs.kept_responses import kept_lines
 from panel.runs.kept_texts import PROMPTS, RESPONSES
@@ -52,9 +52,7 @@ def load_run(folder: str | Path) -> Run:
             file, the line and what was found.
     """
     path = Path(local_run(folder))
-    if not path.is_dir():
-        found = "a file" if path.is_file() else unreadable(path)
-        raise InputError([Fault(str(folder), found, "a run's folder, as `score --out` writes it")])
+    require_folder(path, str(folder))
     document, kept = kept_manifest(path / "run.json")
     sweep = document.get("sweep")
     judgments = JudgmentFile(path / "judgments.jsonl")
@@ -80,20 +78,8 @@ def load_run(folder: str | Path) -> Run:
     return run
 
 
-def _document(path: Path, expected: str) -> dict[str, Any]:
-    try:
-        document = orjson.loads(path.read_bytes())
-    except OSError:
-        raise InputError([Fault(str(path), unreadable(path), expected)]) from None
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        raise InputError([Fault(str(path), "no JSON object", expected)])
-    return document
-
-
 def _not_ours(path: Path) -> InputError:
-    return InputError([Fault(str(path), "none that this version writes", "that of a run")])
+    return InputError([Fault(str(path), "none that this version writes", OF_A_RUN)])
 
 
 def _items(
@@ -209,7 +195,7 @@ def _concluded(path: Path) -> set[tuple[str, str]] | None:
 
 def _restore_calls(run: Run, path: Path) -> None:
     """Give a run what summary.json says of its calls."""
-    summary = _document(path, "that of a run")
+    summary = kept_object(path)
     judging = {judge.model for judge in run.judges}
     try:
         calls = summary["calls"]
