@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from panel.conclusions.wording import counted, in_brackets, labelled_interval, listed, p_adjusted
+from panel.conclusions.wording import (
+    counted,
+    first_of,
+    in_brackets,
+    labelled_interval,
+    listed,
+    p_adjusted,
+    turned,
+)
 from panel.statistics.breakdown.contested import ResponseDepartures
 from panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS, GroupDifference
 from panel.statistics.breakdown.persona_departures import Departure
@@ -29,10 +37,9 @@ def personas_and_systems(cells: Sequence[Departure]) -> str:
     named = [
         f"{one.persona} rates {one.on} {_points(one.beyond_severity)} than the panel does"
         f"{in_brackets(p_adjusted(one.p_adjusted))}"
-        for one in shown[:_SHOWN]
+        for one in shown
     ]
-    more = f"; {len(shown) - _SHOWN:,} more" if len(shown) > _SHOWN else ""
-    return f"Personas and systems, severity taken out: {'; '.join(named)}{more}."
+    return f"Personas and systems, severity taken out: {first_of(named, _SHOWN)}."
 
 
 def personas_and_responses(found: ResponseDepartures) -> str:
@@ -99,11 +106,11 @@ def _interaction(rows: Sequence[GroupDifference], dimension: str) -> str:
 
 
 def _pair(one: GroupDifference) -> str:
-    low, high = (one.ci_low, one.ci_high) if one.difference > 0 else (-one.ci_high, -one.ci_low)
+    ends = turned(one.ci_low, one.ci_high, one.difference)
     above, below = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
     return (
         f"{above} rates {number(abs(one.difference))} points higher than {below}"
-        f"{in_brackets(labelled_interval(low, high), p_adjusted(one.p_adjusted))}"
+        f"{in_brackets(labelled_interval(*ends), p_adjusted(one.p_adjusted))}"
     )
 
 

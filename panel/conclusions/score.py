@@ -16,6 +16,7 @@ from panel.conclusions.wording import (
     missing_judgments,
     p_adjusted,
     power,
+    turned,
 )
 from panel.statistics.core.display import number, signed
 from panel.statistics.core.prompts_needed import prompts_needed, takes_more_judges
@@ -295,9 +296,9 @@ def _limits(judged: Judged) -> list[str]:
 
 def _facts(one: Difference) -> str:
     """A difference's interval, seen from the better one, its p-value and its prompts."""
-    low, high = (one.ci_low, one.ci_high) if one.difference > 0 else (-one.ci_high, -one.ci_low)
+    ends = turned(one.ci_low, one.ci_high, one.difference)
     return in_brackets(
-        labelled_interval(low, high), p_adjusted(one.p_adjusted), counted(one.n_prompts, "prompt")
+        labelled_interval(*ends), p_adjusted(one.p_adjusted), counted(one.n_prompts, "prompt")
     )
 
 

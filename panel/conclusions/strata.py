@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from panel.conclusions.rows import dimension_called
-from panel.conclusions.wording import counted, in_brackets, labelled_interval, p_adjusted
+from panel.conclusions.wording import (
+    counted,
+    first_of,
+    in_brackets,
+    labelled_interval,
+    p_adjusted,
+    turned,
+)
 from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
 from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
@@ -56,10 +63,9 @@ def runs_by_strata(by: str, found: Sequence[_Apart]) -> list[str]:
     told = [
         f"{one.b} − {one.a} is {_by_how_much(one)} in {one.stratum} than in the mean of the "
         f"others{in_brackets(_interval(one), p_adjusted(one.p_adjusted))}"
-        for one in shown[:_SHOWN]
+        for one in shown
     ]
-    more = f"; {len(shown) - _SHOWN:,} more" if len(shown) > _SHOWN else ""
-    return [f"The difference of the runs depends on {by}: {'; '.join(told)}{more}."]
+    return [f"The difference of the runs depends on {by}: {first_of(told, _SHOWN)}."]
 
 
 def _by_how_much(one: _Apart) -> str:
@@ -67,8 +73,7 @@ def _by_how_much(one: _Apart) -> str:
 
 
 def _interval(one: _Apart) -> str:
-    above = one.difference > 0
-    return labelled_interval(*((one.ci_low, one.ci_high) if above else (-one.ci_high, -one.ci_low)))
+    return labelled_interval(*turned(one.ci_low, one.ci_high, one.difference))
 
 
 def strata_differ(rows: Sequence[Row], statistic: str, name: str, by: str) -> list[str]:
@@ -89,9 +94,8 @@ def strata_differ(rows: Sequence[Row], statistic: str, name: str, by: str) -> li
     if not shown:
         tests = counted(len(tested), "test")
         return [f"{_first_upper(name)} is not shown to differ by {by} ({tests})."]
-    told = "; ".join(map(_told, shown[:_SHOWN]))
-    more = f"; {len(shown) - _SHOWN:,} more" if len(shown) > _SHOWN else ""
-    return [f"{_first_upper(name)} differs by {by}: {told}{more}."]
+    told = first_of([*map(_told, shown)], _SHOWN)
+    return [f"{_first_upper(name)} differs by {by}: {told}."]
 
 
 def range_over(values: Sequence[Row]) -> str:
@@ -109,8 +113,8 @@ def _value_in(row: Row) -> str:
 
 def _told(row: Row) -> str:
     on = "" if row.dimension == ALL else f" on {dimension_called(row.dimension)}"
-    low, high = (row.ci_low, row.ci_high) if row.value > 0 else (-row.ci_high, -row.ci_low)
-    facts = in_brackets(labelled_interval(low, high), p_adjusted(row.p_value))
+    ends = turned(row.ci_low, row.ci_high, row.value)
+    facts = in_brackets(labelled_interval(*ends), p_adjusted(row.p_value))
     than = f"{number(abs(row.value))} {'higher' if row.value > 0 else 'lower'}"
     return f"{row.by_value}{on} is {than} than the mean of the others{facts}"
 

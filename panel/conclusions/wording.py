@@ -40,6 +40,16 @@ def listed(names: Sequence[str], what: str = "") -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+def first_of(told: Sequence[str], most: int) -> str:
+    """The first of what is told, and how many more there are.
+
+    >>> first_of(["one", "two", "three"], 2), first_of(["one"], 2)
+    ('one; two; 1 more', 'one')
+    """
+    more = [f"{len(told) - most:,} more"] if len(told) > most else []
+    return "; ".join([*told[:most], *more])
+
+
 def all_dimensions(n: int) -> str:
     """How all of several dimensions are called.
 
@@ -68,6 +78,15 @@ def labelled_interval(low: float, high: float) -> str:
     '95 % interval −0.50 to 2.00'
     """
     return "" if isnan(low) else f"95 % interval {interval(low, high)}"
+
+
+def turned(low: float, high: float, sign: float) -> tuple[float, float]:
+    """The interval of a difference, seen from the other side where the sign is not above 0.
+
+    >>> turned(1.0, 3.0, 1), turned(-3.0, -1.0, -1)
+    ((1.0, 3.0), (1.0, 3.0))
+    """
+    return (low, high) if sign > 0 else (-high, -low)
 
 
 def p_adjusted(p: float) -> str:

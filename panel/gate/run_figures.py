@@ -13,6 +13,7 @@ from math import fsum, isnan, nan
 from typing import get_args
 
 from graphs.records import controls_among
+from panel.conclusions.wording import turned
 from panel.gate.figures import Figure, FigureKey, exact
 from panel.models.catalogue import cost
 from panel.runs.run import Run, share_name
@@ -156,7 +157,7 @@ def _of_pair(
         keys,
         "",
         sign * one.difference,
-        *_turned(one.ci_low, one.ci_high, sign),
+        *turned(one.ci_low, one.ci_high, sign),
         OVER[random],
         reason=one.reason,
         n_prompts=one.n_prompts,
@@ -166,11 +167,6 @@ def _of_pair(
     size = sign * one.effect_size
     yield Figure("effect_size", keys, value=size, reason=why, n_prompts=one.n_prompts)
     yield exact("p", one.p_adjusted, ADJUSTED, keys, reason=str(one.reason))
-
-
-def _turned(low: float, high: float, sign: int) -> tuple[float, float]:
-    """An interval, seen from the other side where the sign is −1."""
-    return (low, high) if sign > 0 else (-high, -low)
 
 
 def _of_strengths(found: Strengths | None, systems: Sequence[str]) -> Iterator[Figure]:
@@ -212,7 +208,7 @@ def _strength_difference(
         yield Figure("strength_difference", keys, reason=NO_STRENGTH)
         yield exact("strength_p", None, keys=keys, reason=NO_STRENGTH)
         return
-    ends, n = _turned(one.ci_low, one.ci_high, sign), one.n_prompts
+    ends, n = turned(one.ci_low, one.ci_high, sign), one.n_prompts
     value = sign * one.difference
     yield Figure(
         "strength_difference", keys, "", value, *ends, over,
