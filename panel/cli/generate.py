@@ -16,7 +16,7 @@ from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell, tell_batches
 from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import gathered, refusals
-from panel.cli.options import output_format
+from panel.cli.options import limit_option, output_format
 from panel.cli.targets import model_in
 from panel.secrets.visible import say, standard_output, visible
 
@@ -85,9 +85,7 @@ _MISSING_SHOWN = 5
     is_flag=True,
     help="Replace other responses in the file, as soon as there is a new one.",
 )
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), help="Use the first N prompts only."
-)
+@limit_option("prompts")
 @dry_run
 @caps_of_a_file
 @batch_options

@@ -13,7 +13,7 @@ from panel.cli.call_options import caps_of_a_command, dry_run, model_options, pa
 from panel.cli.dry_run import tell
 from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import refusals
-from panel.cli.options import output_format
+from panel.cli.options import limit_option, output_format
 from panel.cli.signals import run_to_end
 from panel.secrets.visible import say, standard_output, visible
 
@@ -38,12 +38,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="At most N key points for the texts, and N against them.",
 )
-@click.option(
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Use the first N rationales only.",
-)
+@limit_option("rationales")
 @model_options
 @patience
 @dry_run
@@ -83,8 +78,7 @@ def keypoints(
 
     opened = load_run(run)
     rationales = rationales_of(opened)[:limit]
-    model = configured(spec or DEFAULT_MODEL, model_options)
-    model = model.model_copy(update={"patience": patience})
+    model = configured(spec or DEFAULT_MODEL, model_options, patience=patience)
     if dry_run:
         estimate = estimate_key_points(rationales, model, most)
         with standard_output() as to:

@@ -113,8 +113,7 @@ def match(
         tell([estimate], caps)
         return
     if by == "model":
-        model = configured(spec or "", model_options)
-        model = model.model_copy(update={"patience": patience})
+        model = configured(spec or "", model_options, patience=patience)
         matches = run_to_end(match_by_model(batch, known, model, caps))
     else:
         measure: Any = by

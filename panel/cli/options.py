@@ -94,6 +94,17 @@ def _short_formats(command: Command) -> Command:
     return command
 
 
+def limit_option(texts: str) -> Callable[[Command], Command]:
+    """The option to use a part; the command is given it as `limit`, None where it is left out.
+
+    Args:
+        texts: what a part is used of, such as "responses".
+    """
+    return option(
+        "--limit", metavar="N", type=click.IntRange(min=1), help=f"Use the first N {texts} only."
+    )
+
+
 def json_option(command: Command) -> Command:
     """The option `--json` of a command whose figures have no renderer; it is given it as
     `as_json`."""

@@ -16,7 +16,7 @@ from panel.cli.column_mapping import column_mapping
 from panel.cli.dry_run import tell
 from panel.cli.exit_status import INCOMPLETE
 from panel.cli.failures import gathered, refusals, refusals_without_calls
-from panel.cli.options import output_format
+from panel.cli.options import limit_option, output_format
 from panel.cli.signals import run_to_end
 from panel.cli.targets import model_in
 from panel.secrets.visible import say, standard_output, visible
@@ -111,9 +111,7 @@ def build(
 @click.argument("pairs", metavar="PAIRS")
 @column_mapping("PAIRS", "prompt_a=left")
 @click.option("--out", metavar="FILE", required=True, help="File for the prompts (.jsonl).")
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), help="Use the first N pairs only."
-)
+@limit_option("pairs")
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 @refusals_without_calls
 def pairs(

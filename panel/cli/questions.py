@@ -73,7 +73,7 @@ def questions(
     asked = [(one, run) for run in range(1, runs + 1) for one in loaded]
     read = [one for one, _ in asked]
     times = [run for _, run in asked]
-    model = configured(spec, model_options).model_copy(update={"patience": patience})
+    model = configured(spec, model_options, patience=patience)
     if out and not Path(out).resolve().parent.is_dir():
         raise ConfigurationError(
             f"--out {out}: the folder {Path(out).parent} does not exist; create it first"

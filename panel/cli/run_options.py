@@ -9,10 +9,8 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from panel.cli.call_options import caps, dry_run
-from panel.cli.options import Command, option, output_format
+from panel.cli.options import Command, limit_option, output_format
 from panel.cli.run_folder_option import run_folder_option
 
 if TYPE_CHECKING:
@@ -62,12 +60,7 @@ def run_options(texts: str) -> Callable[[Command], Command]:
 
     def decorate(command: Command) -> Command:
         @run_folder_option
-        @option(
-            "--limit",
-            metavar="N",
-            type=click.IntRange(min=1),
-            help=f"Use the first N {texts} only.",
-        )
+        @limit_option(texts)
         @dry_run
         @caps
         @output_format

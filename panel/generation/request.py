@@ -15,7 +15,8 @@ from pathlib import Path
 from graphs.sweeping import answer_tokens, question_for
 from panel.errors import Fault, InputError
 from panel.io.generation_prompts import GenerationPrompt
-from panel.io.wording import did_you_mean, undecodable, unreadable
+from panel.io.text_lines import text_of_file
+from panel.io.wording import did_you_mean
 from rubrics import ModelRequest
 from rubrics.fence import fence_for, fenced
 
@@ -51,13 +52,7 @@ def load_instructions(
         InputError: the file cannot be read, has an unknown place or none for the prompt or its
             context, or something to fill a place with is missing; lists every fault.
     """
-    name, where = str(path), Path(path)
-    try:
-        text = where.read_bytes().decode("utf-8-sig").strip()
-    except OSError:
-        raise InputError([Fault(name, unreadable(where), "a text file")]) from None
-    except UnicodeDecodeError as error:
-        raise InputError([Fault(name, undecodable(error), "UTF-8 text")]) from None
+    name, text = str(path), text_of_file(Path(path)).strip()
     if not text:
         raise InputError([Fault(name, "an empty file", "instructions for the models")])
     faults = []

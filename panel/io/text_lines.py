@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Protocol
 
-from panel.errors import first_lines
-from panel.io.wording import undecodable
+from panel.errors import Fault, InputError, first_lines
+from panel.io.wording import undecodable, unreadable
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -39,6 +40,20 @@ def text_lines(stream: Iterable[bytes | str], add: AddFault) -> Iterator[str]:
         yield nul.removed(text, number) if "\0" in text else text
     decoding.report(add)
     nul.report(add)
+
+
+def text_of_file(path: Path) -> str:
+    """The whole text of a file, without a byte order mark.
+
+    Raises:
+        InputError: it cannot be read, or is no UTF-8.
+    """
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError:
+        raise InputError([Fault(str(path), unreadable(path), "a text file")]) from None
+    except UnicodeDecodeError as error:
+        raise InputError([Fault(str(path), undecodable(error), "UTF-8 text")]) from None
 
 
 def _is_utf_16(line: bytes) -> bool:

@@ -81,9 +81,17 @@ def split_variant(name: str) -> tuple[str, str | None]:
     return before, behind
 
 
-def configured(model: str | ModelConfig, options: Mapping[str, Any] | None = None) -> ModelConfig:
+def configured(
+    model: str | ModelConfig,
+    options: Mapping[str, Any] | None = None,
+    *,
+    patience: int | None = None,
+) -> ModelConfig:
     """A model with these options in place of its own of the same names. `temperature`, which is a
     field of its own in a panel file, may be among them.
+
+    Args:
+        patience: in seconds, in place of the model's own.
 
     Raises:
         ConfigurationError: it is no `provider:name`, or one is no option; shows no value.
@@ -91,6 +99,8 @@ def configured(model: str | ModelConfig, options: Mapping[str, Any] | None = Non
     config = config_of(model) if isinstance(model, str) else model
     given = dict(options or {})
     fields = {name: given.pop(name) for name in ("temperature",) if name in given}
+    if patience is not None:
+        fields["patience"] = patience
     try:
         return config.changed(options={**config.options, **given}, **fields)
     except ValidationError as error:

@@ -12,7 +12,8 @@ from pydantic_core import InitErrorDetails
 
 from panel.errors import Fault, InputError
 from panel.io.definitions import load_definition
-from panel.io.wording import did_you_mean, undecodable, unreadable
+from panel.io.text_lines import text_of_file
+from panel.io.wording import did_you_mean
 from panel.models.config import MODEL_SPEC, ModelConfig
 from panel.prompt_sets.places import list_of, places_in, stray_brace
 
@@ -315,15 +316,9 @@ def load_prompt_set_spec(path: str | Path) -> PromptSetSpec:
 
 
 def _values_in(path: Path) -> Iterator[str]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError:
-        raise InputError([Fault(str(path), unreadable(path), "a text file")]) from None
-    except UnicodeDecodeError as error:
-        raise InputError([Fault(str(path), undecodable(error), "UTF-8 text")]) from None
     seen: dict[str, int] = {}
     faults = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text_of_file(path).splitlines(), start=1):
         value = line.partition("#")[0].strip()
         if not value:
             continue
