@@ -25,7 +25,7 @@ from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
 from panel.gate.check import check, decide_all, parsed
 from panel.gate.sweep_figures import cell_figures
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.runs.run import Run
 from panel.statistics import AnalysisOptions, Ratings, agree, correlate
 from panel.statistics.core.arrays import Array, row_means

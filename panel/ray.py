@@ -20,8 +20,8 @@ from panel.clusters.lease_server import LeaseServer
 from panel.clusters.ray_mailbox import RayMailbox
 from panel.clusters.worker import Assignment, Worker, at_work
 from panel.errors import ConfigurationError
-from panel.io.batch import Batch
 from panel.io.records import ColumnMapping
+from panel.io.response_batch import Batch
 from panel.io.responses import load_responses
 from panel.models.event_loops import lasting_loop, run_in_lasting_loop
 from panel.plan.panel_plan import PanelPlan

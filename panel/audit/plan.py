@@ -19,7 +19,7 @@ from panel.audit.channels import UNSHOWN, Plants, closed, planted, reaches
 from panel.audit.controls import control_of
 from panel.audit.uplift import Rows
 from panel.errors import ConfigurationError, Fault, InputError
-from panel.io.batch import identified
+from panel.io.response_batch import identified
 from panel.plan.checks import refuse_controls
 
 if TYPE_CHECKING:

@@ -139,7 +139,7 @@ async def _export(panel: Panel, batch: ResponseFile, files: RequestFiles) -> Exp
 def _planned(panel: Panel, batch: ResponseFile) -> list[Figure]:
     """The names of the figures that there will be."""
     from panel.gate.check import planned_run
-    from panel.io.batch import Batch
+    from panel.io.response_batch import Batch
 
     return planned_run(panel.plan, Batch(batch, one_prompt_each=True))
 

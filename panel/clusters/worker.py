@@ -17,7 +17,7 @@ from panel.calls.endpoint import Endpoint
 from panel.clusters.lease_client import LeaseClient, LeasedBudget, LeasedLimiter, LogToDriver
 from panel.clusters.messages import Mailbox, Synchronize
 from panel.clusters.store import ClusterStore
-from panel.io.batch import as_async
+from panel.io.response_batch import as_async
 from panel.judging.model_access import open_caller
 from panel.models.catalogue import with_batches
 from panel.plan.bound_models import BoundModel

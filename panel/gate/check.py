@@ -18,7 +18,7 @@ from panel.gate.row_figures import row_figures
 from panel.gate.run_figures import run_figures
 from panel.gate.sentences import sentence
 from panel.gate.sweep_figures import sweep_figures
-from panel.io.batch import Batch
+from panel.io.response_batch import Batch
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.run import Run
 from panel.statistics.core.table import Row

@@ -13,7 +13,7 @@ from graphs.context import GraphContext
 from graphs.judging import run_dialogue
 from panel.calls.token_counts import estimated_tokens, tokens_in
 from panel.errors import ConfigurationError, Fault, InputError
-from panel.io.batch import Batch, as_async
+from panel.io.response_batch import Batch, as_async
 from panel.judging.cost_estimate import (
     CachedReplies,
     CostEstimate,

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from graphs import Response, Verdict
 from graphs.context import GraphContext
-from panel.io.batch import Batch
+from panel.io.response_batch import Batch
 from panel.judging.comparative import Comparative
 from panel.judging.cost_estimate import CostEstimate, PredictedCalls
 from panel.judging.pointwise import Pointwise

@@ -10,7 +10,7 @@ from graphs.context import GraphContext
 from graphs.judging import judge_response
 from panel.calls.token_counts import estimated_tokens, tokens_in
 from panel.errors import Fault, InputError
-from panel.io.batch import Batch, as_async
+from panel.io.response_batch import Batch, as_async
 from panel.judging.cost_estimate import CostEstimate, PredictedCalls
 from panel.judging.pointwise_estimate import PointwiseEstimator, peer_tokens
 from panel.judging.preflight import longest_persona

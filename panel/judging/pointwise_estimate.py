@@ -10,7 +10,7 @@ from graphs.judging import judge_one, question_of, revise_one
 from graphs.revisions import latest_judgments, may_revise
 from panel.calls.token_counts import tokens_in
 from panel.errors import ConfigurationError
-from panel.io.batch import Batch
+from panel.io.response_batch import Batch
 from panel.judging.cost_estimate import (
     CachedReplies,
     CostEstimate,

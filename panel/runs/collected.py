@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphs import Judge, Judgment
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.runs.comparisons import CollectedComparisons
 from panel.statistics.core.coverage import Coverage
 from rubrics import Rubric, Status, Usage

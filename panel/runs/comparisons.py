@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphs import Judge, Judgment
-from panel.io.batch import Item
 from panel.io.documents import json_number
+from panel.io.response_batch import Item
 from panel.statistics.core.options import Random
 from panel.statistics.core.statistic import Reason
 from rubrics.comparison import Outcome

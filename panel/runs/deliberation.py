@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphs import Judge
 from graphs.aggregate import aggregate
 from graphs.revisions import step
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.runs.collected import judgment_of_row
 from panel.runs.deliberation_document import (
     before_after_document,

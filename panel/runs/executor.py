@@ -29,7 +29,7 @@ from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.cache import open_reply_store
 from panel.calls.caller import Caller, CallerFactory
 from panel.errors import ConfigurationError, RunStopped
-from panel.io.batch import Batch, as_async, identified, responses_in
+from panel.io.response_batch import Batch, as_async, identified, responses_in
 from panel.io.responses import ResponseFile
 from panel.io.tables import Responses
 from panel.judging.cost_estimate import CostEstimate, PredictedCalls

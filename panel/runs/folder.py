@@ -21,12 +21,12 @@ import orjson
 
 from graphs import Judgment, Verdict
 from panel.errors import RunFolderError, RunStopped
-from panel.io.batch import Batch
 from panel.io.csv_cells import cell_of, csv_of
 from panel.io.digests import LABELS
 from panel.io.documents import as_json
 from panel.io.outputs import RUN_FILES, writing
 from panel.io.private_files import make_private_folder, replace_file
+from panel.io.response_batch import Batch
 from panel.io.wording import printable
 from panel.runs.growing_file import AppendedFile, results_in
 from panel.runs.judgment_lines import line_of

@@ -11,8 +11,8 @@ import orjson
 from graphs import Response
 from graphs.framing import BASELINE
 from panel.errors import Fault, InputError, RunFolderError
-from panel.io.batch import Item
 from panel.io.digests import TEXTS
+from panel.io.response_batch import Item
 from panel.io.wording import unreadable
 from panel.runs.kept_texts import PROMPTS, RESPONSES
 

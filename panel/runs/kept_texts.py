@@ -16,9 +16,9 @@ import orjson
 
 from graphs import Response
 from panel.errors import Fault, InputError, RunFolderError
-from panel.io.batch import Batch, Item, line_of
 from panel.io.digests import DIGEST_BYTES, LABELS, TEXTS, digest_of, digest_of_all, without_texts
 from panel.io.private_files import replacing
+from panel.io.response_batch import Batch, Item, line_of
 from panel.io.responses import NAMES
 from panel.io.wording import shown
 from panel.secrets import SECRETS

@@ -18,9 +18,9 @@ from graphs.judgment_checks import Misfit, RatingCheck
 from panel.calls.budget import Spending
 from panel.calls.call_counts import CallCounts, Estimated
 from panel.errors import Fault, InputError
-from panel.io.batch import Item, title_of
 from panel.io.csv_cells import text_of
 from panel.io.judges import judges_in
+from panel.io.response_batch import Item, title_of
 from panel.io.run_copies import local_run
 from panel.io.wording import printable, shown
 from panel.runs.collected import judgment_of_row

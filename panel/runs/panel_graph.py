@@ -22,7 +22,7 @@ from graphs.context import Abort, GraphContext
 from graphs.judging import judging_graph
 from panel.calls.budget import NO_CAPS
 from panel.errors import ConfigurationError, RunStopped
-from panel.io.batch import Batch
+from panel.io.response_batch import Batch
 from panel.judging.mode import mode_of
 from panel.judging.model_access import graph_context
 from panel.plan.panel_plan import PanelPlan

@@ -19,7 +19,7 @@ from graphs.aggregate import aggregate
 from graphs.records import controls_among
 from panel.calls.call_counts import CallCounts
 from panel.errors import RunFolderError
-from panel.io.batch import Batch, Item
+from panel.io.response_batch import Batch, Item
 from panel.models.catalogue import Price, cost
 from panel.plan.panel_plan import PanelPlan
 from panel.runs.calls_document import calls_document, json_usd

@@ -11,10 +11,10 @@ from random import Random
 from graphs import Response
 from graphs.records import prompt_of
 from panel.errors import Fault, InputError
-from panel.io.batch import Batch, line_of
 from panel.io.documents import json_lines
 from panel.io.outputs import writing
 from panel.io.private_files import make_private_folder, replace_file
+from panel.io.response_batch import Batch, line_of
 from panel.study import key as keys
 from panel.study.attention import PROMPT, attention_texts
 from panel.study.blinding import NamingText, naming_texts, new_secret, opaque_id

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from graphs import Response
 from panel.conclusions.wording import counted
 from panel.errors import Fault, InputError
-from panel.io.batch import Batch
+from panel.io.response_batch import Batch
 from panel.io.tables import Responses
 from panel.io.wording import some
 

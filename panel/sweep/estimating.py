@@ -17,7 +17,7 @@ from graphs.framing import BASELINE, Prompt
 from graphs.rewriting import Step, rewriting
 from graphs.sweeping import question_for, response_key, response_of, said_in, worth_judging
 from panel.calls.cache import key_of, page_of
-from panel.io.batch import Batch
+from panel.io.response_batch import Batch
 from panel.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
 from panel.judging.mode import mode_of
 from panel.plan.panel_plan import PanelPlan

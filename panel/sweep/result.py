@@ -15,8 +15,8 @@ from graphs.degradation import Degradation
 from graphs.framing import BASELINE, Variant
 from graphs.sweeping import TargetAnswer
 from panel.conclusions.score import Judged
-from panel.io.batch import Batch
 from panel.io.documents import json_number
+from panel.io.response_batch import Batch
 from panel.runs.conclusion import judged_in
 from panel.runs.run import Run
 from panel.secrets import SECRETS

@@ -26,7 +26,7 @@ from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.caller import Caller
 from panel.calls.in_flight import InFlightLimit
 from panel.calls.tracing import is_traced, traced
-from panel.io.batch import Batch
+from panel.io.response_batch import Batch
 from panel.judging.model_access import graph_context
 from panel.models.catalogue import Price, with_batches
 from panel.plan.bound_models import BoundModel, texts_at_once

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphs import Judge
 from panel import Composite, Dimension, Ratings, Rubric, Scale
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.runs.collected import CollectedRatings
 from panel.runs.deliberation import DeliberationReport, deliberation_of
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.runs.run import Run
 from rubrics import Rubric
 from tests.helpers.judgments import PLAIN

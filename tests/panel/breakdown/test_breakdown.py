@@ -11,7 +11,7 @@ from graphs import Judge, Response
 from panel import Panel, load_run
 from panel.breakdown import axis_differences, contested, model_differences, persona_departures
 from panel.breakdown.contested import reasons
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.runs.run import Run
 from panel.statistics.breakdown.contested import ContestedResponse
 from panel.statistics.core.statistic import Reason

@@ -14,7 +14,7 @@ from panel.calls.caller import Caller
 from panel.clusters.lease_server import LeaseServer
 from panel.clusters.messages import DRIVER, Enter, Letter, TakenForLost
 from panel.clusters.worker import Assignment, JudgedPart, at_work
-from panel.io.batch import identified
+from panel.io.response_batch import identified
 from panel.runs.executor import prepared
 from panel.testing import in_turn, ok, serving, status
 from rubrics import Rubric

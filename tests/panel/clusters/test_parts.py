@@ -13,7 +13,7 @@ from panel.calls.budget import NO_CAPS
 from panel.clusters import parts
 from panel.clusters.parts import WorkerHandle, WorkerLost, verdicts_by_workers
 from panel.clusters.worker import Assignment, JudgedPart, Units, at_work
-from panel.io.batch import identified
+from panel.io.response_batch import identified
 from panel.runs.executor import prepared
 from panel.testing import serving
 from tests.helpers.cluster import LocalMailbox

@@ -13,7 +13,7 @@ from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
 from panel import CategoryScale, Dimension, Panel, Persona, Response, Rubric, Run, Scale
 from panel.breakdown import contested, persona_departures
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.statistics.core.display import signed
 from panel.testing import ScriptedModel
 from tests.helpers.figures import legend, names, points, thick_lines, thin_lines

@@ -16,7 +16,7 @@ from panel.gate.check import GateResult, figures_of, planned_run, planned_sweep
 from panel.gate.comparison_figures import comparison_figures
 from panel.gate.figures import Figure, find
 from panel.gate.requirement import parse_requirement
-from panel.io.batch import Batch
+from panel.io.response_batch import Batch
 from panel.statistics import AnalysisOptions, Reason, agree, correlate
 from panel.sweep.plan import Options, sweep_plan_of
 from panel.testing import ScriptedModel, assert_requirements

@@ -26,7 +26,7 @@ from panel.calls.budget import Spending
 from panel.calls.call_counts import CallCounts
 from panel.cli.report_page import report_at_the_end
 from panel.conclusions.bias import bias_conclusion
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.models.catalogue import Price
 from panel.report_page.axis import Axis
 from panel.report_page.biased import bias_section

@@ -19,7 +19,7 @@ from rich.text import Text
 from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
 from panel import Dimension, Rubric, Run, Scale
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.reports import Renderer, load_renderer
 from panel.reports.terminal.cells import FigureText, interval_cell
 from panel.reports.terminal.recording import tables_written_by

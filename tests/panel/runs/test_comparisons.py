@@ -11,7 +11,7 @@ import pytest
 
 from graphs import Judge, Judgment
 from panel import Panel, Response, load_run
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.runs.comparisons import CollectedComparisons
 from panel.statistics import Reason, Strengths, WinCounts, bradley_terry
 from panel.testing import ScriptedModel

@@ -16,8 +16,8 @@ from graphs.aggregate import aggregate
 from graphs.deliberation import Deliberation
 from panel import ModelConfig, Panel, Persona
 from panel.errors import RunFolderError
-from panel.io.batch import Batch
 from panel.io.csv_cells import text_of
+from panel.io.response_batch import Batch
 from panel.runs.folder import RunFolder
 from panel.runs.kept_texts import KeptTexts
 from panel.runs.output import RunOutput

@@ -12,7 +12,7 @@ import pytest
 from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
 from panel import CategoryScale, Dimension, Panel, Response, Rubric, Run, Scale, load_run
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.testing import ScriptedModel
 from tests.helpers.extras import needs_extra
 from tests.helpers.frames import LIBRARIES, rows_of

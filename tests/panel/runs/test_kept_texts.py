@@ -14,7 +14,7 @@ import pytest
 from graphs import Response
 from panel.errors import InputError, RunFolderError
 from panel.io import ResponseFile, load_responses
-from panel.io.batch import Batch
+from panel.io.response_batch import Batch
 from panel.runs.kept_texts import KeptTexts
 
 

@@ -6,7 +6,7 @@ import io
 
 from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.reports.terminal.run import show_run
 from panel.reports.terminal.tables import output
 from panel.runs.run import Run

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from graphs.aggregate import aggregate
-from panel.io.batch import Item
+from panel.io.response_batch import Item
 from panel.panel import Panel
 from panel.reports.terminal import render_run
 from panel.runs.collected import judgment_of_row
