@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from panel.questions.asking import object_of, read_by
+from panel.questions.asking import object_of, place_of, read_by
 from rubrics import ModelRequest, ModelResponse
 from rubrics.fence import fence_for, fenced
 from rubrics.replies import Unreadable, read_object, shown
@@ -177,13 +177,4 @@ def _key_points_in(text: str, most: int) -> tuple[str, ...]:
 
 def _places_in(text: str, names: Sequence[str], n: int) -> tuple[int | None, ...]:
     said = read_object(text, tuple(names))
-    return tuple(_place(said[name], name, n) for name in names)
-
-
-def _place(said: Any, name: str, n: int) -> int | None:
-    if said is None:
-        return None
-    number = int(said) if isinstance(said, str) and said.strip().isdecimal() else said
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= n:
-        raise Unreadable(f"{name} is {shown(said)}, not a number from 1 to {n} or null")
-    return number - 1
+    return tuple(place_of(said[name], name, n) for name in names)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from rubrics import ModelRequest, ModelResponse
 from rubrics.exchange import correction
 from rubrics.fence import fence_for, fenced
-from rubrics.replies import Unreadable, is_refusal, read_object
+from rubrics.replies import Unreadable, is_refusal, read_object, shown
 
 N_QUESTIONS = 3
 """How many questions are asked about an intervention."""
@@ -153,10 +153,19 @@ def _questions_in(text: str) -> tuple[str, ...]:
 
 
 def _place_in(text: str, n: int) -> int | None:
-    said = read_object(text, ("reference",))["reference"]
+    return place_of(read_object(text, ("reference",))["reference"], "reference", n)
+
+
+def place_of(said: Any, name: str, n: int) -> int | None:
+    """The place, from 0 on, that a model gives as one of the numbers from 1 to `n`; None where it
+    says null.
+
+    Raises:
+        Unreadable: it is neither.
+    """
     if said is None:
         return None
     number = int(said) if isinstance(said, str) and said.strip().isdecimal() else said
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= n:
-        raise Unreadable(f"reference is {said!r:.60}, not a number from 1 to {n} or null")
+        raise Unreadable(f"{name} is {shown(said)}, not a number from 1 to {n} or null")
     return number - 1

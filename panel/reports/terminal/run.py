@@ -54,7 +54,7 @@ def show_run(run: Run, console: Console, labels: Mapping[str, str]) -> None:
     show_conclusion(run.conclusion(), console)
     if run.coverage.scored:
         _show_tables(run, console, labels)
-    _show_counts(run, console)
+    _show_judged(run, console)
 
 
 def _show_off_scale(run: Run, console: Console) -> None:
@@ -115,16 +115,10 @@ def _show_who_differs(run: Run, console: Console) -> None:
     console.print()
 
 
-def _show_counts(run: Run, console: Console) -> None:
+def _show_judged(run: Run, console: Console) -> None:
     """What was judged and called, and what is missing."""
     coverage = run.coverage
-    console.print(
-        Text(
-            f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "
-            f"{coverage.abstained:,} judged as abstentions; "
-            f"{run.calls.made:,} calls made, {run.calls.cached:,} answered from the cache."
-        )
-    )
+    show_counts(run, console)
     for inside, whence in (
         (False, "were read from the providers' prompt caches."),
         (True, "were kept from the last request by a model in this process."),
@@ -159,6 +153,18 @@ def _show_counts(run: Run, console: Console) -> None:
     if coverage.partial:
         told = f"{coverage.partial:,} judgments scored on fewer comparisons than planned"
         console.print(Text(told, "red"))
+
+
+def show_counts(run: Run, console: Console) -> None:
+    """How many judgments were scored, by how many calls."""
+    coverage = run.coverage
+    console.print(
+        Text(
+            f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "
+            f"{coverage.abstained:,} judged as abstentions; "
+            f"{run.calls.made:,} calls made, {run.calls.cached:,} answered from the cache."
+        )
+    )
 
 
 def show_spending(run: Run, console: Console) -> None:

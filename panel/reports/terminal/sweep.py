@@ -16,7 +16,7 @@ from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.cells import FigureText
 from panel.reports.terminal.detectable import show_detected
 from panel.reports.terminal.rows import show_conclusion
-from panel.reports.terminal.run import show_spending
+from panel.reports.terminal.run import show_counts, show_spending
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.core.display import number, signed
 from panel.statistics.core.tested import LEVEL
@@ -293,13 +293,7 @@ def _show_missing(sweep: Sweep, console: Console) -> None:
             console.print(Text(f"{cut_off:,} answers were cut off at the token limit.", "yellow"))
         for reason, n in Counter(str(one.status) for one in sweep.unanswered).items():
             console.print(Text(f"{n:,} answers missing: {reason}", "red"))
-    console.print(
-        Text(
-            f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "
-            f"{coverage.abstained:,} judged as abstentions; "
-            f"{run.calls.made:,} calls made, {run.calls.cached:,} answered from the cache."
-        )
-    )
+    show_counts(run, console)
     show_spending(run, console)
     for status, n in coverage.missing.items() if coverage.scored else ():
         console.print(Text(f"{n:,} judgments missing: {status}", "red"))
