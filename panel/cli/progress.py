@@ -23,9 +23,10 @@ from rich.text import Text
 from graphs import Judgment
 from panel.calls.state import CallsState, EndpointState
 from panel.cli.eta import Pace, Remaining, seconds_left, stands_still
-from panel.cli.progress_lines import clock, duration, state_lines
+from panel.cli.progress_lines import duration, state_lines
 from panel.reports.terminal.money import spent
 from panel.reports.terminal.tables import notices
+from panel.statistics.core.display import clock
 from rubrics import Status, Usage
 
 _REFRESH_S = 0.5

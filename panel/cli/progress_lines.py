@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from rich.cells import cell_len, set_cell_size
 
 from panel.calls.state import EndpointState
 from panel.reports.terminal.tables import legible
+from panel.statistics.core.display import clock
 
 _SHORTEST_NAME = 12
 _MODELS_SHOWN = 10
-
-
-def clock(seconds: float) -> str:
-    """A duration in figures: 0:31, 12:05, 3:20:10."""
-    whole = math.ceil(seconds)
-    minutes, rest = divmod(whole, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def duration(seconds: float) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from graphs import Judgment
+from panel.statistics.core.display import clock
 
 _EVERY_S = 0.5
 _TIME_LEFT_AFTER_S = 3.0
@@ -54,17 +55,11 @@ class _NotebookProgress:
         if self._missing:
             parts.append(f"{self._missing:,} missing")
         if self._done == self._total:
-            parts.append(f"in {_clock(elapsed)}")
+            parts.append(f"in {clock(round(elapsed))}")
         elif self._done and elapsed > _TIME_LEFT_AFTER_S:
             left = elapsed * (self._total - self._done) / self._done
-            parts += [f"{self._done / elapsed:,.1f}/s", f"about {_clock(left)} left"]
+            parts += [f"{self._done / elapsed:,.1f}/s", f"about {clock(round(left))} left"]
         told = ", ".join(parts)
         bar = f'<progress value="{self._done}" max="{self._total}"></progress>'
         data = {"text/plain": told, "text/html": f"<div>{bar} {told}</div>"}
         self._publish(data=data, metadata={}, transient=self._place, update=update)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

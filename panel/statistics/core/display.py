@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from math import isnan
+from math import ceil, isnan
 
 _LONGEST_NAME = 60
 _MOST_ROWS = 20
@@ -88,6 +88,17 @@ def number(value: float | None, digits: int = 2) -> str:
     if value is None or isnan(value):
         return NONE
     return _with_minus(f"{round(float(value), digits) + 0:.{digits}f}")
+
+
+def clock(seconds: float) -> str:
+    """A duration in figures, to whole seconds, rounded up.
+
+    >>> clock(30.2), clock(725), clock(12_010)
+    ('0:31', '12:05', '3:20:10')
+    """
+    minutes, rest = divmod(ceil(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def general(value: float, digits: int = 6) -> str:

@@ -19,7 +19,8 @@ import pytest
 from graphs import Judge, Judgment
 from panel.calls.state import CallsState, EndpointState, LimiterState
 from panel.cli import progress
-from panel.cli.progress_lines import clock, duration, state_lines
+from panel.cli.progress_lines import duration, state_lines
+from panel.statistics.core.display import clock
 from panel.testing import serving
 from tests.helpers.command import COMMAND
 from tests.helpers.ports import free_port
