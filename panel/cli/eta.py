@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from panel.calls.state import EndpointState
 
 _WINDOW_S, _LEAST = 30.0, 20
+"""The pace is that of the last 30 s; where fewer judgments came in them, of the last 20."""
 _SOONEST_S = 3.0
 """From less than this nothing is concluded."""
-"""The pace is that of the last 30 s; where fewer judgments came in them, of the last 20."""
 _LONG_PAUSE_S = 10.0
 """A longer pause that a provider has asked for is no part of the pace: it is added to the rest.
 Short ones recur, and are."""
