@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from panel.cli.batch_options import say_line
 from panel.cli.failures import refusals_without_calls
 from panel.cli.run_folder_option import refuse_batches_at
 from panel.cli.signals import run_to_end
@@ -121,7 +122,7 @@ def _take(run: str, *, trusted: bool, ending: bool = False) -> None:
     from panel.runs.open_batches import take_answers
 
     try:
-        run_to_end(take_answers(Path(run), _tell, ending=ending, trusted=trusted))
+        run_to_end(take_answers(Path(run), say_line, ending=ending, trusted=trusted))
     except InUse as busy:
         say(visible(f"{busy}; nothing more is to be done here."), err=True)
 
@@ -157,7 +158,3 @@ def _row(one: BatchNow) -> dict[str, Any]:
         "done": done,
         "requests": total,
     }
-
-
-def _tell(line: str) -> None:
-    say(visible(line), err=True)

@@ -51,9 +51,9 @@ class AnswerOptions:
         from panel.runs.provider_batches import ByBatches
 
         if self.by_batches:
-            return Execution(on_start, ByBatches(run, _tell))
+            return Execution(on_start, ByBatches(run, say_line))
         if self.answers is not None:
-            return Execution(on_start, ByFiles(self.answers, _tell))
+            return Execution(on_start, ByFiles(self.answers, say_line))
         return Execution(on_start)
 
     def export(self, start: Callable[[RequestFiles], Coroutine[Any, Any, Exported]]) -> bool:
@@ -65,15 +65,15 @@ class AnswerOptions:
             return False
         done = run_to_end(start(RequestFiles(self.to, self.answers)))
         for line in done.left_out:
-            _tell(line)
+            say_line(line)
         if self.answers is not None:
-            _tell(f"Read from {self.answers}: {counted(done.taken, 'answer')}.")
+            say_line(f"Read from {self.answers}: {counted(done.taken, 'answer')}.")
         if not done.requests:
-            _tell("No request is left: without --batch-out, the same command makes the run.")
+            say_line("No request is left: without --batch-out, the same command makes the run.")
             return True
         names = ", ".join(file.name for file in done.files)
-        _tell(f"Written to {self.to}: {counted(done.requests, 'request')} ({names}).")
-        _tell(
+        say_line(f"Written to {self.to}: {counted(done.requests, 'request')} ({names}).")
+        say_line(
             "Put files of answers into the same folder; then run the same command with --batch-in "
             f"{self.to}, too: it reads them and writes the requests that follow from them, until "
             "none is left."
@@ -126,5 +126,6 @@ def batch_options(command: Command) -> Command:
     return with_batches
 
 
-def _tell(line: str) -> None:
+def say_line(line: str) -> None:
+    """Say on standard error what a line from anywhere says."""
     say(visible(line), err=True)

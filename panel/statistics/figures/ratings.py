@@ -43,7 +43,7 @@ class RatingsPlots:
 
         Args:
             statistic: the name of a statistic of `agree` with a value for each dimension, such as
-                `krippendorff_alpha` or `icc_2_1`.
+                `krippendorff_alpha` or `icc2`.
             options: how it is computed, as of `agree`.
 
         Raises:
