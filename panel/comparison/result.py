@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from panel.comparison.matching import WhatDiffers
-from panel.statistics.core.display import Facts, counted, interval, signed
+from panel.statistics.core.display import Facts, counted, ends, signed
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.core.options import Random
 from panel.statistics.core.statistic import Reason
@@ -203,7 +203,7 @@ class RunComparison:
         ]
         for row in self.rows:
             if row.dimension == COMPOSITE:
-                told = f"{signed(row.difference)} ({interval(row.ci_low, row.ci_high)})"
+                told = f"{signed(row.difference)} ({ends(row.ci_low, row.ci_high)})"
                 facts.append(f"{row.b} − {row.a}: {told}")
         return Facts(
             "RunComparison",
@@ -215,7 +215,7 @@ class RunComparison:
                     row.b,
                     row.dimension,
                     row.difference,
-                    interval(row.ci_low, row.ci_high),
+                    ends(row.ci_low, row.ci_high),
                     row.p_adjusted,
                     row.n_prompts,
                 )

@@ -7,13 +7,7 @@ from math import isnan
 
 from panel.conclusions.labels import labelled_alignment
 from panel.conclusions.rows import dimension_called, on_dimensions
-from panel.conclusions.wording import (
-    all_dimensions,
-    counted,
-    in_brackets,
-    labelled_interval,
-    listed,
-)
+from panel.conclusions.wording import all_dimensions, counted, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
@@ -147,9 +141,7 @@ def _but_by_dimension(names: Sequence[str], of: Mapping[str, MethodAlignment]) -
 
 def _changed(one: MethodAlignment, error: HeldOutFigure, verb: str, on: str) -> str:
     name = METHOD_NAMES[one.method]
-    told = in_brackets(
-        labelled_interval(*_ends(error.ci_low, error.ci_high)), told_p(one.p_adjusted)
-    )
+    told = in_brackets(interval(*_ends(error.ci_low, error.ci_high)), told_p(one.p_adjusted))
     return (
         f"{name[0].upper()}{name[1:]} {verb} the error{on} on held-out prompts by "
         f"{number(abs(error.difference))} points{told}: RMSE {number(error.after)} instead of "

@@ -8,7 +8,7 @@ from panel.conclusions.wording import (
     counted,
     first_of,
     in_brackets,
-    labelled_interval,
+    interval,
     listed,
     p_adjusted,
     turned,
@@ -85,7 +85,7 @@ def groups(
         one = tested[0]
         facts = in_brackets(
             f"{one.a} − {one.b}: {signed(one.difference)} points",
-            labelled_interval(one.ci_low, one.ci_high),
+            interval(one.ci_low, one.ci_high),
             p_adjusted(one.p_adjusted),
         )
         said = f"{one.a} and {one.b} are not shown to differ{facts}"
@@ -110,7 +110,7 @@ def _pair(one: GroupDifference) -> str:
     above, below = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
     return (
         f"{above} rates {number(abs(one.difference))} points higher than {below}"
-        f"{in_brackets(labelled_interval(*ends), p_adjusted(one.p_adjusted))}"
+        f"{in_brackets(interval(*ends), p_adjusted(one.p_adjusted))}"
     )
 
 

@@ -9,7 +9,7 @@ from math import isnan
 from panel.conclusions.labels import labelled_calibration
 from panel.conclusions.leads import leads_conclusion
 from panel.conclusions.rows import dimension_called
-from panel.conclusions.wording import NAMES_SHOWN, counted, in_brackets, labelled_interval, listed
+from panel.conclusions.wording import NAMES_SHOWN, counted, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
@@ -99,7 +99,7 @@ def _ahead(pairs: Sequence[CorrectedPair], whose: str) -> list[str]:
     for one in shown[:NAMES_SHOWN]:
         a, b, sign = (one.a, one.b, 1) if one.found.corrected > 0 else (one.b, one.a, -1)
         ends = sorted((sign * one.found.ci_low, sign * one.found.ci_high))
-        told = in_brackets(labelled_interval(*ends), told_p(one.p_adjusted))
+        told = in_brackets(interval(*ends), told_p(one.p_adjusted))
         on = "" if one.dimension == ALL else f" on {dimension_called(one.dimension)}"
         said.append(
             f"By {whose} means {a} is ahead of {b}{on}: {number(abs(one.found.corrected))}{told}."

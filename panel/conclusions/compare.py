@@ -14,7 +14,7 @@ from panel.conclusions.wording import (
     as_many,
     counted,
     in_brackets,
-    labelled_interval,
+    interval,
     listed,
     missing_judgments,
     p_adjusted,
@@ -150,7 +150,7 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
     if found.reason is not None:
         return f"{open_}: {what}, which cannot be tested ({found.reason})."
     facts = in_brackets(
-        labelled_interval(found.ci_low, found.ci_high),
+        interval(found.ci_low, found.ci_high),
         p_adjusted(found.p_adjusted),
         counted(found.n_prompts, "prompt"),
     )
@@ -202,7 +202,7 @@ def _alike(one: TwoRuns) -> list[str]:
     said = []
     if figure.reason is None:
         kind = "τ_b" if figure is over_all else "mean τ_b"
-        ends = in_brackets(labelled_interval(figure.ci_low, figure.ci_high))
+        ends = in_brackets(interval(figure.ci_low, figure.ci_high))
         told = f"The two order {where} with a {kind} of {number(figure.value)}{ends}"
         if n := one.best.n_prompts:
             of = counted(n, "prompt")
@@ -253,7 +253,7 @@ def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:
         return [f"{told}: τ_b with people is undefined ({one.tau.reason})."]
     facts = in_brackets(
         f"{b} − {a}: {signed(one.tau.value)}",
-        labelled_interval(one.tau.ci_low, one.tau.ci_high),
+        interval(one.tau.ci_low, one.tau.ci_high),
         p_adjusted(one.tau.p_adjusted),
         one.tau.ci_reason or "",
     )
@@ -273,7 +273,7 @@ def _nearer(
         if names:
             first = figures[names[0]]
             low, high = sorted((side * first.ci_low, side * first.ci_high))
-            facts = f"{labelled_interval(low, high)}, {p_adjusted(first.p_adjusted)}"
+            facts = f"{interval(low, high)}, {p_adjusted(first.p_adjusted)}"
             said.append(
                 f"{better} {what} than {worse} on {listed(names, 'dimensions')} ({names[0]}: "
                 f"{number(abs(first.value))} {unit}, {facts})."
@@ -300,7 +300,5 @@ def _facts(found: PairedDifference) -> str:
     if found.difference < 0:
         low, high = -high, -low
     return in_brackets(
-        labelled_interval(low, high),
-        p_adjusted(found.p_adjusted),
-        counted(found.n_prompts, "prompt"),
+        interval(low, high), p_adjusted(found.p_adjusted), counted(found.n_prompts, "prompt")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isnan
 
-from panel.conclusions.wording import counted, in_brackets, labelled_interval, listed
+from panel.conclusions.wording import counted, in_brackets, interval, listed
 from panel.statistics.core.display import number
 from panel.statistics.core.table import ALL
 from panel.statistics.fidelity.contrast import FidelityContrast
@@ -61,7 +61,7 @@ def _figures(found: Sequence[FidelityContrast]) -> str:
     if len(found) > _NAMED:
         return ""
     told = [
-        f"ratio {number(row.ratio)}, {labelled_interval(row.ratio_ci_low, row.ratio_ci_high)}"
+        f"ratio {number(row.ratio)}, {interval(row.ratio_ci_low, row.ratio_ci_high)}"
         for row in found
     ]
     return f" ({'; '.join(told)})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from math import isnan
 
-from panel.conclusions.wording import NAMES_SHOWN, in_brackets, labelled_interval, listed
+from panel.conclusions.wording import NAMES_SHOWN, in_brackets, interval, listed
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.display import number
 from panel.statistics.core.ranking import Leaderboard
@@ -96,5 +96,5 @@ def _figure(leads: dict[_Lead, list[CorrectedPair]], what: str) -> str:
     value, low, high = one.found.corrected, one.found.ci_low, one.found.ci_high
     if one.a != first:
         value, low, high = (0.0 - end for end in (value, high, low))
-    told = in_brackets(labelled_interval(low, high), told_p(one.p_adjusted))
+    told = in_brackets(interval(low, high), told_p(one.p_adjusted))
     return f"{on}: {what} {number(value)}{told}"

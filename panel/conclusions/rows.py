@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import atanh, isnan, nan, tanh
 
-from panel.conclusions.wording import in_brackets, labelled_interval, listed, p_adjusted
+from panel.conclusions.wording import in_brackets, interval, listed, p_adjusted
 from panel.statistics.core.display import number
 from panel.statistics.core.student_t import spread_of_interval, widened
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings, Row
@@ -29,7 +29,7 @@ def split_composite(rows: Sequence[Row], ratings: Ratings) -> tuple[list[Row], l
 
 def figure(row: Row) -> str:
     """A value with its interval and p-value, as far as they are there."""
-    facts = labelled_interval(row.ci_low, row.ci_high), p_of(row)
+    facts = interval(row.ci_low, row.ci_high), p_of(row)
     return f"{number(row.value)}{in_brackets(*facts)}"
 
 

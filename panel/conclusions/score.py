@@ -11,7 +11,7 @@ from panel.conclusions.wording import (
     as_many,
     counted,
     in_brackets,
-    labelled_interval,
+    interval,
     listed,
     missing_judgments,
     p_adjusted,
@@ -116,7 +116,7 @@ def board_conclusion(board: Leaderboard) -> list[str]:
 
 
 def _alone(entry: SystemRank, declining: bool) -> str:
-    facts = labelled_interval(entry.ci_low, entry.ci_high), counted(entry.n_prompts, "prompt")
+    facts = interval(entry.ci_low, entry.ci_high), counted(entry.n_prompts, "prompt")
     other = (
         "no other system is ranked" if declining else "there is no other system with a composite"
     )
@@ -155,7 +155,7 @@ def _only(one: Difference) -> str:
     if not one.shown:
         facts = in_brackets(
             f"{one.a} − {one.b}: {signed(one.difference)} points",
-            labelled_interval(one.ci_low, one.ci_high),
+            interval(one.ci_low, one.ci_high),
             p_adjusted(one.p_adjusted),
         )
         return f"The difference between {one.a} and {one.b} is not established{facts}."
@@ -298,7 +298,7 @@ def _facts(one: Difference) -> str:
     """A difference's interval, seen from the better one, its p-value and its prompts."""
     ends = turned(one.ci_low, one.ci_high, one.difference)
     return in_brackets(
-        labelled_interval(*ends), p_adjusted(one.p_adjusted), counted(one.n_prompts, "prompt")
+        interval(*ends), p_adjusted(one.p_adjusted), counted(one.n_prompts, "prompt")
     )
 
 

@@ -10,7 +10,7 @@ from panel.conclusions.wording import (
     counted,
     first_of,
     in_brackets,
-    labelled_interval,
+    interval,
     p_adjusted,
     turned,
 )
@@ -73,7 +73,7 @@ def _by_how_much(one: _Apart) -> str:
 
 
 def _interval(one: _Apart) -> str:
-    return labelled_interval(*turned(one.ci_low, one.ci_high, one.difference))
+    return interval(*turned(one.ci_low, one.ci_high, one.difference))
 
 
 def strata_differ(rows: Sequence[Row], statistic: str, name: str, by: str) -> list[str]:
@@ -114,7 +114,7 @@ def _value_in(row: Row) -> str:
 def _told(row: Row) -> str:
     on = "" if row.dimension == ALL else f" on {dimension_called(row.dimension)}"
     ends = turned(row.ci_low, row.ci_high, row.value)
-    facts = in_brackets(labelled_interval(*ends), p_adjusted(row.p_value))
+    facts = in_brackets(interval(*ends), p_adjusted(row.p_value))
     than = f"{number(abs(row.value))} {'higher' if row.value > 0 else 'lower'}"
     return f"{row.by_value}{on} is {than} than the mean of the others{facts}"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor, isnan, log10
 
 from panel.statistics.core.display import counted as counted
-from panel.statistics.core.display import interval
+from panel.statistics.core.display import ends
 from panel.statistics.core.options import Random
 from panel.statistics.core.student_t import MOST, POWER
 
@@ -71,13 +71,13 @@ def missing_judgments(
     return f"{n:,} of {expected:,} judgments{f' of {of}' if of else ''} are missing{counts}"
 
 
-def labelled_interval(low: float, high: float) -> str:
+def interval(low: float, high: float) -> str:
     """A 95 % interval behind its label; nothing where there is none.
 
-    >>> labelled_interval(-0.5, 2)
+    >>> interval(-0.5, 2)
     '95 % interval −0.50 to 2.00'
     """
-    return "" if isnan(low) else f"95 % interval {interval(low, high)}"
+    return "" if isnan(low) else f"95 % interval {ends(low, high)}"
 
 
 def turned(low: float, high: float, sign: float) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from panel.conclusions.fidelity import contrast_label, fidelity_conclusion
 from panel.statistics.core.coverage import Coverage
-from panel.statistics.core.display import Facts, interval
+from panel.statistics.core.display import Facts, ends
 from panel.statistics.core.frames import FrameColumn, FrameMethod, field_columns
 from panel.statistics.fidelity.contrast import FidelityContrast
 
@@ -75,7 +75,7 @@ class FidelityReport:
                     row.dimension,
                     row.human,
                     row.panel,
-                    interval(row.ratio_ci_low, row.ratio_ci_high),
+                    ends(row.ratio_ci_low, row.ratio_ci_high),
                     row.verdict,
                 )
                 for row in self.rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from panel.conclusions.wording import counted, in_brackets, labelled_interval, p_adjusted
+from panel.conclusions.wording import counted, in_brackets, interval, p_adjusted
 from panel.keypoints.report import OTHER, KeyPointReport
 from panel.statistics.breakdown.group_shares import GroupShare
 from panel.statistics.core.display import number
@@ -30,7 +30,7 @@ def key_points_conclusion(report: KeyPointReport) -> list[str]:
 
 
 def _ends(share: GroupShare) -> str:
-    told = labelled_interval(share.ci_low, share.ci_high)
+    told = interval(share.ci_low, share.ci_high)
     return f", {told}" if told else ""
 
 

@@ -10,7 +10,7 @@ from jinja2 import Environment
 from panel.conclusions.wording import counted
 from panel.io.pages import content_source, templates
 from panel.report_page.wording import seconds, sentence, shown
-from panel.statistics.core.display import interval, number, p_value, signed
+from panel.statistics.core.display import ends, number, p_value, signed
 
 
 @cache
@@ -24,7 +24,7 @@ def environment() -> Environment:
         "seconds": seconds,
         "sentence": sentence,
     }
-    made.globals |= {"ends": interval, "counted": counted}
+    made.globals |= {"ends": ends, "counted": counted}
     return made
 
 

@@ -13,7 +13,7 @@ import math
 import os
 import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from panel.errors import RunFolderError, RunStopped
 from panel.io.csv_cells import cell_of, csv_of
 from panel.io.digests import LABELS
 from panel.io.documents import as_json
-from panel.io.outputs import RUN_FILES, writing
+from panel.io.outputs import RUN_FILES
 from panel.io.private_files import make_private_folder, replace_file
 from panel.io.response_batch import Batch
 from panel.io.wording import printable
@@ -159,9 +159,20 @@ def _result(line: Mapping[str, Any]) -> Hashable | None:
     return (line["prompt_id"], line["id"], line["judge"])
 
 
-def _writing(path: Path) -> AbstractContextManager[None]:
-    """Says of a folder what keeps it from being written, as `panel.io.outputs.writing`."""
-    return writing(path, "check that it is a folder and its permissions, or choose another --out")
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Says of a folder what keeps it from being written.
+
+    Raises:
+        RunFolderError: something does.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} cannot be written: {error.strerror}; check that it is a folder and its "
+            "permissions, or choose another --out"
+        ) from None
 
 
 def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTexts) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from panel.runs.collected import CollectedRatings
 from panel.secrets import SECRETS
-from panel.statistics.core.display import Facts, counted, interval
+from panel.statistics.core.display import Facts, counted, ends
 from panel.statistics.core.ranking import Leaderboard
 
 
@@ -36,7 +36,7 @@ def run_facts(
                 entry.rank,
                 SECRETS.scrub(entry.system),
                 entry.composite,
-                interval(entry.ci_low, entry.ci_high),
+                ends(entry.ci_low, entry.ci_high),
                 entry.n_prompts,
             )
             for entry in board.systems

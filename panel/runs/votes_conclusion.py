@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from panel.conclusions.wording import counted, in_brackets, labelled_interval
+from panel.conclusions.wording import counted, in_brackets, interval
 from panel.runs.votes import MODELS, PERSONAS, REPLICATES, DimensionVotes, VotesReport
 from panel.statistics.core.display import number
 from panel.statistics.quality.votes import Votes, VotesDifference
@@ -34,7 +34,7 @@ def _number_of_votes(one: Votes, with_people: bool) -> str:
     return (
         f"{_judges(one)} have {one.votes:.1f} effective "
         f"{'vote' if one.votes < 1.05 else 'votes'}"
-        f"{in_brackets(labelled_interval(one.ci_low, one.ci_high))}: their {shared} correlate by "
+        f"{in_brackets(interval(one.ci_low, one.ci_high))}: their {shared} correlate by "
         f"{number(one.correlation)} on average."
     )
 
@@ -66,7 +66,7 @@ def _personas_add(found: dict[str, Votes], main: DimensionVotes) -> str:
         return "Whether personas add anything cannot be said: there is no interval."
     k = found[PERSONAS].n_judges
     of = f"than {k:,} replicates of a judge without a persona"
-    told = labelled_interval(one.ci_low, one.ci_high)
+    told = interval(one.ci_low, one.ci_high)
     if one.ci_low > 0:
         return f"Personas have {one.difference:.1f} effective votes more {of} ({told})."
     if one.ci_high < 0:

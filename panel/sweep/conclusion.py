@@ -7,14 +7,7 @@ from collections.abc import Sequence
 from math import isnan
 
 from panel.conclusions.score import Judged, nothing_judged
-from panel.conclusions.wording import (
-    as_many,
-    counted,
-    in_brackets,
-    labelled_interval,
-    p_adjusted,
-    power,
-)
+from panel.conclusions.wording import as_many, counted, in_brackets, interval, p_adjusted, power
 from panel.statistics.core.display import number
 from panel.statistics.core.tested import LEVEL
 from panel.statistics.resampling.sign_flip_power import items_needed
@@ -79,7 +72,7 @@ def _facts(delta: Mean) -> str:
     ends = sorted((abs(delta.ci_low), abs(delta.ci_high)))
     points, p = f"{number(abs(delta.value))} points", p_adjusted(delta.p_claim)
     if delta.claim == "mean":
-        return f"by {points}{in_brackets(labelled_interval(*ends), p)}"
+        return f"by {points}{in_brackets(interval(*ends), p)}"
     # The mean over all such prompts may still be 0.
     n = delta.n_above if delta.value > 0 else delta.n_below
     return f"in {n:,} of {delta.n_pairs:,} prompts{in_brackets(p)}, by {points} on average of these"

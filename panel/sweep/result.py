@@ -21,7 +21,7 @@ from panel.runs.conclusion import judged_in
 from panel.runs.run import Run
 from panel.secrets import SECRETS
 from panel.statistics.core.arrays import Array, divide
-from panel.statistics.core.display import Facts, counted, interval
+from panel.statistics.core.display import Facts, counted, ends
 from panel.statistics.core.frames import FrameMethod
 from panel.statistics.core.tested import LEVEL
 from panel.sweep.cell_documents import (
@@ -164,7 +164,7 @@ class Sweep:
                     SECRETS.scrub(one.system),
                     one.condition,
                     one.value,
-                    interval(one.ci_low, one.ci_high),
+                    ends(one.ci_low, one.ci_high),
                     one.n_pairs,
                 )
                 for one in self.composites

@@ -13,7 +13,7 @@ from panel.io.outputs import writing
 from panel.io.pages import content_source, templates
 from panel.io.private_files import replace_file
 from panel.secrets.visible import visible
-from panel.statistics.core.display import interval, number, p_value, signed
+from panel.statistics.core.display import ends, number, p_value, signed
 
 _PACKAGE = "panel.comparison.page"
 
@@ -32,7 +32,7 @@ def comparison_page(found: RunComparison) -> str:
         "style": made.filters["safe"](style),
         "source": made.filters["safe"](content_source(style)),
         "shown": shown,
-        "ends": interval,
+        "ends": ends,
     }
     return made.get_template("page.html").render(found=labelled_comparison(found))
 

@@ -6,7 +6,7 @@ from math import isnan, nan
 
 from rich.text import Text
 
-from panel.statistics.core.display import NONE, interval, number, signed
+from panel.statistics.core.display import NONE, ends, number, signed
 from panel.statistics.core.display import p_value as told_p
 
 
@@ -83,4 +83,4 @@ def p_cell(p_value: float) -> FigureText:
 
 def interval_cell(low: float, high: float) -> FigureText:
     """An interval in a column of its own, a dash where there is none."""
-    return FigureText(interval(low, high), low=low, high=high)
+    return FigureText(ends(low, high), low=low, high=high)

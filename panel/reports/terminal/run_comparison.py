@@ -13,7 +13,7 @@ from panel.comparison.result import ComparedRuns, RunComparison, RunDifference
 from panel.reports.terminal.cells import FigureText, difference_cell, interval_below
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.tables import TableRow, has_ids, legible, show_table
-from panel.statistics.core.display import interval, number, p_value, signed
+from panel.statistics.core.display import ends, number, p_value, signed
 from panel.statistics.core.statistic import Reason
 from panel.statistics.paired.panels import PairedFigure
 
@@ -68,7 +68,7 @@ def _show_rows(title: str, head: str, rows: Sequence[RunDifference], console: Co
             number(row.a_mean),
             number(row.b_mean),
             signed(row.difference),
-            interval(row.ci_low, row.ci_high),
+            ends(row.ci_low, row.ci_high),
             p_value(row.p_adjusted),
             signed(row.effect_size),
             f"{row.wins}/{row.ties}/{row.losses}",
@@ -96,7 +96,7 @@ def _show_apart(one: ComparedRuns, by: str, console: Console) -> None:
             name,
             [
                 Text(signed(row.difference)),
-                Text(interval(row.ci_low, row.ci_high)),
+                Text(ends(row.ci_low, row.ci_high)),
                 Text(p_value(row.p_adjusted)),
             ],
         )

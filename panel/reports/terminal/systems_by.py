@@ -12,7 +12,7 @@ from panel.conclusions.wording import counted
 from panel.reports.terminal.leaderboard import score
 from panel.reports.terminal.rows import remark
 from panel.reports.terminal.tables import TableRow, show_table
-from panel.statistics.core.display import NONE, interval, p_value, percent, signed
+from panel.statistics.core.display import NONE, ends, p_value, percent, signed
 
 _SHOWN = 40
 """How many lines a terminal shows."""
@@ -27,7 +27,7 @@ def show_systems_by(found: SystemsBy, console: Console) -> None:
             one.system,
             [
                 Text(score(one.mean)),
-                Text(interval(one.ci_low, one.ci_high)),
+                Text(ends(one.ci_low, one.ci_high)),
                 Text(str(one.n_prompts)),
             ],
             one.stratum,
@@ -69,7 +69,7 @@ def _show_between(found: SystemsBy, console: Console) -> None:
             one.stratum,
             [
                 Text(signed(one.difference)),
-                Text(interval(one.ci_low, one.ci_high)),
+                Text(ends(one.ci_low, one.ci_high)),
                 Text(p_value(one.p_adjusted)),
                 Text(str(one.n_prompts)),
             ],

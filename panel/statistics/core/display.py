@@ -120,8 +120,12 @@ def signed(value: float | None, digits: int = 2) -> str:
     return f"+{told}" if value is not None and round(float(value), digits) > 0 else told
 
 
-def interval(low: float | None, high: float | None, digits: int = 2) -> str:
-    """A 95 % interval as it is shown, a dash where there is none."""
+def ends(low: float | None, high: float | None, digits: int = 2) -> str:
+    """The ends of an interval, a dash where there is none.
+
+    >>> ends(-0.5, 2), ends(float("nan"), float("nan"))
+    ('−0.50 to 2.00', '–')
+    """
     if low is None or high is None or isnan(low) or isnan(high):
         return NONE
     return f"{number(low, digits)} to {number(high, digits)}"

@@ -41,8 +41,7 @@ from panel.report_page.wording import seconds, sentence, shown
 from panel.runs.collected import judgment_of_row
 from panel.statistics import AnalysisOptions, agree
 from panel.statistics.core.composite import on_composite
-from panel.statistics.core.display import interval as ends
-from panel.statistics.core.display import number, p_value, signed
+from panel.statistics.core.display import ends, number, p_value, signed
 from rubrics import Usage
 from tests.helpers.judging import JUDGES, RUBRIC
 
