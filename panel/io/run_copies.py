@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,13 @@ from panel.secrets import SECRETS, without_credentials
 _MANIFEST = "run.json"
 _EXPECTED = "a run's folder, as `score --out` writes it"
 _Stamp = tuple[int, int]
+Telling = Callable[[str], AbstractContextManager[None]]
+
+
+@contextmanager
+def untold(address: str) -> Iterator[None]:
+    """Says nothing of a sending."""
+    yield
 
 
 class RemoteFolder:
@@ -44,7 +51,8 @@ class RemoteFolder:
         self._system, self._root = file_system(address, _EXPECTED)
 
     def names(self) -> list[str]:
-        """What the files are called, in order; none where there is no such folder."""
+        """What the files are called, in order, without a run.json that is empty; none where there
+        is no such folder."""
         self._system.invalidate_cache()
         try:
             listed: list[dict[str, Any]] = self._system.ls(self._root, detail=True)
@@ -54,17 +62,19 @@ class RemoteFolder:
         names = [
             str(one["name"]).rstrip("/").removeprefix(self._root.rstrip("/")).lstrip("/")
             for one in listed
-            if one["type"] == "file"
+            if one["type"] == "file" and not (_is_manifest(one["name"]) and one.get("size") == 0)
         ]
         return sorted(name for name in names if name and "/" not in name and name[0] != ".")
 
     def run_digest(self) -> str | None:
-        """The SHA-256 of its run.json; None where it is no run's folder."""
+        """The SHA-256 of its run.json; None where it is no run's folder, for want of one that is
+        not empty."""
         self._system.invalidate_cache()
         try:
-            return hashlib.sha256(self._system.cat_file(self._path(_MANIFEST))).hexdigest()
+            content = self._system.cat_file(self._path(_MANIFEST))
         except (FileNotFoundError, NotADirectoryError):
             return None
+        return hashlib.sha256(content).hexdigest() if content else None
 
     def fetch(self, names: list[str], folder: Path) -> None:
         """Copy files into a folder that is there."""
@@ -75,12 +85,18 @@ class RemoteFolder:
         """Put a file there under its name, in place of another."""
         self._system.put_file(str(file), self._path(file.name))
 
+    def empty_manifest(self) -> None:
+        """Have it be no run's folder. This takes no permission to remove files, as a key that only
+        adds to an archive has none."""
+        self._system.pipe_file(self._path(_MANIFEST), b"")
+
     def remove(self, name: str) -> None:
         """Remove a file."""
         self._system.rm_file(self._path(name))
 
-    def try_to_write(self) -> None:
-        """See that files can be put there, by an empty one that is removed again."""
+    def try_to_write(self) -> Exception | None:
+        """See that files can be put there, by an empty one; gives why it cannot be removed again,
+        None where it was."""
         probe = self._path(".persona-panel")
         try:
             self._system.pipe_file(probe, b"")
@@ -90,7 +106,11 @@ class RemoteFolder:
                 raise
             self._system.makedirs(self._root, exist_ok=True)
             self._system.pipe_file(probe, b"")
-        self._system.rm_file(probe)
+        try:
+            self._system.rm_file(probe)
+        except Exception as error:
+            return error
+        return None
 
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"
@@ -135,7 +155,7 @@ class RunCopy:
         """
         theirs = self._there.run_digest()
         if theirs is None:
-            # run.json is removed first, and sent last.
+            # run.json is emptied first, and sent last.
             same = set(self._there.names()) <= {*self._original.names, *stamps_of(self.path)}
         else:
             same = theirs in (self._original.run, digest_of(self.path))
@@ -148,14 +168,14 @@ class RunCopy:
                 f"{self._there.address} was written by another run since this one began. {then}"
             )
 
-    def send(self, *, whole: bool = False, tell: Callable[[str], None] | None = None) -> None:
-        """Send what has changed. Where run.json has, it is removed there first and sent last, so
+    def send(self, *, whole: bool = False, telling: Telling = untold) -> None:
+        """Send what has changed. Where run.json has, it is emptied there first and sent last, so
         that a run with it is whole.
 
         Args:
             whole: whether the copy is all of the run, so that files that are gone from it are
                 removed there. None is where it has no run.json: then the copy has vanished.
-            tell: is told the address, where there is anything to be sent.
+            telling: given the address, what goes on while it is sent, where there is anything to.
 
         Raises:
             RunStopped: it cannot be sent, or another run has been written there.
@@ -166,19 +186,13 @@ class RunCopy:
         gone = sorted(set(self._original.names) - now.keys()) if whole and _MANIFEST in now else []
         if not changed and not gone:
             return
-        if tell is not None:
-            tell(self._there.address)
         try:
-            self.refuse_another()
-            # What is there is no run from here on, which a key that has expired must not leave.
-            self._there.try_to_write()
-            for name in [_MANIFEST, *gone] if _MANIFEST in changed else gone:
-                with suppress(FileNotFoundError):
-                    self._there.remove(name)
-            for name in sorted(changed, key=lambda name: (name == _MANIFEST, name)):
-                self._there.send(self.path / name)
+            with telling(self._there.address):
+                self._send(changed, gone)
         except RunFolderError as error:
             raise RunStopped(str(error)) from None
+        except RunStopped:
+            raise
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self._unsent("has not all been sent")) from None
         # Each package raises what it likes for a key, a network or a bucket.
@@ -186,12 +200,37 @@ class RunCopy:
             raise RunStopped(self._unsent("cannot be sent", f" ({said_of(error)})")) from error
         self._original, self._stamps = Original(digest_of(self.path), sorted(now)), now
 
+    def _send(self, changed: list[str], gone: list[str]) -> None:
+        """Send files, and remove those that are gone."""
+        self.refuse_another()
+        # What is there is no run from here on, which a key that has expired must not leave.
+        unremoved = self._there.try_to_write()
+        if gone and unremoved is not None:
+            raise RunStopped(
+                self._unsent(
+                    "cannot be sent",
+                    f", as no file there can be removed ({said_of(unremoved)}), and this run has "
+                    f"no {' and no '.join(gone)} as the earlier one there does: remove that there",
+                )
+            )
+        if _MANIFEST in changed and self._there.run_digest() is not None:
+            self._there.empty_manifest()
+        for name in gone:
+            with suppress(FileNotFoundError):
+                self._there.remove(name)
+        for name in sorted(changed, key=lambda name: (name == _MANIFEST, name)):
+            self._there.send(self.path / name)
+
     def _unsent(self, said: str, why: str = "") -> str:
         if self._kept_in is None:
             then = "it is lost: copy the run to a folder of this machine, and use that"
         else:
             then = f"it is kept in {self._kept_in}, and the same command sends it"
         return f"what was written {said} to {self._there.address}{why}; {then}"
+
+
+def _is_manifest(name: str) -> bool:
+    return name.rpartition("/")[2] == _MANIFEST
 
 
 def stamps_of(folder: Path) -> dict[str, _Stamp]:
@@ -252,6 +291,11 @@ def local_run(source: str | Path) -> str | Path:
 def show_as(folder: Path, there: RemoteFolder) -> None:
     """Have all that is told call a copy by the address that it is of."""
     SECRETS.name_copy(str(folder), there.address)
+
+
+def is_copy(folder: str | Path) -> bool:
+    """Whether a folder is a copy of one at an address."""
+    return SECRETS.is_copy(str(folder))
 
 
 def shown_folder(folder: str | Path) -> str:

@@ -36,7 +36,7 @@ _SHORTEST_SECRET = 8
 def start_of(output: RunOutput, models: Iterable[BoundModel]) -> dict[str, Any]:
     """A start, now, of a run by these models of the files that `output` names."""
     return {
-        "at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "at": datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
         "command": command_line(sys.argv),
         "inputs": [
             _described(name, output.mappings.get(name, {}))

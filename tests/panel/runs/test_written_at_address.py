@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,7 +87,9 @@ def test_a_command_writes_reads_and_continues_a_run_at_an_address(
         assert dry.returncode == 0 and not MEMORY.exists(address)
         done = invoked(*command, "--no-report")
         assert done.returncode == 0, done.stderr
-        assert f"The run is in {address}" in done.stdout
+        # It is not there before it has been sent.
+        told = f"Sending the run to {address}.\nThe run is in {address}\n"
+        assert done.stderr.endswith(told) and address not in done.stdout
         assert names(address) == {
             "run.json", "responses.jsonl", "judgments.jsonl", "verdicts.csv", "summary.json",
             "spent.json",
@@ -231,6 +232,31 @@ def test_what_is_there_stays_a_run_where_nothing_can_be_written_any_more(
     assert load_run(address).coverage.scored == 10
 
 
+def test_a_key_that_may_not_remove_files_is_enough(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run is written, continued and replaced with it, but where a file of the one before would
+    be left: that is told with its name, and that run stays."""
+
+    def denied(*given: object, **more: object) -> None:
+        raise PermissionError("Access Denied")
+
+    for name in ("rm", "rm_file", "_rm"):
+        monkeypatch.setattr(type(MEMORY), name, denied)
+    with serving() as server:
+        panel = panel_of(server)
+        panel.score(RESPONSES, out=address, caps=Caps(calls=10))
+        panel.score(RESPONSES, out=address, caps=Caps(calls=15))
+        other = Panel("disciplinary", panel.plan.models[0].config, "scrub")
+        other.score(RESPONSES, out=RunOutput(address, overwrite=True))
+        assert load_run(address).coverage.scored == JUDGMENTS
+        MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/report.html", b"of the other")
+        with pytest.raises(RunStopped, match=r"Access Denied.*has no report\.html .*is kept in"):
+            panel.score(RESPONSES, out=RunOutput(address, overwrite=True))
+        assert len(load_run(address).dimensions) == 5
+        monkeypatch.undo()
+
+
 def test_a_signal_while_a_run_is_sent(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,7 +373,6 @@ def test_two_machines_do_not_mix_their_runs(
         here = left(tmp_path)
         with monkeypatch.context() as patched:
             patched.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
-            patched.setattr(sys, "argv", ["another"])
             panel.score(RESPONSES, out=address)
         with pytest.raises(RunFolderError, match=f"This one is kept in {here[0].parent};"):
             panel.score(RESPONSES, out=address)
