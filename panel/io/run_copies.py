@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from panel.addresses import is_address, temporary_folder
 from panel.errors import Fault, InputError, RunFolderError, RunStopped
@@ -22,6 +23,7 @@ from panel.io.file_sets import file_system, said_of, with_lower_scheme, without_
 from panel.secrets import SECRETS, without_credentials
 
 _MANIFEST = "run.json"
+_SENDER = ".persona-panel-sender"
 _EXPECTED = "a run's folder, as `score --out` writes it"
 _Stamp = tuple[int, int]
 Telling = Callable[[str], AbstractContextManager[None]]
@@ -59,12 +61,16 @@ class RemoteFolder:
         except (FileNotFoundError, NotADirectoryError):
             return []
         # Of a file, its own entry is listed; a folder may have one with an empty name.
-        names = [
-            str(one["name"]).rstrip("/").removeprefix(self._root.rstrip("/")).lstrip("/")
+        sizes = {
+            str(one["name"]).rstrip("/").removeprefix(self._root.rstrip("/")).lstrip("/"): one.get(
+                "size"
+            )
             for one in listed
-            if one["type"] == "file" and not (_is_manifest(one["name"]) and one.get("size") == 0)
-        ]
-        return sorted(name for name in names if name and "/" not in name and name[0] != ".")
+            if one["type"] == "file"
+        }
+        if sizes.get(_MANIFEST) == 0:
+            del sizes[_MANIFEST]
+        return sorted(name for name in sizes if name and "/" not in name and name[0] != ".")
 
     def run_digest(self) -> str | None:
         """The SHA-256 of its run.json; None where it is no run's folder, for want of one that is
@@ -84,6 +90,35 @@ class RemoteFolder:
     def send(self, file: Path) -> None:
         """Put a file there under its name, in place of another."""
         self._system.put_file(str(file), self._path(file.name))
+
+    def claim(self, sender: str) -> None:
+        """Have other senders see that a run is being sent there."""
+        self._system.pipe_file(self._path(_SENDER), sender.encode())
+
+    def end_claim(self, sender: str) -> None:
+        """The end of that, unless another claims it. Where no file can be removed, an empty one
+        stays; where none can be written, the claim."""
+        with suppress(Exception):
+            self.refuse_another_sender(sender)
+            self._system.pipe_file(self._path(_SENDER), b"")
+            self._system.rm_file(self._path(_SENDER))
+
+    def refuse_another_sender(self, sender: str) -> None:
+        """See that nobody else sends a run there.
+
+        Raises:
+            RunFolderError: somebody does, or did and was killed.
+        """
+        self._system.invalidate_cache()
+        try:
+            claimed: bytes = self._system.cat_file(self._path(_SENDER))
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if claimed not in (b"", sender.encode()):
+            raise RunFolderError(
+                f"another run is being sent to {self.address}, or was when it was killed: in that "
+                f"case start it again, or remove {_SENDER} there"
+            )
 
     def empty_manifest(self) -> None:
         """Have it be no run's folder. This takes no permission to remove files, as a key that only
@@ -118,10 +153,11 @@ class RemoteFolder:
 
 class Original(NamedTuple):
     """What is at an address when a copy of it is made: the digest of run.json, and what the files
-    are called."""
+    are called; and what the copy is called there while it is sent."""
 
     run: str | None
     names: list[str]
+    sender: str = ""
 
 
 class RunCopy:
@@ -144,6 +180,7 @@ class RunCopy:
     ) -> None:
         self.path = path
         self._there, self._original = there, original
+        self._sender = original.sender or uuid4().hex
         self._stamps, self._kept_in = dict(stamps), kept_in
         show_as(path, there)
 
@@ -155,8 +192,9 @@ class RunCopy:
         """
         theirs = self._there.run_digest()
         if theirs is None:
-            # run.json is emptied first, and sent last.
-            same = set(self._there.names()) <= {*self._original.names, *stamps_of(self.path)}
+            # run.json is emptied first, and sent last; commands that read leave it.
+            ours = {*self._original.names, *stamps_of(self.path)}
+            same = self._kept_in is not None and set(self._there.names()) <= ours
         else:
             same = theirs in (self._original.run, digest_of(self.path))
         if not same:
@@ -198,10 +236,12 @@ class RunCopy:
         # Each package raises what it likes for a key, a network or a bucket.
         except Exception as error:
             raise RunStopped(self._unsent("cannot be sent", f" ({said_of(error)})")) from error
-        self._original, self._stamps = Original(digest_of(self.path), sorted(now)), now
+        self._original = Original(digest_of(self.path), sorted(now), self._sender)
+        self._stamps = now
 
     def _send(self, changed: list[str], gone: list[str]) -> None:
         """Send files, and remove those that are gone."""
+        self._refuse_another_sender()
         self.refuse_another()
         # What is there is no run from here on, which a key that has expired must not leave.
         unremoved = self._there.try_to_write()
@@ -213,13 +253,27 @@ class RunCopy:
                     f"no {' and no '.join(gone)} as the earlier one there does: remove that there",
                 )
             )
-        if _MANIFEST in changed and self._there.run_digest() is not None:
-            self._there.empty_manifest()
-        for name in gone:
-            with suppress(FileNotFoundError):
-                self._there.remove(name)
-        for name in sorted(changed, key=lambda name: (name == _MANIFEST, name)):
-            self._there.send(self.path / name)
+        if _MANIFEST in changed:
+            self._there.claim(self._sender)
+        try:
+            if _MANIFEST in changed and self._there.run_digest() is not None:
+                self._there.empty_manifest()
+            for name in gone:
+                with suppress(FileNotFoundError):
+                    self._there.remove(name)
+            for name in sorted(changed, key=lambda name: (name == _MANIFEST, name)):
+                # Who claimed it at the same moment may have been the last.
+                self._refuse_another_sender()
+                self._there.send(self.path / name)
+        finally:
+            if _MANIFEST in changed:
+                self._there.end_claim(self._sender)
+
+    def _refuse_another_sender(self) -> None:
+        try:
+            self._there.refuse_another_sender(self._sender)
+        except RunFolderError as error:
+            raise RunStopped(self._unsent("cannot be sent", f", as {error}")) from None
 
     def _unsent(self, said: str, why: str = "") -> str:
         if self._kept_in is None:
@@ -227,10 +281,6 @@ class RunCopy:
         else:
             then = f"it is kept in {self._kept_in}, and the same command sends it"
         return f"what was written {said} to {self._there.address}{why}; {then}"
-
-
-def _is_manifest(name: str) -> bool:
-    return name.rpartition("/")[2] == _MANIFEST
 
 
 def stamps_of(folder: Path) -> dict[str, _Stamp]:

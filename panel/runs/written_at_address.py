@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+from uuid import uuid4
 
 import orjson
 import platformdirs
@@ -153,11 +154,13 @@ class _KeptRun:
         if (copy := self._interrupted()) is not None:
             return copy
         names = self._names_of_run()
+        with self._reached("used"):
+            self._there.refuse_another_sender("")
         with self._written():
             self.forget()
             shutil.rmtree(self.path, ignore_errors=True)
         self._fetch(names, self.path)
-        original = Original(digest_of(self.path), names)
+        original = Original(digest_of(self.path), names, uuid4().hex)
         with self._written():
             replace_file(self._original_file, orjson.dumps([*original]))
         return RunCopy(self._there, self.path, original, stamps_of(self.path), self._below)

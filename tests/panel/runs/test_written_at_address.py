@@ -241,9 +241,9 @@ def test_a_key_that_may_not_remove_files_is_enough(
     def denied(*given: object, **more: object) -> None:
         raise PermissionError("Access Denied")
 
-    for name in ("rm", "rm_file", "_rm"):
-        monkeypatch.setattr(type(MEMORY), name, denied)
-    with serving() as server:
+    with serving() as server, monkeypatch.context() as patched:
+        for name in ("rm", "rm_file", "_rm"):
+            patched.setattr(type(MEMORY), name, denied)
         panel = panel_of(server)
         panel.score(RESPONSES, out=address, caps=Caps(calls=10))
         panel.score(RESPONSES, out=address, caps=Caps(calls=15))
@@ -254,7 +254,6 @@ def test_a_key_that_may_not_remove_files_is_enough(
         with pytest.raises(RunStopped, match=r"Access Denied.*has no report\.html .*is kept in"):
             panel.score(RESPONSES, out=RunOutput(address, overwrite=True))
         assert len(load_run(address).dimensions) == 5
-        monkeypatch.undo()
 
 
 def test_a_signal_while_a_run_is_sent(
@@ -391,6 +390,41 @@ def test_two_machines_do_not_mix_their_runs(
     refused = pytest.raises(RunFolderError, match=f"another run is writing to {address};")
     with written_here(RunOutput(address, overwrite=True)), refused, written_here(at):
         pass
+
+
+def test_a_run_is_not_mixed_with_one_that_is_being_sent(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two machines whose runs end at the same time, the second sends nothing, also where the
+    first was killed meanwhile, until that goes on; and a third does not begin."""
+    put = type(MEMORY).put_file
+    sent: list[str] = []
+
+    def killed(self: object, file: str, to: str, **more: object) -> None:
+        if len(sent) == 2:
+            patched.setattr(type(MEMORY), "pipe_file", refusing)
+            raise OSError("the machine is gone")
+        sent.append(to)
+        put(self, file, to, **more)
+
+    with serving() as server:
+        panel = panel_of(server)
+        with (
+            pytest.raises(RunStopped, match="as another run is being sent to"),
+            written_here(RunOutput(address)) as second,
+        ):
+            panel.score(RESPONSES, out=second)
+            with monkeypatch.context() as patched, pytest.raises(RunStopped, match="is gone"):
+                patched.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+                patched.setattr(type(MEMORY), "put_file", killed)
+                panel.score(RESPONSES, out=address)
+        assert len(names(address) - {".persona-panel-sender"}) == 2
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+        panel.score(RESPONSES, out=address)
+    assert load_run(address).coverage.scored == JUDGMENTS and len(names(address)) == 6
+    MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/.persona-panel-sender", b"a third")
+    with pytest.raises(RunFolderError, match="another run is being sent"):
+        panel.score(RESPONSES, out=address)
 
 
 @pytest.mark.parametrize(
