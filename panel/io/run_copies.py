@@ -206,6 +206,14 @@ class RunCopy:
                 f"{self._there.address} was written by another run since this one began. {then}"
             )
 
+    def was_sent(self) -> bool:
+        """Whether it is there already, as of a process that was killed before it noted that; then
+        it is no longer said to be sent."""
+        if self._there.run_digest() != digest_of(self.path):
+            return False
+        self._there.end_claim(self._sender)
+        return True
+
     def send(self, *, whole: bool = False, telling: Telling = untold) -> None:
         """Send what has changed. Where run.json has, it is emptied there first and sent last, so
         that a run with it is whole.

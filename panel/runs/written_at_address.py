@@ -151,7 +151,7 @@ class _KeptRun:
         """
         with self._reached("used"):
             self._there.try_to_write()
-        if (copy := self._interrupted()) is not None:
+        if (copy := self._interrupted()) is not None and not copy.was_sent():
             return copy
         names = self._names_of_run()
         with self._reached("used"):

@@ -165,6 +165,30 @@ def test_a_first_sending_that_is_cut_off_goes_on(
     assert load_run(address).coverage.scored == JUDGMENTS
 
 
+def test_a_run_that_was_sent_as_its_process_was_killed_goes_on(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all is there and this machine has not noted it, the same call is not refused."""
+    put = type(MEMORY).put_file
+
+    def killed(self: object, file: str, to: str, **more: object) -> None:
+        put(self, file, to, **more)
+        if to.endswith("run.json"):
+            patched.setattr(type(MEMORY), "pipe_file", refusing)
+            raise OSError("the machine is gone")
+
+    with serving() as server:
+        panel = panel_of(server)
+        with monkeypatch.context() as patched, pytest.raises(RunStopped, match="is gone"):
+            patched.setattr(type(MEMORY), "put_file", killed)
+            panel.score(RESPONSES, out=address)
+        assert load_run(address).coverage.scored == JUDGMENTS
+        panel.score(RESPONSES, out=address)
+        assert len(server.calls) == JUDGMENTS
+    assert ".persona-panel-sender" not in names(address)
+    assert len(json.loads(MEMORY.cat(f"{address}/run.json"))["starts"]) == 2
+
+
 def test_a_dry_run_and_overwriting_keep_an_interrupted_run(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
