@@ -356,6 +356,15 @@ def is_copy(folder: str | Path) -> bool:
     return SECRETS.is_copy(str(folder))
 
 
+def written_place(folder: str | Path) -> str:
+    """Where a run is written, for what keeps it from being written: of a copy the folder above it,
+    which is on this machine."""
+    if not is_copy(folder):
+        return str(folder)
+    address = shown_folder(folder)
+    return f"{Path(folder).parent} (where a run for {address} is kept until it is sent)"
+
+
 def shown_folder(folder: str | Path) -> str:
     """What a run's folder is called: of a copy, its address, without passwords and tokens."""
     return SECRETS.scrub(str(folder))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import click
 import fsspec
 import pytest
 
+from graphs import Judgment
 from panel import (
     Caps,
     ModelConfig,
@@ -311,6 +313,20 @@ def test_a_place_here_that_cannot_be_written_is_told_as_such(
         with pytest.raises(RunFolderError, match=r"Not a directory.*set XDG_CACHE_HOME"):
             panel_of(server).score(RESPONSES, out=address)
         assert not server.calls
+
+
+def test_a_full_disk_here_is_not_taken_for_one_there(address: str, tmp_path: Path) -> None:
+    """The folder of this machine is named, and what to do."""
+
+    def full(judgment: Judgment) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with serving() as server, pytest.raises(RunStopped) as stopped:
+        panel_of(server).score(RESPONSES, out=address, on_judgment=full)
+    here = tmp_path / "home" / "persona-panel" / "runs"
+    assert str(stopped.value).startswith(f"{here}/")
+    assert f"{address} is kept until it is sent) cannot be written (No" in str(stopped.value)
+    assert "make room, then run the same command again" in str(stopped.value)
 
 
 def test_what_is_sent_of_a_copy(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
