@@ -21,6 +21,7 @@ from uuid import uuid4
 
 import orjson
 import platformdirs
+from pydantic import TypeAdapter, ValidationError
 
 from panel.addresses import is_address, refuse_one_slash, temporary_folder
 from panel.errors import Fault, InputError, RunFolderError
@@ -42,6 +43,8 @@ from panel.runs.output import RunOutput
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_ORIGINAL = TypeAdapter(Original)
 
 
 @contextmanager
@@ -192,9 +195,12 @@ class _KeptRun:
         """What was there when the run that is kept began; None where none is, or nothing has been
         done since."""
         try:
-            original = Original(*orjson.loads(self._original_file.read_bytes()))
+            original = _ORIGINAL.validate_json(self._original_file.read_bytes())
         except FileNotFoundError:
             return None
+        except ValidationError:
+            # Empty where a machine lost power: what is there is not taken for the original.
+            original = Original(None, [])
         return None if digest_of(self.path) in (None, original.run) else original
 
     def _interrupted(self) -> RunCopy | None:

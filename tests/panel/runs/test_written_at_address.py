@@ -137,6 +137,8 @@ def test_a_run_that_could_not_be_sent_goes_on_from_this_machine(
         [folder] = left(tmp_path)
         assert f"it is kept in {folder.parent}," in str(stopped.value)
         assert not MEMORY.find(address)
+        # As where the machine lost power.
+        (folder.parent / "original.json").write_bytes(b"")
         run = panel.score(RESPONSES, out=address)
         assert (run.calls.cached, len(server.calls)) == (JUDGMENTS, JUDGMENTS)
     assert load_run(address).coverage.scored == JUDGMENTS
