@@ -188,8 +188,9 @@ class RunCopy:
         """See that there is still the original, or as much of this copy as was sent.
 
         Raises:
-            RunFolderError: another run has been written there.
+            RunFolderError: another run has been written there, or is being sent.
         """
+        self._there.refuse_another_sender(self._sender)
         theirs = self._there.run_digest()
         if theirs is None:
             # run.json is emptied first, and sent last; commands that read leave it.

@@ -461,6 +461,8 @@ def test_a_run_is_not_mixed_with_one_that_is_being_sent(
                 patched.setattr(type(MEMORY), "put_file", killed)
                 panel.score(RESPONSES, out=address)
         assert len(names(address) - {".persona-panel-sender"}) == 2
+        with pytest.raises(RunFolderError, match="another run is being sent"):
+            panel.score(RESPONSES, out=address)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
         panel.score(RESPONSES, out=address)
     assert load_run(address).coverage.scored == JUDGMENTS and len(names(address)) == 6
