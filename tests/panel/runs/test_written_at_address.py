@@ -471,6 +471,23 @@ def test_a_run_is_not_mixed_with_one_that_is_being_sent(
         panel.score(RESPONSES, out=address)
 
 
+def test_of_two_that_begin_to_send_at_once_the_first_ends(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It sees before its next file that another claims the address, and leaves the claim."""
+    put, sender = type(MEMORY).put_file, f"{address.removeprefix('memory:/')}/.persona-panel-sender"
+
+    def claimed(self: object, file: str, to: str, **more: object) -> None:
+        put(self, file, to, **more)
+        MEMORY.pipe_file(sender, b"another")
+
+    with serving() as server, monkeypatch.context() as patched:
+        patched.setattr(type(MEMORY), "put_file", claimed)
+        with pytest.raises(RunStopped, match="as another run is being sent"):
+            panel_of(server).score(RESPONSES[:2], out=address)
+    assert len(names(address)) == 2 and MEMORY.cat_file(sender) == b"another"
+
+
 @pytest.mark.parametrize(
     ("address_", "said"),
     [
