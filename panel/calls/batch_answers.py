@@ -115,6 +115,11 @@ class BatchAnswers:
         """How many answers the provider counts that are missing here or cannot be read."""
         return len(self._unreadable) + self._n_unnamed + self._n_absent(status)
 
+    def are_none(self, status: BatchStatus) -> bool:
+        """Whether the results hold nothing that belongs to a request or answers one, although the
+        provider counts answers: the page of a proxy in their place, say."""
+        return status.done > 0 and not self._match.answered and not self._n_unknown
+
     def settled(self, status: BatchStatus) -> BatchTotals:
         """What it came to; requests without an answer have one from now on, which says so."""
         missing, n_absent = self._match.missing, self._n_absent(status)

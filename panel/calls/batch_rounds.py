@@ -37,6 +37,7 @@ from panel.errors import RunStopped
 from panel.models.batches import BatchApi, BatchStatus, NotToldYet, UploadingBatchApi
 from panel.models.catalogue import batched_name
 from panel.models.client import NOTHING, CallError
+from panel.models.error_responses import BROKEN
 from rubrics import Usage
 
 T = TypeVar("T")
@@ -298,6 +299,14 @@ class BatchRounds:
             answers.fetch_again()
             async for answer in api.results(status, folder):
                 answers.add(answer)
+        # What was answered is paid for: it is not asked for again as long as it may be there.
+        if answers.are_none(status) and not self.ending:
+            raise CallError(
+                f"its results hold no answer, and it counts {status.done:,}; `persona-panel batch "
+                "cancel` gives these up",
+                kind="transient",
+                status=BROKEN,
+            )
         came = answers.settled(status)
         used, n_calls = sum(came.each, NOTHING), len(came.each)
         # Written down first: what the journal has and spent.json does not is counted by `go_on`.

@@ -26,6 +26,8 @@ from rubrics import ModelResponse
 
 _SUFFIXES = (".jsonl", ".jsonl.gz")
 _DIGITS = 64
+_LATEST = 253_402_300_799
+"""The last second of the year 9999 (Unix time): no calendar has later ones."""
 _REPLY = TypeAdapter(ModelResponse)
 
 
@@ -136,18 +138,21 @@ def write_replies(store: JournaledStore, path: Path, *, overwrite: bool = False)
 
     Raises:
         InputError: the name does not end as such a file's does, or there is a file already and
-            `overwrite` is not set.
-        OSError: it cannot be written.
+            `overwrite` is not set, or it cannot be written.
     """
     _require_suffix(path)
     if path.exists() and not overwrite:
         expected = "another name, or --overwrite to replace the file"
         raise InputError([Fault(str(path), "a file that is there already", expected)])
-    with replacing(path) as file:
-        if path.suffix == ".gz":
-            with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
-                return _write_lines(store, packed)
-        return _write_lines(store, file)
+    try:
+        with replacing(path) as file:
+            if path.suffix == ".gz":
+                with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
+                    return _write_lines(store, packed)
+            return _write_lines(store, file)
+    except OSError as error:
+        found = f"what cannot be written ({error.strerror})"
+        raise InputError([Fault(str(path), found, "a file in a folder that is there")]) from None
 
 
 def _write_lines(store: JournaledStore, file: IO[bytes] | gzip.GzipFile) -> int:
@@ -238,7 +243,9 @@ def _is_digest(found: object) -> bool:
 def _origin(document: dict[str, Any]) -> tuple[str, int | None]:
     """The model that answered and when, as far as they were noted."""
     model, at = document.get("model"), document.get("at")
-    return model if isinstance(model, str) else "", at if isinstance(at, int) else None
+    # A file that was imported may say anything.
+    known = isinstance(at, int) and 0 <= at <= _LATEST
+    return model if isinstance(model, str) else "", at if known else None
 
 
 def _require_suffix(path: Path) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, TextIO, cast
 
 import click
 
 from panel.cli import signals as stopping
 from panel.cli.exit_status import LOST_OUTPUT
 from panel.cli.streams import guarded
-from panel.secrets.visible import guard
+from panel.secrets.visible import VisibleStream, guard
 
 # A subcommand's module and the line that `--help` shows for it, so that help needs no
 # import of what it describes.
@@ -78,6 +80,16 @@ class _Lazy(click.Group):
                 # How a run ended says more than that.
                 sys.exit(ended.code or LOST_OUTPUT)
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        with _masked():
+            return super().make_context(info_name, args, parent, **extra)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -89,7 +101,8 @@ class _Lazy(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _masked():
+                return super().invoke(ctx)
         except KeyboardInterrupt as stopped:
             # Where judgments come in `panel.cli.watching` tells how many are kept.
             stopping.end(*stopped.args)
@@ -108,6 +121,19 @@ class _Lazy(click.Group):
             hint = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+
+@contextmanager
+def _masked() -> Iterator[None]:
+    """What click says of wrong arguments, which may be addresses, without passwords, tokens and
+    control characters."""
+    try:
+        yield
+    except click.ClickException as error:
+        stream = VisibleStream(sys.stderr)
+        error.show(cast(TextIO, stream))
+        stream.flush()
+        sys.exit(error.exit_code)
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from itertools import chain, count
 from pathlib import Path
@@ -78,7 +79,7 @@ def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
         @refusals
         def sent() -> Any:
             try:
-                with written_here(output, dry=others["dry_run"], tell=_tell) as here:
+                with written_here(output, dry=others["dry_run"], telling=_telling) as here:
                     return command(*args, out=here, **others)
             except RunStopped as unsent:
                 # The end stays that by a signal.
@@ -91,6 +92,11 @@ def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_output
 
 
-def _tell(address: str) -> None:
+@contextmanager
+def _telling(address: str) -> Iterator[None]:
+    """Says that a run is sent there, and once it is that it is there: on standard error, as
+    standard output has the result by now."""
     later = "; Ctrl-C ends that, and the same command does it later" if received() else ""
     say(f"Sending the run to {visible(address)}{later}.", err=True)
+    yield
+    say(f"The run is in {visible(address)}", err=True)

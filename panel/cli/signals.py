@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from panel.addresses import remove_temporary_folder
 from panel.cli.streams import flush
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
     now = time.monotonic()
     if _received is not None:
         if now - _received_at > _ECHO_S:
+            remove_temporary_folder()
             # A progress bar hides the cursor.
             if os.isatty(2):
                 with suppress(OSError):
@@ -106,8 +108,6 @@ def end(message: str | None = None) -> NoReturn:
 
     A model in this process may be in the middle of a text: it is not waited for.
     """
-    from panel.addresses import remove_temporary_folder
-
     stopped = _received or signal.SIGINT
     if message is None:
         message = (

@@ -29,6 +29,8 @@ from panel.models.batches import (
     BatchStatus,
     NotToldYet,
     answers_in,
+    listed_in,
+    next_page,
     object_in,
     plain_id,
 )
@@ -143,10 +145,11 @@ class AnthropicBatches:
 
     async def find(self, sought: BatchSought) -> BatchStatus | None:
         """See `BatchApi.find`. The requests of a batch are listed once it has ended."""
-        undecided, after = [], ""
+        undecided, after, seen = [], "", set[str]()
         while True:
             page = await self._got(f"{PATH}?limit={_PAGE}{after}")
-            for batch in page.get("data") or ():
+            batches = listed_in(page)
+            for batch in batches:
                 status = _status(batch)
                 if status.id in sought.others or not _may_be(batch, sought):
                     continue
@@ -155,11 +158,11 @@ class AnthropicBatches:
                 elif await self._has_token(status, sought.token):
                     return status
             # The newest come first.
-            last = _made_at(page["data"][-1]) if page.get("data") else None
+            last = _made_at(batches[-1]) if batches else None
             older = last is None or last < sought.since - CLOCKS_S
             if older or not page.get("has_more"):
                 break
-            after = f"&after_id={plain_id(page.get('last_id'))}"
+            after = f"&after_id={next_page(page.get('last_id'), seen)}"
         if undecided:
             raise NotToldYet(
                 f"the batch may have arrived as {', '.join(undecided)}, whose requests the "

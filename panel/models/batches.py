@@ -7,6 +7,7 @@ decided above, in `panel.calls`.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,34 @@ def plain_id(id_: Any, folder: str = "") -> str:
     return said
 
 
+def listed_in(page: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The batches in a page of a list of them.
+
+    Raises:
+        CallError: it is no such page. A batch that is not found is sent again, and paid for.
+    """
+    batches = page.get("data", "")
+    # Some servers say so of an empty list.
+    if batches is None:
+        return []
+    if not isinstance(batches, list) or not all(isinstance(one, dict) for one in batches):
+        raise CallError("the server gives no list of batches", kind="transient", status=BROKEN)
+    return batches
+
+
+def next_page(last: Any, seen: set[str]) -> str:
+    """The id after which the next page of a list begins, which is added to those `seen`.
+
+    Raises:
+        CallError: it is no id, or the list goes round.
+    """
+    id_ = plain_id(last)
+    if id_ in seen:
+        raise CallError("the server's list of batches has no end", kind="transient", status=BROKEN)
+    seen.add(id_)
+    return id_
+
+
 class BatchSought(NamedTuple):
     """A batch that may be at its provider, of which no id was noted.
 
@@ -142,7 +171,9 @@ def answers_in(
         plain_name: from a name as it was sent to that of its request.
     """
     with file.open("rb") as lines:
-        for line in lines:
+        for number, line in enumerate(lines):
+            if not number:
+                line = line.removeprefix(BOM_UTF8)
             if (answer := read(line)) is not None:
                 yield answer
             elif line.strip():

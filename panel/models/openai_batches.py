@@ -26,6 +26,8 @@ from panel.models.batches import (
     BatchSought,
     BatchStatus,
     answers_in,
+    listed_in,
+    next_page,
     object_in,
     plain_id,
 )
@@ -126,23 +128,22 @@ class OpenAIBatches:
         return _status(await self._called("POST", "/batches", orjson.dumps(order)))
 
     async def find(self, sought: BatchSought) -> BatchStatus | None:
-        after = ""
+        after, seen = "", set[str]()
         while True:
             listed, _ = await self._called("GET", f"/batches?limit={_PAGE}{after}")
-            batches = listed.get("data")
-            if not isinstance(batches, list) or not batches:
-                return None
+            batches = listed_in(listed)
             for batch in batches:
-                about = batch.get("metadata") if isinstance(batch, dict) else None
+                about = batch.get("metadata")
                 if isinstance(about, dict) and about.get(_MARK) == sought.token:
                     return _status((batch, None))
-            last = batches[-1]
-            # The newest come first; where a server has another order it says when there are more.
-            made = last.get("created_at") if isinstance(last, dict) else None
-            is_older = isinstance(made, int | float) and made < sought.since - CLOCKS_S
-            if is_older or not listed.get("has_more") or not isinstance(last, dict):
+            if not batches:
                 return None
-            after = f"&after={plain_id(last.get('id'))}"
+            # The newest come first; where a server has another order it says when there are more.
+            made = batches[-1].get("created_at")
+            is_older = isinstance(made, int | float) and made < sought.since - CLOCKS_S
+            if is_older or not listed.get("has_more"):
+                return None
+            after = f"&after={next_page(batches[-1].get('id'), seen)}"
 
     async def remove_uploads(self, token: str) -> None:
         # The newest come first: those of a batch that was just given up.

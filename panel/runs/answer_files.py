@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -237,6 +238,8 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
             number = 0
             while line := file.readline(LONGEST_ROW + 2):
                 number += 1
+                if number == 1:
+                    line = line.removeprefix(BOM_UTF8)
                 if len(line) <= LONGEST_ROW + 1:
                     if line.strip():
                         yield number, line

@@ -6,6 +6,7 @@ have spent, and writing what there is, however a run ends.
 
 from __future__ import annotations
 
+import errno
 import logging
 import time
 from collections.abc import (
@@ -31,6 +32,7 @@ from panel.calls.caller import Caller, CallerFactory
 from panel.errors import ConfigurationError, RunStopped
 from panel.io.response_batch import Batch, as_async, identified, responses_in
 from panel.io.responses import ResponseFile
+from panel.io.run_copies import written_place
 from panel.io.tables import Responses
 from panel.judging.cost_estimate import CostEstimate, PredictedCalls
 from panel.judging.mode import Mode, mode_of
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from panel.statistics.core.table import Ratings
 
 logger = logging.getLogger(__name__)
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 OnJudgment = Callable[[Judgment], None]
 
@@ -271,8 +275,13 @@ def written_at_the_end(
             stopped = False
         finally:
             finish(stopped)
-    except (Abort, OSError) as error:
+    except Abort as error:
         raise RunStopped(str(error)) from error
+    except OSError as error:
+        if folder is None or error.errno not in _NO_ROOM:
+            raise RunStopped(str(error)) from error
+        said = f"{written_place(folder.path)} cannot be written ({error.strerror})"
+        raise RunStopped(f"{said}; make room, then run the same command again") from error
     if folder is not None:
         folder.require_whole()
 

@@ -27,6 +27,7 @@ from panel.io.documents import as_json
 from panel.io.outputs import RUN_FILES
 from panel.io.private_files import make_private_folder, replace_file
 from panel.io.response_batch import Batch
+from panel.io.run_copies import is_copy, written_place
 from panel.io.wording import printable
 from panel.runs.growing_file import AppendedFile, results_in
 from panel.runs.judgment_lines import line_of
@@ -169,9 +170,12 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        remedy = "choose another --out"
+        if is_copy(path):
+            remedy = "set XDG_CACHE_HOME to another folder"
         raise RunFolderError(
-            f"{path} cannot be written: {error.strerror}; check that it is a folder and its "
-            "permissions, or choose another --out"
+            f"{written_place(path)} cannot be written: {error.strerror}; check that it is a folder "
+            f"and its permissions, or {remedy}"
         ) from None
 
 
@@ -186,9 +190,8 @@ def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTe
         kept = _kept(path)
         _refuse_unwritable(path)
         if kept is None:
-            # What a kill left of our own writing begins with a dot.
             there = path.iterdir() if path.exists() else ()
-            others = [entry.name for entry in there if entry.name[0] != "."]
+            others = [entry.name for entry in there if not _is_left(entry)]
             if others:
                 raise RunFolderError(
                     f"{path} is not the folder of a run, and not empty (it contains "
@@ -205,6 +208,12 @@ def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTe
                     "another --out, or replace the earlier run with --overwrite"
                 )
             texts.refuse_others(path, _other_mapping(kept, output))
+
+
+def _is_left(entry: Path) -> bool:
+    """Whether a kill, or a full disk, left this of our own writing: it begins with a dot, or keeps
+    others from the folder before run.json is there."""
+    return entry.name[0] == "." or (entry.name == _JUDGMENTS and not entry.stat().st_size)
 
 
 def _other_mapping(kept: Mapping[str, Any], output: RunOutput) -> str | None:

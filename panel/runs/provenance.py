@@ -15,6 +15,7 @@ from hashlib import file_digest
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from panel.errors import InputError
 from panel.io.file_sets import files_of
@@ -37,6 +38,8 @@ def start_of(output: RunOutput, models: Iterable[BoundModel]) -> dict[str, Any]:
     """A start, now, of a run by these models of the files that `output` names."""
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        # Two machines may start the same in one second.
+        "id": uuid4().hex,
         "command": command_line(sys.argv),
         "inputs": [
             _described(name, output.mappings.get(name, {}))

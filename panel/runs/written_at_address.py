@@ -17,21 +17,34 @@ from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+from uuid import uuid4
 
 import orjson
 import platformdirs
+from pydantic import TypeAdapter, ValidationError
 
-from panel.addresses import is_address, refuse_one_slash
+from panel.addresses import is_address, refuse_one_slash, temporary_folder
 from panel.errors import Fault, InputError, RunFolderError
 from panel.io.file_formats import is_file_name
 from panel.io.file_sets import said_of, without_query
 from panel.io.private_files import make_private_folder, replace_file
-from panel.io.run_copies import Original, RemoteFolder, RunCopy, digest_of, show_as, stamps_of
+from panel.io.run_copies import (
+    Original,
+    RemoteFolder,
+    RunCopy,
+    Telling,
+    digest_of,
+    show_as,
+    stamps_of,
+    untold,
+)  # fmt: skip
 from panel.runs.growing_file import locked
 from panel.runs.output import RunOutput
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_ORIGINAL = TypeAdapter(Original)
 
 
 @contextmanager
@@ -40,7 +53,7 @@ def written_here(
     *,
     dry: bool = False,
     stays: bool = False,
-    tell: Callable[[str], None] | None = None,
+    telling: Telling = untold,
 ) -> Iterator[RunOutput]:
     """Where a run for an output is written: for one at an address a folder of this machine, which
     is as what is there and is sent at the end; any other is given back.
@@ -48,7 +61,7 @@ def written_here(
     Args:
         dry: whether nothing is to be written there or kept here: the folder is one to read.
         stays: whether what was sent is read here until the process ends.
-        tell: is told the address before anything is sent.
+        telling: given the address, what goes on while the run is sent.
 
     Raises:
         InputError: a package for such an address is not installed, or it is none, or a file's; or
@@ -67,7 +80,7 @@ def written_here(
         raise InputError([Fault(there.address, "the address of a file", "that of a run's folder")])
     kept = _KeptRun(there)
     if dry:
-        with tempfile.TemporaryDirectory(prefix="persona-panel-") as folder:
+        with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
             yield replace(output, path=kept.copy_to_read(Path(folder, "run")))
         return
     if stays:
@@ -80,7 +93,7 @@ def written_here(
             finally:
                 # One without was not begun, or has vanished.
                 if digest_of(kept.path) is not None:
-                    copy.send(whole=True, tell=tell)
+                    copy.send(whole=True, telling=telling)
                     kept.forget()
     finally:
         if not stays:
@@ -141,14 +154,16 @@ class _KeptRun:
         """
         with self._reached("used"):
             self._there.try_to_write()
-        if (copy := self._interrupted()) is not None:
+        if (copy := self._interrupted()) is not None and not copy.was_sent():
             return copy
         names = self._names_of_run()
+        with self._reached("used"):
+            self._there.refuse_another_sender("")
         with self._written():
             self.forget()
             shutil.rmtree(self.path, ignore_errors=True)
         self._fetch(names, self.path)
-        original = Original(digest_of(self.path), names)
+        original = Original(digest_of(self.path), names, uuid4().hex)
         with self._written():
             replace_file(self._original_file, orjson.dumps([*original]))
         return RunCopy(self._there, self.path, original, stamps_of(self.path), self._below)
@@ -180,9 +195,12 @@ class _KeptRun:
         """What was there when the run that is kept began; None where none is, or nothing has been
         done since."""
         try:
-            original = Original(*orjson.loads(self._original_file.read_bytes()))
+            original = _ORIGINAL.validate_json(self._original_file.read_bytes())
         except FileNotFoundError:
             return None
+        except ValidationError:
+            # Empty where a machine lost power: what is there is not taken for the original.
+            original = Original(None, [])
         return None if digest_of(self.path) in (None, original.run) else original
 
     def _interrupted(self) -> RunCopy | None:

@@ -90,6 +90,10 @@ class Secrets:
         with self._lock:
             self._copies = {**self._copies, folder: address}
 
+    def is_copy(self, folder: str) -> bool:
+        """Whether this is the folder of a copy."""
+        return folder in self._copies
+
     def scrub(self, text: str) -> str:
         """The text with `[secret]` for every key in it."""
         for folder, address in self._copies.items():

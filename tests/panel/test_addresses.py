@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -108,6 +111,18 @@ def test_a_token_in_an_address_of_responses_is_told_nowhere(
 
 
 @pytest.mark.parametrize(
+    "before",
+    [(), ("score", "texts.jsonl"), ("score", "texts.jsonl", "--format"), ("cache",)],
+    ids=["command", "argument", "choice", "subcommand"],
+)
+def test_a_token_in_a_usage_error_is_masked(before: tuple[str, ...]) -> None:
+    """What click itself says of an argument that has no place there."""
+    done = invoked(*before, "s3://me:pw1@bucket/run?token=pw2")
+    assert done.returncode == 2 and "s3://me:[secret]@bucket/run?token=[secret]" in done.stderr
+    assert "pw" not in done.stderr
+
+
+@pytest.mark.parametrize(
     "command",
     [
         ("generate", "p.jsonl", "--target", "openai:stub", "--out", "s3://me:pw1@b/t.jsonl"),
@@ -164,10 +179,11 @@ def test_what_cannot_be_sent_of_a_copy_is_told_as_lost(
     assert "(Access Denied); it is lost: copy the run to a folder of this machine" in done.stderr
 
 
+@pytest.mark.parametrize("second", [False, True])
 def test_copies_are_removed_where_a_signal_ends_the_process(
-    run_there: str, monkeypatch: pytest.MonkeyPatch
+    second: bool, run_there: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ends without what is registered for its end."""
+    """It ends without what is registered for its end, in order or by a second signal."""
 
     def ended(status: int) -> None:
         raise SystemExit(status)
@@ -176,7 +192,15 @@ def test_copies_are_removed_where_a_signal_ends_the_process(
     copy = copied_run(run_there)
     monkeypatch.setattr("os._exit", ended)
     assert copy is not None and copy.path.exists()
-    with pytest.raises(SystemExit):
-        signals.end("as told")
+    if second:
+        with signals.heeded():
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.31)
+            with pytest.raises(SystemExit):
+                os.kill(os.getpid(), signal.SIGINT)
+    else:
+        with pytest.raises(SystemExit):
+            signals.end("as told")
     assert not temporary_folder().exists()
     temporary_folder.cache_clear()

@@ -16,6 +16,7 @@ import asyncio
 import hashlib
 import logging
 import random
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -131,15 +132,31 @@ class RedisReplyStore(JournaledStore):
         return self._location
 
     def entries(self) -> Iterator[JournalEntry]:
-        """All replies, also where the connection is lost meanwhile.
+        """All replies, also where the connection is lost meanwhile. What is no page but is called
+        as one is, is an entry that cannot be read.
 
         Raises:
             CacheUnreachable: the server no longer answers, or refuses to list what it holds.
         """
         for name in self._page_names():
-            page = name.decode(errors="replace").removeprefix(_PAGE)
-            for key, stored in self._read_page(page).items():
+            try:
+                page = name.decode().removeprefix(_PAGE)
+            except UnicodeDecodeError:
+                yield JournalEntry("", b"", b"")
+                continue
+            found: dict[bytes, bytes] = self._patiently(partial(self._hash_at, name))
+            for key, stored in found.items():
                 yield JournalEntry(page, key, stored)
+
+    def _hash_at(self, name: bytes) -> dict[bytes, bytes]:
+        found: Any
+        try:
+            found = self._client.hgetall(name)
+        except redis.ResponseError as error:
+            if "WRONGTYPE" not in str(error):
+                raise
+            found = {b"": b""}
+        return dict(found)
 
     def _page_names(self) -> Iterator[bytes]:
         """The names of pages; a name may come twice, where hashes are moved meanwhile."""
@@ -391,4 +408,6 @@ def _is_worth_another(error: BaseException) -> bool:
 
 
 def _said(error: Exception) -> str:
-    return str(error).rstrip(".") or type(error).__name__
+    # Without our script, in which a server may quote it and redis-py does.
+    said = re.sub(r"^Command # \d+ \(EVAL .*?\) of pipeline caused error: ", "", str(error))
+    return re.sub(r",? script: \w{40},.*", "", said).rstrip(".") or type(error).__name__

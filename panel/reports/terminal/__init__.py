@@ -217,7 +217,10 @@ def render_key_points(report: KeyPointReport, to: TextIO) -> None:
 
 
 def _show_folder(folder: Path | None, console: Console) -> None:
-    if folder is not None:
-        from panel.io.run_copies import shown_folder
+    if folder is None:
+        return
+    from panel.io.run_copies import is_copy, shown_folder
 
+    # It is not at its address yet: who sends it says so.
+    if not is_copy(folder):
         console.print(f"The run is in {shown_folder(folder)}", soft_wrap=True)

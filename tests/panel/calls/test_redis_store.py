@@ -21,6 +21,7 @@ from panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable, open_reply
 from panel.calls.caller import Caller
 from panel.calls.endpoint import Endpoint
 from panel.calls.journal import journals_in
+from panel.calls.kept_replies import counts_of
 from panel.calls.rate_limiter import RateLimiter
 from panel.testing import ScriptedModel, check_reply_store, serving
 from rubrics import ModelRequest, ModelResponse
@@ -338,6 +339,35 @@ def test_an_address_that_cannot_be_read_is_not_shown(
         open_reply_store()
     assert "PW4f9e" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_others_keep_under_such_names_is_counted_apart(server: RedisServer) -> None:
+    """What is no hash, or has a name that no page has, hides no answer; a run that needs that page
+    is told its name."""
+    with server.client() as client, closing(opened(server)) as store:
+        store.put(PAGE, KEY, REPLY)
+    with closing(opened(server)) as store:
+        client.set("persona-panel:page:other", "x")
+        client.hset(b"persona-panel:page:\xff", "x", "x")
+        counts = counts_of(store)
+        assert (counts.all.n, counts.unreadable) == (1, 2)
+        with pytest.raises(CacheUnreachable, match="WRONGTYPE"):
+            store.get("other", KEY)
+
+
+def test_a_full_server_is_told_in_its_words(server: RedisServer) -> None:
+    """Without the script that it refused."""
+    with server.client() as client:
+        client.config_set("maxmemory", "1")
+        try:
+            essay = Response(id="r", prompt="Why?", text="Because.", system="s")
+            with pytest.raises(RunStopped) as stopped:
+                Panel("disciplinary", ScriptedModel(), "debate-speech").score([essay])
+        finally:
+            client.config_set("maxmemory", "0")
+    assert "(command not allowed when used memory > 'maxmemory'); put that right" in str(
+        stopped.value
+    )
 
 
 def test_a_server_that_does_not_list_its_answers_is_told_of(server: RedisServer) -> None:

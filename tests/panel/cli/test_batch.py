@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -129,6 +130,9 @@ def test_requests_answered_by_another_system(texts: str, server: ScriptedServer)
     assert "Written to out: 20 requests (requests-openai-gpt-4o-mini-1.jsonl)" in err
     assert KEY.encode() not in next(Path("out").iterdir()).read_bytes()
     assert answered(Path("out")) == 20
+    # As some editors write it.
+    [file] = Path("out").glob("answer*.jsonl")
+    file.write_bytes(BOM_UTF8 + file.read_bytes())
     code, out, _ = scored(texts, server, "--batch-in", "out", "--out", "run")
     assert code == 0
     assert "20 of 20 judgments scored" in out

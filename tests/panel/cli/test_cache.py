@@ -240,6 +240,18 @@ def test_an_export_replaces_no_file_unasked(kept: None, tmp_path: Path) -> None:
     assert file.read_text() == "mine\n"
     assert run("export", file, "--overwrite").exit_code == 0
     assert len(file.read_text().splitlines()) == 6
+    absent = run("export", tmp_path / "absent" / "texts.jsonl")
+    assert absent.exit_code == 2
+    assert "texts.jsonl: found what cannot be written (No such file or directory)" in absent.stderr
+
+
+@pytest.mark.parametrize("at", [b"-1", b"253402300800", b"1e999"])
+def test_a_time_that_no_calendar_has_is_not_known(at: bytes) -> None:
+    """An entry of a file may say anything; it is counted, and its time is not."""
+    with closing(opened()) as store:
+        store.put_stored("d" * 64, key(8), b'{"text":"8","usage":{},"logprobs":[],"at":%b}' % at)
+    done = run("stats")
+    assert done.exit_code == 0 and (": 1 answer, " in done.stdout) == (at != b"1e999")
 
 
 def test_a_file_that_ends_early_is_told(

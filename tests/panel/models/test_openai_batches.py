@@ -9,7 +9,7 @@ import orjson
 import pytest
 from pydantic import SecretStr
 
-from panel.models.batches import BatchSought
+from panel.models.batches import BatchSought, listed_in, next_page
 from panel.models.client import CallError
 from panel.models.openai_batches import OpenAIBatches
 from panel.models.openai_compatible import OpenAICompatible
@@ -32,6 +32,24 @@ def left_in(folder: Path) -> list[Path]:
 async def answers(batches: OpenAIBatches, id_: str, folder: Path) -> dict[str, object]:
     found = await batches.status(id_)
     return {row.custom_id: row.answer async for row in batches.results(found, folder)}
+
+
+@pytest.mark.parametrize(
+    "page", [{}, {"data": {"a": 1}}, {"data": "abc"}, {"data": [None]}], ids=str
+)
+def test_what_is_no_list_of_batches_is_not_an_empty_one(page: dict[str, object]) -> None:
+    """A batch that is sought would be sent once more, and paid for."""
+    with pytest.raises(CallError, match="no list of batches"):
+        listed_in(page)
+    assert listed_in({"data": []}) == listed_in({"data": None}) == []
+
+
+def test_a_list_of_batches_without_an_end_is_left() -> None:
+    """A server that does not know how to go on after an id says the same page for ever."""
+    seen = {"batch_1"}
+    assert next_page("batch_2", seen) == "batch_2"
+    with pytest.raises(CallError, match="has no end"):
+        next_page("batch_2", seen)
 
 
 async def test_the_scripted_server_speaks_the_protocol() -> None:

@@ -258,6 +258,27 @@ def test_answers_that_nobody_can_read(
     assert len(errors) == 8 - scored_ and all("cannot be read" in str(one) for one in errors)
 
 
+@pytest.mark.parametrize("page", [b"<html>\n" * 9, b""], ids=["page", "empty"])
+def test_results_without_an_answer_are_none(page: bytes, tmp_path: Path) -> None:
+    """Where a proxy's page, or nothing, comes in place of all answers that the provider counts, the
+    run stops and sends no second batch; the same command has the answers of the first."""
+    with serving() as server:
+        files, whole = server.batches.files, dict[str, bytes]()
+
+        def told(method: str, path: str) -> None:
+            if "file-2" in files:
+                whole.setdefault("file-2", files["file-2"])
+                files["file-2"] = page
+
+        server.batches.script.told = told
+        with pytest.raises(RunStopped, match="hold no answer, and it counts 8; `persona-panel"):
+            scored(panel_at(server.base_url), tmp_path / "run")
+        server.batches.script.told = lambda method, path: None
+        files.update(whole)
+        run = scored(panel_at(server.base_url), tmp_path / "run")
+        assert (run.coverage.scored, len(server.batches.made)) == (8, 1)
+
+
 def test_an_answer_that_is_no_completion_is_not_asked_for_again(tmp_path: Path) -> None:
     """A row of a success whose body is something else was paid for: its judgment fails, and the
     request goes in no other batch, of the same command started again neither."""

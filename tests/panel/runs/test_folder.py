@@ -322,6 +322,15 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
         opened(tmp_path / "run", Batch([]))
 
 
+def test_a_folder_that_a_kill_left_before_its_run_json_is_taken(tmp_path: Path) -> None:
+    """The file that locks it is there, and empty."""
+    (tmp_path / "judgments.jsonl").touch()
+    write(tmp_path, BATCH[:1])
+    (tmp_path / "run.json").unlink()
+    with pytest.raises(RunFolderError, match="not empty"):
+        write(tmp_path, BATCH[:1])
+
+
 def test_an_empty_folder_and_a_deep_one_are_taken(tmp_path: Path) -> None:
     """A folder that is there and empty will do, and missing ones above it are made."""
     write(tmp_path, BATCH[:1])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import click
 import fsspec
 import pytest
 
+from graphs import Judgment
 from panel import (
     Caps,
     ModelConfig,
@@ -88,7 +89,9 @@ def test_a_command_writes_reads_and_continues_a_run_at_an_address(
         assert dry.returncode == 0 and not MEMORY.exists(address)
         done = invoked(*command, "--no-report")
         assert done.returncode == 0, done.stderr
-        assert f"The run is in {address}" in done.stdout
+        # It is not there before it has been sent.
+        told = f"Sending the run to {address}.\nThe run is in {address}\n"
+        assert done.stderr.endswith(told) and address not in done.stdout
         assert names(address) == {
             "run.json", "responses.jsonl", "judgments.jsonl", "verdicts.csv", "summary.json",
             "spent.json",
@@ -134,6 +137,8 @@ def test_a_run_that_could_not_be_sent_goes_on_from_this_machine(
         [folder] = left(tmp_path)
         assert f"it is kept in {folder.parent}," in str(stopped.value)
         assert not MEMORY.find(address)
+        # As where the machine lost power.
+        (folder.parent / "original.json").write_bytes(b"")
         run = panel.score(RESPONSES, out=address)
         assert (run.calls.cached, len(server.calls)) == (JUDGMENTS, JUDGMENTS)
     assert load_run(address).coverage.scored == JUDGMENTS
@@ -162,6 +167,30 @@ def test_a_first_sending_that_is_cut_off_goes_on(
         panel.score(RESPONSES, out=address)
         assert len(server.calls) == JUDGMENTS
     assert load_run(address).coverage.scored == JUDGMENTS
+
+
+def test_a_run_that_was_sent_as_its_process_was_killed_goes_on(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all is there and this machine has not noted it, the same call is not refused."""
+    put = type(MEMORY).put_file
+
+    def killed(self: object, file: str, to: str, **more: object) -> None:
+        put(self, file, to, **more)
+        if to.endswith("run.json"):
+            patched.setattr(type(MEMORY), "pipe_file", refusing)
+            raise OSError("the machine is gone")
+
+    with serving() as server:
+        panel = panel_of(server)
+        with monkeypatch.context() as patched, pytest.raises(RunStopped, match="is gone"):
+            patched.setattr(type(MEMORY), "put_file", killed)
+            panel.score(RESPONSES, out=address)
+        assert load_run(address).coverage.scored == JUDGMENTS
+        panel.score(RESPONSES, out=address)
+        assert len(server.calls) == JUDGMENTS
+    assert ".persona-panel-sender" not in names(address)
+    assert len(json.loads(MEMORY.cat(f"{address}/run.json"))["starts"]) == 2
 
 
 def test_a_dry_run_and_overwriting_keep_an_interrupted_run(
@@ -231,6 +260,30 @@ def test_what_is_there_stays_a_run_where_nothing_can_be_written_any_more(
     assert load_run(address).coverage.scored == 10
 
 
+def test_a_key_that_may_not_remove_files_is_enough(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run is written, continued and replaced with it, but where a file of the one before would
+    be left: that is told with its name, and that run stays."""
+
+    def denied(*given: object, **more: object) -> None:
+        raise PermissionError("Access Denied")
+
+    with serving() as server, monkeypatch.context() as patched:
+        for name in ("rm", "rm_file", "_rm"):
+            patched.setattr(type(MEMORY), name, denied)
+        panel = panel_of(server)
+        panel.score(RESPONSES, out=address, caps=Caps(calls=10))
+        panel.score(RESPONSES, out=address, caps=Caps(calls=15))
+        other = Panel("disciplinary", panel.plan.models[0].config, "scrub")
+        other.score(RESPONSES, out=RunOutput(address, overwrite=True))
+        assert load_run(address).coverage.scored == JUDGMENTS
+        MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/report.html", b"of the other")
+        with pytest.raises(RunStopped, match=r"Access Denied.*has no report\.html .*is kept in"):
+            panel.score(RESPONSES, out=RunOutput(address, overwrite=True))
+        assert len(load_run(address).dimensions) == 5
+
+
 def test_a_signal_while_a_run_is_sent(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +315,20 @@ def test_a_place_here_that_cannot_be_written_is_told_as_such(
         with pytest.raises(RunFolderError, match=r"Not a directory.*set XDG_CACHE_HOME"):
             panel_of(server).score(RESPONSES, out=address)
         assert not server.calls
+
+
+def test_a_full_disk_here_is_not_taken_for_one_there(address: str, tmp_path: Path) -> None:
+    """The folder of this machine is named, and what to do."""
+
+    def full(judgment: Judgment) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with serving() as server, pytest.raises(RunStopped) as stopped:
+        panel_of(server).score(RESPONSES, out=address, on_judgment=full)
+    here = tmp_path / "home" / "persona-panel" / "runs"
+    assert str(stopped.value).startswith(f"{here}/")
+    assert f"{address} is kept until it is sent) cannot be written (No" in str(stopped.value)
+    assert "make room, then run the same command again" in str(stopped.value)
 
 
 def test_what_is_sent_of_a_copy(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +414,6 @@ def test_two_machines_do_not_mix_their_runs(
         here = left(tmp_path)
         with monkeypatch.context() as patched:
             patched.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
-            patched.setattr(sys, "argv", ["another"])
             panel.score(RESPONSES, out=address)
         with pytest.raises(RunFolderError, match=f"This one is kept in {here[0].parent};"):
             panel.score(RESPONSES, out=address)
@@ -366,6 +432,60 @@ def test_two_machines_do_not_mix_their_runs(
     refused = pytest.raises(RunFolderError, match=f"another run is writing to {address};")
     with written_here(RunOutput(address, overwrite=True)), refused, written_here(at):
         pass
+
+
+def test_a_run_is_not_mixed_with_one_that_is_being_sent(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two machines whose runs end at the same time, the second sends nothing, also where the
+    first was killed meanwhile, until that goes on; and a third does not begin."""
+    put = type(MEMORY).put_file
+    sent: list[str] = []
+
+    def killed(self: object, file: str, to: str, **more: object) -> None:
+        if len(sent) == 2:
+            patched.setattr(type(MEMORY), "pipe_file", refusing)
+            raise OSError("the machine is gone")
+        sent.append(to)
+        put(self, file, to, **more)
+
+    with serving() as server:
+        panel = panel_of(server)
+        with (
+            pytest.raises(RunStopped, match="as another run is being sent to"),
+            written_here(RunOutput(address)) as second,
+        ):
+            panel.score(RESPONSES, out=second)
+            with monkeypatch.context() as patched, pytest.raises(RunStopped, match="is gone"):
+                patched.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+                patched.setattr(type(MEMORY), "put_file", killed)
+                panel.score(RESPONSES, out=address)
+        assert len(names(address) - {".persona-panel-sender"}) == 2
+        with pytest.raises(RunFolderError, match="another run is being sent"):
+            panel.score(RESPONSES, out=address)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+        panel.score(RESPONSES, out=address)
+    assert load_run(address).coverage.scored == JUDGMENTS and len(names(address)) == 6
+    MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/.persona-panel-sender", b"a third")
+    with pytest.raises(RunFolderError, match="another run is being sent"):
+        panel.score(RESPONSES, out=address)
+
+
+def test_of_two_that_begin_to_send_at_once_the_first_ends(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It sees before its next file that another claims the address, and leaves the claim."""
+    put, sender = type(MEMORY).put_file, f"{address.removeprefix('memory:/')}/.persona-panel-sender"
+
+    def claimed(self: object, file: str, to: str, **more: object) -> None:
+        put(self, file, to, **more)
+        MEMORY.pipe_file(sender, b"another")
+
+    with serving() as server, monkeypatch.context() as patched:
+        patched.setattr(type(MEMORY), "put_file", claimed)
+        with pytest.raises(RunStopped, match="as another run is being sent"):
+            panel_of(server).score(RESPONSES[:2], out=address)
+    assert len(names(address)) == 2 and MEMORY.cat_file(sender) == b"another"
 
 
 @pytest.mark.parametrize(
