@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 
 from graphs.records import Judgment, LabelSummary, Summary, Verdict, controls_among
 from rubrics import Composite, Rubric
@@ -23,7 +24,7 @@ def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
     controls = controls_among(judgment.judge for judgment in judgments)
     ordered = sorted(
         [judgment for judgment in judgments if not controls or judgment.judge not in controls],
-        key=lambda judgment: judgment.judge.id,
+        key=attrgetter("judge.id"),
     )
     scored = [judgment for judgment in ordered if judgment.status == "scored"]
     answered = [judgment for judgment in ordered if judgment.abstained is not None]
@@ -62,23 +63,26 @@ def composite(judgments: Sequence[Judgment], rule: Composite) -> float:
         return labels.count(rule.share_of.value) / len(labels) if labels else math.nan
     if rule.product_of is not None:
         factors = rule.product_of
-        return summarise(
+        return _mean(
             [
                 math.prod(judgment.scores[name] for name in factors)
                 for judgment in judgments
                 if all(name in judgment.scores for name in factors)
             ]
-        ).mean
+        )
     names = rule.mean_of or ()
-    return math.fsum(summarise(_scores(judgments, name)).mean for name in names) / len(names)
+    return math.fsum(_mean(_scores(judgments, name)) for name in names) / len(names)
 
 
 def summarise(ratings: Sequence[float]) -> Summary:
     """Mean, standard deviation with n − 1, and count of one dimension's ratings."""
-    n = len(ratings)
-    mean = math.fsum(ratings) / n if n else math.nan
-    sd = math.sqrt(math.fsum((r - mean) ** 2 for r in ratings) / (n - 1)) if n > 1 else math.nan
+    n, mean = len(ratings), _mean(ratings)
+    sd = math.sqrt(math.fsum([(r - mean) ** 2 for r in ratings]) / (n - 1)) if n > 1 else math.nan
     return Summary(mean, sd, n)
+
+
+def _mean(ratings: Sequence[float]) -> float:
+    return math.fsum(ratings) / len(ratings) if ratings else math.nan
 
 
 def count(labels: Sequence[str], categories: Sequence[str]) -> LabelSummary:

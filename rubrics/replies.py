@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -56,7 +56,9 @@ def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
     Raises:
         Unreadable: there is no object, it lacks a key, or two contradict each other.
     """
-    found = [_normalised(candidate, required) for candidate in _objects(text)]
+    # Neither a request, a file nor the cache could hold half a surrogate pair.
+    values = map(_value_of, _braced(well_formed(text)))
+    found = [_normalised(value, required) for value in values if isinstance(value, dict)]
     # As nearly always.
     if len(found) == 1 and tuple(found[0]) == required:
         return found[0]
@@ -196,25 +198,25 @@ def _spelling(key: str) -> str:
     return re.sub(r"[\s-]+", "_", key.strip().lower())
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The outermost complete objects of a text, in order."""
-    # Neither a request, a file nor the cache could hold half a surrogate pair.
-    for found in _braced(well_formed(text)):
-        snippet = well_formed_json(found)
-        try:
-            # Its braces balance, so that nothing can stand after the object.
-            value, _ = _strict.raw_decode(snippet)
-        except Unreadable:
-            raise
-        except (ValueError, RecursionError):
-            value = _repaired(snippet)
-        if isinstance(value, dict):
-            yield value
+def _value_of(braced: str) -> object:
+    """What a complete object in a text says; something else than a dict where it is none."""
+    snippet = well_formed_json(braced)
+    try:
+        # Its braces balance, so that nothing can stand after the object.
+        value, _ = _strict.raw_decode(snippet)
+    except Unreadable:
+        raise
+    except (ValueError, RecursionError):
+        value = _repaired(snippet)
+    return value
 
 
 def _without_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object's dict; the last of two values of one key must not win unnoticed."""
-    whole: dict[str, Any] = {}
+    whole: dict[str, Any] = dict(pairs)
+    if len(whole) == len(pairs):
+        return whole
+    whole = {}
     for key, value in pairs:
         if key in whole and whole[key] != value:
             raise Unreadable(f"it says two things of {_named(key)}")
@@ -252,14 +254,15 @@ def _is_plain(text: str) -> bool:
     )
 
 
-def _braced(text: str) -> Iterator[str]:
+def _braced(text: str) -> Iterable[str]:
     """Each outermost `{…}` whose braces balance outside of strings.
 
     An object that is cut short is not complete: a 1 at its end may have been a 10.
     """
-    if _is_plain(whole := text.strip()):
-        yield whole
-        return
+    return (whole,) if _is_plain(whole := text.strip()) else _balanced(text)
+
+
+def _balanced(text: str) -> Iterator[str]:
     depth, start, quoted, escaped = 0, 0, False, False
     for place, char in enumerate(text):
         if depth and quoted:
