@@ -221,24 +221,25 @@ async def _judgment_of(
     dialogue: Dialogue, judge: Judge, response: Response, context: GraphContext
 ) -> Judgment:
     """What a judge's dialogue comes to."""
-    held = await run_dialogue(dialogue, judge, response, context)
-    reading = held.reading
+    reading, usage, latency_s, cached = await run_dialogue(dialogue, judge, response, context)
+    # By place: Python gathers names in a dictionary first, which takes as long again.
     return Judgment(
-        prompt_id=response.prompt_id or "",
-        id=response.id,
-        system=response.system,
-        judge=judge,
-        status=reading.status,
-        scores=reading.scores,
-        abstained=reading.abstained,
-        rationale=reading.rationale,
-        raw=reading.raw,
-        off_scale=reading.off_scale,
-        labels=reading.labels,
-        usage=held.usage,
-        latency_s=held.latency_s,
-        cached=held.cached,
-        error=reading.error,
+        response.prompt_id or "",
+        response.id,
+        response.system,
+        judge,
+        reading.status,
+        1,
+        reading.scores,
+        reading.abstained,
+        reading.rationale,
+        reading.raw,
+        reading.off_scale,
+        usage,
+        latency_s,
+        cached,
+        reading.error,
+        reading.labels,
     )
 
 
@@ -383,8 +384,7 @@ async def judge_response(key: str, context: GraphContext) -> JudgingState:
     """
     graph = context.graph or judging_graph(context.deliberation is not None)
     given, kept = cast(Any, {"response": key}), ["judgments", "verdict"]
-    # Not `ainvoke`: it streams each node's update besides, and every item of a stream wakes the
-    # event loop through a socket.
+    # Not `ainvoke`: it streams each node's update besides (what that takes is said above).
     values = graph.astream(given, context=context, stream_mode="values", output_keys=kept)
     done: dict[str, Any] = {}
     async for value in values:

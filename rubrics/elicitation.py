@@ -251,8 +251,8 @@ def load_elicitation(name: str) -> Elicitation:
         KeyError: there is none of that name.
         ExtensionError: another distribution's cannot be imported.
     """
-    found = load_extension("rubrics.elicitations", _GROUP, name, hyphens=True)
-    return cast(Elicitation, found)
+    found: Elicitation = load_extension("rubrics.elicitations", _GROUP, name, hyphens=True)
+    return found
 
 
 def is_comparative(name: str) -> bool:

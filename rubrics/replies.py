@@ -12,9 +12,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
-import json_repair
+import orjson
 
 from rubrics.rubric import Dimension
 from rubrics.scale import RealScale, Scale
@@ -32,6 +32,7 @@ _DECIMAL = re.compile(rf"({_NUMBER})(?:\s*/\s*({_NUMBER}))?")
 # Repair takes quadratic time on piles of braces.
 _LONGEST_REPAIR = 10_000
 _NUMERALS = re.compile(r"\d+")
+_PLAIN = frozenset({int, bool, type(None)})
 _YES = {"true": True, "yes": True, "false": False, "no": False}
 # Only read where an answer held no JSON, so that a rationale may say "I cannot".
 _REFUSAL = re.compile(
@@ -56,12 +57,11 @@ def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
     Raises:
         Unreadable: there is no object, it lacks a key, or two contradict each other.
     """
+    if (answer := _plain_answer(text.strip(), required)) is not None:
+        return answer
     # Neither a request, a file nor the cache could hold half a surrogate pair.
     values = map(_value_of, _braced(well_formed(text)))
-    found = [_normalised(value, required) for value in values if isinstance(value, dict)]
-    # As nearly always.
-    if len(found) == 1 and tuple(found[0]) == required:
-        return found[0]
+    found = [_normalised(value) for value in values if isinstance(value, dict)]
     if not found:
         raise Unreadable("there is no complete JSON object in it")
     answers = [candidate for candidate in found if all(key in candidate for key in required)]
@@ -166,12 +166,27 @@ def _named(key: str) -> str:
     return key if key.isidentifier() and len(key) <= 60 else shown(key)
 
 
-def _normalised(candidate: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Keys in the rubric's spelling, with a nested object of scores lifted out; `required` are some
-    that have it."""
-    # As nearly always: the keys are those, or each has its own spelling, and no value is an object.
-    if tuple(candidate) == required and dict not in map(type, candidate.values()):
-        return candidate
+def _plain_answer(text: str, required: tuple[str, ...]) -> dict[str, Any] | None:
+    """The answer that is nothing but one object with these keys in this order, whole numbers,
+    true, false and null, as nearly all are; None where it is another.
+
+    Read in a fifth of the time. Quotes that are the keys' alone show that none comes twice.
+    """
+    if text.count('"') != 2 * len(required) or not _is_plain(text):
+        return None
+    try:
+        value = orjson.loads(text)
+    except ValueError:
+        return None
+    # A number that is too large for orjson's integers would be a float.
+    if tuple(value) == required and _PLAIN.issuperset(map(type, value.values())):
+        return cast(dict[str, Any], value)
+    return None
+
+
+def _normalised(candidate: dict[str, Any]) -> dict[str, Any]:
+    """Keys in the rubric's spelling, with a nested object of scores lifted out."""
+    # As most are: each key has its own spelling, and no value is an object.
     plain = {_spelling(key): value for key, value in candidate.items()}
     if len(plain) == len(candidate) and dict not in map(type, plain.values()):
         return plain
@@ -234,6 +249,9 @@ def _repaired(snippet: str) -> object:
     """
     if len(snippet) > _LONGEST_REPAIR:
         return None
+    # Twenty modules, which runs of models that write JSON never need.
+    import json_repair
+
     try:
         value = json_repair.loads(snippet)
         written = json.dumps(value, ensure_ascii=False)
