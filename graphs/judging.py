@@ -298,13 +298,13 @@ def question_of(
 ) -> Question:
     """What a persona is asked about a response: never who wrote it."""
     return Question(
-        rubric=rubric,
-        persona_label=persona.label,
-        persona_description=persona.description,
-        prompt=prompt_of(response, rubric),
-        text=response.text,
-        context=response.context,
-        layout=layout,
+        rubric,
+        persona.label,
+        persona.description,
+        prompt_of(response, rubric),
+        response.text,
+        response.context,
+        layout,
         one_call_per_dimension=one_call_per_dimension,
     )
 
