@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from personas import NO_PERSONA
 from rubrics import Rubric, Status, Usage
 
+_NO_PERSONA = NO_PERSONA.id
+
 
 class Response(BaseModel):
     """One text to be judged.
@@ -81,7 +83,7 @@ class Judge:
     @property
     def has_persona(self) -> bool:
         """Whether it is shown a viewpoint."""
-        return self.persona != NO_PERSONA.id
+        return self.persona != _NO_PERSONA
 
     @cached_property
     def id(self) -> str:
