@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 
 from graphs.records import Judgment, LabelSummary, Summary, Verdict, controls_among
 from rubrics import Composite, Rubric
+from rubrics.composite import Reliable
 from rubrics.rubric import once_a_rubric
 
 
@@ -21,15 +23,15 @@ def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
     where others have one (`controls_among`).
     """
     controls = controls_among(judgment.judge for judgment in judgments)
-    ordered = sorted(
-        [judgment for judgment in judgments if not controls or judgment.judge not in controls],
-        key=lambda judgment: judgment.judge.id,
-    )
-    scored = [judgment for judgment in ordered if judgment.status == "scored"]
-    answered = [judgment for judgment in ordered if judgment.abstained is not None]
+    if controls:
+        judgments = [judgment for judgment in judgments if judgment.judge not in controls]
+    scored = [judgment for judgment in judgments if judgment.status == "scored"]
+    answered = [judgment for judgment in judgments if judgment.abstained is not None]
     numeric, rule = _numeric(rubric), composite_rule(rubric)
-    reliable = [judgment for judgment in scored if rule is None or _is_reliable(judgment, rule)]
-    first = ordered[0]
+    reliable = scored
+    if rule is not None and (required := rule.reliable_where) is not None:
+        reliable = [judgment for judgment in scored if _is_reliable(judgment, required)]
+    first = min(judgments, key=attrgetter("judge.id"))
     return Verdict(
         prompt_id=first.prompt_id,
         id=first.id,
@@ -37,7 +39,7 @@ def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
         composite=math.nan if rule is None else composite(reliable, rule),
         dimensions={name: summarise(_scores(scored, name)) for name in numeric},
         n_judges=len(scored),
-        n_asked=len(ordered),
+        n_asked=len(judgments),
         abstain_share=(
             sum(judgment.abstained is True for judgment in answered) / len(answered)
             if answered
@@ -45,7 +47,7 @@ def aggregate(judgments: Sequence[Judgment], rubric: Rubric) -> Verdict:
         ),
         labels={
             name: count(_labels(scored, name), categories)
-            for name, categories in rubric.categories.items()
+            for name, categories in _categories(rubric).items()
         },
         n_unreliable=len(scored) - len(reliable),
     )
@@ -62,23 +64,26 @@ def composite(judgments: Sequence[Judgment], rule: Composite) -> float:
         return labels.count(rule.share_of.value) / len(labels) if labels else math.nan
     if rule.product_of is not None:
         factors = rule.product_of
-        return summarise(
+        return _mean(
             [
                 math.prod(judgment.scores[name] for name in factors)
                 for judgment in judgments
                 if all(name in judgment.scores for name in factors)
             ]
-        ).mean
+        )
     names = rule.mean_of or ()
-    return math.fsum(summarise(_scores(judgments, name)).mean for name in names) / len(names)
+    return math.fsum(_mean(_scores(judgments, name)) for name in names) / len(names)
 
 
 def summarise(ratings: Sequence[float]) -> Summary:
     """Mean, standard deviation with n − 1, and count of one dimension's ratings."""
-    n = len(ratings)
-    mean = math.fsum(ratings) / n if n else math.nan
-    sd = math.sqrt(math.fsum((r - mean) ** 2 for r in ratings) / (n - 1)) if n > 1 else math.nan
+    n, mean = len(ratings), _mean(ratings)
+    sd = math.sqrt(math.fsum([(r - mean) ** 2 for r in ratings]) / (n - 1)) if n > 1 else math.nan
     return Summary(mean, sd, n)
+
+
+def _mean(ratings: Sequence[float]) -> float:
+    return math.fsum(ratings) / len(ratings) if ratings else math.nan
 
 
 def count(labels: Sequence[str], categories: Sequence[str]) -> LabelSummary:
@@ -103,15 +108,18 @@ def _numeric(rubric: Rubric) -> tuple[str, ...]:
 
 
 @once_a_rubric
+def _categories(rubric: Rubric) -> dict[str, tuple[str, ...]]:
+    return rubric.categories
+
+
+@once_a_rubric
 def composite_rule(rubric: Rubric) -> Composite | None:
     """The rubric's composite; None where it names none and nothing is rated by numbers."""
     numeric = _numeric(rubric)
     return rubric.composite or (Composite(mean_of=numeric) if numeric else None)
 
 
-def _is_reliable(judgment: Judgment, rule: Composite) -> bool:
-    if (required := rule.reliable_where) is None:
-        return True
+def _is_reliable(judgment: Judgment, required: Reliable) -> bool:
     score = judgment.scores.get(required.dimension)
     return score is None or score >= required.at_least
 

@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graphs.framing import BASELINE
 from graphs.records import Judgment
+
+BASELINE = "baseline"
+"""The condition of a prompt as it was given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-BASELINE = "baseline"
-"""The condition of a prompt as it was given."""
+from graphs.degradation import BASELINE as BASELINE
+
 _ID = r"^[a-z][a-z0-9_]*$"
 
 

@@ -115,10 +115,10 @@ async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]
     response = context.responses[job["response"]]
     if (reason := job["skip_reason"]) is not None:
         context = replace(context, ask=_skipping(reason))
-    now = latest_judgments(said := job["said"])
-    judges = [
-        judge for judge in context.judges_of(job["model"]) if not said or may_revise(now[judge])
-    ]
+    said, judges = job["said"], context.judges_of(job["model"])
+    if said:
+        now = latest_judgments(said)
+        judges = [judge for judge in judges if may_revise(now[judge])]
 
     async def judged(judge: Judge) -> Judgment:
         async with context.exclusive(judge, response):
@@ -135,7 +135,8 @@ async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]
         judgments.append(await judged(judge))
         if not judgments[-1].cached:
             break
-    judgments += await asyncio.gather(*map(judged, judges[len(judgments) :]))
+    if others := judges[len(judgments) :]:
+        judgments += await asyncio.gather(*map(judged, others))
     return {"judgments": judgments}
 
 
@@ -220,24 +221,25 @@ async def _judgment_of(
     dialogue: Dialogue, judge: Judge, response: Response, context: GraphContext
 ) -> Judgment:
     """What a judge's dialogue comes to."""
-    held = await run_dialogue(dialogue, judge, response, context)
-    reading = held.reading
+    reading, usage, latency_s, cached = await run_dialogue(dialogue, judge, response, context)
+    # By place: Python gathers names in a dictionary first, which takes as long again.
     return Judgment(
-        prompt_id=response.prompt_id or "",
-        id=response.id,
-        system=response.system,
-        judge=judge,
-        status=reading.status,
-        scores=reading.scores,
-        abstained=reading.abstained,
-        rationale=reading.rationale,
-        raw=reading.raw,
-        off_scale=reading.off_scale,
-        labels=reading.labels,
-        usage=held.usage,
-        latency_s=held.latency_s,
-        cached=held.cached,
-        error=reading.error,
+        response.prompt_id or "",
+        response.id,
+        response.system,
+        judge,
+        reading.status,
+        1,
+        reading.scores,
+        reading.abstained,
+        reading.rationale,
+        reading.raw,
+        reading.off_scale,
+        usage,
+        latency_s,
+        cached,
+        reading.error,
+        reading.labels,
     )
 
 
@@ -263,8 +265,8 @@ async def run_dialogue(
         request = next(dialogue)
         while True:
             reply = await context.ask(judge, response, request)
+            usage = usage + reply.usage if requests else reply.usage
             requests.append(request)
-            usage = usage + reply.usage if usage else reply.usage
             latency += reply.latency_s
             cached = cached and reply.cached
             request = dialogue.send(reply)
@@ -272,12 +274,8 @@ async def run_dialogue(
         reading = done.value
     except Unanswered as error:
         # What was answered before is the beginning of an exchange that can still end well.
-        return DialogueResult(
-            ParsedJudgment(error.status, error=str(error)),
-            usage,
-            latency,
-            cached and bool(requests),
-        )
+        unread = ParsedJudgment(error.status, error=str(error))
+        return DialogueResult(unread, usage, latency, cached and bool(requests))
     except Abort:
         raise
     # A judge must not bring down its siblings, whatever a model or a rubric does.
@@ -300,13 +298,13 @@ def question_of(
 ) -> Question:
     """What a persona is asked about a response: never who wrote it."""
     return Question(
-        rubric=rubric,
-        persona_label=persona.label,
-        persona_description=persona.description,
-        prompt=prompt_of(response, rubric),
-        text=response.text,
-        context=response.context,
-        layout=layout,
+        rubric,
+        persona.label,
+        persona.description,
+        prompt_of(response, rubric),
+        response.text,
+        response.context,
+        layout,
         one_call_per_dimension=one_call_per_dimension,
     )
 
@@ -345,7 +343,8 @@ def builder(
         before_aggregate: likewise, a node through which all judgments go before `aggregate`.
     """
     graph = StateGraph(JudgingState, context_schema=GraphContext)
-    graph.add_node("read", read)  # type: ignore[call-overload]
+    # With `ReadInput` as its schema the state would have a channel for each key that it is sent.
+    graph.add_node("read", read, input_schema=JudgingState)  # type: ignore[call-overload]
     graph.add_node("aggregate", conclude)
     if before_read is not None:
         graph.add_edge(START, before_read)
@@ -378,17 +377,18 @@ def judging_graph(
 
 
 async def judge_response(key: str, context: GraphContext) -> JudgingState:
-    """What a graph comes to about one response: the context's own graph, or `judging_graph`.
+    """The judgments and the verdict of the context's own graph, or of `judging_graph`.
 
     Raises:
         Abort: the context's graph waits for an answer to an `interrupt`, or ends without a verdict.
     """
     graph = context.graph or judging_graph(context.deliberation is not None)
-    given = cast(Any, {"response": key})
-    # Not `ainvoke`: it streams each node's update besides, and every item of a stream wakes the
-    # event loop through a socket.
-    values = graph.astream(given, context=context, stream_mode="values")
-    done = [value async for value in values][-1]
+    given, kept = cast(Any, {"response": key}), ["judgments", "verdict"]
+    # Not `ainvoke`: it streams each node's update besides (what that takes is said above).
+    values = graph.astream(given, context=context, stream_mode="values", output_keys=kept)
+    done: dict[str, Any] = {}
+    async for value in values:
+        done = value
     if "verdict" not in done:
         response = context.responses[key]
         waiting = "__interrupt__" in done

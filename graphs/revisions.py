@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from graphs.records import Judge, Judgment
 from rubrics import CategoryScale, Rubric
@@ -13,7 +14,7 @@ _REAL_STEPS = 10
 
 def latest_judgments(judgments: Sequence[Judgment]) -> dict[Judge, Judgment]:
     """Each judge's last judgment."""
-    return {judgment.judge: judgment for judgment in sorted(judgments, key=lambda j: j.round)}
+    return {judgment.judge: judgment for judgment in sorted(judgments, key=attrgetter("round"))}
 
 
 def may_revise(judgment: Judgment) -> bool:

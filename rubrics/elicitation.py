@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from rubrics.extensions import extension_names, load_extension
@@ -244,6 +245,8 @@ def elicitation_names() -> tuple[str, ...]:
     return extension_names("rubrics.elicitations", _GROUP, hyphens=True)
 
 
+# Once a name, as every judgment asks for one.
+@cache
 def load_elicitation(name: str) -> Elicitation:
     """The elicitation called `name`.
 
@@ -251,8 +254,8 @@ def load_elicitation(name: str) -> Elicitation:
         KeyError: there is none of that name.
         ExtensionError: another distribution's cannot be imported.
     """
-    found = load_extension("rubrics.elicitations", _GROUP, name, hyphens=True)
-    return cast(Elicitation, found)
+    found: Elicitation = load_extension("rubrics.elicitations", _GROUP, name, hyphens=True)
+    return found
 
 
 def is_comparative(name: str) -> bool:

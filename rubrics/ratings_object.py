@@ -84,8 +84,8 @@ def read_ratings(text: str, rubric: Rubric) -> ParsedJudgment:
             scores[name] = float(read_score(value, dimension))
     return ParsedJudgment(
         "abstained" if abstained else "scored",
-        scores=scores,
-        abstained=abstained,
+        scores,
+        abstained,
         raw=text,
         labels=labels,
     )

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-import json_repair
+import orjson
 
 from rubrics.rubric import Dimension
 from rubrics.scale import RealScale, Scale
@@ -32,6 +32,7 @@ _DECIMAL = re.compile(rf"({_NUMBER})(?:\s*/\s*({_NUMBER}))?")
 # Repair takes quadratic time on piles of braces.
 _LONGEST_REPAIR = 10_000
 _NUMERALS = re.compile(r"\d+")
+_PLAIN = frozenset({int, bool, type(None)})
 _YES = {"true": True, "yes": True, "false": False, "no": False}
 # Only read where an answer held no JSON, so that a rationale may say "I cannot".
 _REFUSAL = re.compile(
@@ -56,10 +57,11 @@ def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
     Raises:
         Unreadable: there is no object, it lacks a key, or two contradict each other.
     """
-    found = [_normalised(candidate, required) for candidate in _objects(text)]
-    # As nearly always.
-    if len(found) == 1 and tuple(found[0]) == required:
-        return found[0]
+    if (answer := _plain_answer(text.strip(), required)) is not None:
+        return answer
+    # Neither a request, a file nor the cache could hold half a surrogate pair.
+    values = map(_value_of, _braced(well_formed(text)))
+    found = [_normalised(value) for value in values if isinstance(value, dict)]
     if not found:
         raise Unreadable("there is no complete JSON object in it")
     answers = [candidate for candidate in found if all(key in candidate for key in required)]
@@ -164,12 +166,32 @@ def _named(key: str) -> str:
     return key if key.isidentifier() and len(key) <= 60 else shown(key)
 
 
-def _normalised(candidate: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Keys in the rubric's spelling, with a nested object of scores lifted out; `required` are some
-    that have it."""
-    # As nearly always: the keys are those, or each has its own spelling, and no value is an object.
-    if tuple(candidate) == required and dict not in map(type, candidate.values()):
-        return candidate
+def _plain_answer(text: str, required: tuple[str, ...]) -> dict[str, Any] | None:
+    """The answer that is nothing but one object with these keys in this order, whole numbers,
+    true, false and null, as nearly all are; None where it is another.
+
+    Read in a fifth of the time.
+    """
+    try:
+        value = orjson.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and _is_plain_answer(value, text, required) else None
+
+
+def _is_plain_answer(value: dict[str, Any], text: str, required: tuple[str, ...]) -> bool:
+    return (
+        tuple(value) == required
+        # No more quotes than these keys have: no key is there twice.
+        and text.count('"') == 2 * len(required)
+        # A number that is too large for orjson's integers would be a float.
+        and _PLAIN.issuperset(map(type, value.values()))
+    )
+
+
+def _normalised(candidate: dict[str, Any]) -> dict[str, Any]:
+    """Keys in the rubric's spelling, with a nested object of scores lifted out."""
+    # As most are: each key has its own spelling, and no value is an object.
     plain = {_spelling(key): value for key, value in candidate.items()}
     if len(plain) == len(candidate) and dict not in map(type, plain.values()):
         return plain
@@ -196,25 +218,25 @@ def _spelling(key: str) -> str:
     return re.sub(r"[\s-]+", "_", key.strip().lower())
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The outermost complete objects of a text, in order."""
-    # Neither a request, a file nor the cache could hold half a surrogate pair.
-    for found in _braced(well_formed(text)):
-        snippet = well_formed_json(found)
-        try:
-            # Its braces balance, so that nothing can stand after the object.
-            value, _ = _strict.raw_decode(snippet)
-        except Unreadable:
-            raise
-        except (ValueError, RecursionError):
-            value = _repaired(snippet)
-        if isinstance(value, dict):
-            yield value
+def _value_of(braced: str) -> object:
+    """What a complete object in a text says; something else than a dict where it is none."""
+    snippet = well_formed_json(braced)
+    try:
+        # Its braces balance, so that nothing can stand after the object.
+        value, _ = _strict.raw_decode(snippet)
+    except Unreadable:
+        raise
+    except (ValueError, RecursionError):
+        value = _repaired(snippet)
+    return value
 
 
 def _without_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object's dict; the last of two values of one key must not win unnoticed."""
-    whole: dict[str, Any] = {}
+    whole: dict[str, Any] = dict(pairs)
+    if len(whole) == len(pairs):
+        return whole
+    whole = {}
     for key, value in pairs:
         if key in whole and whole[key] != value:
             raise Unreadable(f"it says two things of {_named(key)}")
@@ -232,6 +254,9 @@ def _repaired(snippet: str) -> object:
     """
     if len(snippet) > _LONGEST_REPAIR:
         return None
+    # Twenty modules, which runs of models that write JSON never need.
+    import json_repair
+
     try:
         value = json_repair.loads(snippet)
         written = json.dumps(value, ensure_ascii=False)
@@ -252,14 +277,15 @@ def _is_plain(text: str) -> bool:
     )
 
 
-def _braced(text: str) -> Iterator[str]:
+def _braced(text: str) -> Iterable[str]:
     """Each outermost `{…}` whose braces balance outside of strings.
 
     An object that is cut short is not complete: a 1 at its end may have been a 10.
     """
-    if _is_plain(whole := text.strip()):
-        yield whole
-        return
+    return (whole,) if _is_plain(whole := text.strip()) else _balanced(text)
+
+
+def _balanced(text: str) -> Iterator[str]:
     depth, start, quoted, escaped = 0, 0, False, False
     for place, char in enumerate(text):
         if depth and quoted:

@@ -21,9 +21,14 @@ SYSTEM = (
 
 def material(question: Question) -> str:
     """The prompt, the context where there is one, and the response, each in its fence."""
-    item = question.rubric.item
-    names = (item.prompt, item.context, item.response)
+    names = _names(question.rubric)
     return _fenced_material(question.prompt, question.text, question.context, names)
+
+
+@once_a_rubric
+def _names(rubric: Rubric) -> tuple[str, str, str]:
+    """What the prompt, the context and the response are called."""
+    return rubric.item.prompt, rubric.item.context, rubric.item.response
 
 
 # The judges of a response ask one after the other, and some responses at a time.

@@ -46,23 +46,25 @@ class AnswerOptions:
 
     def execution(self, run: Path, on_start: OnStart) -> Execution:
         """How a run is carried out; `run` is its folder, or the file of its texts."""
-        from panel.runs.answer_files import ByFiles
         from panel.runs.execution import Execution
-        from panel.runs.provider_batches import ByBatches
 
         if self.by_batches:
+            from panel.runs.provider_batches import ByBatches
+
             return Execution(on_start, ByBatches(run, say_line))
         if self.answers is not None:
+            from panel.runs.answer_files import ByFiles
+
             return Execution(on_start, ByFiles(self.answers, say_line))
         return Execution(on_start)
 
     def export(self, start: Callable[[RequestFiles], Coroutine[Any, Any, Exported]]) -> bool:
         """Have requests written to files, where that is wanted in place of a run; whether it is."""
+        if self.to is None:
+            return False
         from panel.conclusions.wording import counted
         from panel.runs.request_files import RequestFiles
 
-        if self.to is None:
-            return False
         done = run_to_end(start(RequestFiles(self.to, self.answers)))
         for line in done.left_out:
             say_line(line)

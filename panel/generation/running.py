@@ -21,12 +21,12 @@ from panel.io.private_files import replace_file
 from panel.judging.cost_estimate import CostEstimate, ModelEstimate
 from panel.judging.model_access import open_caller
 from panel.judging.preflight import refuse_unpriced
-from panel.runs.execution import CALLED, Execution
+from panel.runs.execution import CALLED, Execution, refuse_open_batches
 from panel.runs.executor import predicted_calls
 from panel.runs.growing_file import AppendedFile
 from panel.runs.held import HeldRun
 from panel.runs.output_file import OutputFile
-from panel.runs.provider_batches import batch_caller_factory, refuse_open_batches
+from panel.runs.provider_batches import batch_caller_factory
 from panel.runs.request_files import Exported, RequestFiles, export
 from panel.runs.spending import spending_kept
 from rubrics import Calls

@@ -3,17 +3,23 @@ and where responses are judged."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from graphs import Judgment, Response, Verdict
-from panel.calls.batch_caller import BatchCaller
+from panel.calls.batch_journal import batches_of, journal_of
 from panel.calls.budget import Caps
 from panel.calls.caller import Caller, CallerFactory
 from panel.calls.state import CallsState
+from panel.errors import RunFolderError
 from panel.plan.bound_models import BoundModel
 from panel.plan.panel_plan import PanelPlan
+
+if TYPE_CHECKING:
+    from panel.calls.batch_caller import BatchCaller
 
 OnStart = Callable[[Callable[[], CallsState]], None]
 """Called once nothing speaks against a run, before it judges anything; what it is given tells how
@@ -114,6 +120,9 @@ class Execution:
         Raises as `AnsweredElsewhere.answer`.
         """
         if self.answered_by is not None:
+            # Most runs need nothing of batches.
+            from panel.calls.batch_caller import BatchCaller
+
             assert isinstance(caller, BatchCaller)  # noqa: S101
             await self.answered_by.answer(caller, models, collect)
         if self.on_start is not None:
@@ -122,3 +131,26 @@ class Execution:
 
 CALLED = Execution()
 """Models are called, and nobody is told."""
+
+
+def refuse_open_batches(
+    run: Path, answered_by: AnsweredElsewhere | None, *, overwrite: bool
+) -> None:
+    """See that no request that is in a provider's batch goes to its model again.
+
+    Args:
+        run: the run's folder, or the file of its texts.
+
+    Raises:
+        RunFolderError: it has open batches, and is to be overwritten or made without them.
+    """
+    place = journal_of(run).parent
+    if not (place.is_dir() and os.access(place, os.R_OK | os.X_OK)):
+        # That it cannot be written is said when it is opened for writing.
+        return
+    n_open = sum(batch.open for batch in batches_of(run))
+    if n_open and (overwrite or answered_by is None or not answered_by.keeps_batches):
+        raise RunFolderError(
+            f"{run} has open batches, which are paid for ({n_open:,}); go on with --batch and "
+            f"without --overwrite, or end them with `persona-panel batch cancel {run}`"
+        )

@@ -41,7 +41,7 @@ from panel.judging.preflight import refuse_unpriced, refuse_without_logprobs
 from panel.plan.bound_models import BoundModel
 from panel.plan.manifest import manifest_of
 from panel.plan.panel_plan import PanelPlan
-from panel.runs.execution import CALLED, Engine, Execution
+from panel.runs.execution import CALLED, Engine, Execution, refuse_open_batches
 from panel.runs.folder import RunFolder, refuse_another
 from panel.runs.held import HeldRun, held_in
 from panel.runs.judge_units import judge_units
@@ -49,13 +49,12 @@ from panel.runs.kept_texts import KeptTexts
 from panel.runs.notebook import notebook_progress
 from panel.runs.output import RunOutput
 from panel.runs.provenance import start_of
-from panel.runs.provider_batches import batch_caller_factory, refuse_open_batches
-from panel.runs.request_files import Exported, RequestFiles, export
 from panel.runs.run import Run
 from panel.runs.spending import SPENT, earlier_spending, spending_kept
 from panel.runs.written_at_address import sent_to_address
 
 if TYPE_CHECKING:
+    from panel.runs.request_files import Exported, RequestFiles
     from panel.statistics.core.options import Random
     from panel.statistics.core.table import Ratings
 
@@ -171,6 +170,10 @@ async def export_requests(
     """Write the requests that scoring would make and the cache does not answer, to be answered
     elsewhere; calls no model that could be asked so. `peers` as `score`. Raises as `score` and
     `export`."""
+    # Most runs need nothing of batches.
+    from panel.runs.provider_batches import batch_caller_factory
+    from panel.runs.request_files import export
+
     batch, mode = Batch(responses, one_prompt_each=True), mode_of(plan)
     mode.check(batch)
     models = {model.id: model for model in plan.models}

@@ -76,13 +76,16 @@ class AppendedFile:
             self._file = self._held
             self._file.truncate(0)
         # Only whole lines are written, so that a kill leaves no half of one.
-        self._lines = bytearray()
+        self._lines: list[bytes] = []
+        self._gathered = 0
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Append a line; it is in the file after the next flush at the latest."""
-        self._lines += SECRETS.scrub_bytes(as_json(line)) + b"\n"
+        text = SECRETS.scrub_bytes(as_json(line, orjson.OPT_APPEND_NEWLINE))
+        self._lines.append(text)
+        self._gathered += len(text)
         self.is_empty = False
-        if len(self._lines) >= _GATHERED_BYTES:
+        if self._gathered >= _GATHERED_BYTES:
             self.flush()
         if self._new is not None:
             key = self._key_of(line)
@@ -100,13 +103,14 @@ class AppendedFile:
         """
         end = self._file.seek(0, os.SEEK_END)
         try:
-            rest = memoryview(bytes(self._lines))
+            rest = memoryview(b"".join(self._lines))
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError:
             self._file.truncate(end)
             raise
         self._lines.clear()
+        self._gathered = 0
 
     def close(self) -> int:
         """Close the file; gives how many results it held that were not added again. If there are

@@ -32,12 +32,12 @@ def line_of(judgment: Judgment) -> dict[str, Any]:
         "replicate": judge.replicate,
         "round": judgment.round,
         "status": judgment.status,
-        "scores": dict(judgment.scores),
-        "labels": dict(judgment.labels),
+        "scores": judgment.scores,
+        "labels": judgment.labels,
         "abstained": judgment.abstained,
         "rationale": judgment.rationale,
         "raw": judgment.raw,
-        "off_scale": dict(judgment.off_scale),
+        "off_scale": judgment.off_scale,
         "usage": usage_document(judgment.usage),
         "latency_s": round(judgment.latency_s, 6),
         "cached": judgment.cached,
@@ -45,7 +45,7 @@ def line_of(judgment: Judgment) -> dict[str, Any]:
         "revision_failed": judgment.revision_failed,
         "reason_missing": judgment.reason_missing,
         "error": judgment.error,
-        "comparisons": dict(judgment.comparisons),
+        "comparisons": judgment.comparisons,
     }
 
 

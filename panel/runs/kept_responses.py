@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from graphs import Response
-from graphs.framing import BASELINE
+from graphs.degradation import BASELINE
 from panel.errors import Fault, InputError, RunFolderError
 from panel.io.digests import TEXTS
 from panel.io.response_batch import Item

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from panel.calls.batch_caller import BatchCaller
-from panel.calls.batch_journal import BatchJournal, batches_of, journal_of
+from panel.calls.batch_journal import BatchJournal
 from panel.calls.batch_rounds import PACE, BatchAddress, BatchPace, BatchRounds
 from panel.calls.budget import Caps
 from panel.calls.caller import CallerFactory
-from panel.errors import ConfigurationError, RunFolderError, RunStopped
+from panel.errors import ConfigurationError, RunStopped
 from panel.judging.preflight import refuse_unpriced_batches
 from panel.models.batches import BatchApi, BatchClient
 from panel.plan.bound_models import BoundModel
 from panel.runs.batch_servers import remember
-from panel.runs.execution import AnsweredElsewhere, Collect
+from panel.runs.execution import Collect
 
 
 @dataclass(frozen=True)
@@ -105,29 +104,6 @@ def batch_caller_factory(
             "and google_genai:NAME; leave out --batch, --batch-out and --batch-in"
         )
     return partial(BatchCaller, apis, others_too=others_too), apis
-
-
-def refuse_open_batches(
-    run: Path, answered_by: AnsweredElsewhere | None, *, overwrite: bool
-) -> None:
-    """See that no request that is in a provider's batch goes to its model again.
-
-    Args:
-        run: the run's folder, or the file of its texts.
-
-    Raises:
-        RunFolderError: it has open batches, and is to be overwritten or made without them.
-    """
-    place = journal_of(run).parent
-    if not (place.is_dir() and os.access(place, os.R_OK | os.X_OK)):
-        # That it cannot be written is said when it is opened for writing.
-        return
-    n_open = sum(batch.open for batch in batches_of(run))
-    if n_open and (overwrite or answered_by is None or not answered_by.keeps_batches):
-        raise RunFolderError(
-            f"{run} has open batches, which are paid for ({n_open:,}); go on with --batch and "
-            f"without --overwrite, or end them with `persona-panel batch cancel {run}`"
-        )
 
 
 def _address(model: BoundModel) -> BatchAddress:

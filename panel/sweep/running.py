@@ -32,13 +32,13 @@ from panel.models.catalogue import Price, with_batches
 from panel.plan.bound_models import BoundModel, texts_at_once
 from panel.plan.manifest import manifest_of, prices_document
 from panel.plan.panel_plan import PanelPlan
-from panel.runs.execution import CALLED, Execution
+from panel.runs.execution import CALLED, Execution, refuse_open_batches
 from panel.runs.executor import prepared, written_at_the_end
 from panel.runs.held import HeldRun, held_in
 from panel.runs.notebook import notebook_progress
 from panel.runs.output import RunOutput
 from panel.runs.provenance import start_of
-from panel.runs.provider_batches import batch_caller_factory, refuse_open_batches
+from panel.runs.provider_batches import batch_caller_factory
 from panel.runs.request_files import Exported, RequestFiles, export
 from panel.runs.run import Run
 from panel.runs.written_at_address import sent_to_address

@@ -50,8 +50,8 @@ def dialogue(question: Question) -> Dialogue:
         return read_ratings(reply.text, rubric)
 
     request = ModelRequest(
-        system=SYSTEM,
-        blocks=(
+        SYSTEM,
+        (
             *opening(question, _task(rubric)),
             "Now give your judgment: the JSON object, nothing else.",
         ),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from typing import Any, cast
+
 import pytest
 from pydantic import BaseModel, ValidationError
 
 from graphs import Judge, Judgment, Response
 from graphs.deliberation import Deliberation
 from graphs.framing import Condition, Contrast, FramedResponse, Framings, Prompt
+from graphs.records import without_texts
 from graphs.sweeping import TargetAnswer
 from rubrics import Usage
 
@@ -66,6 +70,16 @@ def test_a_judgment_without_a_call_took_nothing() -> None:
     assert (judgment.usage, judgment.latency_s, judgment.cached) == (Usage(), 0.0, False)
     assert not (judgment.scores or judgment.labels or judgment.off_scale or judgment.comparisons)
     assert judgment.abstained is judgment.rationale is judgment.changed_because is None
+
+
+def test_a_judgment_without_its_texts_has_all_else() -> None:
+    """Raw text and rationale apart, each field has the value that it had."""
+    # Whatever its type, a value that no other field has.
+    judgment = Judgment(*cast(Any, [field.name for field in fields(Judgment)]))
+    assert without_texts(judgment, keep_rationale=True) == replace(judgment, raw="")
+    assert without_texts(judgment, keep_rationale=False) == replace(
+        judgment, raw="", rationale=None
+    )
 
 
 def test_a_target_that_was_not_asked_took_nothing() -> None:

@@ -139,6 +139,11 @@ def test_a_key_that_says_the_same_twice_is_read() -> None:
     assert read_object('{"a": 7, "a": 7, "scores": {"A": 7}}', ("a",))["a"] == 7
 
 
+def test_a_number_of_twenty_digits_is_read_to_the_last() -> None:
+    """A whole number that takes more than 64 bits is not rounded, so that an error quotes it."""
+    assert read_object('{"a": 18446744073709551617}', ("a",)) == {"a": 2**64 + 1}
+
+
 @pytest.mark.parametrize(
     "value", ["7 or 8", "7 - 8", "7_5", "7 8", "1 000", '7, "a": 8,', '"7", "8"']
 )
