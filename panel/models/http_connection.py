@@ -78,6 +78,7 @@ class HttpConnection:
             proxy_headers=pool.tunnel,
         )
         # Most answers have come whole, and their connection is free again: nothing to wait for.
+        # A packed one may be of any length, as aiohttp 3.13 unpacks it at once.
         if response.connection is None and _PACKED not in response.headers:
             body = response.content.read_nowait()
             return HttpResponse(response.status, response.headers, body)
