@@ -344,7 +344,7 @@ class Caller:
             if used is not NOTHING:
                 self._note(model, used, is_estimate=is_estimate)
             try:
-                await self.budget.settle(model, reserved, used)
+                self.budget.settle(model, reserved, used)
             except OSError as error:
                 raise unrecorded(error) from None
         if not is_estimate:
