@@ -208,9 +208,9 @@ class JournaledStore(ABC):
     def _page(self, page: str) -> dict[bytes, bytes]:
         """What a page holds, nothing under a key that was dropped; the pages used last stay
         in memory."""
-        if page in self._pages:
+        if (known := self._pages.get(page)) is not None:
             self._pages.move_to_end(page)
-            return self._pages[page]
+            return known
         # Before the database: what the writer finishes in between is in the one or the other.
         newer = self._unwritten(page)
         return self._remember(page, self._read_page(page) | newer)
@@ -287,11 +287,12 @@ def decoded(stored: bytes) -> ModelResponse | None:
         fields = document_of(stored)
         fields.pop("at", None)
         fields["usage"] = Usage(**fields["usage"])
-        fields["logprobs"] = tuple(
-            Position(position["token"], tuple((token, p) for token, p in position["top"]))
-            for position in fields["logprobs"]
-        )
+        fields["logprobs"] = tuple(map(_position, fields["logprobs"]))
         fields["cached"] = True
         return ModelResponse(**fields)
     except (LookupError, TypeError, ValueError):
         return None
+
+
+def _position(stored: dict[str, Any]) -> Position:
+    return Position(stored["token"], tuple((token, p) for token, p in stored["top"]))

@@ -277,7 +277,7 @@ class OpenAICompatible(BaseChatModel):
         """The server's completion. Each turn of the loop sends one parameter fewer."""
         while True:
             payload = without(payload, self._declined)
-            answer = await self._post(payload)
+            answer = await self._reached(self._wire.exchange(self._encoded(payload)))
             if not answer.whole and answer.status < 300:
                 # Tried again, it would be sent, and paid for, once more.
                 message = f"{self.base_url}: the answer is longer than {MOST_BYTES:,} bytes"
@@ -300,13 +300,11 @@ class OpenAICompatible(BaseChatModel):
             message = "%s at %s does not support %s; calling it without"
             logger.warning(message, self.model, self.base_url, declined)
 
-    async def _post(self, payload: dict[str, Any]) -> HttpResponse:
+    def _encoded(self, payload: dict[str, Any]) -> bytes:
         try:
-            data = orjson.dumps(payload, default=dict)
+            return orjson.dumps(payload, default=dict)
         except orjson.JSONEncodeError as error:
             fault = CallError(self._one_line(f"cannot be sent: {error}"), kind="rejected")
-        else:
-            return await self._reached(self._wire.exchange(data))
         raise fault
 
     async def _reached(self, exchange: Awaitable[HttpResponse]) -> HttpResponse:
