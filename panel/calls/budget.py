@@ -89,6 +89,7 @@ class Budget:
     as free: a cap in dollars wants every price known, which the panel checks.
 
     Attributes:
+        limited: whether there is any cap; without one nothing need be reserved.
         reached: which cap forbade a call, None if none did.
         record: called whenever something is spent or set aside; told whether that has to be written
             down before it returns.
@@ -96,6 +97,7 @@ class Budget:
 
     def __init__(self, caps: Caps, prices: Mapping[str, Price | None]) -> None:
         self._caps = caps
+        self.limited = caps != NO_CAPS
         self._prices = prices
         self._before = NOTHING_SPENT
         self._before_amount = Amount()
@@ -105,14 +107,9 @@ class Budget:
         self._batched = 0
         # What was used by each model, before and now, with what is set aside.
         self._used: dict[str, Usage] = {}
-        self._settled = asyncio.Condition()
+        self._changed = asyncio.Event()
         self.reached: str | None = None
         self.record: Callable[[bool], None] | None = None
-
-    @property
-    def limited(self) -> bool:
-        """Whether there is any cap; without one nothing need be reserved."""
-        return self._caps != NO_CAPS
 
     @property
     def before(self) -> Spending:
@@ -158,23 +155,22 @@ class Budget:
             OSError: what is spent cannot be written down.
         """
         need = self._amount(model, most)
-        async with self._settled:
-            while self.reached is None:
-                if (reached := self._calls_reached()) is not None:
-                    self.reached = reached
-                elif (passed := self._passed(self._in_flight + need)) is None:
-                    break
-                elif self._calls_in_flight:
-                    await self._settled.wait()
-                else:
-                    self.reached = passed
-            if self.reached is not None:
-                self._settled.notify_all()
-                raise CapReached(self.reached)
-            self._calls += 1
-            self._calls_in_flight += 1
-            self._in_flight += need
-            self._used[model] = self._used.get(model, NOTHING) + most
+        while self.reached is None:
+            if (reached := self._calls_reached()) is not None:
+                self.reached = reached
+            elif (passed := self._passed(self._in_flight + need)) is None:
+                break
+            elif self._calls_in_flight:
+                await self._changed.wait()
+            else:
+                self.reached = passed
+        if self.reached is not None:
+            self._look_again()
+            raise CapReached(self.reached)
+        self._calls += 1
+        self._calls_in_flight += 1
+        self._in_flight += need
+        self._used[model] = self._used.get(model, NOTHING) + most
         # Before the call is sent: should the process be killed, it counts as what was set aside.
         self._recorded(at_once=True)
         return most
@@ -189,7 +185,7 @@ class Budget:
             and self._passed(self._in_flight + need) is None
         )
 
-    async def settle(self, model: str, reserved: Usage | None, used: Usage) -> None:
+    def settle(self, model: str, reserved: Usage | None, used: Usage) -> None:
         """Count what a call really came to, in counts that are sound (`panel.models.usage`);
         `reserved` is None where nothing was set aside, as there is no cap.
 
@@ -204,9 +200,13 @@ class Budget:
             self._spent += self._amount(model, used)
             self._calls_in_flight -= 1
             self._in_flight -= self._amount(model, reserved)
-            async with self._settled:
-                self._settled.notify_all()
+            self._look_again()
         self._recorded(at_once=reserved is not None)
+
+    def _look_again(self) -> None:
+        """Have who waits for calls in flight see what there is room for now."""
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def hold(self, model: str, calls: int, most: Usage) -> str | None:
         """Set aside what a batch may come to at most, until `count_batch`; the cap that forbids it,

@@ -228,12 +228,12 @@ class Caller:
         model, endpoint = call.model, call.endpoint
         while True:
             # Before the limits: there is nothing to wait for, and a slow one has a long queue.
-            _require_alive(model, endpoint)
-            if not endpoint.down:
+            if not endpoint.unavailable.is_set():
                 reply = await self._call_within_limits(call)
                 if reply is not None:
                     return reply
                 continue
+            _require_alive(model, endpoint)
             with waiting_for_a_server():
                 async with endpoint.probing:
                     if not endpoint.down:
@@ -255,9 +255,10 @@ class Caller:
         limiter = endpoint.limiter
         await limiter.enter(tokens)
         try:
-            _require_alive(model, endpoint)
-            if endpoint.down and not probing:
-                return None
+            if endpoint.unavailable.is_set():
+                _require_alive(model, endpoint)
+                if not probing:
+                    return None
             # The run takes a moment to end: nothing is paid for that cannot be kept.
             if self._could_not_keep is not None:
                 raise unwritable(self._cache, self._could_not_keep)
@@ -344,7 +345,7 @@ class Caller:
             if used is not NOTHING:
                 self._note(model, used, is_estimate=is_estimate)
             try:
-                await self.budget.settle(model, reserved, used)
+                self.budget.settle(model, reserved, used)
             except OSError as error:
                 raise unrecorded(error) from None
         if not is_estimate:

@@ -43,14 +43,14 @@ class Journal:
         # Who looks into it while it is empty holds the lock for a moment.
         _lock(self._file, wait=True)
 
-    def add(self, change: JournalEntry) -> None:
-        """Write a change; once this returns, a kill does not undo it.
+    def add(self, page: str, key: bytes, stored: bytes) -> None:
+        """Write what a `JournalEntry` says; once this returns, a kill does not undo it.
 
         Raises:
             OSError: it cannot be written; nothing of it is.
         """
-        page = change.page.encode()
-        line = _HEADER.pack(len(page), change.key, len(change.stored)) + page + change.stored
+        name = page.encode()
+        line = _HEADER.pack(len(name), key, len(stored)) + name + stored
         if (written := self._file.write(line)) != len(line):
             # Else what comes after half a line could not be read.
             self._file.seek(-written, os.SEEK_CUR)

@@ -122,12 +122,12 @@ class JournaledStore(ABC):
 
     def put_stored(self, page: str, key: bytes, stored: bytes) -> None:
         """Keep a reply that another store has encoded. Raises as `put` does."""
-        self._change(JournalEntry(page, key, stored))
+        self._change(page, key, stored)
 
     def forget(self, page: str, keys: Iterable[bytes]) -> None:
         """Drop replies that turned out to be no result. Raises as `put` does."""
         for key in keys:
-            self._change(JournalEntry(page, key, b""))
+            self._change(page, key, b"")
 
     def close(self) -> None:
         """Move all into the database and close the files. What `put` has returned from is safe
@@ -143,25 +143,26 @@ class JournaledStore(ABC):
         if self._fault is not None:
             logger.warning("%s", self._unmoved(self._fault))
 
-    def _change(self, change: JournalEntry) -> None:
+    def _change(self, page: str, key: bytes, stored: bytes) -> None:
         with self._lock:
             if self._fault is not None:
                 # The run ends; what was paid for meanwhile goes to whoever comes next.
                 with suppress(OSError):
-                    self._note(change)
+                    self._open_journal().add(page, key, stored)
                 raise self._fault
-            self._note(change)
-            self._waiting.setdefault(change.page, {})[change.key] = change.stored
-        if (known := self._pages.get(change.page)) is not None:
-            known[change.key] = change.stored
+            journal = self._journal or self._open_journal()
+            journal.add(page, key, stored)
+            self._waiting.setdefault(page, {})[key] = stored
+        if (known := self._pages.get(page)) is not None:
+            known[key] = stored
 
-    def _note(self, change: JournalEntry) -> None:
-        """Write a change into the journal, a new one if need be, which is moved soon."""
+    def _open_journal(self) -> Journal:
+        """The journal, a new one if need be, which is moved soon."""
         if self._journal is None:
             self._journal = self._new_journal()
             if self._fault is None:
                 self._writer.submit(self._move, self._journal)
-        self._journal.add(change)
+        return self._journal
 
     def _move(self, journal: Journal) -> None:
         """In the writer's thread: what the journal holds goes into the database."""
@@ -207,9 +208,9 @@ class JournaledStore(ABC):
     def _page(self, page: str) -> dict[bytes, bytes]:
         """What a page holds, nothing under a key that was dropped; the pages used last stay
         in memory."""
-        if page in self._pages:
+        if (known := self._pages.get(page)) is not None:
             self._pages.move_to_end(page)
-            return self._pages[page]
+            return known
         # Before the database: what the writer finishes in between is in the one or the other.
         newer = self._unwritten(page)
         return self._remember(page, self._read_page(page) | newer)
@@ -235,7 +236,27 @@ def encoded(reply: ModelResponse) -> bytes:
     Raises:
         TypeError: JSON in UTF-8 cannot hold it.
     """
-    return as_stored(orjson.dumps(reply)[:-1] + b',"at":%d}' % time.time())
+    usage = reply.usage
+    # A dictionary is written as JSON in half the time that a dataclass with slots takes.
+    document = {
+        "text": reply.text,
+        "finish_reason": reply.finish_reason,
+        "refusal": reply.refusal,
+        "logprobs": reply.logprobs,
+        "usage": {
+            "input": usage.input,
+            "cached": usage.cached,
+            "output": usage.output,
+            "written": usage.written,
+            "odd": usage.odd,
+            "reasoning": usage.reasoning,
+        },
+        "latency_s": reply.latency_s,
+        "cached": reply.cached,
+        "model": reply.model,
+        "at": int(time.time()),
+    }
+    return as_stored(orjson.dumps(document))
 
 
 def as_stored(document: bytes) -> bytes:
@@ -266,11 +287,12 @@ def decoded(stored: bytes) -> ModelResponse | None:
         fields = document_of(stored)
         fields.pop("at", None)
         fields["usage"] = Usage(**fields["usage"])
-        fields["logprobs"] = tuple(
-            Position(position["token"], tuple((token, p) for token, p in position["top"]))
-            for position in fields["logprobs"]
-        )
+        fields["logprobs"] = tuple(map(_position, fields["logprobs"]))
         fields["cached"] = True
         return ModelResponse(**fields)
     except (LookupError, TypeError, ValueError):
         return None
+
+
+def _position(stored: dict[str, Any]) -> Position:
+    return Position(stored["token"], tuple((token, p) for token, p in stored["top"]))

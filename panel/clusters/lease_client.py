@@ -182,7 +182,7 @@ class LeasedBudget(Budget):
         """Whether nothing is known against it: the driver decides when it is reserved."""
         return self.reached is None
 
-    async def settle(self, model: str, reserved: Usage | None, used: Usage) -> None:
+    def settle(self, model: str, reserved: Usage | None, used: Usage) -> None:
         self._client.tell(Settle(model, reserved, used))
 
 

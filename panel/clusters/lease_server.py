@@ -112,7 +112,7 @@ class LeaseServer:
             for _ in range(n):
                 self._caller.endpoints[model].limiter.leave()
         for model, most in held.reserved:
-            await self._settled(model, most, most)
+            self._settle(model, most, most)
         for entry, shared in held.claims.items():
             await self._end_claim(entry, shared)
 
@@ -167,7 +167,7 @@ class LeaseServer:
         if isinstance(notice, Settle):
             if notice.reserved is not None:
                 held.reserved.remove((notice.model, notice.reserved))
-            self._later(self._settled(*notice))
+            self._settle(*notice)
         elif isinstance(notice, GiveUp):
             shared = held.claims.pop((notice.page, notice.key), None)
             if shared is not None:
@@ -199,9 +199,9 @@ class LeaseServer:
         self._settling.add(task)
         task.add_done_callback(self._settling.discard)
 
-    async def _settled(self, model: str, reserved: Usage | None, used: Usage) -> None:
+    def _settle(self, model: str, reserved: Usage | None, used: Usage) -> None:
         try:
-            await self._caller.budget.settle(model, reserved, used)
+            self._caller.budget.settle(model, reserved, used)
         except OSError as error:
             self._fail(unrecorded(error))
 

@@ -42,9 +42,9 @@ def error_in(content: dict[str, Any]) -> Any:
     if error := content.get("error"):
         return error
     # OpenRouter reports a provider that broke off in the choice itself.
-    match content.get("choices"):
-        case [{"error": error}, *_]:
-            return error
+    choices = content.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        return choices[0].get("error")
     return None
 
 

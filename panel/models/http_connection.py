@@ -70,13 +70,19 @@ class HttpConnection:
                 the key.
         """
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
-        async with pool.session.post(
+        response = await pool.session.post(
             self._endpoint,
             data=data,
             headers=pool.headers,
             allow_redirects=False,
             proxy_headers=pool.tunnel,
-        ) as response:
+        )
+        # Most answers have come whole, and their connection is free again: nothing to wait for.
+        # A packed one may be of any length, as aiohttp 3.13 unpacks it at once.
+        if response.connection is None and _PACKED not in response.headers:
+            body = response.content.read_nowait()
+            return HttpResponse(response.status, response.headers, body)
+        async with response:
             return await _answer_in(response)
 
     async def exchange_at(
@@ -178,7 +184,7 @@ class _Pool(NamedTuple):
 async def _answer_in(response: ClientResponse) -> HttpResponse:
     """The status, the headers and the body, the latter no further than `MOST_BYTES`."""
     status, headers = response.status, response.headers
-    # Most bodies are here already and say how long they are.
+    # Most bodies say how long they are.
     if (response.content_length or MOST_BYTES) < MOST_BYTES and _PACKED not in headers:
         return HttpResponse(status, headers, await response.read())
     parts, length = [], 0

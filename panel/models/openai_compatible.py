@@ -28,9 +28,10 @@ from pydantic import ConfigDict, Field, SecretStr, field_validator
 from yarl import URL
 
 from panel.io.descriptors import is_lack_of_descriptors
+from panel.io.documents import once_an_object
 from panel.models.batches import BatchApi
 from panel.models.client import NOTHING, CallError, Capabilities, not_too_long
-from panel.models.completions import as_message, body_of, read_completion
+from panel.models.completions import as_message, body_of, read_completion, response_format
 from panel.models.error_responses import (
     BROKEN,
     Complaint,
@@ -259,7 +260,10 @@ class OpenAICompatible(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _payload(self, request: ModelRequest) -> dict[str, Any]:
-        return self._settings() | body_of(request, top_logprobs_cap=_TOP_LOGPROBS_CAP)
+        payload = self._settings() | body_of(request, top_logprobs_cap=_TOP_LOGPROBS_CAP)
+        if request.schema is not None:
+            payload["response_format"] = _response_format(request.schema)
+        return payload
 
     def _settings(self) -> dict[str, Any]:
         settings: dict[str, Any] = {"model": self.model}
@@ -273,7 +277,7 @@ class OpenAICompatible(BaseChatModel):
         """The server's completion. Each turn of the loop sends one parameter fewer."""
         while True:
             payload = without(payload, self._declined)
-            answer = await self._post(payload)
+            answer = await self._reached(self._wire.exchange(self._encoded(payload)))
             if not answer.whole and answer.status < 300:
                 # Tried again, it would be sent, and paid for, once more.
                 message = f"{self.base_url}: the answer is longer than {MOST_BYTES:,} bytes"
@@ -296,13 +300,11 @@ class OpenAICompatible(BaseChatModel):
             message = "%s at %s does not support %s; calling it without"
             logger.warning(message, self.model, self.base_url, declined)
 
-    async def _post(self, payload: dict[str, Any]) -> HttpResponse:
+    def _encoded(self, payload: dict[str, Any]) -> bytes:
         try:
-            data = orjson.dumps(payload, default=dict)
+            return orjson.dumps(payload, default=dict)
         except orjson.JSONEncodeError as error:
             fault = CallError(self._one_line(f"cannot be sent: {error}"), kind="rejected")
-        else:
-            return await self._reached(self._wire.exchange(data))
         raise fault
 
     async def _reached(self, exchange: Awaitable[HttpResponse]) -> HttpResponse:
@@ -362,6 +364,12 @@ class OpenAICompatible(BaseChatModel):
         line = " ".join(scrub(visible).split())
         limit = len(self.base_url) + _EXCERPT
         return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+@once_an_object
+def _response_format(schema: Mapping[str, Any]) -> orjson.Fragment:
+    """That of `completions`, as JSON: all judges of a rubric are held to one schema."""
+    return orjson.Fragment(orjson.dumps(response_format(schema), default=dict))
 
 
 def _wait(answer: HttpResponse, content: Any) -> float | None:

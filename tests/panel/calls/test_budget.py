@@ -37,7 +37,7 @@ async def test_calls_in_flight_count_as_what_they_may_come_to() -> None:
     waiting = asyncio.create_task(capped.reserve("m", Usage(input=100, output=500)))
     await asyncio.sleep(0.01)
     assert not waiting.done()
-    await capped.settle("m", first, Usage(input=100, output=200))
+    capped.settle("m", first, Usage(input=100, output=200))
     await asyncio.wait_for(waiting, 1)
 
 
@@ -46,13 +46,13 @@ async def test_dollars_are_counted_from_the_provider_s_usage() -> None:
     # 1e6 fresh at $1 + 1e6 cached at $0.10 + 1e5 output at $10 = 1 + 0.1 + 1 = $2.10.
     capped = budget(usd=2.2)
     reserved = await capped.reserve("m", Usage())
-    await capped.settle("m", reserved, Usage(input=2_000_000, cached=1_000_000, output=100_000))
+    capped.settle("m", reserved, Usage(input=2_000_000, cached=1_000_000, output=100_000))
     # $0.10 are left: 100,000 tokens of input fit exactly, a token of output more does not.
     await capped.reserve("m", Usage(input=99_999))
     with pytest.raises(CapReached, match=r"the cap of \$2.20"):
         capped_again = budget(usd=2.2)
         spent = await capped_again.reserve("m", Usage())
-        await capped_again.settle("m", spent, Usage(input=2_100_000, output=10_000))
+        capped_again.settle("m", spent, Usage(input=2_100_000, output=10_000))
         await capped_again.reserve("m", Usage(input=100_001))
 
 
@@ -75,7 +75,7 @@ async def test_once_reached_a_cap_stays_reached() -> None:
     first = await capped.reserve("m", Usage(input=90))
     waiting = [asyncio.create_task(capped.reserve("m", Usage(input=50))) for _ in range(3)]
     await asyncio.sleep(0.01)
-    await capped.settle("m", first, Usage(input=90))
+    capped.settle("m", first, Usage(input=90))
     results = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 1)
     assert all(isinstance(result, CapReached) for result in results)
     with pytest.raises(CapReached):
@@ -107,8 +107,8 @@ async def test_without_caps_nothing_is_refused() -> None:
 async def test_without_caps_calls_are_counted_once_they_are_answered() -> None:
     """Two calls for which nothing was set aside are two calls, and what they took is summed."""
     free = budget()
-    await free.settle("m", None, Usage(input=10, output=5))
-    await free.settle("m", None, Usage(input=20, output=1))
+    free.settle("m", None, Usage(input=10, output=5))
+    free.settle("m", None, Usage(input=20, output=1))
     assert free.spending == Spending(2, {"m": Usage(input=30, output=6)})
 
 
@@ -130,9 +130,9 @@ async def test_a_reported_usage_that_cannot_be_gives_nothing_back() -> None:
     """Below 0, or more cached than was read, it neither lowers what was spent nor breaks a sum."""
     capped = budget(tokens=1000)
     for odd in (Usage(-(10**6), 0, -5), Usage(500, 10**30), Usage(10, -(10**9)), Usage(1, 0, 489)):
-        await capped.settle("m", await capped.reserve("m", Usage()), sound(odd))
+        capped.settle("m", await capped.reserve("m", Usage()), sound(odd))
     # 500, 10 and 490: the cap is full to the last token.
-    await capped.settle("m", await capped.reserve("m", Usage()), Usage())
+    capped.settle("m", await capped.reserve("m", Usage()), Usage())
     with pytest.raises(CapReached):
         await capped.reserve("m", Usage(input=1))
 
@@ -150,7 +150,7 @@ async def test_what_was_spent_before_counts_and_all_is_written_down() -> None:
     assert capped.spending == before
     reserved = await capped.reserve("m", Usage(input=50, output=40))
     assert written.pop() == Spending(41, {"m": Usage(850, 0, 140)})
-    await capped.settle("m", reserved, Usage(input=50, output=10))
+    capped.settle("m", reserved, Usage(input=50, output=10))
     assert written.pop() == Spending(41, {"m": Usage(850, 0, 110)})
     with pytest.raises(CapReached, match="1,000 tokens is reached, 900 of it by earlier runs"):
         await capped.reserve("m", Usage(input=41))

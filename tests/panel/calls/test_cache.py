@@ -113,9 +113,13 @@ def test_a_reply_comes_back_as_it_was(cache: DiskReplyStore) -> None:
             Position("7", (("7", -0.1234567890123456), ("８", -2.5e-17))),
             Position(" ", ()),
         ),
+        usage=Usage(input=120, cached=100, output=5, written=20, odd="a text", reasoning=4),
+        model="openai:m",
     )
     cache.put("page", KEY, full)
-    assert cache.get("page", KEY) == replace(full, cached=True)
+    kept = cache.get("page", KEY)
+    assert kept == replace(full, cached=True)
+    assert kept is not None and kept.model == "openai:m"  # which no comparison looks at
 
 
 def test_what_is_not_there_is_none(cache: DiskReplyStore) -> None:
@@ -477,6 +481,13 @@ def test_the_key_is_the_digest_of_the_request(blocks: tuple[str, ...]) -> None:
     )
     document = written % ",".join(f'"{block}"' for block in blocks)
     assert key_of(ask, 2) == hashlib.sha256(document.encode()).digest()
+
+
+def test_a_schema_of_its_own_has_a_key_of_its_own() -> None:
+    """A schema that is made for one request alone leaves nothing to the next one, which may have
+    its place in memory."""
+    keys = {key_of(replace(ASK, schema={"maximum": n}), 1) for n in range(200)}
+    assert len(keys) == 200
 
 
 def test_a_replicate_changes_the_key() -> None:

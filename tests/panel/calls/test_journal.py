@@ -40,7 +40,7 @@ def test_a_journal_is_taken_over_once(tmp_path: Path) -> None:
     journal, change = Journal(tmp_path), JournalEntry("page", bytes(32), b"stored")
     with taken_over(journal.path) as left:
         assert left == []
-    journal.add(change)
+    journal.add(*change)
     with taken_over(journal.path) as left:
         assert left == []
     journal.close()
@@ -59,7 +59,7 @@ def test_what_is_whole_comes_back(changes: list[JournalEntry], cut: int) -> None
     with TemporaryDirectory() as name:
         journal, ends = Journal(Path(name)), [0]
         for change in changes:
-            journal.add(change)
+            journal.add(*change)
             ends.append(journal.path.stat().st_size)
         journal.close()
         journal.path.write_bytes(journal.path.read_bytes()[:cut])
