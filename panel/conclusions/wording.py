@@ -22,9 +22,16 @@ SAMPLES: Mapping[Random, str] = {
 
 WITHOUT_PEOPLE = (
     "Without human ratings to compare with, all agreement counts as dependence, also that about "
-    "what is true: a lower number may be that of better judges."
+    "what is true: a lower number may be that of better {}s."
 )
-"""How to read an effective number of judges or votes that is not of errors against people."""
+"""How to read an effective number of judges (or raters) or votes that is not of errors against
+people."""
+
+ONE_PERSON = (
+    "There is one human rater: what is said of people is of this person, and how far people agree "
+    "with each other is not known."
+)
+"""What is to be known wherever something is concluded from the ratings of a single person."""
 
 
 def listed(names: Sequence[str], what: str = "") -> str:
@@ -63,6 +70,15 @@ def missing_judgments(
 def interval(low: float, high: float) -> str:
     """A 95 % interval in words; nothing where there is none."""
     return "" if isnan(low) else f"95 % interval {number(low)} to {number(high)}"
+
+
+def points(value: float, unit: str = " points") -> str:
+    """How large a difference is, without its sign; `unit` is empty where ratings are shares.
+
+    >>> points(-0.5), points(0.5, "")
+    ('0.50 points', '0.50')
+    """
+    return f"{number(abs(value))}{unit}"
 
 
 def p_adjusted(p: float) -> str:

@@ -85,7 +85,7 @@ def show_votes(report: VotesReport, console: Console) -> None:
     if not report.n_people:
         remark(
             console,
-            f"{WITHOUT_PEOPLE} The differences compare like with like.",
+            f"{WITHOUT_PEOPLE.format('judge')} The differences compare like with like.",
         )
     if report.deliberated:
         remark(

@@ -69,6 +69,7 @@ class Calibration:
 
     Attributes:
         weighted: whether items count by given probabilities of being asked for.
+        n_people: how many people rated something that the panel scored.
         leads: the differences that the panel itself has established, the better system first;
             `calibrate` knows none.
         labels: of dimensions, what people read in place of their names, as far as the panel's
@@ -78,6 +79,7 @@ class Calibration:
     systems: tuple[CorrectedSystem, ...]
     pairs: tuple[CorrectedPair, ...]
     weighted: bool = False
+    n_people: int = 0
     leads: tuple[tuple[str, str], ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -170,8 +172,15 @@ def calibrate(
         tuple(systems),
         tuple(replace(one, p_adjusted=p) for one, p in zip(pairs, adjusted, strict=True)),
         weighted=inclusion is not None,
+        n_people=_n_people(humans, place),
         labels=_labels(panel),
     )
+
+
+def _n_people(humans: Ratings, place: Mapping[str, int]) -> int:
+    """How many people rated one of the panel's items."""
+    known = [row for row, name in enumerate(humans.items) if name in place]
+    return int((~np.isnan(humans.scores[known])).any(axis=(0, 2)).sum())
 
 
 def _labels(panel: Ratings) -> dict[str, str]:

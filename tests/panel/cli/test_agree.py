@@ -134,7 +134,7 @@ def test_tables_say_what_a_panel_is_worth(command: Command, tmp_path: Path) -> N
     done = command("agree", "in.csv", "--full")
     assert done.returncode == 0, done.stderr
     for expected in (
-        "Agreement", "Krippendorff", "Spearman-Brown", "Variance components", "without a judge",
+        "Agreement", "Krippendorff", "Spearman-Brown", "Variance components", "without a rater",
         "effective", "Smallest subset reproducing the full panel's ranking", "24 items, 4 raters",
     ):  # fmt: skip
         assert expected in done.stdout

@@ -201,7 +201,7 @@ def test_where_nothing_was_scored(tmp_path: Path) -> None:
         done = score(server)
         assert done.exit_code == 4
         lines = done.stdout.splitlines()
-        assert lines[0].startswith(f"{server.base_url} answered 401: ")
+        assert lines[0].startswith(f"Nothing could be scored: {server.base_url} answered 401: ")
         assert lines[0].endswith("skipped): nothing can be concluded.")
         assert "─" not in done.stdout
         assert done.stdout.count("answered 401") == 1
