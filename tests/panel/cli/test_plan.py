@@ -283,7 +283,7 @@ def test_what_lowers_the_error_most_may_not_narrow_the_interval_most() -> None:
         f"most, to {prompts.figures.absolute_error:.2f}; twice the models would narrow the "
         f"interval most, to ±{models.width / 2:.2f}."
     ) in said
-    assert "It is more than twice the SE, most so with two models" in said
+    assert "It is mostly more than twice the SE, most so with two models" in said
     assert "points" not in said
 
 
