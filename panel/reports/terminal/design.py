@@ -302,8 +302,8 @@ def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
         two = "two prompts" if raters == "raters" else "two models"
         lines.append(
             f"±: half the width of the 95 % interval over prompts and {raters} that can be "
-            f"expected of a system's mean. It is mostly more than twice the SE, most so with {two}: "
-            "by Student's t of few degrees of freedom, and as each rating counts in the variance "
+            f"expected of a system's mean. It is mostly more than twice the SE, most so with {two}"
+            ": by Student's t of few degrees of freedom, and as each rating counts in the variance "
             f"over prompts and in that over {raters}. Detects: the difference of two systems whose "
             "interval leaves 0 out in 80 % of runs (of several differences, each must be larger, "
             f"as p-values are adjusted). – where there is none (fewer than five {raters}, or one "
