@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from panel.breakdown.cells import RunCells
-from panel.breakdown.groups import axes_of
+from panel.breakdown.groups import axes_of, labels_of_personas
 from panel.breakdown.once import once_per_run
 from panel.conclusions.contested import contested_conclusion
 from panel.runs.run import Run
+from panel.runs.scale_limits import are_preferences
 from panel.statistics.breakdown.contested import (
     ContestedResponse,
     contested_responses,
@@ -85,8 +86,9 @@ def _ranked(run: Run) -> tuple[Contested, ...]:
     found = contested_responses(used)
     seen = response_departures(used)
     labels = {one.id: one.label for one in run.rubric.dimensions}
-    names = {one.id: one.label for one in run.personas}
+    names = labels_of_personas(run)
     axes = axes_of(run)
+    unit = "" if are_preferences(run.rubric) else " points"
     personas = used.personas
     result = []
     for one in found:
@@ -95,10 +97,11 @@ def _ranked(run: Run) -> tuple[Contested, ...]:
         shown = seen.shown[one.response]
         why: tuple[str, ...] = ()
         if one.reason is None:
-            told = [names.get(persona, persona) for persona in personas]
+            told = [names[persona] for persona in personas]
             on = [labels[name] for name in cells.names]
             sides = [axes.get(persona, "") for persona in personas]
-            why = reasons(one, on, told, sides, seen.by_dimension[one.response])
+            of_each = seen.by_dimension[one.response]
+            why = reasons(one, on, told, sides, of_each, unit)
         result.append(
             Contested(
                 *item,
@@ -131,6 +134,7 @@ def reasons(
     personas: Sequence[str],
     axes: Sequence[str],
     by_dimension: Array,
+    unit: str = " points",
 ) -> tuple[str, ...]:
     """Where personas differ, in sentences.
 
@@ -138,6 +142,7 @@ def reasons(
         dimensions, personas: their labels.
         axes: of each persona, empty where it is not known.
         by_dimension: departures `(personas, dimensions)`, severity taken out.
+        unit: what follows a difference; nothing where ratings are shares.
     """
     if not one.spread > 0:
         return ("Personas differ by no more than models do for one persona.",)
@@ -146,7 +151,7 @@ def reasons(
     if not one.shown:
         said.append(f"Noise alone may explain it (adjusted p {one.p_adjusted:.2g}).")
     if len(dimensions) > 1:
-        widest = f"standard deviation {one.by_dimension[place]:.2f} points"
+        widest = f"standard deviation {one.by_dimension[place]:.2f}{unit}"
         said.append(f"Personas differ most on {dimensions[place]} ({widest}).")
     on = by_dimension[:, place]
     far = max(_APART, one.by_dimension[place] / 2)
@@ -160,10 +165,10 @@ def reasons(
     if sides:
         told = "; ".join(sides)
         said.append(f"On it, {told}." if len(dimensions) > 1 else f"{told[0].upper()}{told[1:]}.")
-    return (*said, *_of_axes(axes, on))
+    return (*said, *_of_axes(axes, on, unit))
 
 
-def _of_axes(axes: Sequence[str], on: Array) -> list[str]:
+def _of_axes(axes: Sequence[str], on: Array, unit: str) -> list[str]:
     """How axes stand to each other on a dimension, where there are several of two personas."""
     sides = {axis: on[[one == axis for one in axes]] for axis in dict.fromkeys(axes) if axis}
     means = {
@@ -178,7 +183,7 @@ def _of_axes(axes: Sequence[str], on: Array) -> list[str]:
     n_high, n_low = (int(np.sum(~np.isnan(sides[axis]))) for axis in (high, low))
     above, below = int(np.sum(sides[high] > _APART)), int(np.sum(sides[low] < -_APART))
     return [
-        f"On average {high} personas are {apart:.2f} points above {low} ones on it: {above} of the "
+        f"On average {high} personas are {apart:.2f}{unit} above {low} ones on it: {above} of the "
         f"{n_high} {high} personas {'is' if above == 1 else 'are'} above the panel, {below} of the "
         f"{n_low} {low} personas below it."
     ]

@@ -65,6 +65,12 @@ def axes_of(run: Run) -> dict[str, str]:
     return {persona.id: persona.axis for persona in run.personas}
 
 
+def labels_of_personas(run: Run) -> dict[str, str]:
+    """What people read in place of a persona's id; the id itself where a run does not know more."""
+    known = {persona.id: persona.label for persona in run.personas}
+    return {judge.persona: known.get(judge.persona, judge.persona) for judge in run.judges}
+
+
 @once_per_run
 def _axes(run: Run) -> GroupDifferences:
     return _of_axes(run, run.random)

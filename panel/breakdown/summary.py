@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from panel.breakdown.contested import conclusion_on, contested
-from panel.breakdown.groups import axis_differences, model_differences
+from panel.breakdown.groups import axis_differences, labels_of_personas, model_differences
 from panel.breakdown.personas import persona_departures
 from panel.conclusions.breakdown import groups, personas_and_responses, personas_and_systems
 from panel.runs.run import Run
+from panel.runs.scale_limits import in_points
 
 MOST = 10_000
 """Of more judgments summary.json does not say who differs: `persona-panel contested` and `report`
@@ -37,14 +38,16 @@ def differs_document(run: Run) -> dict[str, Any]:
 def who_differs(run: Run) -> list[str]:
     """A sentence each on personas and systems, personas and single responses, axes, and models;
     none on what there is only one of."""
-    departures = persona_departures(run)
+    departures, names = persona_departures(run), labels_of_personas(run)
+    unit = " points" if in_points(run.rubric) else ""
     axes, models = axis_differences(run), model_differences(run)
     said = []
     if len(departures.personas) > 1:
         if len({item.system for item in run.items}) > 1:
-            said.append(personas_and_systems(departures.by_system))
-        said.append(personas_and_responses(departures.by_response))
+            cells = [replace(one, persona=names[one.persona]) for one in departures.by_system]
+            said.append(personas_and_systems(cells, unit))
+        said.append(personas_and_responses(departures.by_response, unit))
     for what, one in (("Axes", axes), ("Models", models)):
         if one.differences:
-            said.append(groups(what, one.differences, one.interactions))
+            said.append(groups(what, one.differences, one.interactions, unit))
     return said

@@ -74,7 +74,8 @@ def compare(
 
     RATINGS is a file as `correlate` reads it; --map-human says which columns its fields are, where
     they have other names. --json prints a list of the differences, with p
-    before it was adjusted, too; with --human or --by an object: the list under `rows`, nearness to
+    before it was adjusted, too, and with those of each system under `systems` of the composite's,
+    where there are several; with --human or --by an object: the list under `rows`, nearness to
     people under `people`, the differences of strata under `strata`, and under `apart` how far each
     stratum is above the mean of the others.
 

@@ -32,7 +32,8 @@ def votes(
     it (`score --plain-judge`); models with the same persona. Differences have 95 % intervals that
     hold together. Without --human all agreement counts as dependence, that about what is true as
     well; with it only errors do, and the mean of all judges is compared with the judge that is
-    nearest to people on other prompts.
+    nearest to people on other prompts. --json has the same of each dimension, the `composite`
+    first.
 
     Exit status: 0, or 2 for bad input.
     """

@@ -30,6 +30,7 @@ from panel.errors import Fault, InputError
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping
 from panel.runs.run import Run
+from panel.runs.scale_limits import in_points
 from panel.statistics.core.arrays import Labels
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import Random, check_choice
@@ -285,6 +286,9 @@ class _RunPair:
             len(models) == 1,
             frozenset(map(called, self.terms.same_as)),
             self.systems,
+            (len(self.a.judges), len(self.b.judges)),
+            len({*self.a.judges} & {*self.b.judges}),
+            " points" if in_points(self.a.run.rubric) else "",
         )
 
 

@@ -63,6 +63,7 @@ def nearer_of(
             advantages=compared_advantages(
                 *sides, raters, prompts, epsilon=epsilon, same_scale=same_scale
             ),
+            n_people=int((~np.isnan(raters)).any(axis=0).sum()),
         )
     return found
 

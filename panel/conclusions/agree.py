@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 
+from panel.conclusions.judge_names import rater_word
 from panel.conclusions.labels import labelled_rows
 from panel.conclusions.rows import (
     adjusted_ends,
@@ -61,14 +62,14 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
     if not alphas or all(row.reason for row in alphas.values()):
         why = reasons_of(alphas.values()) or "no ratings"
         return [f"Agreement cannot be measured: {why}."]
-    families = _families(composite, rows, group)
+    families, word = _families(composite, rows, group), rater_word(ratings)
     return [
-        _beyond_chance(families),
+        _beyond_chance(families, word),
         *_levels(families),
         # What is open of the composite goes first; dimensions have their turn where it is settled.
         *next(filter(None, (_to_settle(one, ratings) for one in families)), ()),
         *differ,
-        *_effective_number(composite, rows, group),
+        *_effective_number(composite, rows, group, word),
         *_personas(rows),
         *_limits(ratings, group),
     ]
@@ -147,10 +148,10 @@ def _broken_down(rows: Sequence[Row], group: str, by: str) -> str:
     return f"Agreement by {by}: {told}."
 
 
-def _beyond_chance(families: Sequence[_Family]) -> str:
+def _beyond_chance(families: Sequence[_Family], word: str) -> str:
     n_raters = max(row.n_raters for each in families for row in each.alphas.values())
     told = "; by dimension they ".join(map(_agreeing, families))
-    return f"The {counted(n_raters, 'rater')} {told}."
+    return f"The {counted(n_raters, word)} {told}."
 
 
 def _agreeing(family: _Family) -> str:
@@ -275,7 +276,9 @@ def _to_settle(family: _Family, ratings: Ratings) -> list[str]:
     ]
 
 
-def _effective_number(composite: Sequence[Row], rows: Sequence[Row], group: str) -> list[str]:
+def _effective_number(
+    composite: Sequence[Row], rows: Sequence[Row], group: str, word: str
+) -> list[str]:
     """How to read the effective number of judges, which no rating by others is compared with."""
     whole, parts = (
         [row for row in by_dimension(those, group, "effective_judges").values() if not row.reason]
@@ -289,8 +292,8 @@ def _effective_number(composite: Sequence[Row], rows: Sequence[Row], group: str)
         told += " on the composite"
         told += f" and {from_to(parts, 1)} by dimension" if parts else ""
     return [
-        f"The effective number of judges is {told}, which says nothing of shared errors. "
-        f"{WITHOUT_PEOPLE}"
+        f"The effective number of {word}s is {told}, which says nothing of shared errors. "
+        f"{WITHOUT_PEOPLE.format(word)}"
     ]
 
 

@@ -11,18 +11,19 @@ from panel.conclusions.wording import (
     interval,
     listed,
     p_adjusted,
+    points,
     turned,
 )
 from panel.statistics.breakdown.contested import ResponseDepartures
 from panel.statistics.breakdown.group_contrasts import ALL_SYSTEMS, GroupDifference
 from panel.statistics.breakdown.persona_departures import Departure
-from panel.statistics.core.display import number, signed
+from panel.statistics.core.display import signed
 
 _SHOWN = 2
 """How many of the established are named."""
 
 
-def personas_and_systems(cells: Sequence[Departure]) -> str:
+def personas_and_systems(cells: Sequence[Departure], unit: str = " points") -> str:
     """Which personas see a system otherwise than the panel does; severity is no such difference."""
     tested = [one for one in cells if one.reason is None]
     if not tested:
@@ -35,14 +36,14 @@ def personas_and_systems(cells: Sequence[Departure]) -> str:
             f"({counted(len(tested), 'cell')} tested, severity taken out)."
         )
     named = [
-        f"{one.persona} rates {one.on} {_points(one.beyond_severity)} than the panel does"
+        f"{one.persona} rates {one.on} {_points(one.beyond_severity, unit)} than the panel does"
         f"{in_brackets(p_adjusted(one.p_adjusted))}"
         for one in shown
     ]
     return f"Personas and systems, severity taken out: {first_of(named, _SHOWN)}."
 
 
-def personas_and_responses(found: ResponseDepartures) -> str:
+def personas_and_responses(found: ResponseDepartures, unit: str = " points") -> str:
     """On how many responses a persona departs from the panel by more than noise."""
     if found.reason is not None:
         return f"Personas and single responses: nothing can be tested ({found.reason})."
@@ -56,12 +57,15 @@ def personas_and_responses(found: ResponseDepartures) -> str:
     are = "is" if n_shown == 1 else "are"
     return (
         f"Personas and single responses: {n_shown:,} of {n_tested:,} departures from the panel "
-        f"{are} beyond noise, up to {number(abs(found.departures[found.shown]).max())} points."
+        f"{are} beyond noise, up to {points(abs(found.departures[found.shown]).max(), unit)}."
     )
 
 
 def groups(
-    what: str, differences: Sequence[GroupDifference], interactions: Sequence[GroupDifference]
+    what: str,
+    differences: Sequence[GroupDifference],
+    interactions: Sequence[GroupDifference],
+    unit: str = " points",
 ) -> str:
     """How groups of judges differ over all systems, and whether they see systems differently.
 
@@ -77,14 +81,14 @@ def groups(
         return f"{what}: nothing can be tested ({'; '.join(map(str, reasons))})."
     shown = sorted((one for one in tested if one.shown), key=lambda one: -abs(one.difference))
     if shown:
-        said = "; ".join(_pair(one) for one in shown[:_SHOWN])
+        said = "; ".join(_pair(one, unit) for one in shown[:_SHOWN])
         if len(shown) > _SHOWN:
             more = len(shown) - _SHOWN
             said += f"; {counted(more, 'more pair')} {'differs' if more == 1 else 'differ'}"
     elif len(tested) == 1:
         one = tested[0]
         facts = in_brackets(
-            f"{one.a} − {one.b}: {signed(one.difference)} points",
+            f"{one.a} − {one.b}: {signed(one.difference)}{unit}",
             interval(one.ci_low, one.ci_high),
             p_adjusted(one.p_adjusted),
         )
@@ -105,14 +109,14 @@ def _interaction(rows: Sequence[GroupDifference], dimension: str) -> str:
     return f"; they see systems differently: {listed(systems, 'systems')}"
 
 
-def _pair(one: GroupDifference) -> str:
+def _pair(one: GroupDifference, unit: str) -> str:
     ends = turned(one.ci_low, one.ci_high, one.difference)
     above, below = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
     return (
-        f"{above} rates {number(abs(one.difference))} points higher than {below}"
+        f"{above} rates {points(one.difference, unit)} higher than {below}"
         f"{in_brackets(interval(*ends), p_adjusted(one.p_adjusted))}"
     )
 
 
-def _points(value: float) -> str:
-    return f"{number(abs(value))} points {'higher' if value > 0 else 'lower'}"
+def _points(value: float, unit: str) -> str:
+    return f"{points(value, unit)} {'higher' if value > 0 else 'lower'}"

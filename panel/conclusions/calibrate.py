@@ -9,7 +9,14 @@ from math import isnan
 from panel.conclusions.labels import labelled_calibration
 from panel.conclusions.leads import leads_conclusion
 from panel.conclusions.rows import dimension_called
-from panel.conclusions.wording import NAMES_SHOWN, counted, in_brackets, interval, listed
+from panel.conclusions.wording import (
+    NAMES_SHOWN,
+    ONE_PERSON,
+    counted,
+    in_brackets,
+    interval,
+    listed,
+)
 from panel.conclusions.wording import p_adjusted as told_p
 from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
@@ -29,8 +36,8 @@ def calibrate_conclusion(found: Calibration) -> list[str]:
     """On the composite and by dimension who is ahead of whom by the corrected differences, by
     p-values adjusted by Holm; between whom first place is open; which of the panel's leads people
     do not show; how wide corrected intervals are, of people's own; what would halve the widest,
-    both of the composite where there is one. Where people rated everything there is nothing to
-    correct, and that is said in place of widths."""
+    both of the composite where there is one; that one person is not people. Where people rated
+    everything there is nothing to correct, and that is said in place of widths."""
     found = labelled_calibration(found)
     corrected = [one for one in found.systems if one.found.reason is None]
     said = _uncorrected(one for one in found.systems if one.found.reason is not None)
@@ -51,7 +58,7 @@ def calibrate_conclusion(found: Calibration) -> list[str]:
             said += _gained(primary)
         said.append(_to_halve(primary))
         said += _noted(corrected, found.pairs)
-    return said
+    return [*said, ONE_PERSON] if found.n_people == 1 else said
 
 
 def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Literal
 from panel.conclusions.score import MUCH_MISSING
 from panel.conclusions.wording import (
     NAMES_SHOWN,
+    ONE_PERSON,
     as_many,
     counted,
     in_brackets,
@@ -18,6 +19,7 @@ from panel.conclusions.wording import (
     listed,
     missing_judgments,
     p_adjusted,
+    points,
     power,
 )
 from panel.statistics.core.display import number, signed
@@ -51,6 +53,8 @@ class TwoRuns:
         one_model: whether all judges of both are of one model.
         repeated: the dimensions that the composite is, whose test is the composite's.
         systems: of each system the composite's difference, adjusted over systems and runs.
+        n_judges, n_shared: how many judges each run has, and how many of them both have.
+        unit: what follows a difference of composites; nothing where these are shares.
     """
 
     a: str
@@ -65,6 +69,9 @@ class TwoRuns:
     one_model: bool = False
     repeated: Collection[str] = ()
     systems: Mapping[str, PairedDifference] = field(default_factory=dict)
+    n_judges: tuple[int, int] = (0, 0)
+    n_shared: int = 0
+    unit: str = " points"
 
 
 def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
@@ -83,6 +90,11 @@ def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]
         if one.compared == "panels":
             said += _alike(one)
         said += _people(one.people, one.a, one.b)
+        if one.compared == "panels":
+            said += _other_judges(one)
+    people = [found.n_people for one in compared for found in one.people.values()]
+    if people and max(people) == 1:
+        said.append(ONE_PERSON)
     return said if len(compared) > 1 else said + _limits(compared[0])
 
 
@@ -126,7 +138,8 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
         "prompts-and-judges": "with judges as a sample of such judges",
     }[random]
     higher, lower = (one.b, one.a) if found.difference > 0 else (one.a, one.b)
-    by = f"{number(abs(found.difference))} points"
+    unit = one.unit if main == COMPOSITE else " points"
+    by = points(found.difference, unit)
     if found.shown:
         if one.compared == "texts":
             # Ahead would be for its texts.
@@ -145,7 +158,7 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
     what = (
         "their mean scores are equal"
         if level
-        else f"the difference {one.b} − {one.a} is {signed(found.difference)} points"
+        else f"the difference {one.b} − {one.a} is {signed(found.difference)}{unit}"
     )
     if found.reason is not None:
         return f"{open_}: {what}, which cannot be tested ({found.reason})."
@@ -182,7 +195,7 @@ def _to_settle(one: TwoRuns, found: PairedDifference, n_tests: int) -> list[str]
     if abs(found.difference) <= _SAME:
         return []
     level = LEVEL / max(n_tests, 1)
-    given = f"If the difference is as large as observed ({number(abs(found.difference))} points), "
+    given = f"If the difference is as large as observed ({points(found.difference, one.unit)}), "
     if takes_more_judges(found.sampled, level):
         return [
             f"{given}no number of prompts would show it with these judges: more judges are needed."
@@ -209,6 +222,21 @@ def _alike(one: TwoRuns) -> list[str]:
             told += f"; the highest-rated response differs in {one.best.flipped:,} of {of}"
         said.append(f"{told}.")
     return said
+
+
+def _other_judges(one: TwoRuns) -> list[str]:
+    """What the numbers of judges bring about that is no merit of either panel."""
+    a, b = one.n_judges
+    facts = []
+    if a != b:
+        what = "is nearer to people for their number alone" if one.people else "has less noise"
+        facts.append(f"the mean of more judges {what}")
+    if one.n_shared and not a == b == one.n_shared:
+        facts.append("judges in both make the two more alike")
+    if not facts:
+        return []
+    same = f", {one.n_shared:,} of them in both" if one.n_shared else ""
+    return [f"{one.a} has {counted(a, 'judge')} and {one.b} {b:,}{same}: {'; '.join(facts)}."]
 
 
 def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:

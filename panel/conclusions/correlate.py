@@ -21,7 +21,14 @@ from panel.conclusions.rows import (
     tests_of_two,
 )
 from panel.conclusions.strata import range_over, strata_differ
-from panel.conclusions.wording import all_dimensions, as_many, counted, listed, power
+from panel.conclusions.wording import (
+    ONE_PERSON,
+    all_dimensions,
+    as_many,
+    counted,
+    listed,
+    power,
+)
 from panel.statistics.breakdown.stratum_rows import broken_down_by
 from panel.statistics.core.display import number
 from panel.statistics.core.statistic import Reason
@@ -84,7 +91,7 @@ def correlate_conclusion(
             said += _people(apart, family, n_apart)
             said += _to_settle(family, n, over)
     if (primary or found) and len(humans.raters) < 2:
-        said.append("There is one human rater: how far people agree with each other is not known.")
+        said.append(ONE_PERSON)
     if labels:
         said.append(_labelled(labels))
     correlated = [

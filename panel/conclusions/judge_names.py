@@ -10,6 +10,12 @@ BETWEEN = "|"
 PARTS = ("persona", "model", "elicitation", "replicate")
 
 
+def rater_word(ratings: Ratings) -> str:
+    """What one of those who rated is called: a judge in a run, a rater in a file of ratings, whose
+    raters may be people."""
+    return "rater" if ratings.personas is None else "judge"
+
+
 def parts_of(judges: Sequence[str]) -> list[tuple[str, ...]]:
     """The parts of the judges' ids, part by part; none where ids are not those of a run."""
     split = [name.split(BETWEEN) for name in judges]

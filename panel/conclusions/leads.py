@@ -84,17 +84,34 @@ def _named(leads: Collection[_Lead], n: int) -> str:
 
 
 def _figure(leads: dict[_Lead, list[CorrectedPair]], what: str) -> str:
-    """Of a single lead the difference, or on which dimensions."""
-    if len(leads) > 1:
-        return ""
-    [((first, _), pairs)] = leads.items()
-    names = ["the composite" if one.dimension == COMPOSITE else one.dimension for one in pairs]
-    on = "" if names[0] == ALL else f" on {listed(names)}"
-    if len(pairs) > 1:
-        return on
-    [one] = pairs
-    value, low, high = one.found.corrected, one.found.ci_low, one.found.ci_high
-    if one.a != first:
-        value, low, high = (0.0 - end for end in (value, high, low))
-    told = in_brackets(interval(low, high), told_p(one.p_adjusted))
-    return f"{on}: {what} {number(value)}{told}"
+    """The differences of the leads with their intervals, better − other; of more than a few, from
+    the lowest to the highest. Of a single lead also on which dimensions."""
+    those = [(lead, one) for lead, pairs in leads.items() for one in pairs]
+    names = list(dict.fromkeys(_dimension(one) for _, one in those if one.dimension != ALL))
+    on = f" on {listed(names)}" if len(leads) == 1 and names else ""
+    if len(those) == 1:
+        return f"{on}: {what} {_value(*those[0])}"
+    if len(those) > NAMES_SHOWN:
+        low, *_, high = sorted(_sides(lead, one)[0] for lead, one in those)
+        return f"{on}: {what}s from {number(low)} to {number(high)} (`calibrate --full` has each)"
+    told = []
+    for (better, other), one in those:
+        of = [f"{better} − {other}"] if len(leads) > 1 else []
+        of += [f"on {_dimension(one)}"] if len(names) > 1 else []
+        told.append(f"{' '.join(of)} {_value((better, other), one)}")
+    return f"{on}: {what}s {'; '.join(told)}"
+
+
+def _dimension(pair: CorrectedPair) -> str:
+    return "the composite" if pair.dimension == COMPOSITE else pair.dimension
+
+
+def _sides(lead: _Lead, pair: CorrectedPair) -> tuple[float, float, float]:
+    """The difference and its interval, the better system of the lead less the other."""
+    value, low, high = pair.found.corrected, pair.found.ci_low, pair.found.ci_high
+    return (value, low, high) if pair.a == lead[0] else (0.0 - value, 0.0 - high, 0.0 - low)
+
+
+def _value(lead: _Lead, pair: CorrectedPair) -> str:
+    value, low, high = _sides(lead, pair)
+    return f"{number(value)}{in_brackets(interval(low, high), told_p(pair.p_adjusted))}"

@@ -15,6 +15,7 @@ from panel.conclusions.wording import (
     listed,
     missing_judgments,
     p_adjusted,
+    points,
     power,
     turned,
 )
@@ -36,6 +37,7 @@ class Judged:
     Attributes:
         expected, scored, abstained: numbers of judgments; the others are `missing`, by status.
         reasons: by status the commonest reason of a missing judgment, where one is known.
+        unit: what follows a difference of composites; nothing where these are shares.
     """
 
     n_judges: int
@@ -46,6 +48,7 @@ class Judged:
     abstained: int = 0
     missing: Mapping[str, int] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
+    unit: str = " points"
 
 
 def score_conclusion(
@@ -58,8 +61,8 @@ def score_conclusion(
     """
     if (nothing := nothing_judged(judged)) is not None:
         return [nothing]
-    said = [*board_conclusion(board)]
-    if controls is not None and (of_controls := board_conclusion(controls)):
+    said = [*board_conclusion(board, judged.unit)]
+    if controls is not None and (of_controls := board_conclusion(controls, judged.unit)):
         first = of_controls[0].replace("Who is", "who is", 1)
         said.append(f"By the judges without a persona: {first}")
     return [*said, *_declining(board), *_limits(judged)]
@@ -75,13 +78,14 @@ def nothing_judged(judged: Judged) -> str | None:
     counts = [f"{n:,} {status}" for status, n in judged.missing.items()]
     if judged.abstained:
         counts.append(f"{judged.abstained:,} judged as abstentions")
+    # Reasons begin with the name of a model or a server, which is no beginning of a sentence.
     return (
-        f"{told}{'. ' if told else ''}None of {judged.expected:,} judgments was scored"
-        f"{in_brackets(*counts)}: nothing can be concluded."
+        f"{f'Nothing could be scored: {told}. ' if told else ''}None of {judged.expected:,} "
+        f"judgments was scored{in_brackets(*counts)}: nothing can be concluded."
     )
 
 
-def board_conclusion(board: Leaderboard) -> list[str]:
+def board_conclusion(board: Leaderboard, unit: str = " points") -> list[str]:
     """What a leaderboard establishes, what it leaves open, and how many prompts would settle it.
 
     A difference is established by its p-value, adjusted for all pairs of the leaderboard; first
@@ -110,9 +114,9 @@ def board_conclusion(board: Leaderboard) -> list[str]:
             f"({why})."
         ]
     if board.winner is not None:
-        return _won(board, ranked)
+        return _won(board, ranked, unit)
     said = [_open(ranked, board.differences), _established(tested, len(ranked))]
-    return [*said, *_to_settle(board, ranked, len(tested))]
+    return [*said, *_to_settle(board, ranked, len(tested), unit)]
 
 
 def _alone(entry: SystemRank, declining: bool) -> str:
@@ -126,7 +130,7 @@ def _alone(entry: SystemRank, declining: bool) -> str:
     )
 
 
-def _won(board: Leaderboard, ranked: Sequence[SystemRank]) -> list[str]:
+def _won(board: Leaderboard, ranked: Sequence[SystemRank], unit: str) -> list[str]:
     first = ranked[0].system
     own = [one for one in board.differences if first in (one.a, one.b)]
     nearest = min(own, key=lambda one: abs(one.difference))
@@ -135,13 +139,13 @@ def _won(board: Leaderboard, ranked: Sequence[SystemRank]) -> list[str]:
         "prompts": "with these judges as they are",
         "prompts-and-judges": "with judges as a sample of such judges",
     }[board.random]
-    by = f"{number(abs(nearest.difference))} points{_facts(nearest)}"
+    by = f"{points(nearest.difference, unit)}{_facts(nearest)}"
     if len(ranked) == 2:
         return [f"{first} is ahead of {other}, {over}: by {by}."]
     said = [f"{first} is ahead of every other system, {over}: of the nearest, {other}, by {by}."]
     rest = [one for one in board.differences if one not in own]
     if len(rest) == 1:
-        return [*said, _only(rest[0])]
+        return [*said, _only(rest[0], unit)]
     shown = sum(one.shown for one in rest)
     said.append(
         f"Among the others {shown:,} of {counted(len(rest), 'difference')} "
@@ -150,17 +154,17 @@ def _won(board: Leaderboard, ranked: Sequence[SystemRank]) -> list[str]:
     return said
 
 
-def _only(one: Difference) -> str:
+def _only(one: Difference, unit: str) -> str:
     """The one difference that is left."""
     if not one.shown:
         facts = in_brackets(
-            f"{one.a} − {one.b}: {signed(one.difference)} points",
+            f"{one.a} − {one.b}: {signed(one.difference)}{unit}",
             interval(one.ci_low, one.ci_high),
             p_adjusted(one.p_adjusted),
         )
         return f"The difference between {one.a} and {one.b} is not established{facts}."
     better, worse = (one.a, one.b) if one.difference > 0 else (one.b, one.a)
-    return f"{better} is ahead of {worse} by {number(abs(one.difference))} points{_facts(one)}."
+    return f"{better} is ahead of {worse} by {points(one.difference, unit)}{_facts(one)}."
 
 
 def _first(ranked: Sequence[SystemRank]) -> str:
@@ -212,7 +216,9 @@ def _established(tested: Sequence[Difference], n_systems: int) -> str:
     return f"Established (adjusted p < {LEVEL}): {told}."
 
 
-def _to_settle(board: Leaderboard, ranked: Sequence[SystemRank], n_tests: int) -> list[str]:
+def _to_settle(
+    board: Leaderboard, ranked: Sequence[SystemRank], n_tests: int, unit: str
+) -> list[str]:
     """How many prompts would show that the first system is ahead of those that may be, too."""
     first = ranked[0].system
     open_ = [
@@ -229,13 +235,13 @@ def _to_settle(board: Leaderboard, ranked: Sequence[SystemRank], n_tests: int) -
         return not takes_more_judges(one.sampled, level), size
 
     hardest = min(open_, key=ease)
-    other, points = _other(hardest, first), abs(hardest.difference)
-    if points <= _SAME or isnan(hardest.effect_size):
+    other = _other(hardest, first)
+    if abs(hardest.difference) <= _SAME or isnan(hardest.effect_size):
         return [
             f"How many prompts would settle it cannot be estimated from the difference of "
-            f"{number(points)} between {first} and {other}."
+            f"{points(hardest.difference, '')} between {first} and {other}."
         ]
-    given = f"If the difference is as large as observed ({number(points)} points), "
+    given = f"If the difference is as large as observed ({points(hardest.difference, unit)}), "
     if takes_more_judges(hardest.sampled, level):
         return [
             f"{given}no number of prompts would show that {first} is ahead of {other} with these "

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor, isnan, log10
 
 from panel.statistics.core.display import counted as counted
-from panel.statistics.core.display import ends
+from panel.statistics.core.display import ends, number
 from panel.statistics.core.options import Random
 from panel.statistics.core.student_t import MOST, POWER
 
@@ -23,9 +23,16 @@ SAMPLES: Mapping[Random, str] = {
 
 WITHOUT_PEOPLE = (
     "Without human ratings to compare with, all agreement counts as dependence, also that about "
-    "what is true: a lower number may be that of better judges."
+    "what is true: a lower number may be that of better {}s."
 )
-"""How to read an effective number of judges or votes that is not of errors against people."""
+"""How to read an effective number of judges (or raters) or votes that is not of errors against
+people."""
+
+ONE_PERSON = (
+    "There is one human rater: what is said of people is of this person, and how far people agree "
+    "with each other is not known."
+)
+"""What is to be known wherever something is concluded from the ratings of a single person."""
 
 
 def listed(names: Sequence[str], what: str = "") -> str:
@@ -87,6 +94,15 @@ def turned(low: float, high: float, sign: float) -> tuple[float, float]:
     ((1.0, 3.0), (1.0, 3.0))
     """
     return (low, high) if sign > 0 else (-high, -low)
+
+
+def points(value: float, unit: str = " points") -> str:
+    """How large a difference is, without its sign; `unit` is empty where ratings are shares.
+
+    >>> points(-0.5), points(0.5, "")
+    ('0.50 points', '0.50')
+    """
+    return f"{number(abs(value))}{unit}"
 
 
 def p_adjusted(p: float) -> str:

@@ -7,12 +7,13 @@ from math import isinf
 
 from graphs.aggregate import composite_rule
 from panel.runs.run import share_name
-from panel.runs.scale_limits import composite_limits, mean_limits
+from panel.runs.scale_limits import are_preferences, composite_limits, mean_limits
 from panel.statistics.core.display import general
 from panel.statistics.core.ranking import Limits
 from rubrics import Rubric
 
 _SHARE = "share of the judges"
+_PREFERRED = "share of the other responses"
 
 
 def dimension_labels(rubric: Rubric) -> Mapping[str, str]:
@@ -31,11 +32,15 @@ def composite_unit(rubric: Rubric) -> str:
     rule = composite_rule(rubric)
     if rule is not None and rule.share_of is not None:
         return _SHARE
+    if are_preferences(rubric):
+        return _PREFERRED
     return _points(composite_limits(rubric))
 
 
 def units_of(rubric: Rubric, names: Sequence[str]) -> list[str]:
     """Of the means on these dimensions, and of shares of categories."""
+    if are_preferences(rubric):
+        return [_PREFERRED] * len(names)
     numeric = {dimension.id for dimension in rubric.numeric}
     return [
         _points(limits) if name in numeric else _SHARE

@@ -21,6 +21,7 @@ from panel.report_page.names import judge_names
 from panel.report_page.systems import systems_section
 from panel.runs.kept_documents import object_if_there
 from panel.runs.run import Run
+from panel.runs.scale_limits import are_preferences
 from panel.secrets import SECRETS
 from panel.statistics.core.table import Ratings
 from panel.statistics.fidelity.contrast import FidelityContrast
@@ -137,6 +138,7 @@ def report_of(
             script=Markup(part("page.js")),  # noqa: S704
             embedded=data,
             run=run,
+            unit="shares of the other responses" if are_preferences(run.rubric) else "points",
             personas=personas,
             judges=judges,
             titles=titles,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from panel.audit.injection import InjectionAudit
     from panel.breakdown import Contested
     from panel.breakdown.strata import SystemsBy
-    from panel.comparison.result import ComparedRuns, RunComparison
+    from panel.comparison.result import ComparedRuns, RunComparison, RunDifference
     from panel.fidelity.result import FidelityReport
     from panel.generation.report import GeneratedTexts
     from panel.judging.cost_estimate import CostEstimate
@@ -172,24 +172,42 @@ def render_alignment(found: Alignment, full: bool, to: TextIO) -> None:
 
 
 def render_run_comparison(comparison: RunComparison, to: TextIO) -> None:
-    """A list of objects, one for each run compared with the first and dimension; of a comparison
+    """A list of objects, one for each run compared with the first and dimension, that of the
+    composite with the same of each system under `systems`, where there are several; of a comparison
     with people's ratings, or by strata, an object with that list, and the conclusion: under
     `people` a row for each run, dimension and figure (`tau_b`, `distance`, `alt_test_advantage`,
     `alt_test_winning_rate`), under `strata` and `apart` those of strata."""
-    rows = [{name: getattr(row, name) for name in _DIFFERENCE} for row in comparison.rows]
+    rows = [row for one in comparison.compared for row in _differences(one)]
     parts: dict[str, Any] = {}
     if any(one.people for one in comparison.compared):
         parts["people"] = [row for one in comparison.compared for row in _nearness(one)]
     if comparison.by is not None:
         parts["strata"] = [
-            {"by": comparison.by, "stratum": row.stratum}
-            | {name: getattr(row, name) for name in _DIFFERENCE}
+            {"by": comparison.by, "stratum": row.stratum} | _difference(row)
             for one in comparison.compared
             for row in one.strata
         ]
         parts["apart"] = [asdict(row) for one in comparison.compared for row in one.apart]
     whole = {"conclusion": comparison.conclusion, "rows": rows, **parts}
     write_json(whole if parts else rows, to)
+
+
+def _differences(one: ComparedRuns) -> Iterator[dict[str, Any]]:
+    """Each dimension's difference, the composite's with those of the systems."""
+    from panel.statistics.core.table import COMPOSITE
+
+    systems = []
+    for row in one.systems:
+        figures = _difference(row)
+        del figures["dimension"]
+        systems.append({"system": row.system} | figures)
+    for row in one.differences:
+        of_systems = {"systems": systems} if systems and row.dimension == COMPOSITE else {}
+        yield _difference(row) | of_systems
+
+
+def _difference(row: RunDifference) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _DIFFERENCE}
 
 
 def _nearness(one: ComparedRuns) -> Iterator[dict[str, Any]]:

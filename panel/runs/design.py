@@ -21,6 +21,7 @@ from panel.models.catalogue import cost
 from panel.runs.judge_sample import composite_terms
 from panel.runs.load import load_run
 from panel.runs.run import Run
+from panel.runs.scale_limits import in_points
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.coverage import Coverage
 from panel.statistics.core.table import ALL, Ratings
@@ -78,6 +79,7 @@ class DesignReport:
         grouped: in how many groups raters are, of which one has several; 0 where they are not.
         people: the same of people's ratings of these responses; None without any.
         coverage: how many judgments the run has, and lacks; None of a file of ratings.
+        in_points: whether means are points of a scale, and no shares.
     """
 
     studies: tuple[DesignStudy, ...]
@@ -90,6 +92,7 @@ class DesignReport:
     grouped: int = 0
     people: DesignReport | None = None
     coverage: Coverage | None = None
+    in_points: bool = True
 
     @property
     def composite(self) -> bool:
@@ -244,7 +247,12 @@ def design_report(
     studies = tuple(design_studies(ratings, composites, span))
     found = _reaching(source, studies, ratings, target, None if run is None else _cost(run))
     if run is not None:
-        found = replace(found, deliberated=run.before is not None, coverage=ratings.coverage)
+        found = replace(
+            found,
+            deliberated=run.before is not None,
+            coverage=ratings.coverage,
+            in_points=in_points(run.rubric),
+        )
     if human is None:
         return found
     ours, people = align_ratings(

@@ -9,8 +9,25 @@ from math import prod
 from graphs.aggregate import composite_rule
 from panel.statistics.core.ranking import UNLIMITED, Limits
 from rubrics import Rubric
+from rubrics.comparison import PREFERRED
 
 SHARE: Limits = (0.0, 1.0)
+
+
+def are_preferences(rubric: Rubric) -> bool:
+    """Whether ratings are no points of a scale, but the share of the other responses to which one
+    is preferred.
+
+    Args:
+        rubric: as the ratings come.
+    """
+    return rubric.dimensions == (PREFERRED,)
+
+
+def in_points(rubric: Rubric) -> bool:
+    """Whether composites are points of a scale, and no shares: of responses, or of judges."""
+    rule = composite_rule(rubric)
+    return not are_preferences(rubric) and (rule is None or rule.share_of is None)
 
 
 def composite_limits(rubric: Rubric) -> Limits:

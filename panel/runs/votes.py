@@ -18,7 +18,7 @@ from panel.runs.load import load_run
 from panel.runs.run import Run
 from panel.statistics.core.arrays import Array, row_means, rows_of
 from panel.statistics.core.coverage import Coverage
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.table import ALL, COMPOSITE, Ratings
 from panel.statistics.humans.mean_reliability import mean_reliability
 from panel.statistics.quality.votes import (
     EnsembleDistance,
@@ -36,7 +36,8 @@ MODELS = "models"
 
 @dataclass(frozen=True, slots=True)
 class DimensionVotes:
-    """Votes on one dimension; `all` is the composite.
+    """Votes on one dimension, on the `composite`, or on `all`: the only dimension, or the mean over
+    dimensions, of people who name none.
 
     Attributes:
         sources: personas first; those of which the run has two or more.
@@ -173,15 +174,18 @@ def _of_dimension(
     people: Ratings | None,
     judges: list[int],
 ) -> DimensionVotes:
+    # Of a rubric with one dimension the mean over dimensions is no composite.
+    is_composite = name == ALL and ratings.labels.get(ALL, COMPOSITE) == COMPOSITE
+    called = COMPOSITE if is_composite else name
     if people is None:
         found, differences = effective_votes(scores, sources, None, ratings.prompts)
-        return DimensionVotes(name, tuple(found), tuple(differences))
+        return DimensionVotes(called, tuple(found), tuple(differences))
     reference = _people_on(name, ratings, people)
     found, differences = effective_votes(scores, sources, reference, ratings.prompts)
     panel = scores[:, judges]
     distance = ensemble_distance(panel, row_means(reference), ratings.prompts)
     return DimensionVotes(
-        name,
+        called,
         tuple(found),
         tuple(differences),
         distance,

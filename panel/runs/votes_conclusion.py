@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from panel.conclusions.wording import counted, in_brackets, interval
+from panel.conclusions.wording import ONE_PERSON, counted, in_brackets, interval
 from panel.runs.votes import MODELS, PERSONAS, REPLICATES, DimensionVotes, VotesReport
 from panel.statistics.core.display import number
 from panel.statistics.quality.votes import Votes, VotesDifference
@@ -14,8 +14,8 @@ _NOTHING = 0.5
 
 
 def votes_conclusion(report: VotesReport) -> list[str]:
-    """Two to four sentences: the votes of personas, whether these add to a judge without one, and
-    whether the panel is nearer to people than its best judge."""
+    """Two to five sentences: the votes of personas, whether these add to a judge without one, and
+    whether the panel is nearer to people than its best judge, and that one person is not people."""
     main = report.main
     found = {one.source: one for one in main.sources}
     said = [_number_of_votes(one, bool(report.n_people)) for one in main.sources[:1]]
@@ -24,7 +24,7 @@ def votes_conclusion(report: VotesReport) -> list[str]:
         said += _which_more(found[PERSONAS], models, main)
     if main.distance is not None:
         said.append(_nearer(main))
-    return said
+    return [*said, ONE_PERSON] if report.n_people == 1 else said
 
 
 def _number_of_votes(one: Votes, with_people: bool) -> str:

@@ -8,8 +8,9 @@ from math import isnan
 from rich.console import Console
 
 from panel.conclusions.agree import agree_conclusion
+from panel.conclusions.judge_names import rater_word
 from panel.conclusions.labels import labelled_rows
-from panel.conclusions.wording import WITHOUT_PEOPLE
+from panel.conclusions.wording import WITHOUT_PEOPLE, counted
 from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import remark, show_conclusion
 from panel.reports.terminal.statistics import show_statistics, show_stratum_differences
@@ -40,6 +41,7 @@ def show_agreement(
             main statistics of all raters only: the others would fill screens.
     """
     *_, all_raters = ratings.raters_by_group()
+    word = rater_word(ratings)
     show_conclusion(agree_conclusion(rows, ratings, by), console)
     if not has_ids(console):
         rows, (ratings,) = labelled_rows(rows, ratings)
@@ -49,24 +51,24 @@ def show_agreement(
         _show_tables(of_all if broken_down else rows, ratings, by, console, all_raters)
     else:
         shown = rows if by == "group" else of_all
-        columns = show_summary("Agreement", shown, agreement_statistics, console, by)
+        columns = show_summary("Agreement", shown, agreement_statistics, console, by, word)
         if "disagreement_added" in columns:
             remark(console, _PERSONAS_ADD)
     sampled = "prompts" if ratings.prompts else "items"
     over = (
-        f"over {sampled}, with these raters as they are"
+        f"over {sampled}, with these {word}s as they are"
         if all(row.ci_over != "prompts-and-judges" for row in rows)
-        else f"over {sampled} and raters, as a sample of such raters"
+        else f"over {sampled} and {word}s, as a sample of such {word}s"
     )
     said = [
-        f"{len(ratings.items):,} items, {len(ratings.raters):,} raters.",
+        f"{len(ratings.items):,} items, {counted(len(ratings.raters), word)}.",
     ]
     if any(not isnan(row.ci_low) for row in rows):
         said.append(f"In brackets: 95 % confidence intervals, {over}.")
     if full:
         if not broken_down and all_raters != ratings.groups[0]:
             said.insert(
-                1, "The first table has each group of raters, the others all raters together."
+                1, f"The first table has each group of {word}s, the others all {word}s together."
             )
         strata = " and strata" if broken_down else ""
         said.append(
@@ -81,20 +83,22 @@ def show_agreement(
 def _show_tables(
     rows: Sequence[Row], ratings: Ratings, by: str, console: Console, all_raters: str
 ) -> None:
-    main_only = by not in ("dimension", "group")
+    main_only, word = by not in ("dimension", "group"), rater_word(ratings)
     names = names_on(console, ratings)
     rows = in_short(rows, names)
-    show_statistics(rows, agreement_statistics, console, all_raters=all_raters, main_only=main_only)
+    show_statistics(
+        rows, agreement_statistics, console, all_raters=all_raters, main_only=main_only, word=word
+    )
     if not main_only and any(
         row.statistic == "effective_judges" and not row.reason for row in rows
     ):
         remark(
             console,
-            f"Effective number of judges: {WITHOUT_PEOPLE} `correlate --human` has the number of "
-            "what judges say beyond people's mean.",
+            f"Effective number of {word}s: {WITHOUT_PEOPLE.format(word)} `correlate --human` has "
+            f"the number of what {word}s say beyond people's mean.",
         )
         console.print()
-    show_stratum_differences(rows, agreement_statistics, by, console)
-    show_statistics(rows, panel_quality_statistics, console, all_raters=all_raters)
+    show_stratum_differences(rows, agreement_statistics, by, console, word)
+    show_statistics(rows, panel_quality_statistics, console, all_raters=all_raters, word=word)
     if names and not main_only:
         remark(console, what_is_left_out(ratings))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
@@ -44,12 +44,12 @@ def headline(one: Contested) -> str:
     return ids if one.title == one.prompt_id else f"{ids} ({legible(one.title)})"
 
 
-def apart(one: Contested) -> str:
+def apart(one: Contested, names: Mapping[str, str]) -> str:
     """Who stands farthest from the panel, in short: those who do beyond noise; where nobody does by
-    itself, how far personas differ."""
+    itself, how far personas differ. `names` are the personas' labels by their ids."""
     if not one.named:
         return f"spread {number(one.spread)}, no persona by itself beyond noise"
     order = sorted(one.named, key=lambda persona: -abs(one.departures[persona]))
-    told = [f"{legible(name)} {signed(one.departures[name])}" for name in order[:_NAMED]]
+    told = [f"{legible(names[name])} {signed(one.departures[name])}" for name in order[:_NAMED]]
     more = f" and {len(order) - _NAMED} more" if len(order) > _NAMED else ""
     return f"{', '.join(told)}{more}"

@@ -4,7 +4,7 @@ components and other designs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import floor, isnan, log10, prod
+from math import floor, inf, isnan, log10, prod
 
 from rich.console import Console
 from rich.text import Text
@@ -19,8 +19,10 @@ from panel.statistics.core.table import ALL
 from panel.statistics.quality.components import RESIDUAL
 from panel.statistics.quality.d_study import LEAST_DF, PROMPT, REPLICATE
 from panel.statistics.quality.design_study import (
+    GROUP,
     ITEM,
     LEAST_SAMPLED,
+    RATER,
     SYSTEM,
     DesignResult,
     DesignStudy,
@@ -67,18 +69,19 @@ def _conclusion(report: DesignReport, study: DesignStudy) -> str:
     if study.reason is not None:
         return f"{mean}: its precision cannot be estimated ({study.reason})."
     present, *others = study.designs
-    error = _small(present.figures.absolute_error)
-    told = f"{mean} has a standard error of {error} points with {_listed(present)}"
+    error = f"{_small(present.figures.absolute_error)}{_unit(report)}"
+    told = f"{mean} has a standard error of {error} with {_listed(present)}"
     if study.in_turn is not None and study.measured == SYSTEM:
         facet, _, n = study.in_turn
         told = (
-            f"{mean} has a standard error of {_small(study.error_as_rated)} points as it was "
-            f"rated, by {n} {facet}s in turn; with {_listed(present)} who rate every response it "
-            f"would have one of {error}"
+            f"{mean} has a standard error of {_small(study.error_as_rated)}{_unit(report)} as it "
+            f"was rated, by {n} {facet}s in turn; with {_listed(present)} who rate every response "
+            f"it would have one of {error}"
         )
     if not isnan(present.width):
         told += (
-            f", and a 95 % interval over prompts and judges of about ±{_small(present.width / 2)}"
+            f", and a 95 % interval over prompts and {_raters(report)} of about "
+            f"±{_small(present.width / 2)}"
         )
     told += "."
     if largest := [name for name, share in (study.error_shares or {}).items() if share >= 0.1][:3]:
@@ -88,13 +91,41 @@ def _conclusion(report: DesignReport, study: DesignStudy) -> str:
     doubled = [one for one in others if prod(one.figures.levels.values()) == 2 * size]
     if doubled:
         best = min(doubled, key=lambda one: one.figures.absolute_error)
-        facet = next(
-            name for name, n in best.figures.levels.items() if n != present.figures.levels[name]
-        )
         told += (
-            f" Twice the {facet}s would lower it most, to {_small(best.figures.absolute_error)}."
+            f" Twice the {_changed(present, best)}s would lower it most, to "
+            f"{_small(best.figures.absolute_error)}"
         )
+        # More of what there are few of brings degrees of freedom, too, which no standard error has.
+        narrowest = min((one for one in doubled if not isnan(one.width)), key=_width, default=best)
+        if not isnan(present.width) and _width(narrowest) < _width(best):
+            told += (
+                f"; twice the {_changed(present, narrowest)}s would narrow the interval most, to "
+                f"±{_small(narrowest.width / 2)}"
+            )
+        told += "."
     return told
+
+
+def _changed(present: DesignResult, other: DesignResult) -> str:
+    """Of which facet another design has more, or fewer, than the present one."""
+    levels = present.figures.levels
+    return next(name for name, n in other.figures.levels.items() if n != levels[name])
+
+
+def _width(result: DesignResult) -> float:
+    return inf if isnan(result.width) else result.width
+
+
+def _raters(report: DesignReport) -> str:
+    """What those are called who rate: judges are personas through models; people are none."""
+    study = report.main(ITEM)
+    levels = {} if study is None else study.components.levels
+    return "raters" if RATER in levels or GROUP in levels else "judges"
+
+
+def _unit(report: DesignReport) -> str:
+    """What follows a standard error; nothing where means are shares."""
+    return " points" if report.in_points else ""
 
 
 def _listed(result: DesignResult) -> str:
@@ -109,13 +140,15 @@ def _of(report: DesignReport, study: DesignStudy) -> str:
 
 
 def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
+    size = f"{target.points:g}{_unit(report)}"
     wanted = (
-        f"An interval of a system's mean of ±{target.points:g} points"
+        f"An interval of a system's mean of ±{size}"
         if target.kind == "half_width"
-        else f"Detecting a difference of {target.points:g} points between two systems (80 % power)"
+        else f"Detecting a difference of {size} between two systems (80 % power)"
     )
+    raters = _raters(report)
     if report.cheapest is None:
-        return [f"{wanted} is not to be expected from any number of prompts and judges tried."]
+        return [f"{wanted} is not to be expected from any number of prompts and {raters} tried."]
     few = _too_few(report)
     lines = [
         f"{wanted} takes about {_costed(report, report.cheapest)}, the cheapest {_tried(few)}, if "
@@ -123,12 +156,12 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
         "chance made look too precise, so plan for more."
     ]
     if report.with_these_judges is None:
-        lines.append("With the present judges no number of prompts reaches it.")
+        lines.append(f"With the present {raters} no number of prompts reaches it.")
     elif report.with_these_judges != report.cheapest:
         costed = _costed(report, report.with_these_judges)
         levels = report.with_these_judges.figures.levels
         which = f" ({' and '.join(counted(levels[one], one) for one in few)})" if few else ""
-        lines.append(f"With the present judges{which} it takes about {costed}.")
+        lines.append(f"With the present {raters}{which} it takes about {costed}.")
     levels = report.cheapest.figures.levels
     sampled = [
         facet
@@ -258,20 +291,25 @@ def _show_designs(report: DesignReport, study: DesignStudy, console: Console) ->
 
 def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
     """How to read it, and what cannot be concluded."""
+    in_points = f" in{unit}" if (unit := _unit(report)) else ""
     lines = [
-        "SE: the standard error of a mean in points, absolute (of the mean itself) and relative "
+        f"SE: the standard error of a mean{in_points}, absolute (of the mean itself) and relative "
         "(of its distance from others; rankings rest on it). Φ and Eρ²: the share of the variance "
         "of means that is not absolute, or relative, error."
     ]
     if any(study.measured == SYSTEM for study in studies):
+        raters = _raters(report)
+        two = "two prompts" if raters == "raters" else "two models"
         lines.append(
-            "±: half the width of the 95 % interval over prompts and judges that can be expected "
-            "of a system's mean. Detects: the difference of two systems whose interval leaves 0 "
-            "out in 80 % of runs (of several differences, each must be larger, as p-values are "
-            "adjusted). – where there is none (fewer than five judges, or one of several; a "
-            f"difference that the scale does not allow), or with fewer than {LEAST_DF} degrees of "
-            "freedom (Satterthwaite), as of two models, with which widths differ too much from run "
-            "to run to be forecast."
+            f"±: half the width of the 95 % interval over prompts and {raters} that can be "
+            f"expected of a system's mean. It is mostly more than twice the SE, most so with {two}"
+            ": by Student's t of few degrees of freedom, and as each rating counts in the variance "
+            f"over prompts and in that over {raters}. Detects: the difference of two systems whose "
+            "interval leaves 0 out in 80 % of runs (of several differences, each must be larger, "
+            f"as p-values are adjusted). – where there is none (fewer than five {raters}, or one "
+            "of several; a difference that the scale does not allow), or with fewer than "
+            f"{LEAST_DF} degrees of freedom (Satterthwaite), as of {two}, with which widths differ "
+            "too much from run to run to be forecast."
         )
     single: dict[str, list[str]] = {}
     for study in studies:

@@ -25,6 +25,16 @@ Cells = Mapping[tuple[str, Line], Row]
 _REASON_WIDTH = 14
 
 
+def in_words(text: str, word: str) -> str:
+    """A heading or a remark of a statistic, with `judge` replaced by what one of those who rated
+    is called.
+
+    >>> in_words("effective number of judges", "rater")
+    'effective number of raters'
+    """
+    return text.replace("judge", word)
+
+
 def cells_of(rows: Iterable[Row], headings: Mapping[str, str]) -> Cells:
     """The rows of the statistics that have a heading, by it and by group and dimension."""
     return {

@@ -12,6 +12,7 @@ from rich.text import Text
 from graphs import Verdict
 from panel.breakdown import contested
 from panel.breakdown.contested import conclusion_on
+from panel.breakdown.groups import labels_of_personas
 from panel.breakdown.summary import who_differs
 from panel.calls.budget import Spending
 from panel.models.catalogue import cost
@@ -106,12 +107,12 @@ def _show_who_differs(run: Run, console: Console) -> None:
         console.print(Text(sentence))
     console.print()
     console.print(Text("Contested responses", "bold"))
-    found = contested(run)
+    found, names = contested(run), labels_of_personas(run)
     for sentence in conclusion_on(found):
         console.print(Text(sentence))
     for one in found[:_CONTESTED_SHOWN]:
         if one.established:
-            console.print(Text(f"{headline(one)}: {apart(one)}"))
+            console.print(Text(f"{headline(one)}: {apart(one, names)}"))
     console.print()
 
 

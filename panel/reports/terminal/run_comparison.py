@@ -18,7 +18,7 @@ from panel.statistics.core.statistic import Reason
 from panel.statistics.paired.panels import PairedFigure
 
 _DIFFERENCES = (
-    "a", "b", "b − a", "95 % interval", "p,\nadjusted", "effect\nsize", "wins/ties/\nlosses",
+    "a", "b", "b − a\n[95 % interval]", "p,\nadjusted", "effect\nsize", "wins/\nties/\nlosses",
 )  # fmt: skip
 _ALIKE = ("τ_b within\nprompts", "τ_b", "α", "best:\nsame/\nshared/\nother")
 _PEOPLE = (
@@ -64,16 +64,15 @@ def _show_matching(one: ComparedRuns, console: Console) -> None:
 def _show_rows(title: str, head: str, rows: Sequence[RunDifference], console: Console) -> None:
     lines = []
     for row in rows:
-        cells = (
-            number(row.a_mean),
-            number(row.b_mean),
-            signed(row.difference),
-            ends(row.ci_low, row.ci_high),
-            p_value(row.p_adjusted),
-            signed(row.effect_size),
-            f"{row.wins}/{row.ties}/{row.losses}",
-        )
-        lines.append(TableRow(_name(row), list(map(Text, cells))))
+        cells = [
+            Text(number(row.a_mean)),
+            Text(number(row.b_mean)),
+            difference_cell(row.difference, row.ci_low, row.ci_high),
+            Text(p_value(row.p_adjusted)),
+            Text(signed(row.effect_size)),
+            Text(f"{row.wins}/{row.ties}/{row.losses}"),
+        ]
+        lines.append(TableRow(_name(row), cells))
     show_table(console, title, [head], _DIFFERENCES, lines)
     reasons: dict[Reason, list[str]] = {}
     for row in rows:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from panel.reports.terminal.rows import Line, one_line, remark, show
+from panel.reports.terminal.rows import Line, in_words, one_line, remark, show
 from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.statistics.breakdown.stratum_rows import LESS_OTHERS
 from panel.statistics.core.display import NONE, general, number
@@ -33,10 +34,12 @@ def show_statistics(
     *,
     all_raters: str,
     main_only: bool = False,
+    word: str = "judge",
 ) -> None:
     """The tables of these rows.
 
     Args:
+        word: what titles and headings call one of those who rated.
         all_raters: the group of all raters, which some tables are of alone.
         main_only: whether those tables are left out.
     """
@@ -47,7 +50,7 @@ def show_statistics(
     for table, statistics in tables.items():
         if table.all_raters_only and main_only:
             continue
-        headings = {one.name: one.heading for one in statistics}
+        headings = {one.name: in_words(one.heading, word) for one in statistics}
         wanted = [
             row
             for row in rows
@@ -55,22 +58,28 @@ def show_statistics(
         ]
         if not wanted:
             continue
-        _LAYOUTS[table.columns](console, table.title, wanted, headings)
+        if table.columns == "dimension":
+            wanted = [replace(row, by=in_words(row.by or "", word) or None) for row in wanted]
+        _LAYOUTS[table.columns](console, in_words(table.title, word), wanted, headings)
         noted = {one.name for one in statistics if one.show_note}
         _show_notes(console, [row for row in wanted if row.statistic in noted], headings)
         if table.remark:
-            remark(console, table.remark)
+            remark(console, in_words(table.remark, word))
             console.print()
 
 
 def show_stratum_differences(
-    rows: Iterable[Row], registry: Registry[Any], by: str, console: Console
+    rows: Iterable[Row],
+    registry: Registry[Any],
+    by: str,
+    console: Console,
+    word: str = "judge",
 ) -> None:
     """How far each stratum is above the others on the statistics of the first table."""
     found = [row for row in rows if row.by == f"{by}{LESS_OTHERS}"]
     if not found:
         return
-    headings = {one.name: one.heading for one in registry}
+    headings = {one.name: in_words(one.heading, word) for one in registry}
     first = next(name for name in headings if any(row.statistic == name for row in found))
     table = next(one.table for one in registry if one.name == first)
     names = {one.name for one in registry if one.table == table}
@@ -83,8 +92,8 @@ def show_stratum_differences(
     show(console, f"By {by}: above the mean of the others", cells, columns, (by, "dimension"))
     remark(
         console,
-        "Intervals and p: over prompts (or items), with these raters as they are; p adjusted by "
-        "Holm's method over all lines of a column.",
+        "Intervals and p: over prompts (or items) alone; p adjusted by Holm's method over all "
+        "lines of a column.",
     )
     console.print()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from panel.reports.terminal.rows import Line, figure_on_a_line, show
+from panel.reports.terminal.rows import Line, figure_on_a_line, in_words, show
 from panel.statistics.core.registry import Registry
 from panel.statistics.core.table import COMPOSITE, Row
 
@@ -15,7 +15,12 @@ WHERE_THE_REST_IS = "--full has every table, --json every statistic."
 
 
 def show_summary(
-    title: str, rows: Iterable[Row], registry: Registry[Any], console: Console, by: str
+    title: str,
+    rows: Iterable[Row],
+    registry: Registry[Any],
+    console: Console,
+    by: str,
+    word: str = "judge",
 ) -> set[str]:
     """A line for each dimension; for each group of raters; or for each other stratum, of the
     composite alone where there is one.
@@ -23,11 +28,12 @@ def show_summary(
     Args:
         rows: of a statistic that has several of a line, the first is shown.
         by: `dimension`, `group`, or what strata are.
+        word: what headings call one of those who rated.
 
     Returns:
         The statistics that have a column.
     """
-    headings = registry.in_summary()
+    headings = {name: in_words(head, word) for name, head in registry.in_summary().items()}
     shown = [row for row in rows if row.statistic in headings]
     heads: tuple[str, ...] = (by,)
     if by not in ("dimension", "group"):

@@ -22,7 +22,7 @@ from panel.secrets.visible import unguarded, visible
 _WITHOUT_END = 100_000
 _GAP = 3
 _INDENT = 2
-NARROWEST_LABEL = 20
+NARROWEST_LABEL = 14
 """How far names are folded, at most, so that more figures go beside each other."""
 _LEAST = 4
 """How far names are folded where a single figure takes what room there is."""

@@ -14,7 +14,7 @@ from panel.reports.terminal.tables import TableRow, legible, show_table
 from panel.runs.votes import VotesReport
 from panel.runs.votes_conclusion import votes_conclusion
 from panel.statistics.core.display import number
-from panel.statistics.core.table import ALL
+from panel.statistics.core.table import ALL, COMPOSITE
 
 
 def _errors(report: VotesReport) -> str:
@@ -36,7 +36,7 @@ def show_votes(report: VotesReport, console: Console) -> None:
     main = report.main
     show_conclusion(votes_conclusion(report), console)
     console.print()
-    of = "" if main.dimension == ALL else f" ({legible(main.dimension)})"
+    of = "" if main.dimension in (ALL, COMPOSITE) else f" ({legible(main.dimension)})"
     k = main.sources[0].n_judges
     show_table(
         console,
@@ -85,7 +85,7 @@ def show_votes(report: VotesReport, console: Console) -> None:
     if not report.n_people:
         remark(
             console,
-            f"{WITHOUT_PEOPLE} The differences compare like with like.",
+            f"{WITHOUT_PEOPLE.format('judge')} The differences compare like with like.",
         )
     if report.deliberated:
         remark(

@@ -11,6 +11,7 @@ class Reason(StrEnum):
     """Why a statistic is undefined. Undefined is undefined: never 0, 1 or a warning."""
 
     FEW_RATERS = "fewer than two raters"
+    FEW_PEOPLE = "fewer than two people"
     FEW_PERSONAS = "fewer than two personas"
     FEW_SYSTEMS = "fewer than two systems"
     FEW_DIMENSIONS = "fewer than two dimensions with numbers"
@@ -78,14 +79,14 @@ class Reason(StrEnum):
     NO_VARIANCE = "no variance"
     NO_SPREAD = "no spread over prompts, so its uncertainty cannot be estimated"
     NOT_POSITIVE = "the variances do not add up to a positive total"
-    NOT_CORRELATED = "the mean correlation of two judges is not above 0"
+    NOT_CORRELATED = "the mean correlation of pairs is not above 0"
     NOISE_ABOVE_ERRORS = (
         "people's mean is so noisy, or judges are so near to it, that their errors cannot be "
         "separated from its noise"
     )
     UNKNOWN_NOISE = "the noise of people's mean cannot be estimated"
     UNRELIABLE_REFERENCE = "people's mean has no reliability above 0"
-    NOT_RELIABLE = "the reliability of one judge, ICC(2,1), is not above 0"
+    NOT_RELIABLE = "the reliability of a single rating, ICC(2,1), is not above 0"
     NOT_REACHED = "no smaller panel is shown to keep the ranking"
     FEW_TO_CHOOSE = "choosing judges takes 20 prompts (or items) and 60 items"
     ONE_LEVEL = "one level only"

@@ -256,7 +256,7 @@ def _distance(one: Array, others: Array, score: AlignmentScore) -> Array:
 
 def _why_untested(humans: Array, shared: Array, sizes: list[tuple[int, int]]) -> Reason:
     if (~np.isnan(humans)).any(axis=0).sum() < 2:
-        return Reason.FEW_RATERS
+        return Reason.FEW_PEOPLE
     if not shared.any():
         return Reason.NO_SHARED_ITEMS
     few = all(n < LEAST_ITEMS for n, _ in sizes)

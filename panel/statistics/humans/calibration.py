@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import isnan
@@ -69,6 +69,7 @@ class Calibration:
 
     Attributes:
         weighted: whether items count by given probabilities of being asked for.
+        n_people: how many people rated something that the panel scored.
         leads: the differences that the panel itself has established, the better system first;
             `calibrate` knows none.
         labels: of dimensions, what people read in place of their names, as far as the panel's
@@ -78,6 +79,7 @@ class Calibration:
     systems: tuple[CorrectedSystem, ...]
     pairs: tuple[CorrectedPair, ...]
     weighted: bool = False
+    n_people: int = 0
     leads: tuple[tuple[str, str], ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -169,8 +171,16 @@ def calibrate(
         tuple(systems),
         tuple(replace(one, p_adjusted=p) for one, p in zip(pairs, adjusted, strict=True)),
         weighted=inclusion is not None,
+        n_people=_n_people(humans, panel.items),
         labels=_labels(panel),
     )
+
+
+def _n_people(humans: Ratings, items: Sequence[str]) -> int:
+    """How many people rated one of these items."""
+    rated = set(items)
+    known = [row for row, name in enumerate(humans.items) if name in rated]
+    return int((~np.isnan(humans.scores[known])).any(axis=(0, 2)).sum())
 
 
 def _labels(panel: Ratings) -> dict[str, str]:

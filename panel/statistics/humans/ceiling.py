@@ -74,7 +74,7 @@ def human_ceiling(
         n_items = int(np.sum(~np.isnan(others[:, raters]).all(axis=1)))
         mean = Statistic(float(np.mean(defined)), n_items, len(defined))
     elif np.sum(~np.isnan(array).all(axis=0)) < 2:
-        mean = Statistic.undefined(Reason.FEW_RATERS)
+        mean = Statistic.undefined(Reason.FEW_PEOPLE)
     elif values:
         mean = Statistic.undefined(Reason.CONSTANT_RATER)
     elif np.sum(~np.isnan(array).all(axis=1)) < 2:

@@ -201,7 +201,9 @@ def _statistic(columns: _Columns, kind: CorrelationKind, judges: Array, humans: 
     if defined.any():
         value = float(np.mean((first - second)[defined]))
         return Statistic(value, n_items, n_judges + n_humans)
-    if n_humans < 2 or not shared.shape[1]:
+    if n_humans < 2:
+        reason = Reason.FEW_PEOPLE
+    elif not shared.shape[1]:
         reason = Reason.FEW_RATERS
     elif not n_items:
         reason = Reason.NO_SHARED_ITEMS

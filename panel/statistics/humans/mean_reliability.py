@@ -47,7 +47,7 @@ def mean_reliability(ratings: ArrayLike) -> Statistic:
     if not np.isnan(value):
         return Statistic(value, n_items, n_raters)
     if n_raters < 2:
-        reason = Reason.FEW_RATERS
+        reason = Reason.FEW_PEOPLE
     elif n_items < 2:
         reason = Reason.FEW_ITEMS
     elif not (sizes >= 2).any():

@@ -147,7 +147,7 @@ def _mean(
     def estimate(count: int, otherwise: Reason) -> Statistic:
         if count:
             return Statistic(float(np.nansum(kappas) / count), n_items, n_raters)
-        reason = Reason.FEW_RATERS if n_raters < 2 else otherwise
+        reason = Reason.FEW_PEOPLE if n_raters < 2 else otherwise
         return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
 
     n_present = len(pairs) - n_missing

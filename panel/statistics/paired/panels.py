@@ -111,6 +111,7 @@ class NearerToPeople:
         distance: b_distance − a_distance; below 0, b's scores are nearer.
         advantages: either panel in a person's place; None where people's single ratings are not
             known.
+        n_people: how many people rated; 0 where their single ratings are not known.
     """
 
     within: bool
@@ -121,6 +122,7 @@ class NearerToPeople:
     b_distance: float
     distance: PairedFigure
     advantages: ComparedAdvantages | None = None
+    n_people: int = 0
 
     @property
     def figures(self) -> tuple[PairedFigure, ...]:

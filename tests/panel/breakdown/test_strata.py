@@ -170,13 +170,15 @@ def test_dimensions_interact_with_systems(run: Run) -> None:
 
 
 def test_the_summary_says_who_differs(run: Run) -> None:
-    """summary.json has the sentences of the terminal, and the responses on which personas are
-    established to differ, widest apart first; the axes do in this run."""
+    """summary.json has the sentences of the terminal, which have personas' labels, and the
+    responses on which personas are established to differ, widest apart first; the axes do in this
+    run."""
     assert run.folder is not None
     summary = json.loads(as_json(load_run(run.folder).summary()))
     assert summary["differs"] == who_differs(load_run(run.folder))
     again = run.summary()
     assert any(one.startswith("Axes: x rates") for one in again["differs"])
+    assert any(" Ann rates old 0.33 points higher" in one for one in again["differs"])
     found = [one for one in contested(run) if one.established]
     told = again["contested"]
     assert [one["id"] for one in told["responses"]] == [one.id for one in found[:10]]

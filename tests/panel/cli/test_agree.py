@@ -134,11 +134,13 @@ def test_tables_say_what_a_panel_is_worth(command: Command, tmp_path: Path) -> N
     done = command("agree", "in.csv", "--full")
     assert done.returncode == 0, done.stderr
     for expected in (
-        "Agreement", "Krippendorff", "Spearman-Brown", "Variance components", "without a judge",
+        "Agreement", "Krippendorff", "Spearman-Brown", "Variance components", "without a rater",
         "effective", "Smallest subset reproducing the full panel's ranking", "24 items, 4 raters",
     ):  # fmt: skip
         assert expected in done.stdout
-    assert f"Effective number of judges: {WITHOUT_PEOPLE}" in " ".join(done.stdout.split())
+    assert f"Effective number of raters: {WITHOUT_PEOPLE.format('rater')}" in " ".join(
+        done.stdout.split()
+    )
     assert "\x1b" not in done.stdout
     assert not told(done.stderr)
 

@@ -32,8 +32,8 @@ def runs(tmp_path: Path) -> Path:
 
 
 def test_the_conclusion_comes_first_then_what_was_compared(command: Command, runs: Path) -> None:
-    """The sentences of the Python result, then the kind of comparison, the tables, the responses
-    that changed most and how to read it, in 80 columns."""
+    """The sentences of the Python result, then the kind of comparison, the tables, that of the
+    differences in one part, the responses that changed most and how to read it, in 80 columns."""
     done = command("compare", "old", "new", COLUMNS="80")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -49,6 +49,9 @@ def test_the_conclusion_comes_first_then_what_was_compared(command: Command, run
         "adjusted by Holm's method over all dimensions and runs",
     ):  # fmt: skip
         assert expected in text
+    # The table of differences is in one part.
+    [heads] = [line.split() for line in lines if line.strip().startswith("dimension")]
+    assert heads == ["dimension", "a", "b", "b", "−", "a", "p,", "effect", "wins/"]
 
 
 def test_columns_of_peoples_ratings_are_mapped_by_map_human(command: Command, runs: Path) -> None:

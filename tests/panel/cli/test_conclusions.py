@@ -67,7 +67,7 @@ def test_where_nothing_was_judged_the_reason_is_all(command: Command, batch: Pat
         done = command("score", batch, *PANEL, "--out", "run", OPENAI_BASE_URL=server.base_url)
     assert done.returncode == 4
     first = done.stdout.splitlines()[0]
-    assert first.startswith(f"{server.base_url} answered 401: ")
+    assert first.startswith(f"Nothing could be scored: {server.base_url} answered 401: ")
     assert ". None of 45 judgments was scored (" in first
     assert done.stdout.count("answered 401") == 1
     assert "composite" not in done.stdout

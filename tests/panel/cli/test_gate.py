@@ -201,7 +201,7 @@ def test_where_nothing_was_scored(tmp_path: Path) -> None:
         done = score(server)
         assert done.exit_code == 4
         lines = done.stdout.splitlines()
-        assert lines[0].startswith(f"{server.base_url} answered 401: ")
+        assert lines[0].startswith(f"Nothing could be scored: {server.base_url} answered 401: ")
         assert lines[0].endswith("skipped): nothing can be concluded.")
         assert "─" not in done.stdout
         assert done.stdout.count("answered 401") == 1
@@ -253,7 +253,7 @@ def test_a_sweep_in_which_nothing_was_scored(tmp_path: Path) -> None:
         )  # fmt: skip
     assert done.exit_code == 4
     first = done.stdout.splitlines()[0]
-    assert first.startswith(f"failed: {server.base_url} answered 401: ")
+    assert first.startswith(f"Nothing could be scored: failed: {server.base_url} answered 401: ")
     assert "None of 12 judgments was scored (12 without an answer to judge)" in first
     assert done.stdout.count("answered 401") == 1
 

@@ -68,7 +68,7 @@ def test_agree_prints_every_table(command: Command, folder: Path) -> None:
     assert (done.returncode, told(done.stderr)) == (0, [])
     for title in (
         "Agreement", "Further agreement statistics", "Reliability of the mean",
-        "Variance components", "without a judge", "Smallest subset",
+        "Variance components", "without a rater", "Smallest subset",
     ):  # fmt: skip
         assert title in done.stdout
     for name in (*GROUPS, *DIMENSIONS, *raters(6)):

@@ -20,7 +20,7 @@ from panel.reports.terminal.design import show_design
 from panel.runs.design import DesignReport, PrecisionTarget
 from panel.statistics import design_studies
 from panel.statistics.quality.components import VarianceComponents
-from panel.statistics.quality.d_study import d_study
+from panel.statistics.quality.d_study import d_study, expected_width
 from panel.statistics.quality.design_study import DesignResult, DesignStudy
 from panel.testing import serving
 
@@ -52,7 +52,7 @@ def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
     assert max(map(len, lines)) <= 80
     said = " ".join(done.stdout.split())
     for expected in (
-        "with 8 prompts and 6 raters, and a 95 % interval over prompts and judges of about ±",
+        "with 8 prompts and 6 raters, and a 95 % interval over prompts and raters of about ±",
         "A response's mean",
         "An interval of a system's mean of ±0.75 points takes about",
         "the cheapest of the designs tried, if these variance components were the true ones",
@@ -220,6 +220,8 @@ def test_a_difference_to_detect_and_people_beside(command: Command, tmp_path: Pa
     said = " ".join(command(*given).stdout.split())
     assert "Detecting a difference of 1.5 points between two systems (80 % power) takes" in said
     assert "People: A system's mean has a standard error" in said
+    assert "With the present raters it takes about" in said
+    assert "judge" not in said.partition("Human ratings")[2]
     refused = command(*given, "--half-width", "1")
     assert refused.returncode == 2
     assert "exclude each other" in refused.stderr
@@ -251,6 +253,38 @@ def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> N
     )
     assert "With the present judges (2 models) it takes about 18 prompts" in said
     assert "Fewer than 3 models are not tried" in said
+
+
+def test_what_lowers_the_error_most_may_not_narrow_the_interval_most() -> None:
+    """With two models more prompts lower the standard error most, and more models the interval,
+    which has few degrees of freedom: both are said, and that it is wider than twice the error. Of
+    shares nothing is said in points."""
+    variances = {"system": 1.0, "prompt": 0.4, "persona": 0.08, "model": 0.08, "residual": 0.6}
+    components = VarianceComponents(
+        variances, dict.fromkeys(variances, 0.25), 0,
+        {"system": 4, "prompt": 8, "persona": 5, "model": 2},
+    )  # fmt: skip
+
+    def of(prompts: int, personas: int, models: int) -> DesignResult:
+        levels = {"prompt": prompts, "persona": personas, "model": models}
+        width = expected_width(components, "system", levels)
+        return DesignResult(d_study(components, "system", levels), 1, width)
+
+    present, prompts, personas, models = of(8, 5, 2), of(16, 5, 2), of(8, 10, 2), of(8, 5, 4)
+    study = DesignStudy("system", "all", components, (present, prompts, personas, models))
+    printed = StringIO()
+    show_design(DesignReport((study,), 4, None, in_points=False), Console(file=printed, width=80))
+    said = " ".join(printed.getvalue().split())
+    error, half = present.figures.absolute_error, present.width / 2
+    assert half > 2 * error
+    assert (
+        f"a standard error of {error:.2f} with 8 prompts, 5 personas and 2 models, and a 95 % "
+        f"interval over prompts and judges of about ±{half:.2f}. Twice the prompts would lower it "
+        f"most, to {prompts.figures.absolute_error:.2f}; twice the models would narrow the "
+        f"interval most, to ±{models.width / 2:.2f}."
+    ) in said
+    assert "It is mostly more than twice the SE, most so with two models" in said
+    assert "points" not in said
 
 
 @pytest.mark.parametrize("width", ["0", "-1", "nan", "inf", "wide"])

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from panel import Panel, Persona, Response
 from panel.cli.main import command
 from panel.cli.votes import votes
+from panel.conclusions.wording import ONE_PERSON
 from panel.testing import ScriptedModel
 from rubrics import ModelRequest
 
@@ -80,6 +81,7 @@ def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
     assert list(by_source) == [
         "personas", "replicates without a persona", "replicates of a persona", "models"
     ]  # fmt: skip
+    assert found["sources"][0]["dimension"] == "composite"
     # Two models ask three personas twice, and the plain judge six times.
     sizes = [(one["n_sets"], one["largest_set"]) for one in by_source.values()]
     assert sizes == [(4, 3), (2, 6), (6, 2), (6, 2)]
@@ -136,7 +138,8 @@ def test_without_a_plain_judge_it_says_how_to_get_one(tmp_path: Path) -> None:
 
 
 def test_the_reliability_is_that_of_the_composite(folder: Path, tmp_path: Path) -> None:
-    """With people the reliability of their mean is printed; `--json` has it of each dimension."""
+    """With people the reliability of their mean is printed; `--json` has it of each dimension. One
+    person is said to be one."""
     people = tmp_path / "people.csv"
     lines = [
         f"r{i},{rater},{1 + (i + (rater == i % 3)) % 5}" for i in range(N) for rater in range(3)
@@ -147,6 +150,9 @@ def test_the_reliability_is_that_of_the_composite(folder: Path, tmp_path: Path) 
     result = CliRunner().invoke(votes, given)
     assert isinstance(of_mean, float)
     assert f"corrected for its noise (reliability {of_mean:.2f})" in " ".join(result.output.split())
+    assert ONE_PERSON not in result.output
+    people.write_text("\n".join(["item,rater,score", *lines[::3]]) + "\n")
+    assert document(*given)["conclusion"][-1] == ONE_PERSON
 
 
 def test_a_run_that_was_stopped_is_said_to_be(folder: Path, tmp_path: Path) -> None:

@@ -102,7 +102,8 @@ def test_folders_are_compared_as_their_runs_are(tmp_path: Path) -> None:
 
 def test_systems_of_the_same_name_are_paired(tmp_path: Path) -> None:
     """Elm's composite rises by 0, 0.5 and 1 and oak's by 3, 2.5 and 2, by 1.5 on each prompt; fir,
-    with the same texts in both, and those in one run only are left out and named."""
+    with the same texts in both, and those in one run only are left out and named. In JSON the
+    composite's row has those of the systems."""
     both = {
         name: {"elm": "[4,4]", "oak": "[5,5]", "fir": "[7,7]", "yew": "[9,9]"} for name in "pqr"
     }
@@ -121,6 +122,13 @@ def test_systems_of_the_same_name_are_paired(tmp_path: Path) -> None:
     assert "1 system with the same texts in both runs left out: fir." in one.notes
     assert f"1 system only in {found.runs[0]}: yew." in one.notes
     assert f"1 system only in {found.runs[1]}: ash." in one.notes
+    printed = io.StringIO()
+    render_run_comparison(found, printed)
+    whole, *others = json.loads(printed.getvalue())
+    told = [(row["system"], row["difference"], row["p"]) for row in whole["systems"]]
+    assert told == [(row.system, row.difference, row.p) for row in one.systems]
+    assert len(others) == 2
+    assert not any("systems" in row for row in others)
 
 
 def test_responses_are_paired_by_their_column(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_agreement_beyond_chance_is_established_by_the_adjusted_test() -> None:
     assert said[0].startswith("The 4 raters agree beyond chance on clarity (Kendall W, adjusted p")
     assert "; this is not shown on depth (Kendall W, adjusted p " in said[0]
     assert "shown to be at least 0.8 on clarity; shown to be below 0.667 on depth" in said[1]
-    assert said[2].startswith("The effective number of judges is ")
+    assert said[2].startswith("The effective number of raters is ")
     assert len(said) == 3
 
 
@@ -197,14 +197,20 @@ def test_by_source_nothing_is_claimed_of_their_differences() -> None:
 
 def test_a_low_effective_number_is_not_called_shared_error() -> None:
     """Two raters who both see the truth have an effective number near 1: the sentence says what
-    counts as dependence, and that the number may be that of better judges."""
+    counts as dependence, and that the number may be that of better raters. Those of a run are
+    called judges throughout."""
     scores = sampled(0, [0.2], n_raters=2)
     r = np.corrcoef(scores[:, :, 0].T)[0, 1]
     [told] = [one for one in concluded(rated(scores)) if "effective number" in one]
     assert told == (
-        f"The effective number of judges is {2 / (1 + r):.1f} of 2, which says nothing of shared "
-        f"errors. {WITHOUT_PEOPLE}"
+        f"The effective number of raters is {2 / (1 + r):.1f} of 2, which says nothing of shared "
+        f"errors. {WITHOUT_PEOPLE.format('rater')}"
     )
+    of_a_run = " ".join(concluded(rated(scores, personas=True)))
+    assert "The 2 judges agree" in of_a_run
+    assert "effective number of judges" in of_a_run
+    assert "may be that of better judges" in of_a_run
+    assert "rater" not in of_a_run
     assert "also that about what is true" in told
 
 
@@ -247,7 +253,7 @@ def test_the_composite_comes_first_as_in_the_table() -> None:
     ]
     assert said[2].startswith("If α on depth is as observed (0.70), ")
     assert said[3].startswith(
-        "The effective number of judges is 1.2 of 4 on the composite and from 1.5 to 1.9 by "
+        "The effective number of raters is 1.2 of 4 on the composite and from 1.5 to 1.9 by "
         "dimension, which "
     )
     lower = replace(rows[0], ci_low=0.81)

@@ -99,8 +99,8 @@ def test_what_was_not_learnt_has_its_reason() -> None:
         "0.25, so people do not agree enough to learn from (reliability 0.61, lower end of its 95 "
         "% interval 0.10, 20 prompts)."
     ]
-    learnt = LearntAlignment(nan, nan, (), 1, 60, 20, Reason.FEW_RATERS)
+    learnt = LearntAlignment(nan, nan, (), 1, 60, 20, Reason.FEW_PEOPLE)
     of = tuple(AlignedDimension(name, ("j",), learnt) for name in ("x", "y"))
     assert align_conclusion(Alignment(PANEL, of)) == [
-        "Nothing is learnt from people on x and y: fewer than two raters."
+        "Nothing is learnt from people on x and y: fewer than two people."
     ]

@@ -8,6 +8,7 @@ from math import nan
 import pytest
 
 from panel.conclusions.calibrate import best_first, calibrate_conclusion
+from panel.conclusions.wording import ONE_PERSON
 from panel.statistics import (
     Calibration,
     CorrectedMean,
@@ -55,6 +56,15 @@ def test_first_place_may_be_open() -> None:
     assert "First place is open between a and b." in said(0.2, 0.01, 0.3)
     assert "First place is open between all 3 systems." in said(0.2, 0.3, 0.3)
     assert "First place" not in said(0.01, 0.01, 0.3)
+
+
+def test_one_person_is_not_people() -> None:
+    """Who is ahead by one person's ratings ends with that caution, as in `correlate`; two are
+    people."""
+    systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "ab")
+    found = Calibration(systems, (pair("a", "b", 0.9, 0.01),), n_people=1)
+    assert calibrate_conclusion(found)[-1] == ONE_PERSON
+    assert ONE_PERSON not in calibrate_conclusion(replace(found, n_people=2))
 
 
 def test_many_leads_are_counted() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from panel.conclusions.compare import TwoRuns, compare_conclusion
-from panel.conclusions.wording import as_many
+from panel.conclusions.wording import ONE_PERSON, as_many
 from panel.statistics.core.display import number, signed
 from panel.statistics.core.prompts_needed import prompts_needed
 from panel.statistics.paired.differences import (
@@ -239,6 +239,54 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     none = nearer_to_people(NOISE, NOISE, np.full(24, np.nan), PROMPTS)
     *_, last = said({"composite": LARGE}, "panels", people={"composite": none})
     assert last.endswith("τ_b with people is undefined (no shared items).")
+
+
+@pytest.mark.parametrize(
+    ("n_judges", "n_shared", "expected"),
+    [
+        (
+            (10, 5), 0,
+            "old has 10 judges and new 5: the mean of more judges is nearer to people for their "
+            "number alone.",
+        ),
+        (
+            (10, 5), 5,
+            "old has 10 judges and new 5, 5 of them in both: the mean of more judges is nearer to "
+            "people for their number alone; judges in both make the two more alike.",
+        ),
+        (
+            (5, 5), 2,
+            "old has 5 judges and new 5, 2 of them in both: judges in both make the two more alike."
+        ),
+        ((5, 5), 0, None),
+        ((5, 5), 5, None),
+    ],
+)  # fmt: skip
+def test_what_the_numbers_of_judges_bring_about_is_no_merit(
+    n_judges: tuple[int, int], n_shared: int, expected: str | None
+) -> None:
+    """Of two panels it is said where one has more judges, or they share some; that one rater is not
+    people is said last."""
+    draw = np.random.default_rng(0)
+    scores, prompts = draw.normal(size=(3, 40)), np.arange(10).repeat(4)
+    people = nearer_to_people(scores[0], scores[1], scores[2], prompts, same_scale=True)
+    found = said(
+        {"composite": NONE},
+        "panels",
+        people={"composite": replace(people, n_people=1)},
+        n_judges=n_judges,
+        n_shared=n_shared,
+    )
+    assert found[-1] == ONE_PERSON
+    about = [one for one in found if one.startswith("old has")]
+    assert about == ([] if expected is None else [expected])
+
+
+def test_shares_are_no_points() -> None:
+    """A difference of composites that are shares of preferences has no unit."""
+    [ahead, *_] = said({"composite": LARGE}, unit="")
+    assert "by 1.00 (95 %" in ahead
+    assert "points" not in " ".join(said({"composite": NONE}, unit=""))
 
 
 def test_each_of_several_runs_has_its_sentences() -> None:

@@ -169,7 +169,8 @@ def test_one_human_says_nothing_of_people() -> None:
     """With one person nobody's agreement with others is known."""
     said = correlate_conclusion([row(0.5, 0.4, 0.6, 0.001)], PANEL, rated(1, "people"))
     assert said[-1] == (
-        "There is one human rater: how far people agree with each other is not known."
+        "There is one human rater: what is said of people is of this person, and how far people "
+        "agree with each other is not known."
     )
 
 

@@ -90,19 +90,27 @@ def test_the_composite_decides_and_else_every_dimension() -> None:
     dimensions alone none may show it. Shares of labels decide nothing."""
     assert "not shown" in said(pair(0.1, 0.4, 0.3), pair(0.3, 0.01, dimension="x"))[0]
     assert said(pair(0.1, 0.4, 0.3, "x"), pair(0.1, 0.4, 0.3, "y")) == [
-        "The panel's lead of a over b is not shown by people's ratings on x and y."
+        "The panel's lead of a over b is not shown by people's ratings on x and y: corrected "
+        "differences on x 0.10 (95 % interval −0.20 to 0.40, adjusted p 0.4); on y 0.10 (95 % "
+        "interval −0.20 to 0.40, adjusted p 0.4)."
     ]
     assert said(pair(-0.3, 0.01, dimension="x:good", is_share=True)) == []
 
 
 def test_leads_are_named_up_to_four() -> None:
-    """Two by name, of more than four how many of all."""
-    two = said(*(pair(0.1, 0.4, 0.3, names=names) for names in ("ab", "ac")), leads=("ab", "ac"))
-    assert two == ["The panel's leads of a over b and a over c are not shown by people's ratings."]
+    """Two by name, each with its difference, seen from the better system; of more than four how
+    many of all, and from where to where their differences are."""
+    two = said(pair(0.1, 0.4, 0.3), pair(-0.2, 0.5, 0.3, names="ca"), leads=("ab", "ac"))
+    assert two == [
+        "The panel's leads of a over b and a over c are not shown by people's ratings: corrected "
+        "differences a − b 0.10 (95 % interval −0.20 to 0.40, adjusted p 0.4); a − c 0.20 (95 % "
+        "interval −0.10 to 0.50, adjusted p 0.5)."
+    ]
     names = ("ab", "ac", "ad", "ae", "af", "ag")
-    pairs = [pair(0.1, 0.4, 0.3, names=one) for one in names[1:]]
+    pairs = [pair(k / 10, 0.4, 0.9, names=one) for k, one in enumerate(names[1:], start=-1)]
     assert said(pair(0.3, 0.01), *pairs, leads=names) == [
-        "5 of the panel's 6 leads are not shown by people's ratings."
+        "5 of the panel's 6 leads are not shown by people's ratings: corrected differences from "
+        "−0.10 to 0.30 (`calibrate --full` has each)."
     ]
 
 

@@ -254,12 +254,12 @@ def test_nothing_judged_gives_the_reasons_alone() -> None:
         reasons={"failed": "the server answered 401", "skipped": "it is no longer called"},
     )
     assert score_conclusion(board([[np.nan, np.nan]]), failed) == [
-        "the server answered 401. None of 60 judgments was scored (8 failed, 52 skipped): nothing "
-        "can be concluded."
+        "Nothing could be scored: the server answered 401. None of 60 judgments was scored "
+        "(8 failed, 52 skipped): nothing can be concluded."
     ]
     capped = replace(failed, missing={"skipped": 60}, reasons={"skipped": "the cap is reached"})
     assert score_conclusion(board([[np.nan, np.nan]]), capped)[0].startswith(
-        "the cap is reached. None of 60 "
+        "Nothing could be scored: the cap is reached. None of 60 "
     )
 
 

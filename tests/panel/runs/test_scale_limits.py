@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from panel.runs.scale_limits import composite_limits, mean_limits
+from panel.runs.scale_limits import composite_limits, in_points, mean_limits
 from rubrics import CategoryScale, Composite, Dimension, RealScale, Rubric
+from rubrics.comparison import preferred
 from tests.helpers.judgments import a_dimension
 
 CLARITY = a_dimension("clarity")  # 1 to 10
@@ -43,3 +44,12 @@ def test_categories_alone_have_no_composite_and_no_limits() -> None:
     low, high = composite_limits(rubric(KIND))
     assert (low, high) == (-float("inf"), float("inf"))
     assert mean_limits(rubric(TILT, KIND), ["tilt", "kind:good"]) == [(-2, 1), (0, 1)]
+
+
+def test_shares_are_no_points() -> None:
+    """Of a rubric with scales composites are points; of responses that are compared, and of labels,
+    they are shares."""
+    share = Composite(share_of={"dimension": "kind", "value": "bad"})
+    assert in_points(rubric(CLARITY, TILT))
+    assert not in_points(rubric(CLARITY, KIND, composite=share))
+    assert not in_points(preferred(rubric(CLARITY)))

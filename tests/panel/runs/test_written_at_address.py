@@ -98,7 +98,7 @@ def test_a_command_writes_reads_and_continues_a_run_at_an_address(
         }  # fmt: skip
         assert load_run(address).coverage.scored == JUDGMENTS
         agreed = invoked("agree", address, "--no-intervals")
-        assert agreed.returncode == 0 and "The 5 raters" in agreed.stdout
+        assert agreed.returncode == 0 and "The 5 judges" in agreed.stdout
         reported = invoked("report", address)
         assert reported.returncode == 0 and f"Report: {address}/report.html" in reported.stderr
         assert "report.html" in names(address)

@@ -217,7 +217,7 @@ def _mean_kappa(found: list[tuple[Statistic, Resampled]], counted: Mask) -> Resu
     defined = [(one, resampled) for one, resampled in found if one.reason is None]
     if not defined:
         reasons = [one.reason for one, _ in found if one.reason]
-        reason = next(iter(reasons), Reason.FEW_RATERS)
+        reason = next(iter(reasons), Reason.FEW_PEOPLE)
         tied = Reason.NO_MAJORITY in reasons
         return Result(Statistic.undefined(Reason.NO_MAJORITY if tied else reason))
     value = float(np.mean([one.value for one, _ in defined]))
@@ -239,7 +239,7 @@ def _mean_kappa(found: list[tuple[Statistic, Resampled]], counted: Mask) -> Resu
 
 def _why_no_humans(block: ComparisonBlock) -> Reason:
     if block.humans.shape[1] < 2:
-        return Reason.FEW_RATERS
+        return Reason.FEW_PEOPLE
     several = (~np.isnan(block.humans)).sum(axis=1) > 1
     return Reason.NO_MAJORITY if several.any() else Reason.NO_SHARED_ITEMS
 

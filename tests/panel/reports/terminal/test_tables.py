@@ -121,7 +121,7 @@ def test_a_name_of_one_word_wider_than_the_terminal(command: Command, tmp_path: 
         writer.writerow(["item", "rater", "score"])
         writer.writerows([f"i{i}", name, (i * 7) % 5] for i in range(8) for name in names)
     text = command("agree", "in.csv", "--full", COLUMNS="60").stdout
-    judges = text.partition("without a judge")[2].partition("Smallest subset")[0]
+    judges = text.partition("without a rater")[2].partition("Smallest subset")[0]
     assert judges.count("x") == 100
     assert "'two\\nlines'" in judges
 

@@ -190,7 +190,7 @@ def test_the_lower_end_of_the_reliability_decides() -> None:
     ("change", "reason"),
     [
         (lambda j, p: (j[:27], p[:27]), Reason.FEW_TO_LEARN),
-        (lambda j, p: (j, p[:, :1]), Reason.FEW_RATERS),
+        (lambda j, p: (j, p[:, :1]), Reason.FEW_PEOPLE),
         (
             lambda j, p: (j, np.random.default_rng(0).normal(size=p.shape)),
             Reason.PEOPLE_DISAGREE,

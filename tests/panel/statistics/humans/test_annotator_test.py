@@ -168,7 +168,7 @@ def test_people_with_few_items_are_left_out() -> None:
     few = annotator_test(people[:20, 2], people[:20], score="neg_rmse", epsilon=0.2)
     assert few.winning_rate.reason is few.advantage.reason is Reason.FEW_ITEMS_A_PERSON
     alone = annotator_test(people[:, 2], people[:, :1], score="neg_rmse", epsilon=0.2)
-    assert alone.advantage.reason is Reason.FEW_RATERS
+    assert alone.advantage.reason is Reason.FEW_PEOPLE
     one_prompt = annotator_test(
         people[:, 2], people, score="neg_rmse", epsilon=0.2, clusters=["p"] * 60
     )

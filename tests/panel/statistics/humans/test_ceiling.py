@@ -96,7 +96,7 @@ def test_within_prompts() -> None:
 @pytest.mark.parametrize(
     ("ratings", "reason"),
     [
-        ([[1.0], [2.0]], Reason.FEW_RATERS),
+        ([[1.0], [2.0]], Reason.FEW_PEOPLE),
         ([[1.0, nan], [nan, 2.0]], Reason.NO_SHARED_ITEMS),
         ([[1.0, 2.0]], Reason.FEW_ITEMS),
         ([[1.0, 1.0], [1.0, 2.0]], Reason.CONSTANT_RATER),

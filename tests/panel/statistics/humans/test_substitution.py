@@ -110,7 +110,7 @@ def test_undefined_has_a_reason() -> None:
     ratings = [[1, 2], [2, 3]]
     assert substitution(ratings, [1, 2]).humans.with_zeros.reason is Reason.FEW_SHARED
     one = substitution([[1.0], [2.0]], [1, 2])
-    assert one.humans.with_zeros.reason is Reason.FEW_RATERS
+    assert one.humans.with_zeros.reason is Reason.FEW_PEOPLE
     with pytest.raises(ValueError, match="3 scores of the panel for 2 items"):
         substitution(ratings, [1, 2, 3])
     with pytest.raises(ValueError, match="at least 1 shared item"):

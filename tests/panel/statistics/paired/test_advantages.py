@@ -57,7 +57,7 @@ def test_winning_rates_are_those_of_the_annotator_test() -> None:
 @pytest.mark.parametrize(
     ("people", "same_scale", "reason"),
     [
-        (PEOPLE[:, :1], True, Reason.FEW_RATERS),
+        (PEOPLE[:, :1], True, Reason.FEW_PEOPLE),
         (np.where(np.arange(30)[:, None] < 29, PEOPLE, np.nan), True, Reason.FEW_ITEMS_A_PERSON),
         (PEOPLE, False, Reason.OTHER_SCALE),
     ],
