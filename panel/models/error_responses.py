@@ -19,6 +19,10 @@ from yarl import URL
 from panel.models.client import FaultKind
 from panel.models.response_bodies import content_of
 
+MOST_BYTES = 8_000_000
+"""How long a body may be: three times an answer of a thousand tokens with twenty log-probabilities
+each, the longest there is."""
+
 
 class HttpResponse(NamedTuple):
     """What came over the wire. `whole` is False where the body was longer than is read; it is

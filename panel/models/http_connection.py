@@ -10,10 +10,12 @@ from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 from urllib.request import getproxies, proxy_bypass
 
 from aiohttp import (
+    ClientConnectorCertificateError,
+    ClientConnectorError,
     ClientError,
     ClientResponse,
     ClientSession,
@@ -26,12 +28,9 @@ from pydantic import SecretStr
 from yarl import URL
 
 from panel.io.private_files import open_private
-from panel.models.error_responses import HttpResponse
+from panel.models.error_responses import MOST_BYTES, HttpResponse
 from panel.secrets import SECRETS
 
-MOST_BYTES = 8_000_000
-"""How long a body may be: three times an answer of a thousand tokens with twenty log-probabilities
-each, the longest there is."""
 _PACKED = "Content-Encoding"
 
 
@@ -46,6 +45,9 @@ class HttpConnection:
     proxy that HTTP_PROXY or HTTPS_PROXY names, unless NO_PROXY leaves the endpoint out.
     `headers` go with each call.
     """
+
+    FAULTS: ClassVar = (ClientError, OSError)
+    """What is raised where no answer comes, besides TimeoutError."""
 
     def __init__(
         self,
@@ -123,6 +125,16 @@ class HttpConnection:
             proxy_headers=pool.tunnel,
         ) as response:
             yield response
+
+    @staticmethod
+    def is_final(fault: Exception) -> bool:
+        """Whether no other try can fare better."""
+        return isinstance(fault, ClientConnectorCertificateError | ProxyRefused)
+
+    @staticmethod
+    def is_unsent(fault: Exception) -> bool:
+        """Whether there was no connection; else the request may have been read and worked on."""
+        return isinstance(fault, ClientConnectorError)
 
     async def aclose(self) -> None:
         """Close the running loop's connections; a later call opens new ones.

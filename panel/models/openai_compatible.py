@@ -16,10 +16,9 @@ from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from aiohttp import ClientConnectorCertificateError, ClientConnectorError, ClientError
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, convert_to_openai_messages
@@ -34,6 +33,7 @@ from panel.models.client import NOTHING, CallError, Capabilities, not_too_long
 from panel.models.completions import as_message, body_of, read_completion, response_format
 from panel.models.error_responses import (
     BROKEN,
+    MOST_BYTES,
     Complaint,
     HttpResponse,
     blamed_option,
@@ -49,11 +49,13 @@ from panel.models.error_responses import (
     retry_delay,
     without,
 )
-from panel.models.http_connection import MOST_BYTES, HttpConnection, ProxyRefused
 from panel.models.options import HEADER_OPTIONS, options_document, without_headers
 from panel.models.usage import usage_in
 from panel.secrets import scrub
 from rubrics import ModelRequest, ModelResponse
+
+if TYPE_CHECKING:
+    from panel.models.http_connection import HttpConnection
 
 logger = logging.getLogger(__name__)
 
@@ -116,6 +118,9 @@ class OpenAICompatible(BaseChatModel):
 
     @cached_property
     def _wire(self) -> HttpConnection:
+        # When first called: with aiohttp, that a run from the cache does without.
+        from panel.models.http_connection import HttpConnection
+
         return HttpConnection(self._endpoint, self.api_key, self.timeout_s, self.headers)
 
     @cached_property
@@ -313,7 +318,7 @@ class OpenAICompatible(BaseChatModel):
             return await exchange
         except TimeoutError:
             fault = TimeoutError(f"{self.base_url}: no answer within {self.timeout_s:g} s")
-        except (ClientError, OSError) as error:
+        except self._wire.FAULTS as error:
             fault = self._unreachable(error)
         # Raised out here, the fault has no context either: aiohttp's errors hold the
         # request and so the key.
@@ -348,12 +353,10 @@ class OpenAICompatible(BaseChatModel):
         )
 
     def _unreachable(self, error: Exception) -> CallError:
-        hopeless = isinstance(error, ClientConnectorCertificateError | ProxyRefused)
         return CallError(
             self._one_line(f"{self.base_url}: {type(error).__name__}: {error}"),
-            kind="permanent" if hopeless else "transient",
-            # Where a connection was made, the request may have been read and worked on.
-            used=NOTHING if isinstance(error, ClientConnectorError) else None,
+            kind="permanent" if self._wire.is_final(error) else "transient",
+            used=NOTHING if self._wire.is_unsent(error) else None,
             no_descriptor=is_lack_of_descriptors(error),
         )
 
