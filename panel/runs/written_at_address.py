@@ -37,7 +37,7 @@ from panel.io.run_copies import (
     show_as,
     stamps_of,
     untold,
-)  # fmt: skip
+)
 from panel.runs.growing_file import locked
 from panel.runs.output import RunOutput
 
