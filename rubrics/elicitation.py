@@ -74,8 +74,7 @@ class ModelRequest:
 
     `blocks` make up the user's message. The first is what a provider can reuse in further
     calls, the last is this call's alone. `exchange` holds (assistant, user) turns that
-    follow it, for a re-ask. `prefill` is how the model's answer begins. `schema` is shared by
-    requests: nobody changes one that has been given.
+    follow it, for a re-ask. `prefill` is how the model's answer begins.
     """
 
     system: str

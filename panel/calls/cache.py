@@ -28,7 +28,6 @@ import platformdirs
 
 from graphs.context import Abort
 from panel.errors import ConfigurationError, RunStopped
-from panel.io.documents import once_an_object
 from rubrics import ModelRequest, ModelResponse
 from rubrics.extensions import ExtensionError, extension_names, load_extension
 
@@ -162,33 +161,29 @@ def page_of(parameters: Mapping[str, Any], *subject: str | None) -> str:
 
 
 def key_of(request: ModelRequest, replicate: int) -> bytes:
-    """A digest of all that changes a reply besides the model, 32 bytes: the SHA-256 of both as
-    JSON, the fields of a request in their order, the schema's keys sorted."""
+    """A digest of all that changes a reply besides the model, 32 bytes: the SHA-256 of both as JSON
+    with sorted keys."""
     # Most of what is digested is the first block, which is the same for all judges of a response
     # and stands near the beginning: it is written as JSON, which takes long of other letters than
     # ASCII's, and digested once.
     digest = _digest_begun(request.system, request.blocks[:1]).copy()
-    rest = {
-        "blocks": request.blocks[1:],
-        "exchange": request.exchange,
-        "prefill": request.prefill,
-        "schema": None if request.schema is None else _sorted_json(request.schema),
-        "top_logprobs": request.top_logprobs,
-        "max_tokens": request.max_tokens,
-    }
-    document = orjson.dumps([rest, replicate])
-    if rest["blocks"]:
+    rest = ModelRequest(
+        "",
+        request.blocks[1:],
+        request.exchange,
+        request.prefill,
+        request.schema,
+        request.top_logprobs,
+        request.max_tokens,
+    )
+    document = orjson.dumps([rest, replicate], option=orjson.OPT_SORT_KEYS, default=dict)
+    if rest.blocks:
         digest.update(b",")
     digest.update(memoryview(document)[_BEGINNING:])
     return digest.digest()
 
 
-_BEGINNING = len(b'[{"blocks":[')
-
-
-@once_an_object
-def _sorted_json(schema: Mapping[str, Any]) -> orjson.Fragment:
-    return orjson.Fragment(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS, default=dict))
+_BEGINNING = len(b'[{"system":"","blocks":[')
 
 
 # As many responses are judged at a time.

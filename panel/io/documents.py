@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import orjson
 
 from rubrics.unicode import well_formed
 
 _MOST = 2**63
-_OBJECTS_HELD = 64
-
-ObjectT = TypeVar("ObjectT")
-MadeT = TypeVar("MadeT")
 
 
 def as_json(value: Any, option: int = 0) -> bytes:
@@ -60,21 +55,3 @@ def _as_float(number: int) -> float:
         return float(number)
     except OverflowError:
         return float("inf") if number > 0 else float("-inf")
-
-
-def once_an_object(make: Callable[[ObjectT], MadeT]) -> Callable[[ObjectT], MadeT]:
-    """Work out what follows from an object once, for objects that many calls share and nobody
-    changes; those given last are held in memory."""
-    made: dict[int, tuple[ObjectT, MadeT]] = {}
-
-    @wraps(make)
-    def kept(shared: ObjectT) -> MadeT:
-        found = made.get(id(shared))
-        if found is None:
-            if len(made) >= _OBJECTS_HELD:
-                made.clear()
-            # Held with what was made of it: nothing else gets its id meanwhile.
-            found = made[id(shared)] = (shared, make(shared))
-        return found[1]
-
-    return kept

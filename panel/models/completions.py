@@ -30,17 +30,12 @@ def body_of(request: ModelRequest, *, top_logprobs_cap: int | None = None) -> di
     if request.prefill:
         body |= CONTINUED
     if request.schema is not None:
-        body["response_format"] = response_format(request.schema)
+        wanted = {"name": "judgment", "strict": True, "schema": request.schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": wanted}
     if request.top_logprobs > 0:
         body["logprobs"] = True
         body["top_logprobs"] = min(request.top_logprobs, top_logprobs_cap or request.top_logprobs)
     return body
-
-
-def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """That an answer is to be JSON of this schema."""
-    wanted = {"name": "judgment", "strict": True, "schema": schema}
-    return {"type": "json_schema", "json_schema": wanted}
 
 
 def messages_of(request: ModelRequest) -> list[dict[str, str]]:

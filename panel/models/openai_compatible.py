@@ -27,10 +27,9 @@ from pydantic import ConfigDict, Field, SecretStr, field_validator
 from yarl import URL
 
 from panel.io.descriptors import is_lack_of_descriptors
-from panel.io.documents import once_an_object
 from panel.models.batches import BatchApi
 from panel.models.client import NOTHING, CallError, Capabilities, not_too_long
-from panel.models.completions import as_message, body_of, read_completion, response_format
+from panel.models.completions import as_message, body_of, read_completion
 from panel.models.error_responses import (
     BROKEN,
     MOST_BYTES,
@@ -265,10 +264,7 @@ class OpenAICompatible(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _payload(self, request: ModelRequest) -> dict[str, Any]:
-        payload = self._settings() | body_of(request, top_logprobs_cap=_TOP_LOGPROBS_CAP)
-        if request.schema is not None:
-            payload["response_format"] = _response_format(request.schema)
-        return payload
+        return self._settings() | body_of(request, top_logprobs_cap=_TOP_LOGPROBS_CAP)
 
     def _settings(self) -> dict[str, Any]:
         settings: dict[str, Any] = {"model": self.model}
@@ -367,12 +363,6 @@ class OpenAICompatible(BaseChatModel):
         line = " ".join(scrub(visible).split())
         limit = len(self.base_url) + _EXCERPT
         return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-@once_an_object
-def _response_format(schema: Mapping[str, Any]) -> orjson.Fragment:
-    """That of `completions`, as JSON: all judges of a rubric are held to one schema."""
-    return orjson.Fragment(orjson.dumps(response_format(schema), default=dict))
 
 
 def _wait(answer: HttpResponse, content: Any) -> float | None:
