@@ -116,13 +116,13 @@ async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]
     if (reason := job["skip_reason"]) is not None:
         context = replace(context, ask=_skipping(reason))
     said, judges = job["said"], context.judges_of(job["model"])
+    now = latest_judgments(said) if said else {}
     if said:
-        now = latest_judgments(said)
-        judges = [judge for judge in judges if may_revise(now[judge])]
+        judges = [judge for judge in judges if judge not in now or may_revise(now[judge])]
 
     async def judged(judge: Judge) -> Judgment:
         async with context.exclusive(judge, response):
-            if said:
+            if judge in now:
                 judgment = await revise_one(judge, response, said, context)
             else:
                 judgment = await judge_one(judge, response, context)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -67,8 +66,7 @@ def has_own_prompt(response: Response, rubric: Rubric) -> bool:
     return isinstance(found, str) and bool(found.strip())
 
 
-# Without slots, so that the id is worked out once: every judgment is sorted and written by it.
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Judge:
     """A persona speaking through a model, asked in one way, for the nth time."""
 
@@ -77,15 +75,12 @@ class Judge:
     elicitation: str
     replicate: int = 1
 
-    def __hash__(self) -> int:
-        return hash(self.id)
-
     @property
     def has_persona(self) -> bool:
         """Whether it is shown a viewpoint."""
         return self.persona != _NO_PERSONA
 
-    @cached_property
+    @property
     def id(self) -> str:
         """A stable id: the same judge has it in every run."""
         return f"{self.persona}|{self.model}|{self.elicitation}|{self.replicate}"

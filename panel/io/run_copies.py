@@ -265,6 +265,8 @@ class RunCopy:
         if _MANIFEST in changed:
             self._there.claim(self._sender)
         try:
+            # A whole run may have been sent there before the claim was seen.
+            self.refuse_another()
             if _MANIFEST in changed and self._there.run_digest() is not None:
                 self._there.empty_manifest()
             for name in gone:

@@ -157,8 +157,6 @@ class _KeptRun:
         if (copy := self._interrupted()) is not None and not copy.was_sent():
             return copy
         names = self._names_of_run()
-        with self._reached("used"):
-            self._there.refuse_another_sender("")
         with self._written():
             self.forget()
             shutil.rmtree(self.path, ignore_errors=True)
@@ -213,11 +211,12 @@ class _KeptRun:
 
     def _names_of_run(self) -> list[str]:
         with self._reached("used"):
+            self._there.refuse_another_sender("")
             names = self._there.names()
         if names and "run.json" not in names:
             raise RunFolderError(
                 f"{self._there.address} is not the folder of a run, and not empty (it contains "
-                f"{names[0]}); choose another --out"
+                f"{names[0]}); choose another --out, or empty it if a run was not wholly sent there"
             )
         return names
 

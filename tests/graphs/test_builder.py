@@ -61,6 +61,19 @@ async def test_a_filter_that_lets_a_response_pass() -> None:
     assert (await judged(panel, graph))["verdict"].n_judges == len(panel.asked) == 6
 
 
+async def test_a_judgment_before_the_first_reading() -> None:
+    """Judges who have said nothing yet are asked, though somebody else has, who counts too."""
+
+    async def person(state: JudgingState) -> dict[str, Any]:
+        return {"judgments": [scored(1)]}
+
+    graph = builder(before_read="person")
+    graph.add_node("person", person)
+    panel = Panel(seven)
+    assert (await judged(panel, graph))["verdict"].n_judges == 7
+    assert len(panel.asked) == 6
+
+
 @pytest.mark.parametrize("deliberation", [None, Deliberation(rounds=2)])
 async def test_who_adjudicates_decides(deliberation: Deliberation | None) -> None:
     """A node before `aggregate` is passed once, with every judgment of the last round; the verdict

@@ -466,9 +466,12 @@ def test_a_run_is_not_mixed_with_one_that_is_being_sent(
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
         panel.score(RESPONSES, out=address)
     assert load_run(address).coverage.scored == JUDGMENTS and len(names(address)) == 6
-    MEMORY.pipe_file(f"{address.removeprefix('memory:/')}/.persona-panel-sender", b"a third")
-    with pytest.raises(RunFolderError, match="another run is being sent"):
-        panel.score(RESPONSES, out=address)
+    place = address.removeprefix("memory:/")
+    MEMORY.pipe_file(f"{place}/.persona-panel-sender", b"a third")
+    for _ in range(2):
+        with pytest.raises(RunFolderError, match="another run is being sent"):
+            panel.score(RESPONSES, out=address)
+        MEMORY.pipe_file(f"{place}/run.json", b"")
 
 
 def test_of_two_that_begin_to_send_at_once_the_first_ends(
@@ -486,6 +489,26 @@ def test_of_two_that_begin_to_send_at_once_the_first_ends(
         with pytest.raises(RunStopped, match="as another run is being sent"):
             panel_of(server).score(RESPONSES[:2], out=address)
     assert len(names(address)) == 2 and MEMORY.cat_file(sender) == b"another"
+
+
+def test_a_run_that_was_sent_before_the_claim_stays(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where another machine sends its whole run between the last look at the address and the claim,
+    that run is left as it is."""
+    pipe, place = type(MEMORY).pipe_file, address.removeprefix("memory:/")
+
+    def late(self: object, to: str, content: bytes, **more: object) -> None:
+        if content and to.endswith(".persona-panel-sender"):
+            pipe(self, f"{place}/run.json", b"another's")
+        pipe(self, to, content, **more)
+
+    with serving() as server, monkeypatch.context() as patched:
+        patched.setattr(type(MEMORY), "pipe_file", late)
+        with pytest.raises(RunStopped, match="was written by another run"):
+            panel_of(server).score(RESPONSES[:2], out=address)
+    assert names(address) == {"run.json"}
+    assert MEMORY.cat_file(f"{place}/run.json") == b"another's"
 
 
 @pytest.mark.parametrize(
