@@ -54,7 +54,7 @@ class TwoRuns:
         repeated: the dimensions that the composite is, whose test is the composite's.
         systems: of each system the composite's difference, adjusted over systems and runs.
         n_judges, n_shared: how many judges each run has, and how many of them both have.
-        unit: what follows a difference of composites; nothing where these are shares.
+        unit: what follows the first of `differences`; nothing where these are shares.
     """
 
     a: str
@@ -138,8 +138,7 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
         "prompts-and-judges": "with judges as a sample of such judges",
     }[random]
     higher, lower = (one.b, one.a) if found.difference > 0 else (one.a, one.b)
-    unit = one.unit if main == COMPOSITE else " points"
-    by = points(found.difference, unit)
+    by = points(found.difference, one.unit)
     if found.shown:
         if one.compared == "texts":
             # Ahead would be for its texts.
@@ -158,7 +157,7 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
     what = (
         "their mean scores are equal"
         if level
-        else f"the difference {one.b} − {one.a} is {signed(found.difference)}{unit}"
+        else f"the difference {one.b} − {one.a} is {signed(found.difference)}{one.unit}"
     )
     if found.reason is not None:
         return f"{open_}: {what}, which cannot be tested ({found.reason})."
