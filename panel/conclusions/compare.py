@@ -227,8 +227,12 @@ def _other_judges(one: TwoRuns) -> list[str]:
     """What the numbers of judges bring about that is no merit of either panel."""
     a, b = one.n_judges
     facts = []
-    if a != b:
-        what = "is nearer to people for their number alone" if one.people else "has less noise"
+    if a != b and not one.people:
+        facts.append("the mean of more judges has less noise")
+    larger, smaller = (1, -1) if b > a else (-1, 1)
+    nearer = _sides_shown_nearer(one.people)
+    if a != b and one.people and (larger in nearer or smaller not in nearer):
+        what = "tends to be nearer to people for their number alone"
         facts.append(f"the mean of more judges {what}")
     if one.n_shared and not a == b == one.n_shared:
         facts.append("judges in both make the two more alike")
@@ -236,6 +240,18 @@ def _other_judges(one: TwoRuns) -> list[str]:
         return []
     same = f", {one.n_shared:,} of them in both" if one.n_shared else ""
     return [f"{one.a} has {counted(a, 'judge')} and {one.b} {b:,}{same}: {'; '.join(facts)}."]
+
+
+def _sides_shown_nearer(people: Mapping[str, NearerToPeople]) -> set[int]:
+    """Which panels any figure shows to be nearer to people: 1 for b, −1 for a."""
+    sides = set()
+    for one in people.values():
+        # Nearer is a smaller distance, and more of the others.
+        figures = [(1, one.tau), (-1, one.distance)]
+        if one.advantages is not None:
+            figures.append((1, one.advantages.difference))
+        sides |= {sign if each.value > 0 else -sign for sign, each in figures if each.shown}
+    return sides
 
 
 def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from itertools import product
 from math import prod
 
+import numpy as np
+
 from graphs.aggregate import composite_rule
+from panel.statistics.core.arrays import Array
 from panel.statistics.core.ranking import UNLIMITED, Limits
 from panel.statistics.core.table import COMPOSITE
 from rubrics import Rubric
@@ -67,6 +70,12 @@ def mean_limits(rubric: Rubric, names: Sequence[str]) -> list[Limits]:
     """Between which the mean of each of these lies: a dimension, or the share of a category."""
     scales = rubric.numeric_scales
     return [_ends(rubric, name) if name in scales else SHARE for name in names]
+
+
+def lie_in(scores: Array, limits: Limits) -> bool:
+    """Whether there are scores, and all lie between these limits; NaN is no score."""
+    there = scores[~np.isnan(scores)]
+    return bool(len(there) and there.min() >= limits[0] and there.max() <= limits[1])
 
 
 def _ends(rubric: Rubric, name: str) -> Limits:
