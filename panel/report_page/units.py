@@ -10,8 +10,8 @@ from panel.runs.scale_limits import are_preferences, in_points
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
-    """Units, in the plural.
+class PageUnits:
+    """PageUnits, in the plural.
 
     Attributes:
         composite: of composites.
@@ -26,7 +26,7 @@ class Units:
     response: str
 
 
-def units_of(run: Run) -> Units:
+def units_of(run: Run) -> PageUnits:
     """The units of a run's page."""
     dimension = "shares of the other responses" if are_preferences(run.rubric) else "points"
     composite = groups = dimension
@@ -34,4 +34,4 @@ def units_of(run: Run) -> Units:
         composite = groups = "shares of the judges"
         if run.rubric.numeric:
             groups += f" (on single dimensions, {dimension})"
-    return Units(composite, dimension, groups, unit_of_departures(run))
+    return PageUnits(composite, dimension, groups, unit_of_departures(run))

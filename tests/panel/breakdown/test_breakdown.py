@@ -13,7 +13,7 @@ from panel import Panel, load_run
 from panel.breakdown import axis_differences, contested, model_differences, persona_departures
 from panel.breakdown.contested import reasons
 from panel.io.response_batch import Item
-from panel.report_page.units import Units, units_of
+from panel.report_page.units import PageUnits, units_of
 from panel.runs.run import Run
 from panel.runs.scale_limits import in_points
 from panel.statistics.breakdown.contested import ContestedResponse
@@ -160,7 +160,7 @@ def test_a_share_is_no_point() -> None:
     assert not in_points(rubric, "kind:bad")
     mixed = a_run(KIND, a_dimension("clarity"), composite=share)
     assert in_points(mixed.rubric, "clarity")
-    assert units_of(mixed) == Units(
+    assert units_of(mixed) == PageUnits(
         "shares of the judges",
         "points",
         "shares of the judges (on single dimensions, points)",
