@@ -10,6 +10,7 @@ import numpy as np
 from graphs.records import controls_among
 from panel.runs.judge_sample import composite_terms
 from panel.runs.run import Run
+from panel.runs.scale_limits import on_one_scale
 from panel.statistics.breakdown.cells import PersonaCells
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.table import COMPOSITE
@@ -54,7 +55,7 @@ class RunCells:
             composite,
             PersonaCells.of(scores, personas, models),
             tuple(dimension.id for dimension in numeric),
-            len({(one.min, one.max) for one in run.rubric.numeric_scales.values()}) < 2,
+            on_one_scale(run.rubric),
             tuple(run.items[row].system for row in chosen),
             tuple(run.items[row].prompt_id for row in chosen),
         )

@@ -12,7 +12,7 @@ from panel.breakdown.groups import axes_of, labels_of_personas
 from panel.breakdown.once import once_per_run
 from panel.conclusions.contested import contested_conclusion
 from panel.runs.run import Run
-from panel.runs.scale_limits import are_preferences
+from panel.runs.scale_limits import are_preferences, on_one_scale
 from panel.statistics.breakdown.contested import (
     ContestedResponse,
     contested_responses,
@@ -36,7 +36,8 @@ class Contested:
     Attributes:
         prompt_id, id, system: which response it is.
         title: the beginning of the prompt; the prompt's id where no text is known.
-        spread: the standard deviation between personas beyond noise, in points; NaN with `reason`.
+        spread: the standard deviation between personas beyond noise, in points, or in what
+            `unit_of_departures` says; NaN with `reason`.
         by_dimension: the same by dimension id.
         share: of the variance between judges, their severity taken out, what lies between
             personas, 0 to 1.
@@ -79,6 +80,13 @@ def contested(run: Run, top: int | None = None) -> list[Contested]:
     return list(_ranked(run)[:top])
 
 
+def unit_of_departures(run: Run) -> str:
+    """What the spread and the departures of contested responses are in, in the plural."""
+    if are_preferences(run.rubric):
+        return "shares of the other responses"
+    return "points" if on_one_scale(run.rubric) else "shares of the scale's width"
+
+
 @once_per_run
 def _ranked(run: Run) -> tuple[Contested, ...]:
     cells = RunCells.of(run)
@@ -88,7 +96,9 @@ def _ranked(run: Run) -> tuple[Contested, ...]:
     labels = {one.id: one.label for one in run.rubric.dimensions}
     names = labels_of_personas(run)
     axes = axes_of(run)
-    unit = "" if are_preferences(run.rubric) else " points"
+    unit = " points" if cells.one_scale else " of the scale's width"
+    if are_preferences(run.rubric):
+        unit = ""
     personas = used.personas
     result = []
     for one in found:
@@ -142,7 +152,7 @@ def reasons(
         dimensions, personas: their labels.
         axes: of each persona, empty where it is not known.
         by_dimension: departures `(personas, dimensions)`, severity taken out.
-        unit: what follows a difference; nothing where ratings are shares.
+        unit: what follows a difference; nothing where ratings are shares of preferences.
     """
     if not one.spread > 0:
         return ("Personas differ by no more than models do for one persona.",)

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 def contested(run: str, top: int, renderer: Renderer) -> None:
     """List the responses of RUN on which its personas disagree most, with reasons.
 
-    RUN is a run's folder. The measure is the standard deviation between personas, in points, once
-    the severity of judges and the noise are taken out: by how much models of one persona differ,
-    or, of one model, its replicates. Responses on which personas differ by more than noise explains
-    (adjusted p below 0.05) come first, the widest spread before the others. With one persona, or
-    one model and one replicate, nothing can be said.
+    RUN is a run's folder. The measure is the standard deviation between personas, in points (or in
+    shares of the scale's width, where dimensions have different scales), once the severity of
+    judges and the noise are taken out: by how much models of one persona differ, or, of one model,
+    its replicates. Responses on which personas differ by more than noise explains (adjusted p below
+    0.05) come first, the widest spread before the others. With one persona, one model and one
+    replicate, or without a dimension with numbers, nothing can be said.
 
     Exit status: 0, or 2 for bad input.
     """

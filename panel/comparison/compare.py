@@ -273,6 +273,7 @@ class _RunPair:
         """What the conclusion has to know, under the labels of dimensions."""
         models = {judge.model for one in (self.a, self.b) for judge in one.judges}
         alike = next(iter(self._alike()), None)
+        first = next(iter(self.differences), COMPOSITE)
         return TwoRuns(
             self.a.name,
             self.b.name,
@@ -288,7 +289,7 @@ class _RunPair:
             self.systems,
             (len(self.a.judges), len(self.b.judges)),
             len({*self.a.judges} & {*self.b.judges}),
-            " points" if in_points(self.a.run.rubric) else "",
+            " points" if in_points(self.a.run.rubric, first) else "",
         )
 
 

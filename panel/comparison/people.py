@@ -12,8 +12,8 @@ from panel.comparison.opened_run import OpenedRun
 from panel.comparison.scored_terms import ScoredTerms
 from panel.errors import Fault, InputError
 from panel.io.aligned_ratings import align_ratings
+from panel.runs.scale_limits import lie_in
 from panel.statistics.core.arrays import Array, row_means, rows_of
-from panel.statistics.core.ranking import Limits
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings
 from panel.statistics.paired.advantages import compared_advantages
 from panel.statistics.paired.panels import NearerToPeople, nearer_to_people
@@ -57,13 +57,13 @@ def nearer_of(
         paired = terms.paired[name]
         raters = rows_of(theirs.sign * rated, theirs.items, ours.items)
         sides = paired.a, paired.b
-        same_scale = _lie_in(rated, terms.limits[name]) and not theirs.lower_is_better
+        same_scale = lie_in(rated, terms.limits[name]) and not theirs.lower_is_better
         found[name] = replace(
             nearer_to_people(*sides, row_means(raters), prompts, same_scale=same_scale),
             advantages=compared_advantages(
                 *sides, raters, prompts, epsilon=epsilon, same_scale=same_scale
             ),
-            n_people=int((~np.isnan(raters)).any(axis=0).sum()),
+            n_people=theirs.n_raters_of(ours),
         )
     return found
 
@@ -93,8 +93,3 @@ def _targets(ours: Ratings, theirs: Ratings) -> Iterator[tuple[str, Array]]:
     for name in names:
         rated = numeric.scores[:, :, numeric.dimensions.index(name)]
         yield (COMPOSITE if name == ALL else name), rated
-
-
-def _lie_in(scores: Array, limits: Limits) -> bool:
-    there = scores[~np.isnan(scores)]
-    return bool(len(there) and there.min() >= limits[0] and there.max() <= limits[1])

@@ -54,7 +54,7 @@ class TwoRuns:
         repeated: the dimensions that the composite is, whose test is the composite's.
         systems: of each system the composite's difference, adjusted over systems and runs.
         n_judges, n_shared: how many judges each run has, and how many of them both have.
-        unit: what follows a difference of composites; nothing where these are shares.
+        unit: what follows the first of `differences`; nothing where these are shares.
     """
 
     a: str
@@ -138,8 +138,7 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
         "prompts-and-judges": "with judges as a sample of such judges",
     }[random]
     higher, lower = (one.b, one.a) if found.difference > 0 else (one.a, one.b)
-    unit = one.unit if main == COMPOSITE else " points"
-    by = points(found.difference, unit)
+    by = points(found.difference, one.unit)
     if found.shown:
         if one.compared == "texts":
             # Ahead would be for its texts.
@@ -158,7 +157,7 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
     what = (
         "their mean scores are equal"
         if level
-        else f"the difference {one.b} − {one.a} is {signed(found.difference)}{unit}"
+        else f"the difference {one.b} − {one.a} is {signed(found.difference)}{one.unit}"
     )
     if found.reason is not None:
         return f"{open_}: {what}, which cannot be tested ({found.reason})."
@@ -228,8 +227,12 @@ def _other_judges(one: TwoRuns) -> list[str]:
     """What the numbers of judges bring about that is no merit of either panel."""
     a, b = one.n_judges
     facts = []
-    if a != b:
-        what = "is nearer to people for their number alone" if one.people else "has less noise"
+    if a != b and not one.people:
+        facts.append("the mean of more judges has less noise")
+    larger, smaller = (1, -1) if b > a else (-1, 1)
+    nearer = _sides_shown_nearer(one.people)
+    if a != b and one.people and (larger in nearer or smaller not in nearer):
+        what = "tends to be nearer to people for their number alone"
         facts.append(f"the mean of more judges {what}")
     if one.n_shared and not a == b == one.n_shared:
         facts.append("judges in both make the two more alike")
@@ -237,6 +240,18 @@ def _other_judges(one: TwoRuns) -> list[str]:
         return []
     same = f", {one.n_shared:,} of them in both" if one.n_shared else ""
     return [f"{one.a} has {counted(a, 'judge')} and {one.b} {b:,}{same}: {'; '.join(facts)}."]
+
+
+def _sides_shown_nearer(people: Mapping[str, NearerToPeople]) -> set[int]:
+    """Which panels any figure shows to be nearer to people: 1 for b, −1 for a."""
+    sides = set()
+    for one in people.values():
+        # Nearer is a smaller distance, and more of the others.
+        figures = [(1, one.tau), (-1, one.distance)]
+        if one.advantages is not None:
+            figures.append((1, one.advantages.difference))
+        sides |= {sign if each.value > 0 else -sign for sign, each in figures if each.shown}
+    return sides
 
 
 def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:

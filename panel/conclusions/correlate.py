@@ -90,10 +90,10 @@ def correlate_conclusion(
             said += _correlated(family, n)
             said += _people(apart, family, n_apart)
             said += _to_settle(family, n, over)
-    if (primary or found) and len(humans.raters) < 2:
-        said.append(ONE_PERSON)
     if labels:
         said.append(_labelled(labels))
+    if (primary or found or labels) and humans.n_raters_of(panel) == 1:
+        said.append(ONE_PERSON)
     correlated = [
         name
         for family, n in zip((primary, found), n_tests, strict=True)

@@ -264,14 +264,15 @@ class RunPlots:
 
     def contested(self, top: int = 10, *, columns: PageColumns = 1) -> PaperFigure:
         """The most contested responses: where each persona stands above or below the panel, in
-        points, with its severity taken out. Markers are those of the personas' axes, filled where
-        a persona alone differs by more than noise; those furthest from the panel are named.
+        points (of dimensions on different scales, in shares of their width), with its severity
+        taken out. Markers are those of the personas' axes, filled where a persona alone differs by
+        more than noise; those furthest from the panel are named.
 
         Args:
             top: how many responses, those first on which personas differ most beyond noise.
         """
         check_plots(columns)
-        from panel.breakdown.contested import contested
+        from panel.breakdown.contested import contested, unit_of_departures
         from panel.statistics.figures.strips import StripPoint, StripRow, strips
 
         found = contested(self._run, top)
@@ -290,7 +291,7 @@ class RunPlots:
         figure = strips(
             rows,
             list(by_axis) or [""],
-            "Departure of the persona from the panel (points)",
+            f"Departure of the persona from the panel ({unit_of_departures(self._run)})",
             "beyond noise",
             "within noise",
             columns=columns,

@@ -19,9 +19,9 @@ from panel.report_page.established import established, made_from
 from panel.report_page.further import further_sections
 from panel.report_page.names import judge_names
 from panel.report_page.systems import systems_section
+from panel.report_page.units import units_of
 from panel.runs.kept_documents import object_if_there
 from panel.runs.run import Run
-from panel.runs.scale_limits import are_preferences
 from panel.secrets import SECRETS
 from panel.statistics.core.table import Ratings
 from panel.statistics.fidelity.contrast import FidelityContrast
@@ -138,7 +138,7 @@ def report_of(
             script=Markup(part("page.js")),  # noqa: S704
             embedded=data,
             run=run,
-            unit="shares of the other responses" if are_preferences(run.rubric) else "points",
+            units=units_of(run),
             personas=personas,
             judges=judges,
             titles=titles,

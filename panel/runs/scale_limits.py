@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from itertools import product
 from math import prod
 
+import numpy as np
+
 from graphs.aggregate import composite_rule
+from panel.statistics.core.arrays import Array
 from panel.statistics.core.ranking import UNLIMITED, Limits
+from panel.statistics.core.table import COMPOSITE
 from rubrics import Rubric
 from rubrics.comparison import PREFERRED
 
@@ -24,10 +28,24 @@ def are_preferences(rubric: Rubric) -> bool:
     return rubric.dimensions == (PREFERRED,)
 
 
-def in_points(rubric: Rubric) -> bool:
-    """Whether composites are points of a scale, and no shares: of responses, or of judges."""
+def in_points(rubric: Rubric, name: str = COMPOSITE) -> bool:
+    """Whether composites, or the means of this name, are points of a scale, and no shares: of
+    responses, or of judges.
+
+    Args:
+        name: the composite, a dimension, or the share of a category.
+    """
+    if are_preferences(rubric):
+        return False
+    if name != COMPOSITE:
+        return name in rubric.numeric_scales
     rule = composite_rule(rubric)
-    return not are_preferences(rubric) and (rule is None or rule.share_of is None)
+    return rule is None or rule.share_of is None
+
+
+def on_one_scale(rubric: Rubric) -> bool:
+    """Whether all dimensions with numbers have the same ends."""
+    return len({(scale.min, scale.max) for scale in rubric.numeric_scales.values()}) < 2
 
 
 def composite_limits(rubric: Rubric) -> Limits:
@@ -52,6 +70,12 @@ def mean_limits(rubric: Rubric, names: Sequence[str]) -> list[Limits]:
     """Between which the mean of each of these lies: a dimension, or the share of a category."""
     scales = rubric.numeric_scales
     return [_ends(rubric, name) if name in scales else SHARE for name in names]
+
+
+def lie_in(scores: Array, limits: Limits) -> bool:
+    """Whether there are scores, and all lie between these limits; NaN is no score."""
+    there = scores[~np.isnan(scores)]
+    return bool(len(there) and there.min() >= limits[0] and there.max() <= limits[1])
 
 
 def _ends(rubric: Rubric, name: str) -> Limits:

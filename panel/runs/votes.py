@@ -16,8 +16,10 @@ from panel.io.records import ColumnMapping
 from panel.runs.design import judge_composites
 from panel.runs.load import load_run
 from panel.runs.run import Run
+from panel.runs.scale_limits import are_preferences, lie_in, mean_limits
 from panel.statistics.core.arrays import Array, row_means, rows_of
 from panel.statistics.core.coverage import Coverage
+from panel.statistics.core.ranking import Limits
 from panel.statistics.core.table import ALL, COMPOSITE, Ratings
 from panel.statistics.humans.mean_reliability import mean_reliability
 from panel.statistics.quality.votes import (
@@ -27,6 +29,7 @@ from panel.statistics.quality.votes import (
     effective_votes,
     ensemble_distance,
 )
+from rubrics import Rubric
 
 PERSONAS = "personas"
 REPLICATES = "replicates without a persona"
@@ -46,6 +49,7 @@ class DimensionVotes:
         best: the judge that was best on the other prompts; None without people.
         reliability: of people's mean, for whose noise the correlation of errors is corrected; NaN
             without people, or where it cannot be estimated.
+        in_points: whether `distance` is in points of a scale, and no share of the other responses.
     """
 
     dimension: str
@@ -54,6 +58,7 @@ class DimensionVotes:
     distance: EnsembleDistance | None = None
     best: str | None = None
     reliability: float = nan
+    in_points: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +161,10 @@ def votes_of(
     judges = [j for j, name in enumerate(ratings.raters) if name not in ratings.controls]
     return VotesReport(
         tuple(
-            _of_dimension(name, each, sources, ratings, people, judges)
+            _of_dimension(name, each, sources, ratings, people, judges, run.rubric)
             for name, each in scores.items()
         ),
-        0 if people is None else len(people.raters),
+        0 if people is None else people.n_raters_of(ratings),
         len(judges),
         run.before is not None,
         ratings.coverage,
@@ -173,6 +178,7 @@ def _of_dimension(
     ratings: Ratings,
     people: Ratings | None,
     judges: list[int],
+    rubric: Rubric,
 ) -> DimensionVotes:
     # Of a rubric with one dimension the mean over dimensions is no composite.
     is_composite = name == ALL and ratings.labels.get(ALL, COMPOSITE) == COMPOSITE
@@ -183,7 +189,13 @@ def _of_dimension(
     reference = _people_on(name, ratings, people)
     found, differences = effective_votes(scores, sources, reference, ratings.prompts)
     panel = scores[:, judges]
-    distance = ensemble_distance(panel, row_means(reference), ratings.prompts)
+    same_scale = lie_in(reference, _limits(name, ratings, people, rubric))
+    distance = ensemble_distance(
+        panel,
+        row_means(reference),
+        ratings.prompts,
+        same_scale=same_scale and not people.lower_is_better,
+    )
     return DimensionVotes(
         called,
         tuple(found),
@@ -191,7 +203,16 @@ def _of_dimension(
         distance,
         None if distance.chosen is None else ratings.raters[judges[distance.chosen]],
         mean_reliability(reference).value,
+        not are_preferences(rubric),
     )
+
+
+def _limits(name: str, ratings: Ratings, people: Ratings, rubric: Rubric) -> Limits:
+    """Between which a judge's scores on a dimension lie, or their mean over those that it is of."""
+    every = [one.id for one in rubric.numeric]
+    shared = every if ratings.dimensions == (ALL,) else [n for n in every if n in people.dimensions]
+    ends = mean_limits(rubric, shared if name == ALL else [name])
+    return sum(low for low, _ in ends) / len(ends), sum(high for _, high in ends) / len(ends)
 
 
 def _sources(judges: Mapping[str, Judge], ratings: Ratings) -> dict[str, list[list[int]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from panel.conclusions.wording import ONE_PERSON, counted, in_brackets, interval
+from panel.conclusions.wording import ONE_PERSON, counted, in_brackets, interval, points
 from panel.runs.votes import MODELS, PERSONAS, REPLICATES, DimensionVotes, VotesReport
 from panel.statistics.core.display import number
 from panel.statistics.quality.votes import Votes, VotesDifference
@@ -32,8 +32,8 @@ def _number_of_votes(one: Votes, with_people: bool) -> str:
         return f"The effective number of votes of {one.source} cannot be said ({one.reason})."
     shared = "errors against people's ratings" if with_people else "ratings"
     return (
-        f"{_judges(one)} have {one.votes:.1f} effective "
-        f"{'vote' if one.votes < 1.05 else 'votes'}"
+        f"{_judges(one)} have {number(one.votes)} effective "
+        f"{'vote' if number(one.votes) == '1.00' else 'votes'}"
         f"{in_brackets(interval(one.ci_low, one.ci_high))}: their {shared} correlate by "
         f"{number(one.correlation)} on average."
     )
@@ -68,9 +68,9 @@ def _personas_add(found: dict[str, Votes], main: DimensionVotes) -> str:
     of = f"than {k:,} replicates of a judge without a persona"
     told = interval(one.ci_low, one.ci_high)
     if one.ci_low > 0:
-        return f"Personas have {one.difference:.1f} effective votes more {of} ({told})."
+        return f"Personas have {number(one.difference)} effective votes more {of} ({told})."
     if one.ci_high < 0:
-        fewer = f"{-one.difference:.1f} effective votes fewer {of}"
+        fewer = f"{number(-one.difference)} effective votes fewer {of}"
         return f"Personas add nothing here: they have {fewer} ({told})."
     if one.ci_high < _NOTHING:
         return (
@@ -86,8 +86,8 @@ def _which_more(personas: Votes, models: Votes, main: DimensionVotes) -> list[st
         return []
     more, fewer = (PERSONAS, MODELS) if one.ci_low > 0 else (MODELS, PERSONAS)
     return [
-        f"At the same number of judges, {more} have {abs(one.difference):.1f} effective votes more "
-        f"than {fewer} "
+        f"At the same number of judges, {more} have {number(abs(one.difference))} effective votes "
+        f"more than {fewer} "
         f"(95 % interval {min(abs(one.ci_low), abs(one.ci_high)):.2f} to "
         f"{max(abs(one.ci_low), abs(one.ci_high)):.2f})."
     ]
@@ -98,8 +98,9 @@ def _nearer(main: DimensionVotes) -> str:
     if distance is None or isnan(distance.ensemble):
         why = f" ({distance.reason})" if distance is not None else ""
         return f"Whether the panel is nearer to people than its best judge cannot be said{why}."
+    unit = " points" if main.in_points else ""
     told = (
-        f"{distance.ensemble:.2f} points from people's mean rating, the best judge "
+        f"{points(distance.ensemble, unit)} from people's mean rating, the best judge "
         f"{distance.best:.2f} (root mean square over {counted(distance.n_prompts, 'prompt')}; the "
         "best judge was chosen on the other prompts, every second one)"
     )

@@ -238,6 +238,8 @@ class _Tables:
 
 
 def _why_not(cells: PersonaCells) -> Reason | None:
+    if not cells.values.shape[3]:
+        return Reason.NO_NUMBERS
     if len(cells.personas) < 2:
         return Reason.FEW_PERSONAS
     if cells.values.shape[2] < 2:

@@ -15,6 +15,7 @@ class Reason(StrEnum):
     FEW_PERSONAS = "fewer than two personas"
     FEW_SYSTEMS = "fewer than two systems"
     FEW_DIMENSIONS = "fewer than two dimensions with numbers"
+    NO_NUMBERS = "no dimension with numbers"
     FEW_RESPONSES = "fewer than two responses"
     NOISE_UNKNOWN = "one model with one replicate shows no noise to compare personas with"
     NOISE_ZERO = "models or replicates never differ, so noise cannot be estimated"

@@ -145,6 +145,15 @@ class Ratings:
             self, scores=means, dimensions=(ALL,), categories={}, scales=scales, composite_of=None
         )
 
+    def n_raters_of(self, other: Ratings) -> int:
+        """How many raters rated an item of other ratings, on a dimension of theirs if they have one
+        in common."""
+        rated = set(other.items)
+        rows = [row for row, name in enumerate(self.items) if name in rated]
+        kept = [d for d, name in enumerate(self.dimensions) if name in other.dimensions]
+        scores = self.scores[rows][:, :, kept or slice(None)]
+        return int((~np.isnan(scores)).any(axis=(0, 2)).sum())
+
     def by(self, raters: Collection[str]) -> Ratings:
         """The ratings by these raters alone."""
         kept = [column for column, name in enumerate(self.raters) if name in raters]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import isnan
@@ -171,16 +171,9 @@ def calibrate(
         tuple(systems),
         tuple(replace(one, p_adjusted=p) for one, p in zip(pairs, adjusted, strict=True)),
         weighted=inclusion is not None,
-        n_people=_n_people(humans, panel.items),
+        n_people=humans.n_raters_of(panel),
         labels=_labels(panel),
     )
-
-
-def _n_people(humans: Ratings, items: Sequence[str]) -> int:
-    """How many people rated one of these items."""
-    rated = set(items)
-    known = [row for row, name in enumerate(humans.items) if name in rated]
-    return int((~np.isnan(humans.scores[known])).any(axis=(0, 2)).sum())
 
 
 def _labels(panel: Ratings) -> dict[str, str]:

@@ -183,7 +183,11 @@ def effective_votes(
 
 
 def ensemble_distance(
-    ratings: ArrayLike, people: ArrayLike, clusters: Labels | None = None
+    ratings: ArrayLike,
+    people: ArrayLike,
+    clusters: Labels | None = None,
+    *,
+    same_scale: bool = True,
 ) -> EnsembleDistance:
     """Whether the mean of all judges is nearer to people than the judge who is best elsewhere.
 
@@ -197,9 +201,10 @@ def ensemble_distance(
         ratings: `(items, judges)`, NaN where missing; items that a judge left out are left out.
         people: `(items,)`, people's mean rating, NaN where there is none.
         clusters: a label an item, its prompt; each item is its own if None.
+        same_scale: whether people's ratings are on the judges' scale; else there is no distance.
 
     Returns:
-        Undefined with fewer than two judges or ten prompts.
+        Undefined on different scales, and with fewer than two judges or ten prompts.
 
     Raises:
         ValueError: a wrong shape, an infinite value, or not one label an item.
@@ -219,8 +224,9 @@ def ensemble_distance(
     kept = [label for label, is_there in zip(labels, there, strict=True) if is_there]
     scores, target = array[there], target[there]
     prompts = [items for _, items in items_by_label(kept, len(kept))]
-    if array.shape[1] < 2 or len(prompts) < _LEAST_PROMPTS:
+    if not same_scale or array.shape[1] < 2 or len(prompts) < _LEAST_PROMPTS:
         reason = Reason.FEW_RATERS if array.shape[1] < 2 else Reason.FEW_TO_CHOOSE_THE_BEST
+        reason = reason if same_scale else Reason.OTHER_SCALE
         return EnsembleDistance(nan, nan, nan, nan, nan, nan, None, len(prompts), len(kept), reason)
     of_judges = (scores - target[:, None]) ** 2
     of_all = (row_means(scores) - target) ** 2

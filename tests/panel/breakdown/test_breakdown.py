@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ from panel import Panel, load_run
 from panel.breakdown import axis_differences, contested, model_differences, persona_departures
 from panel.breakdown.contested import reasons
 from panel.io.response_batch import Item
+from panel.report_page.units import PageUnits, units_of
 from panel.runs.run import Run
+from panel.runs.scale_limits import in_points
 from panel.statistics.breakdown.contested import ContestedResponse
 from panel.statistics.core.statistic import Reason
 from panel.testing import ScriptedModel
@@ -137,6 +140,32 @@ def test_dimensions_on_different_scales_count_as_shares() -> None:
     assert (first.prompt_id, first.id) == ("p1", "new")
     assert first.by_dimension["depth"] == pytest.approx(0.45, abs=0.15)
     assert persona_departures(run).by_dimension[0].reason is Reason.OTHER_SCALE
+    assert re.search(r"on Depth \(standard deviation 0\.\d\d of the scale's width\)", first.why[0])
+    assert units_of(run).response == "shares of the scale's width"
+
+
+def test_of_categories_alone_no_response_is_contested() -> None:
+    """There is no dimension with numbers: each response has that reason, as has the figure."""
+    run = a_run(KIND)
+    run.ratings[:] = 0
+    assert {one.reason for one in contested(run)} == {Reason.NO_NUMBERS}
+    assert "no dimension with numbers" in run.plot.contested(2).caption
+
+
+def test_a_share_is_no_point() -> None:
+    """Composites that are shares of judges have that unit, dimensions beside them points."""
+    share = Composite(share_of={"dimension": "kind", "value": "bad"})
+    rubric = a_run(KIND, composite=share).rubric
+    assert not in_points(rubric)
+    assert not in_points(rubric, "kind:bad")
+    mixed = a_run(KIND, a_dimension("clarity"), composite=share)
+    assert in_points(mixed.rubric, "clarity")
+    assert units_of(mixed) == PageUnits(
+        "shares of the judges",
+        "points",
+        "shares of the judges (on single dimensions, points)",
+        "points",
+    )
 
 
 def test_what_noise_may_explain_is_said_so() -> None:

@@ -16,6 +16,9 @@ from panel import Panel, Persona, Response
 from panel.cli.main import command
 from panel.cli.votes import votes
 from panel.conclusions.wording import ONE_PERSON
+from panel.runs.votes import DimensionVotes, VotesReport
+from panel.runs.votes_conclusion import votes_conclusion
+from panel.statistics.quality.votes import Votes
 from panel.testing import ScriptedModel
 from rubrics import ModelRequest
 
@@ -61,6 +64,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return scored(tmp_path_factory.mktemp("votes") / "run", 0.8)
 
 
+def test_a_number_of_votes_has_the_digits_of_its_interval() -> None:
+    """1.03 votes are not said to be 1.0 beside an interval in hundredths; 1.00 is one vote."""
+    for number, told in (
+        (1.03, "1.03 effective votes (95 %"),
+        (1.001, "1.00 effective vote (95 %"),
+    ):
+        one = Votes("personas", 1, 5, 5, 0.98, number, 1.0, 1.05, None)
+        (first, *_) = votes_conclusion(
+            VotesReport((DimensionVotes("composite", (one,), ()),), 0, 5, False, None)
+        )
+        assert told in first
+
+
 def document(*arguments: str) -> dict[str, list[dict[str, object]]]:
     result = CliRunner().invoke(votes, [*arguments, "--json"])
     assert result.exit_code == 0, result.output
@@ -71,9 +87,9 @@ def document(*arguments: str) -> dict[str, list[dict[str, object]]]:
 def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
     """They have more than replicates of the judge without a persona, and more than models."""
     result = CliRunner().invoke(votes, [str(folder)])
-    assert re.search(r"Personas have \d\.\d effective votes more", result.output)
+    assert re.search(r"Personas have \d\.\d\d effective votes more", result.output)
     assert re.search(
-        r"At the same number of judges, personas have \d\.\d effective votes more than models \(",
+        r"At the same number of judges, personas have \d\.\d\d effective votes more than models \(",
         " ".join(result.output.split()),
     )
     found = document(str(folder))
@@ -97,7 +113,7 @@ def test_personas_without_views_are_said_to_add_nothing(tmp_path: Path) -> None:
     result = CliRunner().invoke(votes, [str(scored(tmp_path / "run", 0.0))])
     assert result.exit_code == 0, result.output
     assert "Personas add nothing here" in result.output or "It is not established" in result.output
-    assert not re.search(r"Personas have \d\.\d effective votes more", result.output)
+    assert not re.search(r"Personas have \d\.\d\d effective votes more", result.output)
 
 
 def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(
@@ -153,6 +169,24 @@ def test_the_reliability_is_that_of_the_composite(folder: Path, tmp_path: Path) 
     assert ONE_PERSON not in result.output
     people.write_text("\n".join(["item,rater,score", *lines[::3]]) + "\n")
     assert document(*given)["conclusion"][-1] == ONE_PERSON
+    people.write_text("\n".join(["item,rater,score", *lines[::3], "elsewhere,1,3"]) + "\n")
+    assert document(*given)["conclusion"][-1] == ONE_PERSON
+
+
+def test_people_on_another_scale_are_at_no_distance(folder: Path, tmp_path: Path) -> None:
+    """Of people who rated from 10 to 50 beside a panel from 1 to 5 no distance is printed, with the
+    reason; the effective votes do not depend on the scale."""
+    people = tmp_path / "people.csv"
+    votes_on = []
+    for times in (1, 10):
+        lines = [f"r{i},{k},{times * (1 + (i + k) % 5)}" for i in range(N) for k in range(3)]
+        people.write_text("\n".join(["item,rater,score", *lines]) + "\n")
+        found = document(str(folder), "--human", str(people))
+        votes_on.append(found["sources"][0]["votes"])
+        (beside,) = found["people"]
+    assert votes_on[0] == pytest.approx(votes_on[1])
+    assert (beside["ensemble"], beside["reason"]) == (None, "not on the same scale")
+    assert str(found["conclusion"][-1]).endswith("cannot be said (not on the same scale).")
 
 
 def test_a_run_that_was_stopped_is_said_to_be(folder: Path, tmp_path: Path) -> None:

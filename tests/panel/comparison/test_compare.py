@@ -200,6 +200,7 @@ def test_shares_of_categories_are_compared(tmp_path: Path) -> None:
     rows = {row.dimension: row for row in found.rows}
     assert list(rows) == ["kind:claim", "kind:joke"]
     assert "on Kind: claim cannot be said" in found.conclusion[0]
+    assert "points" not in found.conclusion[0]
     assert rows["kind:joke"].difference == pytest.approx(1 / 3)
     assert (rows["kind:joke"].wins, rows["kind:claim"].losses) == (1, 1)
 

@@ -246,13 +246,13 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     [
         (
             (10, 5), 0,
-            "old has 10 judges and new 5: the mean of more judges is nearer to people for their "
-            "number alone.",
+            "old has 10 judges and new 5: the mean of more judges tends to be nearer to people for "
+            "their number alone.",
         ),
         (
             (10, 5), 5,
-            "old has 10 judges and new 5, 5 of them in both: the mean of more judges is nearer to "
-            "people for their number alone; judges in both make the two more alike.",
+            "old has 10 judges and new 5, 5 of them in both: the mean of more judges tends to be "
+            "nearer to people for their number alone; judges in both make the two more alike.",
         ),
         (
             (5, 5), 2,
@@ -280,6 +280,26 @@ def test_what_the_numbers_of_judges_bring_about_is_no_merit(
     assert found[-1] == ONE_PERSON
     about = [one for one in found if one.startswith("old has")]
     assert about == ([] if expected is None else [expected])
+
+
+@pytest.mark.parametrize(("better", "is_said"), [("old", True), ("new", False)])
+@pytest.mark.parametrize("unshown", ["tau", "distance", "neither"])
+def test_more_judges_are_no_reason_where_fewer_are_nearer(
+    better: str, is_said: bool, unshown: str
+) -> None:
+    """Old has more judges: that this brings it nearer to people is said where it is shown to be
+    nearer, by either figure, not where new, with fewer, is."""
+    sides = (PEOPLE, NOISE) if better == "old" else (NOISE, PEOPLE)
+    found = nearer_to_people(*sides, PEOPLE, PROMPTS)
+    tau, distance = adjusted_figures([found.tau, found.distance])
+    found = found.with_figures(
+        replace(tau, p_adjusted=1.0) if unshown == "tau" else tau,
+        replace(distance, p_adjusted=1.0) if unshown == "distance" else distance,
+    )
+    people = {"composite": found}
+    told = " ".join(said({"composite": NONE}, "panels", people=people, n_judges=(10, 5)))
+    assert f" {better} ranks" in told or f" {better} gives" in told
+    assert ("the mean of more judges tends to be nearer" in told) == is_said
 
 
 def test_shares_are_no_points() -> None:

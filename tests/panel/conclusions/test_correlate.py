@@ -12,6 +12,7 @@ from scipy.stats import t
 from statsmodels.stats.power import TTestPower
 
 from panel.conclusions.correlate import correlate_conclusion
+from panel.conclusions.wording import ONE_PERSON
 from panel.statistics import AnalysisOptions, correlate
 from panel.statistics.core.statistic import Reason
 from panel.statistics.core.table import Ratings, Row
@@ -172,6 +173,17 @@ def test_one_human_says_nothing_of_people() -> None:
         "There is one human rater: what is said of people is of this person, and how far people "
         "agree with each other is not known."
     )
+    # Whoever rated other items alone, or another dimension, is no second person.
+    two = rated(2, "people", np.zeros((48, 2, 2)))
+    two.scores[:, 1, 0] = np.nan
+    of_clarity = [row(0.5, 0.4, 0.6, 0.001)]
+    assert ONE_PERSON in correlate_conclusion(of_clarity, PANEL, two)
+    two.scores[0, 1, 0] = 3
+    assert ONE_PERSON not in correlate_conclusion(of_clarity, PANEL, two)
+    elsewhere = replace(two, items=("item elsewhere", *two.items[1:]))
+    assert ONE_PERSON in correlate_conclusion(of_clarity, PANEL, elsewhere)
+    of_labels = [replace(row(0.5, 0.4, 0.6, nan), statistic="label_kappa")]
+    assert correlate_conclusion(of_labels, PANEL, rated(1, "people"))[-1] == ONE_PERSON
 
 
 def test_the_panel_is_compared_with_one_human() -> None:

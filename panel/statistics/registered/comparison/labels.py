@@ -93,6 +93,9 @@ def pairs(block: ComparisonBlock) -> Iterator[Result]:
 )  # fmt: skip
 def human_kappa(block: ComparisonBlock) -> Iterator[Result]:
     """Each person with the majority of the others."""
+    if _why_no_humans(block) is Reason.FEW_PEOPLE:
+        yield Result(Statistic.undefined(Reason.FEW_PEOPLE))
+        return
     found = []
     for place, human in enumerate(block.humans.T):
         sides = block.humans[:, [place]], np.delete(block.humans, place, axis=1)
@@ -238,7 +241,7 @@ def _mean_kappa(found: list[tuple[Statistic, Resampled]], counted: Mask) -> Resu
 
 
 def _why_no_humans(block: ComparisonBlock) -> Reason:
-    if block.humans.shape[1] < 2:
+    if (~np.isnan(block.humans)).any(axis=0).sum() < 2:
         return Reason.FEW_PEOPLE
     several = (~np.isnan(block.humans)).sum(axis=1) > 1
     return Reason.NO_MAJORITY if several.any() else Reason.NO_SHARED_ITEMS

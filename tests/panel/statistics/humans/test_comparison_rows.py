@@ -157,3 +157,13 @@ def test_labels_without_a_majority_are_shared_items() -> None:
     three = [[0, 1, nan], [0, nan, 1], [nan, 0, 1]]
     rows = correlate(labelled(judges, "j"), labelled([[0, 1, 0], *three[1:]], "p"), QUICK)
     assert only(rows, "human_label_agreement", "humans", "use").reason is None
+
+
+def test_one_person_has_nobody_to_agree_with() -> None:
+    """Of labels by one person, or by one of two on shared items, κ with the others has that
+    reason."""
+    judges = labelled([[0, 0], [1, 1], [0, 1]], "j")
+    for people in ([[0], [1], [1]], [[0, nan], [1, nan], [1, nan], [0, 1]]):
+        rows = correlate(judges, labelled(people, "p"), QUICK)
+        for name in ("human_label_kappa", "human_label_agreement"):
+            assert only(rows, name, "humans", "use").reason is Reason.FEW_PEOPLE
