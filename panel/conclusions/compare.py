@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import Literal
 
+from panel.conclusions.rows import dimension_called
 from panel.conclusions.score import MUCH_MISSING
 from panel.conclusions.wording import (
     NAMES_SHOWN,
@@ -53,8 +54,9 @@ class TwoRuns:
         one_model: whether all judges of both are of one model.
         repeated: the dimensions that the composite is, whose test is the composite's.
         systems: of each system the composite's difference, adjusted over systems and runs.
-        n_judges, n_shared: how many judges each run has, and how many of them both have.
+        n_judges, n_shared: how many judges each run has, and how many are the same in both.
         unit: what follows a difference of composites; nothing where these are shares.
+        is_ranking: whether ratings are shares of preferences among the responses to a prompt.
     """
 
     a: str
@@ -72,6 +74,7 @@ class TwoRuns:
     n_judges: tuple[int, int] = (0, 0)
     n_shared: int = 0
     unit: str = " points"
+    is_ranking: bool = False
 
 
 def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
@@ -155,6 +158,11 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
     if isnan(found.difference):
         return f"{open_}: no pair of responses has a score in both."
     level = abs(found.difference) <= _SAME
+    if level and one.is_ranking:
+        return (
+            f"Neither {one.a} nor {one.b} rates higher{on}: a ranking has no level, as the mean "
+            "over the responses to a prompt is the same in each."
+        )
     what = (
         "their mean scores are equal"
         if level
@@ -229,14 +237,32 @@ def _other_judges(one: TwoRuns) -> list[str]:
     a, b = one.n_judges
     facts = []
     if a != b:
-        what = "is nearer to people for their number alone" if one.people else "has less noise"
-        facts.append(f"the mean of more judges {what}")
+        larger_is_nearer, smaller_is_nearer = (
+            any(_is_nearer(of, b=is_b) for of in one.people.values()) for is_b in (b > a, a > b)
+        )
+        if not one.people:
+            facts.append("the mean of more judges has less noise")
+        elif larger_is_nearer or not smaller_is_nearer:
+            facts.append(
+                "the mean of more judges tends to be nearer to people for their number alone"
+            )
     if one.n_shared and not a == b == one.n_shared:
         facts.append("judges in both make the two more alike")
     if not facts:
         return []
     same = f", {one.n_shared:,} of them in both" if one.n_shared else ""
     return [f"{one.a} has {counted(a, 'judge')} and {one.b} {b:,}{same}: {'; '.join(facts)}."]
+
+
+def _is_nearer(found: NearerToPeople, *, b: bool) -> bool:
+    """Whether a panel, b or a, is shown nearer to people by one of the figures at least."""
+    side = 1 if b else -1
+    # A smaller distance is nearer.
+    signs = (1, -1, 1)
+    return any(
+        one.shown and one.value * sign * side > 0
+        for one, sign in zip(found.figures, signs, strict=False)
+    )
 
 
 def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:
@@ -286,7 +312,7 @@ def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:
         one.tau.ci_reason or "",
     )
     return [
-        f"{told}: on {name}, the τ_b of {a} with people is {number(one.a_tau)}, that of {b} "
+        f"{told}: on {dimension_called(name)}, the τ_b of {a} with people is {number(one.a_tau)}, that of {b} "
         f"{number(one.b_tau)}{facts}."
     ]
 
@@ -302,8 +328,10 @@ def _nearer(
             first = figures[names[0]]
             low, high = sorted((side * first.ci_low, side * first.ci_high))
             facts = f"{interval(low, high)}, {p_adjusted(first.p_adjusted)}"
+            called = list(map(dimension_called, names))
+            of = f"{called[0]}: " if len(called) > 1 else ""
             said.append(
-                f"{better} {what} than {worse} on {listed(names, 'dimensions')} ({names[0]}: "
+                f"{better} {what} than {worse} on {listed(called, 'dimensions')} ({of}"
                 f"{number(abs(first.value))} {unit}, {facts})."
             )
     return said

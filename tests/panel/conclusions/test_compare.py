@@ -216,11 +216,11 @@ def test_the_panel_nearer_to_people_is_named() -> None:
         *_, tau, distance = said({"composite": LARGE}, "panels", people=people)
         worse = "old" if better == "new" else "new"
         assert tau.startswith(
-            f"{better} ranks responses more as people do than {worse} on composite (composite: "
+            f"{better} ranks responses more as people do than {worse} on the composite ("
             f"{abs(found.tau.value):.2f} higher in τ_b, 95 % interval "
         )
         assert distance.startswith(
-            f"{better} gives scores nearer to people's than {worse} on composite (composite: "
+            f"{better} gives scores nearer to people's than {worse} on the composite ("
             f"{abs(found.distance.value):.2f} points nearer, 95 % interval "
         )
 
@@ -232,7 +232,7 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     people = {"composite": found.with_figures(*figures)}
     *_, last = said({"composite": LARGE}, "panels", people=people)
     assert last.startswith(
-        f"Which of old and new is nearer to people is not established: on composite, the τ_b of "
+        f"Which of old and new is nearer to people is not established: on the composite, the τ_b of "
         f"old with people is {number(found.a_tau)}, that of new {number(found.b_tau)} (new − old: "
         f"{signed(found.tau.value)}, 95 % interval "
     )
@@ -246,13 +246,13 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     [
         (
             (10, 5), 0,
-            "old has 10 judges and new 5: the mean of more judges is nearer to people for their "
-            "number alone.",
+            "old has 10 judges and new 5: the mean of more judges tends to be nearer to people for "
+            "their number alone.",
         ),
         (
             (10, 5), 5,
-            "old has 10 judges and new 5, 5 of them in both: the mean of more judges is nearer to "
-            "people for their number alone; judges in both make the two more alike.",
+            "old has 10 judges and new 5, 5 of them in both: the mean of more judges tends to be "
+            "nearer to people for their number alone; judges in both make the two more alike.",
         ),
         (
             (5, 5), 2,
@@ -280,6 +280,30 @@ def test_what_the_numbers_of_judges_bring_about_is_no_merit(
     assert found[-1] == ONE_PERSON
     about = [one for one in found if one.startswith("old has")]
     assert about == ([] if expected is None else [expected])
+
+
+@pytest.mark.parametrize("nearer", ["old", "new"])
+def test_their_number_is_no_reason_where_fewer_judges_are_nearer(nearer: str) -> None:
+    """Old has ten judges and new five: that more are nearer for their number is said where old is
+    shown to be, and not where new is; which judges both have is said of either."""
+    sides = (PEOPLE, NOISE) if nearer == "old" else (NOISE, PEOPLE)
+    found = nearer_to_people(*sides, PEOPLE, PROMPTS)
+    people = {"composite": found.with_figures(*adjusted_figures([found.tau, found.distance]))}
+    told = said({"composite": NONE}, "panels", people=people, n_judges=(10, 5), n_shared=2)
+    [last] = [one for one in told if one.startswith("old has 10 judges and new 5, 2 of them")]
+    assert ("for their number alone" in last) is (nearer == "old")
+    assert last.endswith("judges in both make the two more alike.")
+
+
+def test_a_ranking_has_no_level() -> None:
+    """Of two rankings of the same responses, whose means are equal by construction, it is not said
+    that who rates higher is open; of ratings it is."""
+    [told] = said({"composite": [0.0, 0.0, 0.0]}, "panels", is_ranking=True)
+    assert told == (
+        "Neither old nor new rates higher: a ranking has no level, as the mean over the responses "
+        "to a prompt is the same in each."
+    )
+    assert "cannot be said" in said({"composite": [0.0, 0.0, 0.0]}, "panels")[0]
 
 
 def test_shares_are_no_points() -> None:
