@@ -312,8 +312,8 @@ def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:
         one.tau.ci_reason or "",
     )
     return [
-        f"{told}: on {dimension_called(name)}, the τ_b of {a} with people is {number(one.a_tau)}, that of {b} "
-        f"{number(one.b_tau)}{facts}."
+        f"{told}: on {dimension_called(name)}, the τ_b of {a} with people is "
+        f"{number(one.a_tau)}, that of {b} {number(one.b_tau)}{facts}."
     ]
 
 

@@ -232,9 +232,9 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     people = {"composite": found.with_figures(*figures)}
     *_, last = said({"composite": LARGE}, "panels", people=people)
     assert last.startswith(
-        f"Which of old and new is nearer to people is not established: on the composite, the τ_b of "
-        f"old with people is {number(found.a_tau)}, that of new {number(found.b_tau)} (new − old: "
-        f"{signed(found.tau.value)}, 95 % interval "
+        f"Which of old and new is nearer to people is not established: on the composite, the τ_b "
+        f"of old with people is {number(found.a_tau)}, that of new {number(found.b_tau)} "
+        f"(new − old: {signed(found.tau.value)}, 95 % interval "
     )
     none = nearer_to_people(NOISE, NOISE, np.full(24, np.nan), PROMPTS)
     *_, last = said({"composite": LARGE}, "panels", people={"composite": none})
