@@ -88,12 +88,12 @@ def _named(leads: Collection[_Lead], n: int) -> str:
 
 def _figure(leads: dict[_Lead, list[CorrectedPair]], what: str) -> str:
     """The differences of the leads with their intervals, better − other; of more than a few, from
-    the lowest to the highest. Of a single lead also on which dimensions."""
+    the lowest to the highest; and on which dimensions."""
     those = [(lead, one) for lead, pairs in leads.items() for one in pairs]
     names = list(dict.fromkeys(_dimension(one) for _, one in those if one.dimension != ALL))
     is_range = len(those) > NAMES_SHOWN
-    # Of several leads each difference says on which dimension it is; a range does not.
-    has_own = len(leads) > 1 and not (is_range and len(names) > 1)
+    # Of several leads on several dimensions each difference has its own; a range has none.
+    has_own = len(leads) > 1 and len(names) > 1 and not is_range
     on = f" on {listed(names)}" if names and not has_own else ""
     if len(those) == 1:
         return f"{on}: {what} {_value(*those[0])}"
