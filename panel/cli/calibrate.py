@@ -70,6 +70,7 @@ def calibrate(
     from panel.io.rating_checks import check_calibration
     from panel.io.selections import given_inclusion, inclusion_of
     from panel.runs.load import load_run
+    from panel.runs.run import composite_name
     from panel.statistics import calibrate as calibration
 
     ours, theirs = load_aligned_ratings(panel, human, mapping=mapping, human_mapping=human_mapping)
@@ -79,7 +80,9 @@ def calibrate(
     found = calibration(ours, theirs, inclusion=chances)
     gate.refuse_unknown(lambda: calibration_figures(found))
     if (Path(panel) / "run.json").is_file():
-        found = replace(found, leads=established_leads(load_run(panel).leaderboard()))
+        run = load_run(panel)
+        leads, leads_on = established_leads(run.leaderboard()), composite_name(run.rubric)
+        found = replace(found, leads=leads, leads_on=leads_on)
     with standard_output() as to:
         renderer.render_calibration(found, full, to)
     say_what_is_missing(panel, ours.coverage)

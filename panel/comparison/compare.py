@@ -12,6 +12,7 @@ import numpy as np
 from panel.comparison.labels import labelled_strata, labels_of
 from panel.comparison.matching import Matched, match_runs
 from panel.comparison.opened_run import OpenedRun, open_run
+from panel.comparison.panel_facts import judges_in_both
 from panel.comparison.people import nearer_of
 from panel.comparison.result import (
     ChangedResponse,
@@ -30,7 +31,7 @@ from panel.errors import Fault, InputError
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping
 from panel.runs.run import Run
-from panel.runs.scale_limits import in_points
+from panel.runs.scale_limits import are_preferences, in_points
 from panel.statistics.core.arrays import Labels
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import Random, check_choice
@@ -288,8 +289,9 @@ class _RunPair:
             frozenset(map(called, self.terms.same_as)),
             self.systems,
             (len(self.a.judges), len(self.b.judges)),
-            len({*self.a.judges} & {*self.b.judges}),
+            len(judges_in_both(self.a, self.b)),
             " points" if in_points(self.a.run.rubric, first) else "",
+            are_preferences(self.a.run.rubric),
         )
 
 

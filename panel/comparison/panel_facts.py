@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from graphs import Judge
 from panel.comparison.opened_run import OpenedRun
 from panel.io.wording import printable
 
@@ -17,6 +18,8 @@ _SWITCHES = {
     "deliberation": "deliberation",
     "graph": "graph",
 }
+_ASKED = ("layout", "one_dimension_per_call", "deliberation", "graph")
+"""What of these changes how every judge is asked."""
 
 
 def panel_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
@@ -45,6 +48,34 @@ def version_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
     ]
 
 
+def judges_in_both(a: OpenedRun, b: OpenedRun) -> set[Judge]:
+    """The judges of either run who are the same in the other: asked alike by the same rubric, of
+    the same description, by a model with the same settings. An id alone does not say that."""
+    first, second = a.document, b.document
+    if first["rubric"] != second["rubric"] or any(
+        (first.get(key) or None) != (second.get(key) or None) for key in _ASKED
+    ):
+        return set()
+    personas, models = (
+        [
+            {one["id"]: _settings(one) if kind == "models" else one for one in document[kind]}
+            for document in (first, second)
+        ]
+        for kind in ("personas", "models")
+    )
+    return {
+        judge
+        for judge in {*a.judges} & {*b.judges}
+        if personas[0].get(judge.persona) == personas[1].get(judge.persona)
+        and models[0].get(judge.model) == models[1].get(judge.model)
+    }
+
+
+def _settings(model: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model was called with."""
+    return {"model": model.get("model"), **model.get("parameters", {})}
+
+
 def _rubrics(a: OpenedRun, b: OpenedRun) -> Iterable[str]:
     first, second = (one.document["rubric"] for one in (a, b))
     if first == second:
@@ -65,9 +96,7 @@ def _models(
         other = theirs.get(model["id"])
         if other is None:
             continue
-        ours, its = (
-            {"model": one.get("model"), **one.get("parameters", {})} for one in (model, other)
-        )
+        ours, its = map(_settings, (model, other))
         if changed := [key for key in {**ours, **its} if ours.get(key) != its.get(key)]:
             yield f"settings of model {printable(model['id'])} ({_some(changed)})"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import Literal
 
+from panel.conclusions.rows import dimension_called
 from panel.conclusions.score import MUCH_MISSING
 from panel.conclusions.wording import (
     NAMES_SHOWN,
@@ -53,8 +54,9 @@ class TwoRuns:
         one_model: whether all judges of both are of one model.
         repeated: the dimensions that the composite is, whose test is the composite's.
         systems: of each system the composite's difference, adjusted over systems and runs.
-        n_judges, n_shared: how many judges each run has, and how many of them both have.
+        n_judges, n_shared: how many judges each run has, and how many are the same in both.
         unit: what follows the first of `differences`; nothing where these are shares.
+        is_ranking: whether ratings are shares of preferences among the responses to a prompt.
     """
 
     a: str
@@ -72,6 +74,7 @@ class TwoRuns:
     n_judges: tuple[int, int] = (0, 0)
     n_shared: int = 0
     unit: str = " points"
+    is_ranking: bool = False
 
 
 def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
@@ -154,6 +157,11 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
     if isnan(found.difference):
         return f"{open_}: no pair of responses has a score in both."
     level = abs(found.difference) <= _SAME
+    if level and one.is_ranking:
+        return (
+            f"Neither {one.a} nor {one.b} rates higher{on}: a ranking has no level, as the mean "
+            "over the responses to a prompt is the same in each."
+        )
     what = (
         "their mean scores are equal"
         if level
@@ -301,8 +309,8 @@ def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:
         one.tau.ci_reason or "",
     )
     return [
-        f"{told}: on {name}, the τ_b of {a} with people is {number(one.a_tau)}, that of {b} "
-        f"{number(one.b_tau)}{facts}."
+        f"{told}: on {dimension_called(name)}, the τ_b of {a} with people is "
+        f"{number(one.a_tau)}, that of {b} {number(one.b_tau)}{facts}."
     ]
 
 
@@ -317,8 +325,10 @@ def _nearer(
             first = figures[names[0]]
             low, high = sorted((side * first.ci_low, side * first.ci_high))
             facts = f"{interval(low, high)}, {p_adjusted(first.p_adjusted)}"
+            called = list(map(dimension_called, names))
+            of = f"{called[0]}: " if len(called) > 1 else ""
             said.append(
-                f"{better} {what} than {worse} on {listed(names, 'dimensions')} ({names[0]}: "
+                f"{better} {what} than {worse} on {listed(called, 'dimensions')} ({of}"
                 f"{number(abs(first.value))} {unit}, {facts})."
             )
     return said

@@ -182,11 +182,20 @@ def _correlated(found: Mapping[str, Row], n_tests: int) -> list[str]:
             if names:
                 every = all_dimensions(len(found)) if sign else "any dimension"
                 on = on_dimensions(names, found, every)
-                said.append(how.format(where=where, on=on, figures=_figures(names, defined)))
+                figures = _figures(names, defined)
+                if not sign and any(_has_one_of_two(defined[name]) for name in names):
+                    figures += f"; a claim takes p below {LEVEL} and an interval that leaves 0 out"
+                said.append(how.format(where=where, on=on, figures=figures))
     if without := [name for name, row in found.items() if row.reason]:
         why = reasons_of(found[name] for name in without)
         said.append(f"It is undefined on {listed(without, 'dimensions')} ({why}).")
     return said
+
+
+def _has_one_of_two(row: Row) -> bool:
+    """Whether only one of p-value and interval, which a claim takes both of, is on its side."""
+    leaves_out = row.ci_low > 0 or row.ci_high < 0
+    return not isnan(row.p_value) and (row.p_value < LEVEL) != leaves_out
 
 
 def _figures(names: Sequence[str], found: Mapping[str, Row]) -> str:

@@ -47,6 +47,7 @@ def labelled_calibration(found: Calibration) -> Calibration:
         found,
         systems=tuple(replace(one, dimension=called(one.dimension)) for one in found.systems),
         pairs=tuple(replace(one, dimension=called(one.dimension)) for one in found.pairs),
+        leads_on=called(found.leads_on),
         labels={},
     )
 

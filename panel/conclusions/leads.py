@@ -31,14 +31,17 @@ def leads_conclusion(found: Calibration) -> list[str]:
     A lead is shown by the corrected difference of the same systems, with an adjusted p below
     `LEVEL` and an interval that leaves 0 out on the lead's side: on the composite, or on any
     dimension where people rated several. People show the contrary where such a difference is on
-    the other side. Shares of labels, of which more is not better, show neither.
+    the other side. Shares of labels, of which more is not better, show neither, but for that which
+    the panel's composite is.
     """
     contrary: dict[_Lead, list[CorrectedPair]] = {}
     open_: dict[_Lead, list[CorrectedPair]] = {}
     undefined: dict[_Lead, list[CorrectedPair]] = {}
+    primary = (ALL, COMPOSITE, found.leads_on)
+    told_of = [one for one in found.pairs if not one.is_share or one.dimension in primary]
     for lead in found.leads:
-        pairs = [one for one in found.pairs if {one.a, one.b} == {*lead} and not one.is_share]
-        pairs = [one for one in pairs if one.dimension in (ALL, COMPOSITE)] or pairs
+        pairs = [one for one in told_of if {one.a, one.b} == {*lead}]
+        pairs = [one for one in pairs if one.dimension in primary] or pairs
         signs = [_sign(one, lead) for one in pairs]
         if -1 in signs:
             contrary[lead] = [one for one, sign in zip(pairs, signs, strict=True) if sign == -1]
@@ -85,21 +88,24 @@ def _named(leads: Collection[_Lead], n: int) -> str:
 
 def _figure(leads: dict[_Lead, list[CorrectedPair]], what: str) -> str:
     """The differences of the leads with their intervals, better − other; of more than a few, from
-    the lowest to the highest. Of a single lead also on which dimensions."""
+    the lowest to the highest; and on which dimensions."""
     those = [(lead, one) for lead, pairs in leads.items() for one in pairs]
     names = list(dict.fromkeys(_dimension(one) for _, one in those if one.dimension != ALL))
-    on = f" on {listed(names)}" if len(leads) == 1 and names else ""
+    is_range = len(those) > NAMES_SHOWN
+    # Of several leads on several dimensions each difference has its own; a range has none.
+    has_own = len(leads) > 1 and len(names) > 1 and not is_range
+    on = f" on {listed(names)}" if names and not has_own else ""
     if len(those) == 1:
         return f"{on}: {what} {_value(*those[0])}"
-    if len(those) > NAMES_SHOWN:
+    if is_range:
         low, *_, high = sorted(_sides(lead, one)[0] for lead, one in those)
-        return f"{on}: {what}s from {number(low)} to {number(high)} (`calibrate --full` has each)"
+        return f"{on}: {what}s from {number(low)} to {number(high)}"
     told = []
     for (better, other), one in those:
         of = [f"{better} − {other}"] if len(leads) > 1 else []
         of += [f"on {_dimension(one)}"] if len(names) > 1 else []
-        told.append(f"{' '.join(of)} {_value((better, other), one)}")
-    return f"{on}: {what}s {'; '.join(told)}"
+        told.append(f"{' '.join(of)}: {_value((better, other), one)}")
+    return f"{on}: {what}s, {'; '.join(told)}"
 
 
 def _dimension(pair: CorrectedPair) -> str:

@@ -18,7 +18,7 @@ from panel.io.ratings import load_ratings
 from panel.io.selections import inclusion_of
 from panel.report_page.axis import Axis
 from panel.report_page.names import dimension_names
-from panel.runs.run import Run
+from panel.runs.run import Run, composite_name
 from panel.runs.votes import VotesReport, votes_of
 from panel.runs.votes_conclusion import votes_conclusion
 from panel.statistics.core.options import AnalysisOptions
@@ -185,8 +185,11 @@ def people_section(
     if not people.lower_is_better:
         check_calibration(panel, people, *names)
         chances = None if inclusion is None else inclusion_of(inclusion, panel, people, names[1])
-        leads = established_leads(run.leaderboard())
-        found = replace(calibrate(panel, people, inclusion=chances), leads=leads)
+        found = replace(
+            calibrate(panel, people, inclusion=chances),
+            leads=established_leads(run.leaderboard()),
+            leads_on=composite_name(run.rubric),
+        )
         # The page has its own name for the composite.
         dimensions |= {id_: label for id_, label in found.labels.items() if label != COMPOSITE}
         on_leads = leads_conclusion(labelled_calibration(found))

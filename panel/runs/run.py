@@ -45,6 +45,7 @@ from panel.statistics.core.ranking import (
     competition_ranks,
     rank_systems,
 )
+from panel.statistics.core.table import COMPOSITE
 from personas import Persona
 from rubrics import Rubric
 
@@ -374,3 +375,10 @@ class Run(CollectedRatings):
 def share_name(dimension: str, category: str) -> str:
     """What the share of a category is called in tables; no dimension's id has a colon."""
     return f"{dimension}:{category}"
+
+
+def composite_name(rubric: Rubric) -> str:
+    """What composites are called in tables beside people's ratings: where they are the share of a
+    category, as that share is."""
+    share = None if rubric.composite is None else rubric.composite.share_of
+    return COMPOSITE if share is None else share_name(share.dimension, share.value)

@@ -117,10 +117,13 @@ def _width(result: DesignResult) -> float:
 
 
 def _raters(report: DesignReport) -> str:
-    """What those are called who rate: judges are personas through models; people are none."""
+    """What those are called who rate: judges are personas through models; people are none. Where
+    raters of a group count as one, groups are what is sampled."""
     study = report.main(ITEM)
     levels = {} if study is None else study.components.levels
-    return "raters" if RATER in levels or GROUP in levels else "judges"
+    if GROUP in levels:
+        return "groups"
+    return "raters" if RATER in levels else "judges"
 
 
 def _unit(report: DesignReport) -> str:
@@ -299,17 +302,18 @@ def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
     ]
     if any(study.measured == SYSTEM for study in studies):
         raters = _raters(report)
-        two = "two prompts" if raters == "raters" else "two models"
+        few = "prompts" if raters != "judges" else "models"
+        one_of = ", or one model where the run has several" if raters == "judges" else ""
         lines.append(
             f"±: half the width of the 95 % interval over prompts and {raters} that can be "
-            f"expected of a system's mean. It is mostly more than twice the SE, most so with {two}"
-            ": by Student's t of few degrees of freedom, and as each rating counts in the variance "
-            f"over prompts and in that over {raters}. Detects: the difference of two systems whose "
-            "interval leaves 0 out in 80 % of runs (of several differences, each must be larger, "
-            f"as p-values are adjusted). – where there is none (fewer than five {raters}, or one "
-            "of several; a difference that the scale does not allow), or with fewer than "
-            f"{LEAST_DF} degrees of freedom (Satterthwaite), as of {two}, with which widths differ "
-            "too much from run to run to be forecast."
+            f"expected of a system's mean. It is mostly more than twice the SE, most so with few "
+            f"{few}: by Student's t of few degrees of freedom, and as each rating counts in the "
+            f"variance over prompts and in that over {raters}. Detects: the difference of two "
+            "systems whose interval leaves 0 out in 80 % of runs (of several differences, each "
+            "must be larger, as p-values are adjusted). – where there is none (fewer than five "
+            f"{raters}{one_of}; a difference that the scale does not allow), or with fewer than "
+            f"{LEAST_DF} degrees of freedom (Satterthwaite), as often of two {few}, with which "
+            "widths differ too much from run to run to be forecast."
         )
     single: dict[str, list[str]] = {}
     for study in studies:

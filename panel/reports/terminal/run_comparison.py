@@ -20,6 +20,8 @@ from panel.statistics.paired.panels import PairedFigure
 _DIFFERENCES = (
     "a", "b", "b − a\n[95 % interval]", "p,\nadjusted", "effect\nsize", "wins/\nties/\nlosses",
 )  # fmt: skip
+_NARROWEST_NAME = 14
+"""As far as names of dimensions are folded, so that the differences are one table at 80 columns."""
 _ALIKE = ("τ_b within\nprompts", "τ_b", "α", "best:\nsame/\nshared/\nother")
 _PEOPLE = (
     "τ_b,\na", "τ_b,\nb", "τ_b,\nb − a", "p,\nadjusted",
@@ -73,7 +75,7 @@ def _show_rows(title: str, head: str, rows: Sequence[RunDifference], console: Co
             Text(f"{row.wins}/{row.ties}/{row.losses}"),
         ]
         lines.append(TableRow(_name(row), cells))
-    show_table(console, title, [head], _DIFFERENCES, lines)
+    show_table(console, title, [head], _DIFFERENCES, lines, narrowest=_NARROWEST_NAME)
     reasons: dict[Reason, list[str]] = {}
     for row in rows:
         if row.reason is not None:

@@ -22,8 +22,9 @@ from panel.secrets.visible import unguarded, visible
 _WITHOUT_END = 100_000
 _GAP = 3
 _INDENT = 2
-NARROWEST_LABEL = 14
-"""How far names are folded, at most, so that more figures go beside each other."""
+NARROWEST_LABEL = 20
+"""How far names are folded, at most, so that more figures go beside each other; a table may say
+otherwise."""
 _LEAST = 4
 """How far names are folded where a single figure takes what room there is."""
 _WIDEST_HEAD = 16
@@ -153,6 +154,8 @@ def show_table(
     heads: Sequence[str],
     columns: Sequence[str],
     lines: Sequence[TableRow],
+    *,
+    narrowest: int = NARROWEST_LABEL,
 ) -> None:
     """Print a table, in parts one below the other where it is wider than the console.
 
@@ -162,6 +165,7 @@ def show_table(
     Args:
         heads: what the labels are, after what the headings are, where there are any.
         columns: what the figures are.
+        narrowest: to how many columns names are folded, at most, so that the table has fewer parts.
     """
     if isinstance(console, _RecordedConsole):
         table = ReportTable(title, heads, columns, lines)
@@ -176,7 +180,7 @@ def show_table(
         for column in figures:
             column[0] = Text("\n".join(_folded(column[0].plain, _WIDEST_HEAD)))
     widths = [_width(column) for column in figures]
-    width = _label_width(natural, widths, console.width)
+    width = _label_width(natural, widths, console.width, narrowest)
     names = [Text(head)] + [
         Text("\n".join(" " * indent + part for part in _folded(label, width - indent)))
         for label in labels
@@ -195,10 +199,10 @@ def _turned(lines: Sequence[TableRow]) -> Iterator[tuple[Text, ...]]:
     return zip(*(line.cells for line in lines), strict=True)
 
 
-def _label_width(natural: int, widths: Sequence[int], room: int) -> int:
+def _label_width(natural: int, widths: Sequence[int], room: int, most_folded: int) -> int:
     """The widest that labels can have without parting the table into more parts."""
     beside_one = max(_LEAST, room - 2 * _GAP - max(widths))
-    narrowest = min(natural, NARROWEST_LABEL, beside_one)
+    narrowest = min(natural, most_folded, beside_one)
     fewest = len(_parts(narrowest, widths, room))
     allowed = range(narrowest, min(natural, beside_one) + 1)
     return max(width for width in allowed if len(_parts(width, widths, room)) == fewest)

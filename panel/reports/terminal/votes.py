@@ -83,10 +83,10 @@ def show_votes(report: VotesReport, console: Console) -> None:
     if not isnan(main.reliability):
         remark(console, _errors(report))
     if not report.n_people:
-        remark(
-            console,
-            f"{WITHOUT_PEOPLE.format('judge')} The differences compare like with like.",
-        )
+        told = WITHOUT_PEOPLE.format("judge")
+        if main.differences:
+            told += " The differences compare like with like."
+        remark(console, told)
     if report.deliberated:
         remark(
             console,

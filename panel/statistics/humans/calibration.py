@@ -72,6 +72,8 @@ class Calibration:
         n_people: how many people rated something that the panel scored.
         leads: the differences that the panel itself has established, the better system first;
             `calibrate` knows none.
+        leads_on: the dimension that these are on: of a panel whose composite is the share of a
+            label, that share.
         labels: of dimensions, what people read in place of their names, as far as the panel's
             ratings have them.
     """
@@ -81,6 +83,7 @@ class Calibration:
     weighted: bool = False
     n_people: int = 0
     leads: tuple[tuple[str, str], ...] = ()
+    leads_on: str = COMPOSITE
     labels: Mapping[str, str] = field(default_factory=dict)
 
     to_frame = FrameMethod(system_columns)

@@ -122,6 +122,8 @@ def test_raters_of_a_group_count_as_one(command: Command, tmp_path: Path) -> Non
     printed = " ".join(command("plan", "--from", "groups.csv").stdout.split())
     assert printed.startswith("Raters are of 3 groups")
     assert "8 prompts and 3 groups" in printed
+    assert "interval over prompts and groups" in printed
+    assert "(fewer than five groups; a difference that" in printed
     document = json.loads(command("plan", "--from", "groups.csv", "--json").stdout)
     assert "each group's mean counts as one rater" in document["warnings"][0]
     present = [row for row in document["designs"] if row["present"]]
@@ -283,7 +285,9 @@ def test_what_lowers_the_error_most_may_not_narrow_the_interval_most() -> None:
         f"most, to {prompts.figures.absolute_error:.2f}; twice the models would narrow the "
         f"interval most, to ±{models.width / 2:.2f}."
     ) in said
-    assert "It is mostly more than twice the SE, most so with two models" in said
+    assert "It is mostly more than twice the SE, most so with few models:" in said
+    assert "(fewer than five judges, or one model where the run has several; a difference" in said
+    assert "as often of two models, with which" in said
     assert "points" not in said
 
 

@@ -27,6 +27,7 @@ PERSONAS = [
     for name in ("ann", "bob", "cat")
 ]
 N = 40
+LIKE_WITH_LIKE = "The differences compare like with like."
 
 
 def answers(model: str, own_view: float) -> Callable[[ModelRequest], str]:
@@ -93,6 +94,7 @@ def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
         " ".join(result.output.split()),
     )
     found = document(str(folder))
+    assert LIKE_WITH_LIKE in " ".join(result.output.split())
     by_source = {one["source"]: one for one in found["sources"]}
     assert list(by_source) == [
         "personas", "replicates without a persona", "replicates of a persona", "models"
@@ -114,6 +116,20 @@ def test_personas_without_views_are_said_to_add_nothing(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "Personas add nothing here" in result.output or "It is not established" in result.output
     assert not re.search(r"Personas have \d\.\d\d effective votes more", result.output)
+
+
+def test_of_personas_alone_there_is_no_difference(tmp_path: Path) -> None:
+    """One model asks three personas once: nothing is said of differences, of which there are
+    none."""
+    texts = [
+        Response(id=f"r{i}", prompt=f"Why {i}?", text=f"An essay {i}.", system="s")
+        for i in range(8)
+    ]
+    model = ScriptedModel(answers("one", 0.8), model="one")
+    Panel(PERSONAS, model, "debate-speech").score(texts, out=tmp_path / "run")
+    output = " ".join(CliRunner().invoke(votes, [str(tmp_path / "run")]).output.split())
+    assert "Without human ratings" in output
+    assert LIKE_WITH_LIKE not in output
 
 
 def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(

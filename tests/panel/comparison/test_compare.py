@@ -26,7 +26,9 @@ from panel import (
     compare,
 )
 from panel.comparison.compare import MOST_CHANGED
+from panel.comparison.opened_run import open_run
 from panel.comparison.page.writing import comparison_page
+from panel.comparison.panel_facts import judges_in_both
 from panel.reports import terminal
 from panel.reports.json import render_run_comparison
 from panel.statistics.core.holm import holm, holm_of_two
@@ -411,6 +413,14 @@ def test_what_makes_panels_differ_is_listed(tmp_path: Path) -> None:
     ]
     d = Panel(people, [MODEL], CLARITY_DEPTH).score(batch, out=tmp_path / "d")
     assert compare(a, d).compared[0].panel == ("description of persona ann, bob",)
+    # Judges of the same ids count as in both where nothing of that is theirs.
+    e = Panel([people[0], *personas("bob")], [MODEL], CLARITY_DEPTH).score(
+        batch, out=tmp_path / "e"
+    )
+    f = marked_run(tmp_path / "f", texts, MODEL, rubric=reworded)
+    g = marked_run(tmp_path / "g", texts, MODEL, "ann", "bob", "cleo")
+    both = [{one.persona for one in judges_in_both(open_run(a), open_run(x))} for x in (c, e, f, g)]
+    assert both == [set(), {"bob"}, set(), {"ann", "bob"}]
 
 
 # What is refused

@@ -216,11 +216,11 @@ def test_the_panel_nearer_to_people_is_named() -> None:
         *_, tau, distance = said({"composite": LARGE}, "panels", people=people)
         worse = "old" if better == "new" else "new"
         assert tau.startswith(
-            f"{better} ranks responses more as people do than {worse} on composite (composite: "
+            f"{better} ranks responses more as people do than {worse} on the composite ("
             f"{abs(found.tau.value):.2f} higher in τ_b, 95 % interval "
         )
         assert distance.startswith(
-            f"{better} gives scores nearer to people's than {worse} on composite (composite: "
+            f"{better} gives scores nearer to people's than {worse} on the composite ("
             f"{abs(found.distance.value):.2f} points nearer, 95 % interval "
         )
 
@@ -232,9 +232,9 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     people = {"composite": found.with_figures(*figures)}
     *_, last = said({"composite": LARGE}, "panels", people=people)
     assert last.startswith(
-        f"Which of old and new is nearer to people is not established: on composite, the τ_b of "
-        f"old with people is {number(found.a_tau)}, that of new {number(found.b_tau)} (new − old: "
-        f"{signed(found.tau.value)}, 95 % interval "
+        f"Which of old and new is nearer to people is not established: on the composite, the τ_b "
+        f"of old with people is {number(found.a_tau)}, that of new {number(found.b_tau)} "
+        f"(new − old: {signed(found.tau.value)}, 95 % interval "
     )
     none = nearer_to_people(NOISE, NOISE, np.full(24, np.nan), PROMPTS)
     *_, last = said({"composite": LARGE}, "panels", people={"composite": none})
@@ -300,6 +300,17 @@ def test_more_judges_are_no_reason_where_fewer_are_nearer(
     told = " ".join(said({"composite": NONE}, "panels", people=people, n_judges=(10, 5)))
     assert f" {better} ranks" in told or f" {better} gives" in told
     assert ("the mean of more judges tends to be nearer" in told) == is_said
+
+
+def test_a_ranking_has_no_level() -> None:
+    """Of two rankings of the same responses, whose means are equal by construction, it is not said
+    that who rates higher is open; of ratings it is."""
+    [told] = said({"composite": [0.0, 0.0, 0.0]}, "panels", is_ranking=True)
+    assert told == (
+        "Neither old nor new rates higher: a ranking has no level, as the mean over the responses "
+        "to a prompt is the same in each."
+    )
+    assert "cannot be said" in said({"composite": [0.0, 0.0, 0.0]}, "panels")[0]
 
 
 def test_shares_are_no_points() -> None:

@@ -65,6 +65,9 @@ def test_a_correlation_is_established_by_p_and_interval() -> None:
         assert first.startswith(
             "A correlation with people's mean over all items is not established on clarity"
         )
+        assert "; a claim takes p below 0.05 and an interval that leaves 0 out." in first
+    [neither, *_] = correlate_conclusion([row(0.5, -0.1, 0.8, 0.06)], PANEL, HUMANS)
+    assert "a claim takes" not in neither
 
 
 def test_a_negative_correlation_runs_contrary() -> None:

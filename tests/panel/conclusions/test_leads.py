@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from panel.conclusions.calibrate import calibrate_conclusion
+from panel.conclusions.labels import labelled_calibration
 from panel.conclusions.leads import established_leads, leads_conclusion
 from panel.statistics import Calibration, CorrectedMean, CorrectedPair, CorrectedSystem, Reason
 from panel.statistics.core.ranking import Difference, Leaderboard
@@ -91,10 +92,28 @@ def test_the_composite_decides_and_else_every_dimension() -> None:
     assert "not shown" in said(pair(0.1, 0.4, 0.3), pair(0.3, 0.01, dimension="x"))[0]
     assert said(pair(0.1, 0.4, 0.3, "x"), pair(0.1, 0.4, 0.3, "y")) == [
         "The panel's lead of a over b is not shown by people's ratings on x and y: corrected "
-        "differences on x 0.10 (95 % interval −0.20 to 0.40, adjusted p 0.4); on y 0.10 (95 % "
+        "differences, on x: 0.10 (95 % interval −0.20 to 0.40, adjusted p 0.4); on y: 0.10 (95 % "
         "interval −0.20 to 0.40, adjusted p 0.4)."
     ]
     assert said(pair(-0.3, 0.01, dimension="x:good", is_share=True)) == []
+
+
+def test_a_share_that_is_the_composite_decides() -> None:
+    """Where the composite is the share of a label, the difference in that share is the lead's, and
+    not that of another label or a dimension."""
+    share, other = (
+        pair(value, 0.4, 0.3, f"x:{label}", is_share=True)
+        for value, label in ((0.1, "good"), (-0.2, "bad"))
+    )
+    systems = (CorrectedSystem("a", "x:good", DIFFERENCE),)
+    pairs = share, other, pair(0.3, 0.01, dimension="y")
+    found = Calibration(
+        systems, pairs, leads=(("a", "b"),), leads_on="x:good", labels={"x:good": "X: good"}
+    )
+    assert leads_conclusion(labelled_calibration(found)) == [
+        "The panel's lead of a over b is not shown by people's ratings on X: good: corrected "
+        "difference 0.10 (95 % interval −0.20 to 0.40, adjusted p 0.4)."
+    ]
 
 
 def test_leads_are_named_up_to_four() -> None:
@@ -103,15 +122,20 @@ def test_leads_are_named_up_to_four() -> None:
     two = said(pair(0.1, 0.4, 0.3), pair(-0.2, 0.5, 0.3, names="ca"), leads=("ab", "ac"))
     assert two == [
         "The panel's leads of a over b and a over c are not shown by people's ratings: corrected "
-        "differences a − b 0.10 (95 % interval −0.20 to 0.40, adjusted p 0.4); a − c 0.20 (95 % "
+        "differences, a − b: 0.10 (95 % interval −0.20 to 0.40, adjusted p 0.4); a − c: 0.20 (95 % "
         "interval −0.10 to 0.50, adjusted p 0.5)."
     ]
     names = ("ab", "ac", "ad", "ae", "af", "ag")
     pairs = [pair(k / 10, 0.4, 0.9, names=one) for k, one in enumerate(names[1:], start=-1)]
     assert said(pair(0.3, 0.01), *pairs, leads=names) == [
         "5 of the panel's 6 leads are not shown by people's ratings: corrected differences from "
-        "−0.10 to 0.30 (`calibrate --full` has each)."
+        "−0.10 to 0.30."
     ]
+    several = [
+        pair(0.1, 0.4, 0.3, dimension, one) for one in ("ab", "ac", "ad") for dimension in "xy"
+    ]
+    [sentence] = said(*several, leads=("ab", "ac", "ad"))
+    assert sentence.endswith(" on x and y: corrected differences from 0.10 to 0.10.")
 
 
 def test_leads_are_the_established_differences() -> None:
