@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qs, urlsplit
+
 from panel.calls.cache import ENVIRONMENT_VARIABLE
 from panel.errors import ConfigurationError
 
@@ -27,3 +29,23 @@ def refuse_unescaped(address: str) -> None:
     user, at, _ = address.partition("://")[2].rpartition("@")
     if at and not frozenset("/?#").isdisjoint(user):
         raise odd_address()
+
+
+def without_password(address: str) -> str:
+    """The scheme, host, port, path and database of an address, as it is shown.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    try:
+        url = urlsplit(address)
+        place = url.hostname or ""
+        if url.port is not None:
+            place += f":{url.port}"
+    except ValueError:
+        raise odd_address() from None
+    numbers = parse_qs(url.query).get("db", [""])
+    if len(numbers) > 1:
+        raise odd_address()
+    [number] = numbers
+    return f"{url.scheme}://{place}{url.path}" + (f"?db={number}" if number else "")

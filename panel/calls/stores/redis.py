@@ -23,7 +23,6 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
-from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import platformdirs
@@ -38,7 +37,7 @@ from panel.calls.coalescing import Coalesced
 from panel.calls.in_flight import waiting_for_a_server
 from panel.calls.journal import JournalEntry, journals_in
 from panel.calls.journaled_store import JournaledStore, Pages, decoded
-from panel.calls.server_address import odd_address, refuse_unescaped
+from panel.calls.server_address import odd_address, refuse_unescaped, without_password
 from panel.errors import ConfigurationError
 from panel.io.private_files import make_private_folder
 from panel.secrets import SECRETS, credentials_in
@@ -105,7 +104,7 @@ class RedisReplyStore(JournaledStore):
     def __init__(self, address: str) -> None:
         refuse_unescaped(address)
         SECRETS.learn(*credentials_in(address))
-        self._location = _without_password(address)
+        self._location = without_password(address)
         digest = hashlib.sha256(self._location.encode()).hexdigest()[:16]
         folder = Path(platformdirs.user_cache_dir("persona-panel"), "unsent", digest)
         try:
@@ -382,21 +381,6 @@ def _client(address: str, **options: int) -> redis.Redis:
     # Not what it says: that may quote a part of the password.
     except (ValueError, TypeError):
         raise odd_address() from None
-
-
-def _without_password(address: str) -> str:
-    try:
-        url = urlsplit(address)
-        place = url.hostname or ""
-        if url.port is not None:
-            place += f":{url.port}"
-    except ValueError:
-        raise odd_address() from None
-    numbers = parse_qs(url.query).get("db", [""])
-    if len(numbers) > 1:
-        raise odd_address()
-    [number] = numbers
-    return f"{url.scheme}://{place}{url.path}" + (f"?db={number}" if number else "")
 
 
 def _lease(page: str, key: bytes) -> str:
