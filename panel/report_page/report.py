@@ -19,7 +19,7 @@ from panel.report_page.established import established, made_from
 from panel.report_page.further import further_sections
 from panel.report_page.names import judge_names
 from panel.report_page.systems import systems_section
-from panel.report_page.units import units_of
+from panel.report_page.units import page_units
 from panel.runs.kept_documents import object_if_there
 from panel.runs.run import Run
 from panel.secrets import SECRETS
@@ -138,7 +138,7 @@ def report_of(
             script=Markup(part("page.js")),  # noqa: S704
             embedded=data,
             run=run,
-            units=units_of(run),
+            units=page_units(run),
             personas=personas,
             judges=judges,
             titles=titles,

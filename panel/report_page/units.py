@@ -11,7 +11,7 @@ from panel.runs.scale_limits import are_preferences, in_points
 
 @dataclass(frozen=True, slots=True)
 class PageUnits:
-    """PageUnits, in the plural.
+    """Units, in the plural.
 
     Attributes:
         composite: of composites.
@@ -26,7 +26,7 @@ class PageUnits:
     response: str
 
 
-def units_of(run: Run) -> PageUnits:
+def page_units(run: Run) -> PageUnits:
     """The units of a run's page."""
     dimension = "shares of the other responses" if are_preferences(run.rubric) else "points"
     composite = groups = dimension

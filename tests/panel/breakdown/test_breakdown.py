@@ -13,7 +13,7 @@ from panel import Panel, load_run
 from panel.breakdown import axis_differences, contested, model_differences, persona_departures
 from panel.breakdown.contested import reasons
 from panel.io.response_batch import Item
-from panel.report_page.units import PageUnits, units_of
+from panel.report_page.units import PageUnits, page_units
 from panel.runs.run import Run
 from panel.runs.scale_limits import in_points
 from panel.statistics.breakdown.contested import ContestedResponse
@@ -141,7 +141,7 @@ def test_dimensions_on_different_scales_count_as_shares() -> None:
     assert first.by_dimension["depth"] == pytest.approx(0.45, abs=0.15)
     assert persona_departures(run).by_dimension[0].reason is Reason.OTHER_SCALE
     assert re.search(r"on Depth \(standard deviation 0\.\d\d of the scale's width\)", first.why[0])
-    assert units_of(run).response == "shares of the scale's width"
+    assert page_units(run).response == "shares of the scale's width"
 
 
 def test_of_categories_alone_no_response_is_contested() -> None:
@@ -160,7 +160,7 @@ def test_a_share_is_no_point() -> None:
     assert not in_points(rubric, "kind:bad")
     mixed = a_run(KIND, a_dimension("clarity"), composite=share)
     assert in_points(mixed.rubric, "clarity")
-    assert units_of(mixed) == PageUnits(
+    assert page_units(mixed) == PageUnits(
         "shares of the judges",
         "points",
         "shares of the judges (on single dimensions, points)",
