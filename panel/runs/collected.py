@@ -45,12 +45,12 @@ class CollectedRatings:
         self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
         self._reasons: Counter[tuple[str, str]] = Counter()
         self._row = {(item.prompt_id, item.id): i for i, item in enumerate(self.items)}
-        self._column = {judge.id: j for j, judge in enumerate(self.judges)}
+        self._column = {judge: j for j, judge in enumerate(self.judges)}
 
     def add(self, judgment: Judgment) -> None:
         """Take a judgment in; one of a later round takes the place of the one before."""
         i = self._row[judgment.prompt_id, judgment.id]
-        j = self._column[judgment.judge.id]
+        j = self._column[judgment.judge]
         self._codes[i, j] = _CODE[judgment.status]
         self._comparisons.add(judgment, j)
         if judgment.status == "scored":
