@@ -105,7 +105,7 @@ def test_the_readme_is_one_page() -> None:
 PROVIDERS = {
     "azure.yaml": ("langchain_openai", "AZURE_OPENAI_API_KEY"),
     "vertex.yaml": ("langchain_google_genai", None),
-    "openrouter.yaml": ("aiohttp", "OPENROUTER_API_KEY"),
+    "openrouter.yaml": ("pycurl", "OPENROUTER_API_KEY"),
 }
 
 

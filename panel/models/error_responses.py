@@ -117,7 +117,7 @@ _TOO_LONG = re.compile(
 
 def parsed(answer: HttpResponse) -> Any:
     """What an answer holds, as JSON's types; None where it holds no JSON."""
-    content = content_of(answer.body, answer.headers.get("Content-Type", ""))
+    content = content_of(answer.body, answer.headers)
     # Gemini's endpoint wraps its errors in a list.
     return content[0] if isinstance(content, list) and content else content
 

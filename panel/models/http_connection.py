@@ -1,4 +1,4 @@
-"""HTTP connections to one endpoint, kept for as long as an event loop lives.
+"""HTTP connections to one endpoint, by libcurl, kept for as long as an event loop lives.
 
 What is sent and what an answer means is not here.
 """
@@ -6,36 +6,28 @@ What is sent and what an answer means is not here.
 from __future__ import annotations
 
 import asyncio
-from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import ssl
+import sys
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 from urllib.request import getproxies, proxy_bypass
 
-from aiohttp import (
-    ClientConnectorCertificateError,
-    ClientConnectorError,
-    ClientError,
-    ClientResponse,
-    ClientSession,
-    ClientTimeout,
-    DummyCookieJar,
-    TCPConnector,
-)
+import pycurl
 from multidict import CIMultiDict
 from pydantic import SecretStr
 from yarl import URL
 
-from panel.io.private_files import open_private
-from panel.models.error_responses import MOST_BYTES, HttpResponse
+from panel.models.error_responses import HttpResponse
+from panel.models.http_transfer import NoAnswer, Transfer, no_descriptor
+from panel.models.kept_sockets import KeptSockets
 from panel.secrets import SECRETS
 
-_PACKED = "Content-Encoding"
-
-
-class ProxyRefused(ClientError):
-    """A proxy that can never be used; the message says why, and holds no credentials."""
+_LONGEST_IDLE_S = 15
+"""How long a connection is used again after its last answer: servers close them sooner or later,
+and one that closes it just then has lost a call."""
+_MOST_IDLE = 10_000
+_Options = dict[int, str | bytes | int]
 
 
 class HttpConnection:
@@ -46,7 +38,7 @@ class HttpConnection:
     `headers` go with each call.
     """
 
-    FAULTS: ClassVar = (ClientError, OSError)
+    FAULTS: ClassVar = (NoAnswer, OSError)
     """What is raised where no answer comes, besides TimeoutError."""
 
     def __init__(
@@ -57,84 +49,47 @@ class HttpConnection:
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self._endpoint = endpoint
-        self._headers = dict(headers or {})
-        self._api_key = api_key
-        SECRETS.learn(api_key.get_secret_value() if api_key else None)
-        self._timeout = ClientTimeout(total=timeout_s)
+        key = api_key.get_secret_value() if api_key else None
+        SECRETS.learn(key)
+        self._headers = CIMultiDict(headers or {})
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._timeout_s = timeout_s
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
 
     async def exchange(self, data: bytes) -> HttpResponse:
         """One request and its answer, whatever its status. A redirect is not followed, and of a
-        body that is longer than `MOST_BYTES` only the beginning is read.
+        body that is longer than `error_responses.MOST_BYTES` only the beginning is read.
 
         Raises:
-            TimeoutError, OSError, aiohttp.ClientError: none came. Their context may hold
-                the key.
+            TimeoutError, NoAnswer: none came.
+            OSError: this process can open no connection.
         """
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
-        response = await pool.session.post(
-            self._endpoint,
-            data=data,
-            headers=pool.headers,
-            allow_redirects=False,
-            proxy_headers=pool.tunnel,
-        )
-        # Most answers have come whole, and their connection is free again: nothing to wait for.
-        # A packed one may be of any length, as aiohttp 3.13 unpacks it at once.
-        if response.connection is None and _PACKED not in response.headers:
-            body = response.content.read_nowait()
-            return HttpResponse(response.status, response.headers, body)
-        async with response:
-            return await _answer_in(response)
+        transfer = pool.idle.pop() if pool.idle else self._transfer(pool, self._endpoint)
+        transfer.send(data)
+        answer = await transfer.answer()
+        # One that is cancelled is still libcurl's, and is used no more.
+        pool.idle.append(transfer)
+        return answer
 
     async def exchange_at(
         self, method: str, url: URL, data: bytes | None, kind: str, timeout_s: float | None = None
     ) -> HttpResponse:
         """As `exchange`, at another address of the same server: `data` are of the media type
         `kind`. `timeout_s` is for the whole, where it may take longer than a call."""
-        async with self._opened(method, url, data, kind, timeout_s) as response:
-            return await _answer_in(response)
+        pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
+        transfer = self._transfer(pool, url, kind, timeout_s)
+        transfer.send(data or b"", method)
+        return await transfer.answer()
 
     async def download(self, url: URL, to: Path, timeout_s: float) -> HttpResponse:
         """Write what is at an address into a new file; the answer has a body only where it is no
         success. Raises as `exchange`, and OSError where the file cannot be written."""
-        async with self._opened("GET", url, None, "application/json", timeout_s) as response:
-            if response.status >= 300:
-                return await _answer_in(response)
-            with open_private(to, "xb") as file:
-                async for part in response.content.iter_any():
-                    file.write(part)
-            return HttpResponse(response.status, response.headers, b"")
-
-    @asynccontextmanager
-    async def _opened(
-        self, method: str, url: URL, data: bytes | None, kind: str, timeout_s: float | None
-    ) -> AsyncIterator[ClientResponse]:
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
-        headers = pool.headers.copy()
-        headers["Content-Type"] = kind
-        seconds = self._timeout.total
-        timeout = ClientTimeout(total=timeout_s or seconds, sock_read=seconds)
-        async with pool.session.request(
-            method,
-            url,
-            data=data,
-            headers=headers,
-            timeout=timeout,
-            allow_redirects=False,
-            proxy_headers=pool.tunnel,
-        ) as response:
-            yield response
-
-    @staticmethod
-    def is_final(fault: Exception) -> bool:
-        """Whether no other try can fare better."""
-        return isinstance(fault, ClientConnectorCertificateError | ProxyRefused)
-
-    @staticmethod
-    def is_unsent(fault: Exception) -> bool:
-        """Whether there was no connection; else the request may have been read and worked on."""
-        return isinstance(fault, ClientConnectorError)
+        transfer = self._transfer(pool, url, timeout_s=timeout_s)
+        transfer.send(b"", "GET")
+        return await transfer.into(to)
 
     async def aclose(self) -> None:
         """Close the running loop's connections; a later call opens new ones.
@@ -144,104 +99,124 @@ class HttpConnection:
         if pool := self._pools.get(asyncio.get_running_loop()):
             await pool.keeper.aclose()
 
+    def _transfer(
+        self,
+        pool: _Pool,
+        url: URL,
+        kind: str = "application/json",
+        timeout_s: float | None = None,
+    ) -> Transfer:
+        """A way to send requests to an address, as `exchange_at`."""
+        headers = self._headers.copy()
+        headers["Content-Type"] = kind
+        curl = pycurl.Curl()
+        set_option = curl.setopt
+        set_option(pycurl.URL, str(url))
+        # Empty, as libcurl would otherwise wait for leave to send a long body.
+        lines = [f"{name}: {value}" if value else f"{name};" for name, value in headers.items()]
+        set_option(pycurl.HTTPHEADER, [line.encode() for line in (*lines, "Expect:")])
+        set_option(pycurl.USERAGENT, "persona-panel")
+        set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
+        # All that libcurl can unpack.
+        set_option(pycurl.ACCEPT_ENCODING, "")
+        set_option(pycurl.NOSIGNAL, True)
+        set_option(pycurl.MAXAGE_CONN, _LONGEST_IDLE_S)
+        set_option(pycurl.TIMEOUT_MS, _milliseconds(timeout_s or self._timeout_s))
+        if timeout_s is not None:
+            set_option(pycurl.LOW_SPEED_LIMIT, 1)
+            set_option(pycurl.LOW_SPEED_TIME, max(1, round(self._timeout_s)))
+        for option, value in pool.options.items():
+            set_option(option, value)
+        return Transfer(curl, pool.multi, pool.sockets)
+
     async def _open(self) -> _Pool:
         """The running loop's connections, on first use.
 
-        A session belongs to one loop. An asynchronous generator keeps it, because a loop
-        that ends closes those of its generators that are still open.
+        They belong to one loop. An asynchronous generator keeps them, because a loop that ends
+        closes those of its generators that are still open.
         """
         loop = asyncio.get_running_loop()
-        proxy = _proxy_to(self._endpoint)
-        keeper = self._keep_session(loop, proxy.address if proxy else None)
+        options = _certificates() | _way_to(self._endpoint)
+        keeper = self._keep_connections(loop)
         # Nothing is awaited up to its yield, so no second caller gets in between.
-        session = await anext(keeper)
-        # A proxy that tunnels is told who asks before a call, one that fetches with it.
-        login = proxy.login if proxy else {}
-        tunnel = login if self._endpoint.scheme == "https" else {}
-        headers = CIMultiDict(self._headers | ({} if tunnel else login))
-        if self._api_key:
-            headers["Authorization"] = f"Bearer {self._api_key.get_secret_value()}"
-        pool = self._pools[loop] = _Pool(session, keeper, headers, tunnel or None)
+        multi = await anext(keeper)
+        pool = self._pools[loop] = _Pool(multi, keeper, options, [], KeptSockets())
         return pool
 
-    async def _keep_session(
-        self, loop: asyncio.AbstractEventLoop, proxy: URL | None
-    ) -> AsyncGenerator[ClientSession, None]:
-        session = ClientSession(
-            # Not the key: aiohttp tells a session's headers to its proxy as well.
-            headers={"Content-Type": "application/json"},
-            timeout=self._timeout,
-            # How many calls are in flight is decided above; the default would stop at 100.
-            connector=TCPConnector(limit=0),
-            cookie_jar=DummyCookieJar(),
-            proxy=proxy,
-        )
+    async def _keep_connections(
+        self, loop: asyncio.AbstractEventLoop
+    ) -> AsyncGenerator[pycurl.AsyncCurlMulti, None]:
         try:
-            yield session
-        finally:
-            self._pools.pop(loop, None)
-            await session.close()
+            connections = pycurl.AsyncCurlMulti()
+        except pycurl.error as error:
+            raise no_descriptor() or NoAnswer(str(error), is_unsent=True) from None
+        async with connections as multi:
+            # How many calls are in flight is decided above; each may leave a connection.
+            multi.setopt(pycurl.M_MAXCONNECTS, _MOST_IDLE)
+            try:
+                yield multi
+            finally:
+                self._pools.pop(loop, None)
 
 
 class _Pool(NamedTuple):
-    """A loop's connections, and the generator that closes them when it is closed. `headers` go
-    with each call, `tunnel` to a proxy through which TLS goes."""
+    """A loop's connections, and the generator that closes them when it is closed. `options` are
+    libcurl's, for each transfer; `idle` are transfers to the endpoint that can be used again."""
 
-    session: ClientSession
-    keeper: AsyncGenerator[ClientSession, None]
-    headers: CIMultiDict[str]
-    tunnel: dict[str, str] | None
-
-
-async def _answer_in(response: ClientResponse) -> HttpResponse:
-    """The status, the headers and the body, the latter no further than `MOST_BYTES`."""
-    status, headers = response.status, response.headers
-    # Most bodies say how long they are.
-    if (response.content_length or MOST_BYTES) < MOST_BYTES and _PACKED not in headers:
-        return HttpResponse(status, headers, await response.read())
-    parts, length = [], 0
-    # Unpacked piece by piece: a small body may hold gigabytes.
-    async for part in response.content.iter_any():
-        parts.append(part)
-        length += len(part)
-        if length > MOST_BYTES:
-            # The rest is not wanted, nor a connection that it still comes on.
-            response.close()
-            return HttpResponse(status, headers, b"".join(parts)[:MOST_BYTES], whole=False)
-    return HttpResponse(status, headers, b"".join(parts))
+    multi: pycurl.AsyncCurlMulti
+    keeper: AsyncGenerator[pycurl.AsyncCurlMulti, None]
+    options: _Options
+    idle: list[Transfer]
+    sockets: KeptSockets
 
 
-class _Proxy(NamedTuple):
-    """Where a proxy is, and what it wants to be told of who asks: apart, since aiohttp shows an
-    address in its errors."""
-
-    address: URL
-    login: dict[str, str]
+def _milliseconds(seconds: float) -> int:
+    # 0 would be no limit, and libcurl has no more than this.
+    return min(max(1, round(seconds * 1000)), 2**31 - 1)
 
 
-def _proxy_to(endpoint: URL) -> _Proxy | None:
-    """The proxy that the environment names for an endpoint, None for none.
+def _certificates() -> _Options:
+    """Those that Python's own clients trust: the system's, or what SSL_CERT_FILE or SSL_CERT_DIR
+    names. libcurl as it comes with pycurl knows only where the system has them on which it was
+    built."""
+    if sys.platform == "win32":
+        return {pycurl.SSL_OPTIONS: pycurl.SSLOPT_NATIVE_CA}
+    paths = ssl.get_default_verify_paths()
+    options: _Options = {}
+    if paths.cafile:
+        options |= {pycurl.CAINFO: paths.cafile, pycurl.PROXY_CAINFO: paths.cafile}
+    if paths.capath:
+        options |= {pycurl.CAPATH: paths.capath, pycurl.PROXY_CAPATH: paths.capath}
+    return options
 
-    Worked out once a connection pool: aiohttp's own `trust_env` does it in a thread at each call,
-    and takes what ~/.netrc says of the host for a second Authorization, beside the key.
+
+def _way_to(endpoint: URL) -> _Options:
+    """The proxy that the environment names for an endpoint, and what it wants to be told of who
+    asks.
+
+    Not left to libcurl, which reads HTTP_PROXY in lower case only.
 
     Raises:
-        ProxyRefused: it is no proxy that can be used.
+        NoAnswer: it is no proxy that can be used.
     """
     named = None if proxy_bypass(endpoint.host or "") else getproxies().get(endpoint.scheme)
     if not named:
-        return None
+        # Empty, as libcurl would look into the environment by itself.
+        return {pycurl.PROXY: ""}
     try:
         url = URL(named if "://" in named else f"http://{named}")
     except ValueError:
         url = URL()
     if url.scheme not in ("http", "https") or not url.host:
-        raise ProxyRefused(
+        raise NoAnswer(
             f"{endpoint.scheme.upper()}_PROXY is not the address of a proxy at http:// or "
-            f"https://; correct it, or add {endpoint.host} to NO_PROXY"
+            f"https://; correct it, or add {endpoint.host} to NO_PROXY",
+            is_final=True,
         )
-    login = {}
+    options: _Options = {pycurl.PROXY: str(url.with_user(None)), pycurl.NOPROXY: ""}
     if url.user is not None:
-        coded = b64encode(f"{url.user}:{url.password or ''}".encode()).decode()
-        login["Proxy-Authorization"] = f"Basic {coded}"
-    return _Proxy(url.with_user(None), login)
+        options |= {
+            pycurl.PROXYUSERNAME: url.user.encode(),
+            pycurl.PROXYPASSWORD: (url.password or "").encode(),
+        }
+    return options

@@ -117,7 +117,7 @@ class OpenAICompatible(BaseChatModel):
 
     @cached_property
     def _wire(self) -> HttpConnection:
-        # When first called: with aiohttp, that a run from the cache does without.
+        # When first called: libcurl is nothing that a run from the cache needs.
         from panel.models.http_connection import HttpConnection
 
         return HttpConnection(self._endpoint, self.api_key, self.timeout_s, self.headers)
@@ -222,7 +222,8 @@ class OpenAICompatible(BaseChatModel):
 
     async def aclose(self) -> None:
         """Close the running loop's connections; a later call opens new ones."""
-        await self._wire.aclose()
+        if "_wire" in vars(self):
+            await self._wire.aclose()
 
     @property
     def _llm_type(self) -> str:
@@ -316,8 +317,7 @@ class OpenAICompatible(BaseChatModel):
             fault = TimeoutError(f"{self.base_url}: no answer within {self.timeout_s:g} s")
         except self._wire.FAULTS as error:
             fault = self._unreachable(error)
-        # Raised out here, the fault has no context either: aiohttp's errors hold the
-        # request and so the key.
+        # Raised out here, the fault has no context that could hold more than it says.
         raise fault
 
     def _read(self, completion: dict[str, Any], latency_s: float) -> ModelResponse:
@@ -350,9 +350,9 @@ class OpenAICompatible(BaseChatModel):
 
     def _unreachable(self, error: Exception) -> CallError:
         return CallError(
-            self._one_line(f"{self.base_url}: {type(error).__name__}: {error}"),
-            kind="permanent" if self._wire.is_final(error) else "transient",
-            used=NOTHING if self._wire.is_unsent(error) else None,
+            self._one_line(f"{self.base_url}: {error}"),
+            kind="permanent" if getattr(error, "is_final", False) else "transient",
+            used=NOTHING if getattr(error, "is_unsent", False) else None,
             no_descriptor=is_lack_of_descriptors(error),
         )
 

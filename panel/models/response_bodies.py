@@ -9,7 +9,8 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -31,10 +32,10 @@ _NEXT_TO_NEVER = -9999.0
 """What OpenAI's servers write for the logarithm of a probability of 0."""
 
 
-def content_of(body: bytes, content_type: str = "") -> Any:
+def content_of(body: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> Any:
     """What a body holds, as JSON's types; None where it holds no JSON.
 
-    Read besides plain JSON: a byte order mark, another encoding that `content_type` declares,
+    Read besides plain JSON: a byte order mark, another encoding that `headers` declare,
     NaN and infinities, numbers of any length, halves of surrogate pairs (which become the
     replacement character), something other than JSON after the JSON, and a stream of
     server-sent events that nobody asked for.
@@ -42,7 +43,7 @@ def content_of(body: bytes, content_type: str = "") -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
-        text = _decoded(body, content_type).strip("\ufeff\0 \t\r\n")
+        text = _decoded(body, headers.get("Content-Type", "")).strip("\ufeff\0 \t\r\n")
     try:
         if text.startswith(("data:", "event:", "id:", ":")):
             return _from_events(text)

@@ -31,7 +31,7 @@ IMPORTED = (
     "aiohttp", "asyncio", "asyncio_throttle", "click", "diskcache", "jinja2", "json_repair",
     "langchain_core.language_models", "langchain_core.messages", "langgraph.graph",
     "langgraph.runtime", "langgraph.types", "langsmith", "numpy", "orjson", "platformdirs",
-    "pydantic", "rich.console", "rich.live", "rich.progress", "rich.table", "rich.text",
+    "pycurl", "pydantic", "rich.console", "rich.live", "rich.progress", "rich.table", "rich.text",
     "scipy.optimize", "scipy.special", "scipy.stats", "sqlite3", "tenacity", "yaml",
 )  # fmt: skip
 """What the project requires."""

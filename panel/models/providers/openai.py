@@ -15,7 +15,7 @@ from panel.models.options import HEADER_OPTIONS
 from panel.secrets import SECRETS, credentials_in
 
 URL = "https://api.openai.com/v1"
-packages = ("aiohttp",)
+packages = ("pycurl",)
 _NOT_OF_THE_BODY = frozenset({"seed", "extra_body", "headers", *HEADER_OPTIONS})
 
 

@@ -52,7 +52,7 @@ ERRORS = {
 
 WIRE = Wire(
     spec="openai:gpt-4o-mini",
-    packages=("aiohttp",),
+    packages=("pycurl",),
     env={"OPENAI_API_KEY": KEY},
     base_url="{url}/v1",
     schema=schema_of,

@@ -301,7 +301,7 @@ def test_run_json_tells_of_every_start(command: Command, batch: Path, tmp_path: 
         assert start["python"] == ".".join(map(str, sys.version_info[:3]))
         assert start["platform"]
         assert {
-            "persona-panel", "langgraph", "langchain-core", "numpy", "scipy", "pydantic", "aiohttp",
+            "persona-panel", "langgraph", "langchain-core", "numpy", "scipy", "pydantic", "pycurl",
         } <= set(start["versions"])  # fmt: skip
     assert key not in (tmp_path / "run" / "run.json").read_text()
     other = json.loads((tmp_path / "other" / "run.json").read_text())

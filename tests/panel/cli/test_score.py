@@ -507,7 +507,7 @@ def test_help_is_everywhere_and_light(subcommand: str | None) -> None:
     heavy = {"langgraph", "langgraph.graph", "langchain_core"}
     # Those that describe libraries read them.
     if subcommand in (None, "score"):
-        heavy |= {"numpy", "aiohttp"}
+        heavy |= {"numpy", "pycurl"}
     assert not loaded & heavy
 
 

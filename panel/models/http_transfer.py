@@ -1,0 +1,194 @@
+"""One request and its answer over libcurl, and what is said where none comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from email.parser import HeaderParser
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from socket import socketpair
+from typing import IO
+
+import pycurl
+from multidict import CIMultiDict
+
+from panel.io.private_files import open_private
+from panel.models.error_responses import MOST_BYTES, HttpResponse
+from panel.models.kept_sockets import KeptSockets
+
+_UNSENT = frozenset(
+    {
+        pycurl.E_COULDNT_RESOLVE_PROXY,
+        pycurl.E_COULDNT_RESOLVE_HOST,
+        pycurl.E_COULDNT_CONNECT,
+        pycurl.E_SSL_CONNECT_ERROR,
+        pycurl.E_PEER_FAILED_VERIFICATION,
+        pycurl.E_SSL_CACERT_BADFILE,
+    }
+)
+_UNOPENED = frozenset(
+    {pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT, pycurl.E_OUT_OF_MEMORY}
+)
+_FINAL = frozenset({pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE})
+
+
+class NoAnswer(Exception):
+    """Why no answer came; shows no credentials.
+
+    Attributes:
+        is_unsent: there was no connection; else the request may have been read and worked on.
+        is_final: no other try can fare better.
+    """
+
+    def __init__(self, reason: str, *, is_unsent: bool = False, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.is_unsent, self.is_final = is_unsent, is_final
+
+
+class Transfer:
+    """One exchange after another by the same options of libcurl's; `curl` has the address."""
+
+    def __init__(
+        self, curl: pycurl.Curl, multi: pycurl.AsyncCurlMulti, sockets: KeptSockets
+    ) -> None:
+        self._curl, self._multi, self._sockets = curl, multi, sockets
+        self._data = BytesIO()
+        self._found_closed = False
+        self._head = bytearray()
+        self._parts: list[bytes] = []
+        self._room = MOST_BYTES
+        curl.setopt(pycurl.SOCKOPTFUNCTION, sockets.opened)
+        curl.setopt(pycurl.PREREQFUNCTION, self._check)
+        curl.setopt(pycurl.HEADERFUNCTION, self._head.extend)
+        curl.setopt(pycurl.WRITEFUNCTION, self._take)
+        curl.setopt(pycurl.POST, True)
+
+    def send(self, data: bytes, method: str = "POST") -> None:
+        """What is sent next."""
+        curl = self._curl
+        if method == "GET":
+            curl.setopt(pycurl.HTTPGET, True)
+            return
+        if method != "POST":
+            curl.setopt(pycurl.CUSTOMREQUEST, method)
+        # Not POSTFIELDS: where a server closes a connection without an answer, libcurl would send
+        # them again by itself, and a call would be made, and paid for, that nobody counts.
+        self._data = BytesIO(data)
+        curl.setopt(pycurl.READFUNCTION, self._data.read)
+        curl.setopt(pycurl.POSTFIELDSIZE_LARGE, len(data))
+
+    async def answer(self) -> HttpResponse:
+        """What comes back; see `panel.models.http_connection.HttpConnection.exchange`."""
+        curl = self._curl
+        while True:
+            self._head.clear()
+            self._parts, self._room = [], MOST_BYTES
+            self._found_closed = False
+            try:
+                await self._multi.add_handle(curl)
+            except pycurl.error as error:
+                if self._found_closed:
+                    self._data.seek(0)
+                    continue
+                # Of a body that is too long the rest is not wanted.
+                if self._room >= 0:
+                    raise _fault(curl, *error.args) from None
+            break
+        status, headers = curl.getinfo(pycurl.RESPONSE_CODE), _Headers(bytes(self._head))
+        body = b"".join(self._parts)
+        if self._room >= 0:
+            return HttpResponse(status, headers, body)
+        return HttpResponse(status, headers, body[:MOST_BYTES], whole=False)
+
+    def _check(self, _to: str, own_address: str, _to_port: int, own_port: int) -> int:
+        """Before a request goes out: whether it can. libcurl takes a connection for open that the
+        server has closed within the last second."""
+        self._found_closed = self._sockets.is_closed(own_address, own_port)
+        return int(pycurl.PREREQFUNC_ABORT if self._found_closed else pycurl.PREREQFUNC_OK)
+
+    def _take(self, part: bytes) -> int | None:
+        self._parts.append(part)
+        self._room -= len(part)
+        return None if self._room >= 0 else 0
+
+    async def into(self, path: Path) -> HttpResponse:
+        """Write the body of a success into a new file; see
+        `panel.models.http_connection.HttpConnection.download`."""
+        file: IO[bytes] | None = None
+        fault: OSError | None = None
+
+        def write(part: bytes) -> int | None:
+            nonlocal file, fault
+            # libcurl is not to be asked meanwhile.
+            if not _last_head(self._head).startswith(b"2", 9):
+                return self._take(part)
+            try:
+                file = file or open_private(path, "xb")
+                file.write(part)
+            except OSError as error:
+                fault = error
+                return 0
+            return None
+
+        self._curl.setopt(pycurl.WRITEFUNCTION, write)
+        try:
+            answer = await self.answer()
+            if answer.status < 300 and file is None:
+                file = open_private(path, "xb")
+        except NoAnswer:
+            if fault is not None:
+                raise fault from None
+            raise
+        finally:
+            if file is not None:
+                file.close()
+        return answer
+
+
+class _Headers(Mapping[str, str]):
+    """Those of an answer, in any case; read when they are looked at, since most are not."""
+
+    def __init__(self, head: bytes) -> None:
+        self._head = head
+
+    @cached_property
+    def _all(self) -> CIMultiDict[str]:
+        _, _, lines = _last_head(self._head).partition(b"\n")
+        return CIMultiDict(HeaderParser().parsestr(lines.decode("latin-1")).items())
+
+    def __getitem__(self, name: str) -> str:
+        return self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
+def _last_head(heads: bytes | bytearray) -> bytes | bytearray:
+    """The status line and the headers that count: others may come before, such as 100 Continue."""
+    return heads[heads.rfind(b"\nHTTP/") + 1 :]
+
+
+def _fault(curl: pycurl.Curl, code: int, said: str) -> Exception:
+    """Why a transfer brought no answer, from libcurl's number and words for it."""
+    if code == pycurl.E_OPERATION_TIMEDOUT:
+        return TimeoutError(said)
+    # libcurl does not say why it could not open a socket; a connection that fails has a number.
+    if code in _UNOPENED and not curl.getinfo(pycurl.OS_ERRNO) and (lack := no_descriptor()):
+        return lack
+    # Or a proxy that opens no tunnel.
+    unsent = code in _UNSENT or curl.getinfo(pycurl.HTTP_CONNECTCODE) >= 300
+    return NoAnswer(f"{said} (libcurl: {code})", is_unsent=unsent, is_final=code in _FINAL)
+
+
+def no_descriptor() -> OSError | None:
+    """What keeps this process from opening a connection, if anything does."""
+    try:
+        for end in socketpair():
+            end.close()
+    except OSError as error:
+        return error
+    return None

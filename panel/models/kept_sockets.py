@@ -1,0 +1,60 @@
+"""Whether a server has closed a connection that is kept for the next request.
+
+libcurl looks only where one has been idle for a second. Before that it sends the request, and
+nobody can tell afterwards whether the server has read it.
+"""
+
+from __future__ import annotations
+
+import select
+from contextlib import suppress
+from socket import socket
+
+# Where the system cannot tell a close from data: an idle connection brings none.
+_CLOSED = getattr(select, "POLLRDHUP", select.POLLIN)
+
+
+class KeptSockets:
+    """The sockets of libcurl's connections, by their own address and port: that is all that it
+    says of the one that it sends a request on."""
+
+    def __init__(self) -> None:
+        self._unplaced: set[int] = set()
+        self._at: dict[tuple[str, int], int] = {}
+
+    def opened(self, descriptor: int, _purpose: int) -> int:
+        """Told of each socket that libcurl opens; returns that it is as it should be."""
+        # Who had the descriptor before is closed.
+        self._at = {place: other for place, other in self._at.items() if other != descriptor}
+        self._unplaced.add(descriptor)
+        return 0
+
+    def is_closed(self, address: str, port: int) -> bool:
+        """Whether the other end has closed the connection from this address and port; asked
+        before each request. A new one has its socket found by that."""
+        place = address, port
+        if (kept := self._at.get(place)) is None:
+            self._place_new()
+            return False
+        poll = select.poll()
+        poll.register(kept, _CLOSED)
+        if not poll.poll(0):
+            return False
+        del self._at[place]
+        return True
+
+    def _place_new(self) -> None:
+        for descriptor in list(self._unplaced):
+            # Closed where another address of the same server was quicker.
+            with suppress(OSError):
+                one = socket(fileno=descriptor)
+                try:
+                    address, port = one.getsockname()[:2]
+                finally:
+                    # libcurl's to close.
+                    one.detach()
+                # Without a port it is not connected yet.
+                if not port:
+                    continue
+                self._at[address, port] = descriptor
+            self._unplaced.discard(descriptor)

@@ -1,0 +1,256 @@
+"""Connections to a server: how often they are used, and what is said where no answer comes."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+from yarl import URL
+
+from panel.models.error_responses import MOST_BYTES, HttpResponse
+from panel.models.http_connection import HttpConnection
+from panel.models.http_transfer import NoAnswer
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+Answer = Callable[[asyncio.StreamWriter], None]
+
+
+class Wire:
+    """A server that answers each request by the next of some functions, and what it has seen."""
+
+    def __init__(self, answers: list[Answer]) -> None:
+        self.answers = answers
+        self.connections = 0
+        self.requests: list[bytes] = []
+        self.url = URL()
+        self.tasks: set[asyncio.Task[None] | None] = set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.tasks.add(asyncio.current_task())
+        while not writer.is_closing():
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+                lines = head.lower().split(b"\r\n")
+                lengths = [int(line[15:]) for line in lines if line.startswith(b"content-length:")]
+                body = await reader.readexactly(sum(lengths))
+            except (asyncio.IncompleteReadError, ConnectionError):
+                break
+            self.requests.append(head + body)
+            self.answers.pop(0)(writer)
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+@asynccontextmanager
+async def wire(*answers: Answer) -> AsyncIterator[tuple[Wire, HttpConnection]]:
+    """A server and a connection to it."""
+    seen = Wire(list(answers))
+    server = await asyncio.start_server(seen.serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    seen.url = URL(f"http://127.0.0.1:{port}/v1/chat/completions")
+    connection = HttpConnection(seen.url, None, timeout_s=5)
+    try:
+        yield seen, connection
+    finally:
+        await connection.aclose()
+        server.close()
+        await asyncio.gather(*filter(None, seen.tasks))
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def sends(data: bytes) -> Answer:
+    return lambda writer: writer.write(data)
+
+
+def closes(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+def answers_and_closes(writer: asyncio.StreamWriter) -> None:
+    writer.write(OK)
+    writer.close()
+
+
+def resets(writer: asyncio.StreamWriter) -> None:
+    # Closed with a linger of zero seconds, a socket sends a reset.
+    linger = struct.pack("ii", 1, 0)
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    writer.transport.abort()
+
+
+async def answer_of(data: bytes) -> HttpResponse:
+    async with wire(sends(data)) as (_, connection):
+        return await connection.exchange(b"{}")
+
+
+async def test_calls_after_one_another_use_one_connection() -> None:
+    """A server sees one connection, and each request whole."""
+    async with wire(*[sends(OK)] * 5) as (seen, connection):
+        for n in range(5):
+            assert (await connection.exchange(b"call %d" % n)).body == b"ok"
+    assert seen.connections == 1
+    assert [request[-6:] for request in seen.requests] == [b"call %d" % n for n in range(5)]
+
+
+@pytest.mark.parametrize("breaks_off", [closes, resets])
+@pytest.mark.parametrize("before", [[], [sends(OK)]], ids=["new", "kept"])
+async def test_a_request_that_is_not_answered_is_not_sent_again(
+    breaks_off: Answer, before: list[Answer]
+) -> None:
+    """Whoever counts calls has to know of each: on a kept connection, too, the request may have
+    been read, and paid for."""
+    async with wire(*before, breaks_off, sends(OK)) as (seen, connection):
+        for _ in before:
+            await connection.exchange(b"first")
+        with pytest.raises(NoAnswer) as caught:
+            await connection.exchange(b"unanswered")
+        assert not caught.value.is_unsent
+        assert not caught.value.is_final
+        assert sum(request.endswith(b"unanswered") for request in seen.requests) == 1
+        assert (await connection.exchange(b"later")).body == b"ok"
+
+
+@pytest.mark.parametrize("idle_s", [0.02, 1.2])
+async def test_a_connection_that_the_server_has_closed_is_replaced(idle_s: float) -> None:
+    """One that was closed after its answer, unannounced, is no fault of the next call, whose
+    request is sent once."""
+    async with wire(*[answers_and_closes] * 3, sends(OK)) as (seen, connection):
+        for n in range(4):
+            assert (await connection.exchange(b"%d" % n * 100_000)).body == b"ok"
+            await asyncio.sleep(idle_s)
+    assert seen.connections == 4
+    assert [request[-100_000:] for request in seen.requests] == [
+        b"%d" % n * 100_000 for n in range(4)
+    ]
+
+
+@pytest.mark.parametrize("length", [0, 1, 200_000, 3_000_000])
+async def test_a_body_of_any_length_goes_out_whole(length: int) -> None:
+    """No leave to send a long one is waited for."""
+    data = bytes(n % 251 for n in range(length))
+    async with wire(sends(OK)) as (seen, connection):
+        await connection.exchange(data)
+    head, _, body = seen.requests[0].partition(b"\r\n\r\n")
+    assert body == data
+    assert b"expect" not in head.lower()
+    assert b"chunked" not in head.lower()
+
+
+async def test_headers_are_found_in_any_case_behind_those_of_earlier_statuses() -> None:
+    """A server may send informational statuses first, each with headers."""
+    early = b"HTTP/1.1 103 Early Hints\r\nRetry-After: 99\r\n\r\n"
+    answer = await answer_of(
+        early + OK.replace(b"OK\r\n", b"OK\r\nretry-AFTER: 7\r\nX: caf\xe9\r\n")
+    )
+    assert answer.status == 200
+    assert answer.headers["Retry-After"] == answer.headers["retry-after"] == "7"
+    assert answer.headers.get("Location") is None
+    assert {name.lower() for name in answer.headers} == {"retry-after", "x", "content-length"}
+    assert len(answer.headers) == 3
+
+
+@pytest.mark.parametrize("extra", [0, 1, 500_000])
+async def test_of_a_long_body_the_beginning_is_read(extra: int) -> None:
+    """Up to the limit it is whole; beyond, what has been read is kept, and the next call gets its
+    own answer."""
+    body = b"x" * (MOST_BYTES + extra)
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with wire(sends(head + body), sends(OK)) as (_, connection):
+        answer = await connection.exchange(b"")
+        assert len(answer.body) == MOST_BYTES
+        assert answer.whole is (extra == 0)
+        assert await connection.exchange(b"") == (200, {"Content-Length": "2"}, b"ok", True)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnot!",
+        b"no HTTP at all",
+        b"\x16\x03\x01",
+    ],
+    ids=["half", "half-chunk", "not-packed", "words", "tls"],
+)
+async def test_what_is_no_whole_answer_is_none(odd: bytes) -> None:
+    """It may have been paid for, and may be whole another time."""
+
+    def breaks_off(writer: asyncio.StreamWriter) -> None:
+        writer.write(odd)
+        writer.close()
+
+    async with wire(breaks_off) as (_, connection):
+        with pytest.raises(NoAnswer) as caught:
+            await connection.exchange(b"{}")
+    assert not caught.value.is_unsent
+    assert not caught.value.is_final
+
+
+async def test_a_slow_answer_is_waited_for_as_long_as_is_said() -> None:
+    """The time spans the whole exchange."""
+    async with wire(lambda _: None) as (seen, _):
+        connection = HttpConnection(seen.url, None, timeout_s=0.2)
+        with pytest.raises(TimeoutError):
+            await connection.exchange(b"{}")
+        await connection.aclose()
+
+
+async def test_without_descriptors_it_is_the_process_that_is_at_fault() -> None:
+    """No server is blamed, and with some free again the same connection answers."""
+    async with wire(sends(OK)) as (_, connection):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_descriptors(), hard))
+        taken: list[socket.socket] = []
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                while True:
+                    taken.append(socket.socket())
+            with pytest.raises(OSError, match="Too many open files"):
+                await connection.exchange(b"{}")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            for one in taken:
+                one.close()
+        assert (await connection.exchange(b"{}")).body == b"ok"
+
+
+async def test_a_download_is_a_new_file_and_an_error_is_none(tmp_path: Path) -> None:
+    """What is there is left as it is, and a body that tells of an error is returned."""
+    missing = b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone"
+    empty = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    async with wire(sends(OK), sends(missing), sends(empty), sends(OK)) as (seen, connection):
+        answer = await connection.download(seen.url, tmp_path / "there", 5)
+        assert (answer.status, answer.body) == (200, b"")
+        assert (tmp_path / "there").read_bytes() == b"ok"
+        answer = await connection.download(seen.url, tmp_path / "none", 5)
+        assert (answer.status, answer.body) == (404, b"none")
+        assert not (tmp_path / "none").exists()
+        await connection.download(seen.url, tmp_path / "empty", 5)
+        assert (tmp_path / "empty").read_bytes() == b""
+        with pytest.raises(FileExistsError):
+            await connection.download(seen.url, tmp_path / "there", 5)
+    assert all(request.startswith(b"GET ") for request in seen.requests)
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+async def test_other_addresses_are_asked_by_other_methods(method: str) -> None:
+    """With the media type that is given, and without a body where none is."""
+    async with wire(sends(OK)) as (seen, connection):
+        url = seen.url.with_path("/v1/batches/7/cancel")
+        await connection.exchange_at(method, url, None, "text/plain")
+    (request,) = seen.requests
+    assert request.startswith(f"{method} /v1/batches/7/cancel HTTP/1.1\r\n".encode())
+    assert b"Content-Type: text/plain\r\n" in request
+    assert request.endswith(b"\r\n\r\n")
