@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-IO = re.compile(r"^\s*(?:from|import) (?:aiohttp|pycurl|socket|sqlite3|diskcache|httpx|requests)\b", re.M)
+IO = re.compile(
+    r"^\s*(?:from|import) (?:aiohttp|pycurl|socket|sqlite3|diskcache|httpx|requests)\b", re.M
+)
 
 
 def test_graphs_rubrics_and_personas_open_no_socket_and_no_cache() -> None:

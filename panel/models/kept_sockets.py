@@ -7,8 +7,7 @@ nobody can tell afterwards whether the server has read it.
 from __future__ import annotations
 
 import select
-from contextlib import suppress
-from socket import socket
+from socket import AF_INET, AF_INET6, socket
 
 # Where the system cannot tell a close from data: an idle connection brings none.
 _CLOSED = getattr(select, "POLLRDHUP", select.POLLIN)
@@ -45,16 +44,24 @@ class KeptSockets:
 
     def _place_new(self) -> None:
         for descriptor in list(self._unplaced):
-            # Closed where another address of the same server was quicker.
-            with suppress(OSError):
-                one = socket(fileno=descriptor)
-                try:
-                    address, port = one.getsockname()[:2]
-                finally:
-                    # libcurl's to close.
-                    one.detach()
-                # Without a port it is not connected yet.
-                if not port:
-                    continue
-                self._at[address, port] = descriptor
-            self._unplaced.discard(descriptor)
+            if (place := _place_of(descriptor)) is None:
+                self._unplaced.discard(descriptor)
+            # Without a port it is not connected yet.
+            elif place[1]:
+                self._at[place] = descriptor
+                self._unplaced.discard(descriptor)
+
+
+def _place_of(descriptor: int) -> tuple[str, int] | None:
+    """A socket's own address and port; None where it is another's by now, since another address
+    of the same server was quicker."""
+    try:
+        one = socket(fileno=descriptor)
+        try:
+            name = one.getsockname() if one.family in (AF_INET, AF_INET6) else None
+        finally:
+            # libcurl's to close.
+            one.detach()
+    except OSError:
+        return None
+    return name[:2] if name else None
