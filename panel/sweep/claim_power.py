@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from scipy import special
+import scipy
 
 from panel.statistics.core.student_t import MOST, POWER, values_needed
 from panel.statistics.core.tested import LEVEL
@@ -85,6 +85,6 @@ def _level_of_mean(n_prompts: int, n_cells: int) -> float:
 def _sign_test_power(n: int, effect: float, level: float) -> float:
     """The probability that the sign test of n normal Δs shows that more fall than rise."""
     fewest = -1
-    while 2 * special.bdtr(fewest + 1, n, 0.5) < level:
+    while 2 * scipy.special.bdtr(fewest + 1, n, 0.5) < level:
         fewest += 1
-    return 0.0 if fewest < 0 else float(special.bdtr(fewest, n, special.ndtr(-effect)))
+    return 0.0 if fewest < 0 else float(scipy.special.bdtr(fewest, n, scipy.special.ndtr(-effect)))

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from math import nan, pi, sqrt
 
 import numpy as np
-from scipy import special
+import scipy
 
 from panel.statistics.breakdown.cells import PersonaCells, mean_there, without_severity
 from panel.statistics.core.arrays import ROUNDING, Array, Mask, divide
@@ -158,7 +158,7 @@ def response_departures(cells: PersonaCells) -> ResponseDepartures:
         error = np.sqrt(noise * share)
         t = divide(np.abs(found), error)
         at_zero = np.where(np.abs(found) > ROUNDING, 0.0, 1.0)
-        of_noise = np.where(error > 0, 2 * special.stdtr(df, -t), at_zero)
+        of_noise = np.where(error > 0, 2 * scipy.special.stdtr(df, -t), at_zero)
         p = np.maximum(p, of_noise)
     signs = np.where(there, np.sign(np.where(np.abs(whole) > ROUNDING, whole, 0)), np.nan)
     one_side = (np.nanmin(np.where(there, signs, 1), axis=2) == 1) | (
@@ -232,7 +232,7 @@ class _Tables:
             total = between.sum(axis=1)
             ratio = divide(total, noise)
             at_zero = np.where(total > ROUNDING, 0.0, 1.0)
-            of_noise = np.where(noise > ROUNDING, special.fdtrc(dfs[0], df, ratio), at_zero)
+            of_noise = np.where(noise > ROUNDING, scipy.special.fdtrc(dfs[0], df, ratio), at_zero)
             p = np.maximum(p, of_noise)
         return p
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from scipy import special
+import scipy
 
 
 def binomial_interval(
@@ -32,8 +32,8 @@ def binomial_interval(
     if trials == 0:
         return math.nan, math.nan
     tail, failures = (1 - confidence) / 2, trials - successes
-    low = float(special.betaincinv(successes, failures + 1, tail)) if successes else 0.0
-    high = float(special.betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
+    low = float(scipy.special.betaincinv(successes, failures + 1, tail)) if successes else 0.0
+    high = float(scipy.special.betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
     return low, high
 
 
@@ -53,4 +53,4 @@ def sign_test_p_value(above: int, below: int) -> float:
     """
     if min(above, below) < 0:
         raise ValueError(f"found {above} values above 0 and {below} below")
-    return min(1.0, 2 * float(special.bdtr(min(above, below), above + below, 0.5)))
+    return min(1.0, 2 * float(scipy.special.bdtr(min(above, below), above + below, 0.5)))

@@ -12,8 +12,8 @@ import math
 from math import inf
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.sampled_mean import SampledMean
@@ -43,7 +43,7 @@ def prompts_needed(found: SampledMean, level: float) -> int | None:
         return by_prompts
     n = np.arange(by_prompts, MOST + 1, dtype=np.float64)
     beyond = (abs(found.mean) - _reach(found, n, level)) * np.sqrt(n) / sd
-    enough = np.flatnonzero(beyond >= special.ndtri(POWER))
+    enough = np.flatnonzero(beyond >= scipy.special.ndtri(POWER))
     return int(n[enough[0]]) if len(enough) else None
 
 
@@ -62,5 +62,5 @@ def _reach(found: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
         own = part.variance - part.by_prompt * (1 - found.n_prompts / n)
         total, squares = total + own, squares + own**2 / part.df
     df = np.divide(total**2, squares, out=np.full_like(total, inf), where=squares > 0)
-    reach: Array = np.sqrt(total) * special.stdtrit(df, 1 - level / 2)
+    reach: Array = np.sqrt(total) * scipy.special.stdtrit(df, 1 - level / 2)
     return reach

@@ -12,8 +12,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from panel.statistics.core.arrays import ROUNDING, as_scores
 
@@ -63,7 +63,7 @@ class MeanOfFew:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Where the mean of all such values lies, but for a share `level` of intervals."""
-        reach = self.error * float(special.stdtrit(self.n - 1, 1 - level / 2))
+        reach = self.error * float(scipy.special.stdtrit(self.n - 1, 1 - level / 2))
         return self.mean - reach, self.mean + reach
 
     def p_value(self, null: float) -> float:
@@ -83,7 +83,7 @@ def two_sided_p(t: float, df: float) -> float:
     >>> round(two_sided_p(-2.776, 4), 3)
     0.05
     """
-    return 2 * float(special.stdtr(df, -abs(t)))
+    return 2 * float(scipy.special.stdtr(df, -abs(t)))
 
 
 def critical_t(df: float, confidence: float = 0.95) -> float:
@@ -93,7 +93,7 @@ def critical_t(df: float, confidence: float = 0.95) -> float:
     >>> round(critical_t(4), 3)
     2.776
     """
-    return float(special.stdtrit(df, (1 + confidence) / 2))
+    return float(scipy.special.stdtrit(df, (1 + confidence) / 2))
 
 
 def student_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
@@ -127,7 +127,7 @@ def values_needed(mean: float, sd: float, bound: float, level: float) -> int | N
     effect = away / sd if sd else math.inf
     # As many as if the spread were known; a few more, as it is not. Above some thousand values
     # that makes no difference.
-    fewest = (special.ndtri(1 - level / 2) + special.ndtri(POWER)) / effect
+    fewest = (scipy.special.ndtri(1 - level / 2) + scipy.special.ndtri(POWER)) / effect
     if fewest**2 > MOST:
         return None
     n: int = max(2, math.ceil(fewest**2))
@@ -164,11 +164,11 @@ def _power(effect: float, n: int, level: float) -> float:
     if math.isinf(effect):
         return 1.0
     shift = effect * math.sqrt(n)
-    critical = float(special.stdtrit(n - 1, 1 - level / 2))
+    critical = float(scipy.special.stdtrit(n - 1, 1 - level / 2))
     # Far out the noncentral t loses its digits, and nothing is in doubt there.
     if shift - critical > 30:
         return 1.0
-    return 1 - float(special.nctdtr(n - 1, shift, critical))
+    return 1 - float(scipy.special.nctdtr(n - 1, shift, critical))
 
 
 def spread_of_interval(

@@ -21,8 +21,8 @@ from math import nan
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from panel.statistics.core.arrays import (
     Array,
@@ -278,7 +278,7 @@ class _ClusteredMean:
         # All differences are the same: the mean is known as far as they go.
         if self.error <= _SAME:
             return 0.0 if away < -_SAME else 1.0
-        return float(special.stdtr(self.n_clusters - 1, away / self.error))
+        return float(scipy.special.stdtr(self.n_clusters - 1, away / self.error))
 
     def items_needed(self, bound: float, level: float) -> int | None:
         """How many items show the mean to be below `bound`, one-sided at `level`."""

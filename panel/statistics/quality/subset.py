@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from math import nan, sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from panel.statistics.core.arrays import (
     ROUNDING,
@@ -144,7 +144,7 @@ def _lower_bound(of_folds: Array, confidence: float) -> float:
         return 1.0
     if not error > ROUNDING:
         return nan
-    reach = error * float(special.stdtrit(n_folds - 1, confidence))
+    reach = error * float(scipy.special.stdtrit(n_folds - 1, confidence))
     return float(np.tanh(np.arctanh(mean) - reach / (1 - mean**2)))
 
 

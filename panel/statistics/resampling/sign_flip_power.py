@@ -14,7 +14,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
+import scipy
 
 from panel.statistics.core.arrays import Array, Mask
 from panel.statistics.core.student_t import POWER, detectable_effect
@@ -109,5 +109,5 @@ def _upper_tails(differences: Array) -> Array:
     u = np.maximum(t * np.sqrt(curvature), 1e-6)
     density = np.exp(-(w**2) / 2) / math.sqrt(2 * math.pi)
     # Half of the pattern itself, which a continuous tail leaves out.
-    tails[mixed] = special.ndtr(-w) + density * (1 / u - 1 / w) + 0.5 * 2.0**-n
+    tails[mixed] = scipy.special.ndtr(-w) + density * (1 / u - 1 / w) + 0.5 * 2.0**-n
     return tails
