@@ -37,3 +37,16 @@ def test_any_command_may_be_the_first_that_is_imported() -> None:
     began, failed = json.loads(done.stdout)
     assert began < 30
     assert failed == [], done.stderr
+
+
+def test_a_run_imports_no_statistic_before_it_has_something_to_say() -> None:
+    """scipy.special takes a twelfth of the start of a run: it is loaded by the first statistic that
+    needs it."""
+    code = (
+        "import sys, panel.cli.score, panel.panel, panel.runs.executor\n"
+        "print([name for name in sys.modules if name.startswith('scipy.special')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "[]", done.stderr
