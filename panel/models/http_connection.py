@@ -6,8 +6,8 @@ What is sent and what an answer means is not here.
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
-import sys
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -179,13 +179,12 @@ def _certificates() -> _Options:
     """Those that Python's own clients trust: the system's, or what SSL_CERT_FILE or SSL_CERT_DIR
     names. libcurl as it comes with pycurl knows only where the system has them on which it was
     built."""
-    if sys.platform == "win32":
-        return {pycurl.SSL_OPTIONS: pycurl.SSLOPT_NATIVE_CA}
     paths = ssl.get_default_verify_paths()
     options: _Options = {}
     if paths.cafile:
         options |= {pycurl.CAINFO: paths.cafile, pycurl.PROXY_CAINFO: paths.cafile}
-    if paths.capath:
+    # Where libcurl has a folder, too, it reads the file again for each connection.
+    if paths.capath and (not paths.cafile or paths.openssl_capath_env in os.environ):
         options |= {pycurl.CAPATH: paths.capath, pycurl.PROXY_CAPATH: paths.capath}
     return options
 

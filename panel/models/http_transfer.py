@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from email.parser import HeaderParser
 from functools import cached_property
@@ -94,6 +95,11 @@ class Transfer:
                 # Of a body that is too long the rest is not wanted.
                 if self._room >= 0:
                     raise _fault(curl, *error.args) from None
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if self._multi.closed and task is not None and not task.cancelling():
+                    raise NoAnswer("the connections were closed before it came") from None
+                raise
             break
         status, headers = curl.getinfo(pycurl.RESPONSE_CODE), _Headers(bytes(self._head))
         body = b"".join(self._parts)

@@ -207,6 +207,32 @@ async def test_a_slow_answer_is_waited_for_as_long_as_is_said() -> None:
         await connection.aclose()
 
 
+async def test_connections_that_are_closed_cancel_nobody() -> None:
+    """Another run of the same panel may end first: a call under way has no answer then, and the
+    task that waits for it is not cancelled."""
+    async with wire(lambda _: None, sends(OK)) as (seen, connection):
+        waiting = asyncio.create_task(connection.exchange(b"{}"))
+        while not seen.requests:  # noqa: ASYNC110 (the server's state)
+            await asyncio.sleep(0.01)
+        await connection.aclose()
+        with pytest.raises(NoAnswer, match="were closed"):
+            await waiting
+        assert (await connection.exchange(b"{}")).body == b"ok"
+
+
+async def test_a_cancelled_call_is_cancelled() -> None:
+    """Its connection is not used again, since an answer may still come on it."""
+    async with wire(lambda _: None, sends(OK)) as (seen, connection):
+        waiting = asyncio.create_task(connection.exchange(b"{}"))
+        while not seen.requests:  # noqa: ASYNC110 (the server's state)
+            await asyncio.sleep(0.01)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert (await connection.exchange(b"{}")).body == b"ok"
+    assert seen.connections == 2
+
+
 async def test_without_descriptors_it_is_the_process_that_is_at_fault() -> None:
     """No server is blamed, and with some free again the same connection answers."""
     async with wire(sends(OK)) as (_, connection):
