@@ -180,7 +180,7 @@ def key_of(request: ModelRequest, replicate: int) -> bytes:
     document = orjson.dumps([rest, replicate])
     if rest["blocks"]:
         digest.update(b",")
-    digest.update(memoryview(document)[_BEGINNING:])
+    digest.update(document[_BEGINNING:])
     return digest.digest()
 
 
