@@ -35,8 +35,8 @@ _AGAIN_S = 0.25
 _TRIES_WITHOUT_DESCRIPTORS = 240
 """How often the move is tried while no file can be opened, four times a second."""
 _WORTH_COMPRESSING = 2_000
-_WRITTEN = (9, 6)
-"""How many fields `encoded` writes of a reply, and of its usage."""
+_NOTED = (8, 6)
+"""How many fields are noted of a reply, and of its usage."""
 
 Pages = dict[str, dict[bytes, bytes]]
 """Stored replies by page and key; empty where one was dropped."""
@@ -287,11 +287,12 @@ def decoded(stored: bytes) -> ModelResponse | None:
     """The reply, or None where something else stands: it is asked for again."""
     try:
         fields = document_of(stored)
+        fields.pop("at", None)
+        fields["cached"] = True
         used, logprobs = fields["usage"], tuple(map(_position, fields["logprobs"]))
-        if (len(fields), len(used)) != _WRITTEN:
+        if (len(fields), len(used)) != _NOTED:
             # Kept before some of them were noted.
-            fields.pop("at", None)
-            fields |= {"usage": Usage(**used), "logprobs": logprobs, "cached": True}
+            fields |= {"usage": Usage(**used), "logprobs": logprobs}
             return ModelResponse(**fields)
         # By place, in half the time.
         usage = Usage(
