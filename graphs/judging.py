@@ -122,7 +122,7 @@ async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]
 
     async def judged(judge: Judge) -> Judgment:
         async with context.exclusive(judge, response):
-            if judge in now:
+            if now and judge in now:
                 judgment = await revise_one(judge, response, said, context)
             else:
                 judgment = await judge_one(judge, response, context)

@@ -167,23 +167,24 @@ def key_of(request: ModelRequest, replicate: int) -> bytes:
     # and stands near the beginning: it is written as JSON, which takes long of other letters than
     # ASCII's, and digested once.
     digest = _digest_begun(request.system, request.blocks[:1]).copy()
-    rest = ModelRequest(
-        "",
-        request.blocks[1:],
-        request.exchange,
-        request.prefill,
-        request.schema,
-        request.top_logprobs,
-        request.max_tokens,
-    )
-    document = orjson.dumps([rest, replicate], option=orjson.OPT_SORT_KEYS, default=dict)
-    if rest.blocks:
+    schema = orjson.dumps(request.schema, option=orjson.OPT_SORT_KEYS, default=dict)
+    # A dictionary is written in half the time that a dataclass with slots takes.
+    rest = {
+        "blocks": request.blocks[1:],
+        "exchange": request.exchange,
+        "prefill": request.prefill,
+        "schema": orjson.Fragment(schema),
+        "top_logprobs": request.top_logprobs,
+        "max_tokens": request.max_tokens,
+    }
+    document = orjson.dumps([rest, replicate])
+    if rest["blocks"]:
         digest.update(b",")
-    digest.update(memoryview(document)[_BEGINNING:])
+    digest.update(document[_BEGINNING:])
     return digest.digest()
 
 
-_BEGINNING = len(b'[{"system":"","blocks":[')
+_BEGINNING = len(b'[{"blocks":[')
 
 
 # As many responses are judged at a time.

@@ -105,13 +105,14 @@ class Caller:
                 try, or `skipped` where the model has been given up or a cap is reached.
             Abort: this reply or another could not be kept.
         """
-        entry = ReplyKey(page, key_of(request, replicate))
+        key = key_of(request, replicate)
         if self._read_ahead is not None:
-            await self._read_ahead(*entry)
+            await self._read_ahead(page, key)
         while True:
-            if (kept := self._cache.get(*entry)) is not None:
+            if (kept := self._cache.get(page, key)) is not None:
                 self.counts.cached += 1
                 return kept
+            entry = ReplyKey(page, key)
             if (under_way := self._under_way.get(entry)) is None:
                 break
             # The same words are on their way already: two equal texts are paid for once.
