@@ -15,12 +15,14 @@ import panel.reports.terminal.run
 import panel.runs.executor  # noqa: F401
 from panel.breakdown.summary import differs_document
 from panel.runs.load import load_run
+from panel.runs.run import SAYS_WHO_DIFFERS
 
 
 def main(folder: str, *page: str) -> None:
     run = load_run(folder)
     # What summary.json says of who differs was computed for it.
-    differs_document(run)
+    if run.coverage.expected <= SAYS_WHO_DIFFERS:
+        differs_document(run)
     if page:
         from panel.report_page.report import NAME, report_of
 

@@ -12,17 +12,14 @@ from panel.conclusions.breakdown import groups, personas_and_responses, personas
 from panel.runs.run import Run
 from panel.runs.scale_limits import in_points
 
-MOST = 10_000
-"""Of more judgments summary.json does not say who differs: `persona-panel contested` and `report`
-do, and `score` on the terminal."""
 _CONTESTED = 10
 
 
 def differs_document(run: Run) -> dict[str, Any]:
     """What summary.json says of who differs: `differs`, and `contested`, how many responses are in
-    sentences and the first of them; nothing of a run of categories or of more than `MOST`
-    judgments, and of what there is only one of."""
-    if not run.rubric.numeric or run.coverage.expected > MOST or not (said := who_differs(run)):
+    sentences and the first of them; nothing of a run of categories, and of what there is only one
+    of."""
+    if not run.rubric.numeric or not (said := who_differs(run)):
         return {}
     found = contested(run)
     shown = [one for one in found if one.established][:_CONTESTED]

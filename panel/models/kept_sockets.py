@@ -8,9 +8,17 @@ from __future__ import annotations
 
 import select
 from socket import AF_INET, AF_INET6, socket
+from typing import NamedTuple
 
 # Where the system cannot tell a close from data: an idle connection brings none.
 _CLOSED = getattr(select, "POLLRDHUP", select.POLLIN)
+
+
+class _Kept(NamedTuple):
+    """A socket, and what tells whether its connection was closed."""
+
+    descriptor: int
+    poll: select.poll
 
 
 class KeptSockets:
@@ -19,12 +27,12 @@ class KeptSockets:
 
     def __init__(self) -> None:
         self._unplaced: set[int] = set()
-        self._at: dict[tuple[str, int], int] = {}
+        self._at: dict[tuple[str, int], _Kept] = {}
 
     def opened(self, descriptor: int, _purpose: int) -> int:
         """Told of each socket that libcurl opens; returns that it is as it should be."""
         # Who had the descriptor before is closed.
-        self._at = {place: other for place, other in self._at.items() if other != descriptor}
+        self._at = {at: kept for at, kept in self._at.items() if kept.descriptor != descriptor}
         self._unplaced.add(descriptor)
         return 0
 
@@ -35,9 +43,7 @@ class KeptSockets:
         if (kept := self._at.get(place)) is None:
             self._place_new()
             return False
-        poll = select.poll()
-        poll.register(kept, _CLOSED)
-        if not poll.poll(0):
+        if not kept.poll.poll(0):
             return False
         del self._at[place]
         return True
@@ -48,7 +54,9 @@ class KeptSockets:
                 self._unplaced.discard(descriptor)
             # Without a port it is not connected yet.
             elif place[1]:
-                self._at[place] = descriptor
+                poll = select.poll()
+                poll.register(descriptor, _CLOSED)
+                self._at[place] = _Kept(descriptor, poll)
                 self._unplaced.discard(descriptor)
 
 

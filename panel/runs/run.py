@@ -56,6 +56,10 @@ if TYPE_CHECKING:
     from panel.statistics.core.strengths import Strengths
     from panel.statistics.core.table import Ratings
 
+SAYS_WHO_DIFFERS = 10_000
+"""Of more judgments summary.json does not say who differs: `persona-panel contested` and `report`
+do, and `score` on the terminal."""
+
 
 class Run(CollectedRatings):
     """The outcome of a panel's reading of a batch.
@@ -329,8 +333,6 @@ class Run(CollectedRatings):
 
     def summary(self) -> dict[str, Any]:
         """What summary.json holds."""
-        from panel.breakdown.summary import differs_document
-
         coverage, report = self.coverage, self.deliberation()
         board, controls = self.leaderboard(), self.control_leaderboard()
         strengths = self.strengths()
@@ -365,11 +367,19 @@ class Run(CollectedRatings):
                 for model, usage in sorted(self.usage.items())
             },
             **({} if report is None else {"deliberation": report.summary()}),
-            **differs_document(self),
+            **self._differs(),
             "seed": self.seed,
             "version": version("persona-panel"),
             "elapsed_s": round(self.elapsed_s, 3),
         }
+
+    def _differs(self) -> dict[str, Any]:
+        if self.coverage.expected > SAYS_WHO_DIFFERS:
+            return {}
+        # What a longer run does without need not be loaded.
+        from panel.breakdown.summary import differs_document
+
+        return differs_document(self)
 
 
 def share_name(dimension: str, category: str) -> str:
