@@ -79,7 +79,7 @@ class Caller:
         self._random = random.Random(seed)
         self.counts = CallCounts()
         self._could_not_keep: Exception | None = None
-        self._under_way: dict[ReplyKey, asyncio.Event] = {}
+        self._under_way: dict[ReplyKey, asyncio.Event | None] = {}
         self._parameters: dict[str, Mapping[str, Any]] = {}
         # Judges of one response follow each other: its page is worked out for the first.
         self.page = lru_cache(_PAGES_IN_MEMORY)(self._page)
@@ -113,11 +113,14 @@ class Caller:
                 self.counts.cached += 1
                 return kept
             entry = ReplyKey(page, key)
-            if (under_way := self._under_way.get(entry)) is None:
+            if entry not in self._under_way:
                 break
             # The same words are on their way already: two equal texts are paid for once.
+            if (under_way := self._under_way[entry]) is None:
+                under_way = self._under_way[entry] = asyncio.Event()
             await under_way.wait()
-        self._under_way[entry] = done = asyncio.Event()
+        # Made by whoever waits for it: hardly any call has one.
+        self._under_way[entry] = None
         try:
             with call_under_way():
                 if self._shared is None:
@@ -128,8 +131,8 @@ class Caller:
                         return kept
                     return await self._asked(model, request, entry, cut_is_usable)
         finally:
-            del self._under_way[entry]
-            done.set()
+            if done := self._under_way.pop(entry):
+                done.set()
 
     async def _asked(
         self, model: str, request: ModelRequest, entry: ReplyKey, cut_is_usable: bool
