@@ -174,9 +174,9 @@ def tls_server(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
-def test_certificates_in_ssl_cert_file_are_trusted(tmp_path: Path) -> None:
-    """A server whose certificate nobody else has signed is trusted where SSL_CERT_FILE names it,
-    and is given up at once where it does not."""
+def test_certificates_that_the_environment_names_are_trusted(tmp_path: Path) -> None:
+    """A server whose certificate nobody else has signed is trusted where SSL_CERT_FILE names it, or
+    SSL_CERT_DIR a folder that has it by its hash, and is given up at once where neither does."""
     program = (
         "import asyncio, sys\n"
         "from panel.models.client import CallError\n"
@@ -186,7 +186,7 @@ def test_certificates_in_ssl_cert_file_are_trusted(tmp_path: Path) -> None:
         "except CallError as error:\n"
         "    print(error.kind, error)\n"
     )
-    own = {name: value for name, value in os.environ.items() if name != "SSL_CERT_FILE"}
+    own = {name: value for name, value in os.environ.items() if "SSL_CERT" not in name}
     own["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 
     def said(**more: str) -> str:
@@ -198,6 +198,11 @@ def test_certificates_in_ssl_cert_file_are_trusted(tmp_path: Path) -> None:
 
     with tls_server(tmp_path) as (base_url, certificate):
         assert said(SSL_CERT_FILE=str(certificate)) == "over TLS"
+        hashed = ["openssl", "x509", "-hash", "-noout", "-in", str(certificate)]
+        name = subprocess.run(hashed, capture_output=True, text=True, check=True).stdout.strip()
+        (tmp_path / "trusted").mkdir()
+        shutil.copy(certificate, tmp_path / "trusted" / f"{name}.0")
+        assert said(SSL_CERT_DIR=str(tmp_path / "trusted")) == "over TLS"
         refused = said()
     assert refused.startswith("permanent")
     assert "self-signed certificate" in refused
