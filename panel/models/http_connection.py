@@ -10,7 +10,7 @@ import os
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 from urllib.request import getproxies, proxy_bypass
 
 import pycurl
@@ -18,14 +18,15 @@ from multidict import CIMultiDict
 from pydantic import SecretStr
 from yarl import URL
 
+from panel.io.descriptors import is_lack_of_descriptors
 from panel.models.error_responses import HttpResponse
-from panel.models.http_transfer import NoAnswer, Transfer, no_descriptor
+from panel.models.http_transfer import NoHttpResponse, Transfer, no_descriptor
 from panel.models.kept_sockets import KeptSockets
 from panel.secrets import SECRETS
 
 _LONGEST_IDLE_S = 15
-"""How long a connection is used again after its last answer: servers close them sooner or later,
-and one that closes it just then has lost a call."""
+"""How long a connection is kept after its last answer: servers close them sooner or later, and one
+that closes it just then has lost a call."""
 _MOST_IDLE = 10_000
 _Options = dict[int, str | bytes | int]
 
@@ -38,7 +39,7 @@ class HttpConnection:
     `headers` go with each call.
     """
 
-    FAULTS: ClassVar = (NoAnswer, OSError)
+    FAULTS: ClassVar = (NoHttpResponse, OSError)
     """What is raised where no answer comes, besides TimeoutError."""
 
     def __init__(
@@ -62,15 +63,22 @@ class HttpConnection:
         body that is longer than `error_responses.MOST_BYTES` only the beginning is read.
 
         Raises:
-            TimeoutError, NoAnswer: none came.
+            TimeoutError, NoHttpResponse: none came.
             OSError: this process can open no connection.
         """
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
-        transfer = pool.idle.pop() if pool.idle else self._transfer(pool, self._endpoint)
-        transfer.send(data)
-        answer = await transfer.answer()
-        # One that is cancelled is still libcurl's, and is used no more.
-        pool.idle.append(transfer)
+        pool.begin()
+        try:
+            transfer = pool.idle.pop() if pool.idle else self._transfer(pool, self._endpoint)
+            transfer.send(data)
+            answer = await transfer.answer()
+            # One that is cancelled is still libcurl's, and is used no more.
+            pool.idle.append(transfer)
+        except OSError as error:
+            pool.failed(error)
+            raise
+        finally:
+            pool.end()
         return answer
 
     async def exchange_at(
@@ -79,17 +87,25 @@ class HttpConnection:
         """As `exchange`, at another address of the same server: `data` are of the media type
         `kind`. `timeout_s` is for the whole, where it may take longer than a call."""
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
-        transfer = self._transfer(pool, url, kind, timeout_s)
-        transfer.send(data or b"", method)
-        return await transfer.answer()
+        pool.begin()
+        try:
+            transfer = self._transfer(pool, url, kind, timeout_s)
+            transfer.send(data or b"", method)
+            return await transfer.answer()
+        finally:
+            pool.end()
 
     async def download(self, url: URL, to: Path, timeout_s: float) -> HttpResponse:
         """Write what is at an address into a new file; the answer has a body only where it is no
         success. Raises as `exchange`, and OSError where the file cannot be written."""
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
-        transfer = self._transfer(pool, url, timeout_s=timeout_s)
-        transfer.send(b"", "GET")
-        return await transfer.into(to)
+        pool.begin()
+        try:
+            transfer = self._transfer(pool, url, timeout_s=timeout_s)
+            transfer.send(b"", "GET")
+            return await transfer.into(to)
+        finally:
+            pool.end()
 
     async def aclose(self) -> None:
         """Close the running loop's connections; a later call opens new ones.
@@ -140,7 +156,7 @@ class HttpConnection:
         keeper = self._keep_connections(loop)
         # Nothing is awaited up to its yield, so no second caller gets in between.
         multi = await anext(keeper)
-        pool = self._pools[loop] = _Pool(multi, keeper, options, [], KeptSockets())
+        pool = self._pools[loop] = _Pool(loop, multi, keeper, options)
         return pool
 
     async def _keep_connections(
@@ -149,7 +165,7 @@ class HttpConnection:
         try:
             connections = pycurl.AsyncCurlMulti()
         except pycurl.error as error:
-            raise no_descriptor() or NoAnswer(str(error), is_unsent=True) from None
+            raise no_descriptor() or NoHttpResponse(str(error), is_unsent=True) from None
         async with connections as multi:
             # How many calls are in flight is decided above; each may leave a connection.
             multi.setopt(pycurl.M_MAXCONNECTS, _MOST_IDLE)
@@ -159,15 +175,56 @@ class HttpConnection:
                 self._pools.pop(loop, None)
 
 
-class _Pool(NamedTuple):
-    """A loop's connections, and the generator that closes them when it is closed. `options` are
-    libcurl's, for each transfer; `idle` are transfers to the endpoint that can be used again."""
+class _Pool:
+    """A loop's connections, and the generator that closes them when it is closed.
 
-    multi: pycurl.AsyncCurlMulti
-    keeper: AsyncGenerator[pycurl.AsyncCurlMulti, None]
-    options: _Options
-    idle: list[Transfer]
-    sockets: KeptSockets
+    Attributes:
+        options: libcurl's, for each transfer.
+        idle: transfers to the endpoint that can be used again.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        multi: pycurl.AsyncCurlMulti,
+        keeper: AsyncGenerator[pycurl.AsyncCurlMulti, None],
+        options: _Options,
+    ) -> None:
+        self._loop = loop
+        self.multi, self.keeper, self.options = multi, keeper, options
+        self.idle: list[Transfer] = []
+        self.sockets = KeptSockets()
+        self._in_flight = 0
+        self._kept_s: float = _LONGEST_IDLE_S
+        self._closing: asyncio.TimerHandle | asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Told of each exchange that begins."""
+        self._in_flight += 1
+        if self._closing is not None:
+            self._closing.cancel()
+            self._closing = None
+
+    def end(self) -> None:
+        """Told of each exchange that ends, with the last of which idle connections are closed
+        after a while: libcurl closes them only when the next request is made."""
+        self._in_flight -= 1
+        if not self._in_flight:
+            self._closing = self._loop.call_later(self._kept_s, self._close)
+
+    def failed(self, error: OSError) -> None:
+        """Told of what kept this process from opening a connection. If it has no descriptors left,
+        others need them more than what is idle, such as the file that a reply is kept in."""
+        if is_lack_of_descriptors(error):
+            self.multi.setopt(pycurl.M_MAXCONNECTS, 1)
+            self._kept_s = 0
+
+    def _close(self) -> None:
+        self._closing = self._loop.create_task(self._closed())
+
+    async def _closed(self) -> None:
+        self._closing = None
+        await self.keeper.aclose()
 
 
 def _milliseconds(seconds: float) -> int:
@@ -196,7 +253,7 @@ def _way_to(endpoint: URL) -> _Options:
     Not left to libcurl, which reads HTTP_PROXY in lower case only.
 
     Raises:
-        NoAnswer: it is no proxy that can be used.
+        NoHttpResponse: it is no proxy that can be used.
     """
     named = None if proxy_bypass(endpoint.host or "") else getproxies().get(endpoint.scheme)
     if not named:
@@ -207,7 +264,7 @@ def _way_to(endpoint: URL) -> _Options:
     except ValueError:
         url = URL()
     if url.scheme not in ("http", "https") or not url.host:
-        raise NoAnswer(
+        raise NoHttpResponse(
             f"{endpoint.scheme.upper()}_PROXY is not the address of a proxy at http:// or "
             f"https://; correct it, or add {endpoint.host} to NO_PROXY",
             is_final=True,

@@ -34,7 +34,7 @@ _UNOPENED = frozenset(
 _FINAL = frozenset({pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE})
 
 
-class NoAnswer(Exception):
+class NoHttpResponse(Exception):
     """Why no answer came; shows no credentials.
 
     Attributes:
@@ -98,7 +98,7 @@ class Transfer:
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if self._multi.closed and task is not None and not task.cancelling():
-                    raise NoAnswer("the connections were closed before it came") from None
+                    raise NoHttpResponse("the connections were closed before it came") from None
                 raise
             break
         status, headers = curl.getinfo(pycurl.RESPONSE_CODE), _Headers(bytes(self._head))
@@ -142,7 +142,7 @@ class Transfer:
             answer = await self.answer()
             if answer.status < 300 and file is None:
                 file = open_private(path, "xb")
-        except NoAnswer:
+        except NoHttpResponse:
             if fault is not None:
                 raise fault from None
             raise
@@ -187,7 +187,7 @@ def _fault(curl: pycurl.Curl, code: int, said: str) -> Exception:
         return lack
     # Or a proxy that opens no tunnel.
     unsent = code in _UNSENT or curl.getinfo(pycurl.HTTP_CONNECTCODE) >= 300
-    return NoAnswer(f"{said} (libcurl: {code})", is_unsent=unsent, is_final=code in _FINAL)
+    return NoHttpResponse(f"{said} (libcurl: {code})", is_unsent=unsent, is_final=code in _FINAL)
 
 
 def no_descriptor() -> OSError | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 _CLOSED = getattr(select, "POLLRDHUP", select.POLLIN)
 
 
-class _Kept(NamedTuple):
+class _WatchedSocket(NamedTuple):
     """A socket, and what tells whether its connection was closed."""
 
     descriptor: int
@@ -27,7 +27,7 @@ class KeptSockets:
 
     def __init__(self) -> None:
         self._unplaced: set[int] = set()
-        self._at: dict[tuple[str, int], _Kept] = {}
+        self._at: dict[tuple[str, int], _WatchedSocket] = {}
 
     def opened(self, descriptor: int, _purpose: int) -> int:
         """Told of each socket that libcurl opens; returns that it is as it should be."""
@@ -56,7 +56,7 @@ class KeptSockets:
             elif place[1]:
                 poll = select.poll()
                 poll.register(descriptor, _CLOSED)
-                self._at[place] = _Kept(descriptor, poll)
+                self._at[place] = _WatchedSocket(descriptor, poll)
                 self._unplaced.discard(descriptor)
 
 

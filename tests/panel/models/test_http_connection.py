@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from yarl import URL
 
+from panel.models import http_connection
 from panel.models.error_responses import MOST_BYTES, HttpResponse
 from panel.models.http_connection import HttpConnection
-from panel.models.http_transfer import NoAnswer
+from panel.models.http_transfer import NoHttpResponse
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 Answer = Callable[[asyncio.StreamWriter], None]
@@ -113,7 +114,7 @@ async def test_a_request_that_is_not_answered_is_not_sent_again(
     async with wire(*before, breaks_off, sends(OK)) as (seen, connection):
         for _ in before:
             await connection.exchange(b"first")
-        with pytest.raises(NoAnswer) as caught:
+        with pytest.raises(NoHttpResponse) as caught:
             await connection.exchange(b"unanswered")
         assert not caught.value.is_unsent
         assert not caught.value.is_final
@@ -133,6 +134,21 @@ async def test_a_connection_that_the_server_has_closed_is_replaced(idle_s: float
     assert [request[-100_000:] for request in seen.requests] == [
         b"%d" % n * 100_000 for n in range(4)
     ]
+
+
+async def test_idle_connections_are_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that goes on with something else holds none, and a later call opens one again."""
+    monkeypatch.setattr(http_connection, "_LONGEST_IDLE_S", 1)
+    async with wire(*[sends(OK)] * 3) as (seen, connection):
+        for _ in range(2):
+            await connection.exchange(b"{}")
+            await asyncio.sleep(0.05)
+        assert seen.connections == 1
+        (first,) = seen.tasks
+        assert first is not None
+        await asyncio.wait_for(asyncio.shield(first), 5)
+        assert (await connection.exchange(b"{}")).body == b"ok"
+    assert seen.connections == 2
 
 
 @pytest.mark.parametrize("length", [0, 1, 200_000, 3_000_000])
@@ -192,7 +208,7 @@ async def test_what_is_no_whole_answer_is_none(odd: bytes) -> None:
         writer.close()
 
     async with wire(breaks_off) as (_, connection):
-        with pytest.raises(NoAnswer) as caught:
+        with pytest.raises(NoHttpResponse) as caught:
             await connection.exchange(b"{}")
     assert not caught.value.is_unsent
     assert not caught.value.is_final
@@ -215,7 +231,7 @@ async def test_connections_that_are_closed_cancel_nobody() -> None:
         while not seen.requests:  # noqa: ASYNC110 (the server's state)
             await asyncio.sleep(0.01)
         await connection.aclose()
-        with pytest.raises(NoAnswer, match="were closed"):
+        with pytest.raises(NoHttpResponse, match="were closed"):
             await waiting
         assert (await connection.exchange(b"{}")).body == b"ok"
 

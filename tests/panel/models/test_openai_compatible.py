@@ -25,7 +25,7 @@ from pydantic import SecretStr, ValidationError
 from yarl import URL
 
 from panel.models.client import CallError, ModelClient
-from panel.models.http_transfer import NoAnswer
+from panel.models.http_transfer import NoHttpResponse
 from panel.models.openai_compatible import OpenAICompatible
 from panel.testing import (
     Answer,
@@ -86,7 +86,7 @@ def assert_hides_the_key(error: BaseException) -> None:
     coded = b64encode(KEY.encode()).decode().rstrip("=")[:-1]
     for secret in (KEY, quote(KEY, safe=""), quote(KEY), coded, "canary"):
         assert secret not in "".join(shown)
-    assert not isinstance(error.__context__, NoAnswer | OSError)
+    assert not isinstance(error.__context__, NoHttpResponse | OSError)
     assert "\n" not in str(error)
 
 
