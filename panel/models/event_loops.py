@@ -35,12 +35,13 @@ _passing: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """A loop of uvloop's; asyncio's own where that package is not to be had, as on Windows."""
+    """A loop of uvloop's; asyncio's own where that package is not to be had, as on Windows, and
+    there one that can watch libcurl's sockets."""
     # Here, since most commands need none.
     try:
         import uvloop
     except ImportError:
-        return asyncio.new_event_loop()
+        return asyncio.SelectorEventLoop()
     return uvloop.new_event_loop()
 
 

@@ -129,12 +129,13 @@ class HttpConnection:
         set_option = curl.setopt
         set_option(pycurl.URL, str(url))
         # Empty, as libcurl would otherwise wait for leave to send a long body.
-        lines = [f"{name}: {value}" if value else f"{name};" for name, value in headers.items()]
+        lines = [
+            f"{name}: {value}" if value.strip() else f"{name};" for name, value in headers.items()
+        ]
         set_option(pycurl.HTTPHEADER, [line.encode() for line in (*lines, "Expect:")])
         set_option(pycurl.USERAGENT, "persona-panel")
         set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
-        # All that libcurl can unpack.
-        set_option(pycurl.ACCEPT_ENCODING, "")
+        set_option(pycurl.ACCEPT_ENCODING, "gzip, deflate")
         set_option(pycurl.NOSIGNAL, True)
         set_option(pycurl.MAXAGE_CONN, _LONGEST_IDLE_S)
         set_option(pycurl.TIMEOUT_MS, _milliseconds(timeout_s or self._timeout_s))
@@ -172,7 +173,8 @@ class HttpConnection:
             try:
                 yield multi
             finally:
-                self._pools.pop(loop, None)
+                if pool := self._pools.pop(loop, None):
+                    pool.close()
 
 
 class _Pool:
@@ -209,27 +211,34 @@ class _Pool:
         """Told of each exchange that ends, with the last of which idle connections are closed
         after a while: libcurl closes them only when the next request is made."""
         self._in_flight -= 1
-        if not self._in_flight:
-            self._closing = self._loop.call_later(self._kept_s, self._close)
+        if not (self._in_flight or self.multi.closed or self._loop.is_closed()):
+            self._closing = self._loop.call_later(self._kept_s, self._close_idle)
 
     def failed(self, error: OSError) -> None:
         """Told of what kept this process from opening a connection. If it has no descriptors left,
         others need them more than what is idle, such as the file that a reply is kept in."""
         if is_lack_of_descriptors(error):
-            self.multi.setopt(pycurl.M_MAXCONNECTS, 1)
+            self.multi.setopt(pycurl.M_MAXCONNECTS, max(1, self._in_flight // 2))
             self._kept_s = 0
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Told before the connections are closed."""
+        self.idle.clear()
+        if self._closing is not None:
+            self._closing.cancel()
+
+    def _close_idle(self) -> None:
         self._closing = self._loop.create_task(self._closed())
 
     async def _closed(self) -> None:
+        # Begun, it is not to be cancelled.
         self._closing = None
         await self.keeper.aclose()
 
 
 def _milliseconds(seconds: float) -> int:
     # 0 would be no limit, and libcurl has no more than this.
-    return min(max(1, round(seconds * 1000)), 2**31 - 1)
+    return max(1, round(min(seconds * 1000, 2**31 - 1)))
 
 
 def _certificates() -> _Options:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Iterator, Mapping
-from email.parser import HeaderParser
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -54,6 +54,8 @@ class Transfer:
         self, curl: pycurl.Curl, multi: pycurl.AsyncCurlMulti, sockets: KeptSockets
     ) -> None:
         self._curl, self._multi, self._sockets = curl, multi, sockets
+        # Not libcurl: an encoding that it does not know, or that is none, would cost the answer.
+        self._unpacks = True
         self._data = BytesIO()
         self._found_closed = False
         self._head = bytearray()
@@ -61,6 +63,7 @@ class Transfer:
         self._room = MOST_BYTES
         curl.setopt(pycurl.SOCKOPTFUNCTION, sockets.opened)
         curl.setopt(pycurl.PREREQFUNCTION, self._check)
+        curl.setopt(pycurl.HTTP_CONTENT_DECODING, False)
         curl.setopt(pycurl.HEADERFUNCTION, self._head.extend)
         curl.setopt(pycurl.WRITEFUNCTION, self._take)
         curl.setopt(pycurl.POST, True)
@@ -93,19 +96,42 @@ class Transfer:
                     self._data.seek(0)
                     continue
                 # Of a body that is too long the rest is not wanted.
-                if self._room >= 0:
+                if self._room >= 0 and not self._has_come(error.args[0]):
                     raise _fault(curl, *error.args) from None
+            except RuntimeError as error:
+                # An event loop of another kind, such as Windows' own.
+                raise NoHttpResponse(str(error), is_unsent=True, is_final=True) from None
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if self._multi.closed and task is not None and not task.cancelling():
                     raise NoHttpResponse("the connections were closed before it came") from None
                 raise
             break
-        status, headers = curl.getinfo(pycurl.RESPONSE_CODE), _Headers(bytes(self._head))
-        body = b"".join(self._parts)
-        if self._room >= 0:
-            return HttpResponse(status, headers, body)
-        return HttpResponse(status, headers, body[:MOST_BYTES], whole=False)
+        return self._received()
+
+    def _received(self) -> HttpResponse:
+        headers = _Headers(bytes(self._head))
+        # libcurl takes a head that breaks off for the whole answer.
+        if not headers.are_whole:
+            raise NoHttpResponse("the answer broke off within its headers")
+        body, whole = b"".join(self._parts)[:MOST_BYTES], self._room >= 0
+        if self._unpacks and b"content-encoding" in headers.head.lower():
+            # Others are none that was asked for: what they are written on is read as it is.
+            if headers.get("Content-Encoding", "").lower() in ("gzip", "x-gzip", "deflate"):
+                body = _unpacked(body, whole)
+            body, whole = body[:MOST_BYTES], whole and len(body) <= MOST_BYTES
+        return HttpResponse(self._curl.getinfo(pycurl.RESPONSE_CODE), headers, body, whole)
+
+    def _has_come(self, code: int) -> bool:
+        """Whether there is a whole answer although the transfer failed: before the request was
+        read, say, or where TLS ends without a word."""
+        headers = _Headers(bytes(self._head))
+        # Those of a proxy that opens no tunnel have no status here.
+        if not (self._curl.getinfo(pycurl.RESPONSE_CODE) and headers.are_whole):
+            return False
+        if (length := headers.get("Content-Length")) is not None:
+            return length == str(MOST_BYTES - self._room)
+        return code == pycurl.E_RECV_ERROR and "Transfer-Encoding" not in headers
 
     def _check(self, _to: str, own_address: str, _to_port: int, own_port: int) -> int:
         """Before a request goes out: whether it can. libcurl takes a connection for open that the
@@ -137,6 +163,9 @@ class Transfer:
                 return 0
             return None
 
+        # Piece by piece: the file may be longer than is held in memory.
+        self._unpacks = False
+        self._curl.setopt(pycurl.HTTP_CONTENT_DECODING, True)
         self._curl.setopt(pycurl.WRITEFUNCTION, write)
         try:
             answer = await self.answer()
@@ -155,13 +184,20 @@ class Transfer:
 class _Headers(Mapping[str, str]):
     """Those of an answer, in any case; read when they are looked at, since most are not."""
 
-    def __init__(self, head: bytes) -> None:
-        self._head = head
+    def __init__(self, heads: bytes) -> None:
+        # Those of a trailer follow an empty line.
+        lines = bytes(_last_head(heads)).replace(b"\r\n", b"\n")
+        self.head, self._end, _ = lines.partition(b"\n\n")
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether their end has come."""
+        return bool(self._end)
 
     @cached_property
     def _all(self) -> CIMultiDict[str]:
-        _, _, lines = _last_head(self._head).partition(b"\n")
-        return CIMultiDict(HeaderParser().parsestr(lines.decode("latin-1")).items())
+        parts = [line.partition(":") for line in self.head.decode("latin-1").split("\n")[1:]]
+        return CIMultiDict((name.strip(), value.strip()) for name, _, value in parts)
 
     def __getitem__(self, name: str) -> str:
         return self._all[name]
@@ -171,6 +207,30 @@ class _Headers(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._all)
+
+
+def _unpacked(body: bytes, whole: bool) -> bytes:
+    """What was packed by gzip or deflate, up to one byte more than is read.
+
+    Raises:
+        NoHttpResponse: it breaks off, or is no such thing.
+    """
+    found = b""
+    try:
+        # One after another, as gzip allows.
+        while body and len(found) <= MOST_BYTES:
+            # Some servers leave out what deflate begins with.
+            bare = not found and body[0] & 15 != 8 and body[:2] != b"\x1f\x8b"
+            unpacking = zlib.decompressobj(-zlib.MAX_WBITS if bare else 32 + zlib.MAX_WBITS)
+            found += unpacking.decompress(body, MOST_BYTES + 1 - len(found))
+            if whole and not unpacking.eof and len(found) <= MOST_BYTES:
+                raise NoHttpResponse("the packed answer broke off")
+            body = unpacking.unused_data
+    except zlib.error as error:
+        # What follows a whole one means nothing.
+        if not found:
+            raise NoHttpResponse(f"the packed answer cannot be read: {error}") from None
+    return found
 
 
 def _last_head(heads: bytes | bytearray) -> bytes | bytearray:
@@ -187,7 +247,8 @@ def _fault(curl: pycurl.Curl, code: int, said: str) -> Exception:
         return lack
     # Or a proxy that opens no tunnel.
     unsent = code in _UNSENT or curl.getinfo(pycurl.HTTP_CONNECTCODE) >= 300
-    return NoHttpResponse(f"{said} (libcurl: {code})", is_unsent=unsent, is_final=code in _FINAL)
+    reason = f"{said or 'no answer came'} (libcurl: {code})"
+    return NoHttpResponse(reason, is_unsent=unsent, is_final=code in _FINAL)
 
 
 def no_descriptor() -> OSError | None:

@@ -11,7 +11,7 @@ from socket import AF_INET, AF_INET6, socket
 from typing import NamedTuple
 
 # Where the system cannot tell a close from data: an idle connection brings none.
-_CLOSED = getattr(select, "POLLRDHUP", select.POLLIN)
+_CLOSED = getattr(select, "POLLRDHUP", getattr(select, "POLLIN", 0))
 
 
 class _WatchedSocket(NamedTuple):
@@ -33,15 +33,18 @@ class KeptSockets:
         """Told of each socket that libcurl opens; returns that it is as it should be."""
         # Who had the descriptor before is closed.
         self._at = {at: kept for at, kept in self._at.items() if kept.descriptor != descriptor}
-        self._unplaced.add(descriptor)
+        # Windows has none: there libcurl is trusted.
+        if hasattr(select, "poll"):
+            self._unplaced.add(descriptor)
         return 0
 
     def is_closed(self, address: str, port: int) -> bool:
         """Whether the other end has closed the connection from this address and port; asked
-        before each request. A new one has its socket found by that."""
+        before each request, which is when the socket of a new one has its address."""
+        if self._unplaced:
+            self._place_new()
         place = address, port
         if (kept := self._at.get(place)) is None:
-            self._place_new()
             return False
         if not kept.poll.poll(0):
             return False

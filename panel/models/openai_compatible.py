@@ -48,7 +48,12 @@ from panel.models.error_responses import (
     retry_delay,
     without,
 )
-from panel.models.options import HEADER_OPTIONS, options_document, without_headers
+from panel.models.options import (
+    HEADER_OPTIONS,
+    header_faults,
+    options_document,
+    without_headers,
+)
 from panel.models.usage import usage_in
 from panel.secrets import scrub
 from rubrics import ModelRequest, ModelResponse
@@ -109,6 +114,13 @@ class OpenAICompatible(BaseChatModel):
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ValueError("api_key contains a character that no key has, such as a space")
         return SecretStr(key) if key else None
+
+    @field_validator("headers")
+    @classmethod
+    def _fit_lines(cls, value: dict[str, str]) -> dict[str, str]:
+        if faults := list(header_faults(value)):
+            raise ValueError(", ".join(faults))
+        return value
 
     # Cached properties, since pydantic looks a private attribute up slowly.
     @cached_property

@@ -200,7 +200,7 @@ def _faults(options: Mapping[str, Any], fields: frozenset[str]) -> Iterator[str]
         elif fault := _fault(name, value, 0):
             yield fault
         elif name == "headers":
-            yield from _header_faults(value)
+            yield from header_faults(value)
         elif name in LIMIT_NAMES and (
             not isinstance(value, int) or isinstance(value, bool) or value < 1
         ):
@@ -241,7 +241,8 @@ def _fault(name: str, value: Any, depth: int) -> str | None:
     return next((fault for key, one in inner if (fault := _fault(key, one, depth + 1))), None)
 
 
-def _header_faults(value: Any) -> Iterator[str]:
+def header_faults(value: Any) -> Iterator[str]:
+    """What keeps headers from being sent, header by header; nothing where they can be."""
     if not isinstance(value, Mapping):
         yield "headers (a mapping from names to texts, such as {X-Title: essays})"
         return

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import resource
 import socket
 import struct
+import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -176,6 +178,55 @@ async def test_headers_are_found_in_any_case_behind_those_of_earlier_statuses() 
     assert len(answer.headers) == 3
 
 
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", gzip.compress(b"whole")),
+        ("GZIP", gzip.compress(b"who") + gzip.compress(b"le")),
+        ("gzip", gzip.compress(b"whole") + b"\0\0"),
+        ("deflate", zlib.compress(b"whole")),
+        ("deflate", zlib.compress(b"whole", wbits=-zlib.MAX_WBITS)),
+        ("utf-8", b"whole"),
+        ("aws-chunked", b"whole"),
+        ("", b"whole"),
+    ],
+)
+async def test_a_packed_body_is_unpacked_and_an_unknown_encoding_is_passed_over(
+    encoding: str, body: bytes
+) -> None:
+    """Servers and proxies write odd things there; the answer has been paid for."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}"
+    assert (await answer_of(head.encode() + b"\r\n\r\n" + body)).body == b"whole"
+
+
+async def test_a_header_with_a_space_before_its_colon_hides_none() -> None:
+    """How long to wait stands behind it."""
+    head = b"HTTP/1.1 429 Slow\r\nX : 1\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n"
+    assert dict((await answer_of(head)).headers)["Retry-After"] == "7"
+
+
+async def test_an_answer_that_came_before_the_request_was_read_is_one() -> None:
+    """A server may need no more of a long request, and close the connection."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK)
+        await writer.drain()
+        resets(writer)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    connection = HttpConnection(URL(f"http://127.0.0.1:{port}/"), None, timeout_s=5)
+    heard = 0
+    for _ in range(5):
+        with suppress(NoHttpResponse):
+            heard += (await connection.exchange(b"x" * 20_000_000)).body == b"ok"
+    await connection.aclose()
+    server.close()
+    # A reset may come before what was sent.
+    assert heard
+
+
 @pytest.mark.parametrize("extra", [0, 1, 500_000])
 async def test_of_a_long_body_the_beginning_is_read(extra: int) -> None:
     """Up to the limit it is whole; beyond, what has been read is kept, and the next call gets its
@@ -195,10 +246,13 @@ async def test_of_a_long_body_the_beginning_is_read(extra: int) -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal",
         b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnot!",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"ok")[:-1],
+        b"HTTP/1.1 200 OK\r\nConte",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n",
         b"no HTTP at all",
         b"\x16\x03\x01",
     ],
-    ids=["half", "half-chunk", "not-packed", "words", "tls"],
+    ids=["half", "half-chunk", "not-packed", "half-packed", "header", "headers", "words", "tls"],
 )
 async def test_what_is_no_whole_answer_is_none(odd: bytes) -> None:
     """It may have been paid for, and may be whole another time."""

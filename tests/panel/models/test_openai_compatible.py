@@ -677,6 +677,15 @@ async def test_other_faults_of_a_call_are_not_repaired(message: str) -> None:
 # Connections and loops
 
 
+@pytest.mark.parametrize(
+    "headers", [{"X": "a\r\nEvil: 1"}, {"X\nEvil": "1"}, {"X": "\0"}, {"": "1"}]
+)
+def test_headers_that_are_no_lines_are_refused(headers: dict[str, str]) -> None:
+    """None may bring another with it."""
+    with pytest.raises(ValidationError, match="header"):
+        OpenAICompatible(model="m", headers=headers)
+
+
 async def test_more_than_a_hundred_calls_run_at_once() -> None:
     """The pool does not throttle: that is decided above, where it is seen."""
     with serving(latency_s=60) as server:
