@@ -35,10 +35,11 @@ ROOT = Path(__file__).parents[3]
 def at_most(descriptors: int) -> Iterator[None]:
     """So many files more may be open in this process."""
     usual = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Descriptors are numbered from the lowest that is free.
-    lowest = os.open(os.devnull, os.O_RDONLY)
-    os.close(lowest)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + descriptors, usual[1]))
+    # Numbered from the lowest that is free: other tests leave some open, with gaps in between.
+    numbers = [os.open(os.devnull, os.O_RDONLY) for _ in range(descriptors)]
+    for number in numbers:
+        os.close(number)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(numbers) + 1, usual[1]))
     try:
         yield
     finally:
