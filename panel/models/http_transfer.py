@@ -54,8 +54,7 @@ class Transfer:
         self, curl: pycurl.Curl, multi: pycurl.AsyncCurlMulti, sockets: KeptSockets
     ) -> None:
         self._curl, self._multi, self._sockets = curl, multi, sockets
-        # Not libcurl: an encoding that it does not know, or that is none, would cost the answer.
-        self._unpacks = True
+        self._to_file = False
         self._data = BytesIO()
         self._found_closed = False
         self._head = bytearray()
@@ -63,6 +62,7 @@ class Transfer:
         self._room = MOST_BYTES
         curl.setopt(pycurl.SOCKOPTFUNCTION, sockets.opened)
         curl.setopt(pycurl.PREREQFUNCTION, self._check)
+        # An encoding that libcurl does not know, or that is none, would cost the answer.
         curl.setopt(pycurl.HTTP_CONTENT_DECODING, False)
         curl.setopt(pycurl.HEADERFUNCTION, self._head.extend)
         curl.setopt(pycurl.WRITEFUNCTION, self._take)
@@ -115,7 +115,7 @@ class Transfer:
         if not headers.are_whole:
             raise NoHttpResponse("the answer broke off within its headers")
         body, whole = b"".join(self._parts)[:MOST_BYTES], self._room >= 0
-        if self._unpacks and b"content-encoding" in headers.head.lower():
+        if not self._to_file and headers.tell_of_packing:
             # Others are none that was asked for: what they are written on is read as it is.
             if headers.get("Content-Encoding", "").lower() in ("gzip", "x-gzip", "deflate"):
                 body = _unpacked(body, whole)
@@ -126,8 +126,9 @@ class Transfer:
         """Whether there is a whole answer although the transfer failed: before the request was
         read, say, or where TLS ends without a word."""
         headers = _Headers(bytes(self._head))
-        # Those of a proxy that opens no tunnel have no status here.
-        if not (self._curl.getinfo(pycurl.RESPONSE_CODE) and headers.are_whole):
+        # Of a file nobody would see that its end is missing. Those of a proxy that opens no tunnel
+        # have no status here.
+        if self._to_file or not (self._curl.getinfo(pycurl.RESPONSE_CODE) and headers.are_whole):
             return False
         if (length := headers.get("Content-Length")) is not None:
             return length == str(MOST_BYTES - self._room)
@@ -163,8 +164,8 @@ class Transfer:
                 return 0
             return None
 
+        self._to_file = True
         # Piece by piece: the file may be longer than is held in memory.
-        self._unpacks = False
         self._curl.setopt(pycurl.HTTP_CONTENT_DECODING, True)
         self._curl.setopt(pycurl.WRITEFUNCTION, write)
         try:
@@ -185,18 +186,27 @@ class _Headers(Mapping[str, str]):
     """Those of an answer, in any case; read when they are looked at, since most are not."""
 
     def __init__(self, heads: bytes) -> None:
-        # Those of a trailer follow an empty line.
-        lines = bytes(_last_head(heads)).replace(b"\r\n", b"\n")
-        self.head, self._end, _ = lines.partition(b"\n\n")
+        self._heads = heads
 
     @property
     def are_whole(self) -> bool:
-        """Whether their end has come."""
-        return bool(self._end)
+        """Whether their end has come, an empty line."""
+        return self._heads.endswith(b"\r\n\r\n") or b"\n\n" in self._last
+
+    @property
+    def tell_of_packing(self) -> bool:
+        """Whether there may be a Content-Encoding among them."""
+        return b"content-encoding" in self._heads.lower()
+
+    @cached_property
+    def _last(self) -> bytes:
+        return bytes(_last_head(self._heads)).replace(b"\r\n", b"\n")
 
     @cached_property
     def _all(self) -> CIMultiDict[str]:
-        parts = [line.partition(":") for line in self.head.decode("latin-1").split("\n")[1:]]
+        # Those of a trailer follow an empty line.
+        lines = self._last.partition(b"\n\n")[0].decode("latin-1").split("\n")[1:]
+        parts = [line.partition(":") for line in lines]
         return CIMultiDict((name.strip(), value.strip()) for name, _, value in parts)
 
     def __getitem__(self, name: str) -> str:
