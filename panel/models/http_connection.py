@@ -67,18 +67,12 @@ class HttpConnection:
             OSError: this process can open no connection.
         """
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
-        pool.begin()
-        try:
+        with pool:
             transfer = pool.idle.pop() if pool.idle else self._transfer(pool, self._endpoint)
             transfer.send(data)
             answer = await transfer.answer()
             # One that is cancelled is still libcurl's, and is used no more.
             pool.idle.append(transfer)
-        except OSError as error:
-            pool.failed(error)
-            raise
-        finally:
-            pool.end()
         return answer
 
     async def exchange_at(
@@ -87,25 +81,19 @@ class HttpConnection:
         """As `exchange`, at another address of the same server: `data` are of the media type
         `kind`. `timeout_s` is for the whole, where it may take longer than a call."""
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
-        pool.begin()
-        try:
+        with pool:
             transfer = self._transfer(pool, url, kind, timeout_s)
             transfer.send(data or b"", method)
             return await transfer.answer()
-        finally:
-            pool.end()
 
     async def download(self, url: URL, to: Path, timeout_s: float) -> HttpResponse:
         """Write what is at an address into a new file; the answer has a body only where it is no
         success. Raises as `exchange`, and OSError where the file cannot be written."""
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
-        pool.begin()
-        try:
+        with pool:
             transfer = self._transfer(pool, url, timeout_s=timeout_s)
             transfer.send(b"", "GET")
             return await transfer.into(to)
-        finally:
-            pool.end()
 
     async def aclose(self) -> None:
         """Close the running loop's connections; a later call opens new ones.
@@ -178,7 +166,8 @@ class HttpConnection:
 
 
 class _Pool:
-    """A loop's connections, and the generator that closes them when it is closed.
+    """A loop's connections, and the generator that closes them when it is closed. A block in it is
+    an exchange: a while after the last, or at once where descriptors are lacking, all are closed.
 
     Attributes:
         options: libcurl's, for each transfer.
@@ -200,26 +189,22 @@ class _Pool:
         self._kept_s: float = _LONGEST_IDLE_S
         self._closing: asyncio.TimerHandle | asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
-        """Told of each exchange that begins."""
+    def __enter__(self) -> None:
         self._in_flight += 1
         if self._closing is not None:
             self._closing.cancel()
             self._closing = None
 
-    def end(self) -> None:
-        """Told of each exchange that ends, with the last of which idle connections are closed
-        after a while: libcurl closes them only when the next request is made."""
-        self._in_flight -= 1
-        if not (self._in_flight or self.multi.closed or self._loop.is_closed()):
-            self._closing = self._loop.call_later(self._kept_s, self._close_idle)
-
-    def failed(self, error: OSError) -> None:
-        """Told of what kept this process from opening a connection. If it has no descriptors left,
-        others need them more than what is idle, such as the file that a reply is kept in."""
-        if is_lack_of_descriptors(error):
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        # Without descriptors others need them more than what is idle, such as the file that a reply
+        # is kept in.
+        if isinstance(error, OSError) and is_lack_of_descriptors(error):
             self.multi.setopt(pycurl.M_MAXCONNECTS, max(1, self._in_flight // 2))
             self._kept_s = 0
+        self._in_flight -= 1
+        # libcurl closes idle connections only when the next request is made.
+        if not (self._in_flight or self.multi.closed or self._loop.is_closed()):
+            self._closing = self._loop.call_later(self._kept_s, self._close_idle)
 
     def close(self) -> None:
         """Told before the connections are closed."""
