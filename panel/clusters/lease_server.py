@@ -23,6 +23,7 @@ from panel.clusters.messages import (
     DRIVER,
     FROM_WORKER,
     LOST_S,
+    TAKE_OVER_S,
     Alive,
     Answers,
     ClaimReply,
@@ -41,6 +42,7 @@ from panel.clusters.messages import (
     Synchronize,
     TakenForLost,
     Told,
+    TookOver,
 )
 from panel.models.client import NOTHING
 from rubrics import ModelResponse, Usage
@@ -64,7 +66,9 @@ class LeaseServer:
     """Answers the letters of workers, by the limits, the budget and the cache of a caller.
 
     Two workers that ask for the same reply at once have one call made. A worker that is lost has
-    its slots and claims given to others; what its calls in flight may have cost counts as spent.
+    its slots given to others; what its calls in flight may have cost counts as spent. Its claims
+    go to others once a new worker has taken over the journals on its machine, where replies may
+    be that it had not sent yet, or after `TAKE_OVER_S`.
 
     Attributes:
         failure: has an exception once the run cannot go on, and never a result.
@@ -78,6 +82,8 @@ class LeaseServer:
         self._workers: dict[str, _Held] = {}
         self._lost: set[str] = set()
         self._claimed: dict[_Entry, asyncio.Event] = {}
+        # Claims of lost workers, and when these were lost.
+        self._claims_left: dict[_Entry, tuple[float, AbstractAsyncContextManager[Any]]] = {}
         self._outbox: dict[str, list[tuple[int, Any]]] = {}
         self._settling: set[asyncio.Task[None]] = set()
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -94,6 +100,7 @@ class LeaseServer:
             await asyncio.gather(*tasks, return_exceptions=True)
             for worker in list(self._workers):
                 await self.lose(worker)
+            await self._end_claims_left()
             await asyncio.gather(*self._settling, return_exceptions=True)
             if not self.failure.done():
                 self.failure.cancel()
@@ -113,8 +120,8 @@ class LeaseServer:
                 self._caller.endpoints[model].limiter.leave()
         for model, most in held.reserved:
             self._settle(model, most, most)
-        for entry, shared in held.claims.items():
-            await self._end_claim(entry, shared)
+        now = time.monotonic()
+        self._claims_left.update((entry, (now, shared)) for entry, shared in held.claims.items())
 
     async def _listen(self) -> None:
         try:
@@ -132,6 +139,7 @@ class LeaseServer:
             for worker, held in list(self._workers.items()):
                 if now - held.heard > LOST_S:
                     await self.lose(worker)
+            await self._end_claims_left(TAKE_OVER_S)
 
     def _fail(self, error: Exception) -> None:
         if not self.failure.done():
@@ -172,6 +180,8 @@ class LeaseServer:
             shared = held.claims.pop((notice.page, notice.key), None)
             if shared is not None:
                 self._later(self._end_claim((notice.page, notice.key), shared))
+        elif isinstance(notice, TookOver):
+            self._later(self._end_claims_left(notice.age_s))
         elif isinstance(notice, Told):
             told = logging.getLogger(notice.logger)
             told.log(notice.level, "%s", notice.text, extra={FROM_WORKER: True})
@@ -277,8 +287,19 @@ class LeaseServer:
                         self._store.put(page, key, reply)
                 except Exception as error:
                     raise unwritable(self._store, error) from None
-                if (shared := held.claims.pop((page, key), None)) is not None:
+                shared = held.claims.pop((page, key), None)
+                if shared is None and (page, key) in self._claims_left:
+                    _, shared = self._claims_left.pop((page, key))
+                if shared is not None:
                     await self._end_claim((page, key), shared)
+
+    async def _end_claims_left(self, age_s: float = 0) -> None:
+        """Those of workers that were lost at least so long ago."""
+        now = time.monotonic()
+        for entry in [one for one, (lost, _) in self._claims_left.items() if now - lost >= age_s]:
+            # Its reply may be stored meanwhile, which ends it, too.
+            if (left := self._claims_left.pop(entry, None)) is not None:
+                await self._end_claim(entry, left[1])
 
     async def _end_claim(self, entry: _Entry, shared: AbstractAsyncContextManager[Any]) -> None:
         self._claimed.pop(entry).set()

@@ -19,6 +19,8 @@ FROM_WORKER = "from_worker"
 """What a record of the driver's log has that a worker has told."""
 LOST_S = 90.0
 """How long a worker that says nothing is waited for."""
+TAKE_OVER_S = 30.0
+"""How long a worker is waited for that takes over the journals of one that is lost."""
 
 
 class TakenForLost(Abort):
@@ -120,6 +122,13 @@ class Settle(NamedTuple):
 
 class Alive(NamedTuple):
     """A worker is there, though it may have nothing to say."""
+
+
+class TookOver(NamedTuple):
+    """What killed workers had left in journals on the machine of this new one is stored; it looked
+    for them `age_s` seconds ago."""
+
+    age_s: float
 
 
 class Told(NamedTuple):

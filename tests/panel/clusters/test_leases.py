@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import platformdirs
 import pytest
 
 from panel import ModelConfig, PanelPlan, Persona, Response
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.caller import Caller
+from panel.calls.journal import Journal
+from panel.calls.journaled_store import encoded
 from panel.clusters.lease_server import LeaseServer
-from panel.clusters.messages import DRIVER, Enter, Letter, TakenForLost
+from panel.clusters.messages import DRIVER, ClaimReply, Enter, Letter, TakenForLost
 from panel.clusters.worker import Assignment, JudgedPart, at_work
 from panel.io.response_batch import identified
 from panel.runs.executor import prepared
 from panel.testing import in_turn, ok, serving, status
-from rubrics import Rubric
+from rubrics import ModelResponse, Rubric
 from tests.helpers.cluster import LocalMailbox, parts, workers_of
 from tests.helpers.judgments import PLAIN
 
@@ -106,11 +111,15 @@ def test_two_workers_that_ask_the_same_pay_once() -> None:
     assert all(one.status == "scored" for each in done for one in each.judgments)
 
 
-async def test_what_a_lost_worker_has_leased_goes_to_others() -> None:
+async def test_what_a_lost_worker_has_leased_goes_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A worker is lost with all slots of a model, claims, and calls that are paid for: another
     judges the same texts, and the lost calls count as made at the most that they may have
-    taken."""
-    with serving(lambda call, _: ok(), latency_s=0.2) as server:
+    taken. No worker replaces it, so that its claims end with time."""
+    monkeypatch.setattr("panel.clusters.lease_server.ALIVE_S", 0.05)
+    monkeypatch.setattr("panel.clusters.lease_server.TAKE_OVER_S", 0.05)
+    with serving(lambda call, _: ok(), latency_s=1) as server:
         plan = plan_of(server.base_url, concurrency=2)
         async with workers_of(plan, 2, Caps(calls=1000)) as (caller, leases, (lost, other)):
             part = parts(RESPONSES[:4], 1)[0]
@@ -125,6 +134,49 @@ async def test_what_a_lost_worker_has_leased_goes_to_others() -> None:
     # Set aside for an answer of unknown length, and not what the server has said.
     [used] = caller.budget.spending.usage.values()
     assert used.output > sum(one.usage.output for one in done.judgments)
+
+
+async def test_what_a_lost_worker_has_not_sent_is_not_asked_for_again() -> None:
+    """A worker is killed with one of two replies in its journal, and another waits for both: once
+    a third has begun on that machine, it gets the one and may ask for the other, and not before."""
+    plan = plan_of("http://localhost:1")
+    kept = ModelResponse("Kept.")
+    claims = [ClaimReply("page", bytes([number]) * 32) for number in (1, 2)]
+    async with prepared(plan, NO_CAPS) as caller:
+        mailbox = LocalMailbox()
+        async with LeaseServer(caller, mailbox).serving() as server:
+            assignment = Assignment("other", plan, NO_CAPS, caller.store.location)
+            async with at_work(assignment, mailbox):
+                mailbox.post(DRIVER, Letter("killed", (), list(enumerate(claims)), "killed"))
+                assert (await mailbox.fetch("killed"))[0].to == [(0, None), (1, None)]
+                leave_in_journal(*claims[0], encoded(kept))
+                # What the other has said of its own beginning has come.
+                await asyncio.sleep(0.2)
+                await server.lose("killed")
+                mailbox.post(DRIVER, Letter("other", (), list(enumerate(claims)), "waits"))
+                waiting = asyncio.create_task(fetched(mailbox, "waits", 2))
+                await asyncio.sleep(0.2)
+                assert not waiting.done()
+                async with at_work(replace(assignment, name="third"), mailbox):
+                    answers = await asyncio.wait_for(waiting, 20)
+    assert answers == {0: replace(kept, cached=True), 1: None}
+
+
+def leave_in_journal(page: str, key: bytes, stored: bytes) -> None:
+    """As a worker of this machine leaves it that is killed."""
+    [folder] = Path(platformdirs.user_cache_dir("persona-panel"), "unsent").iterdir()
+    journal = Journal(folder)
+    journal.add(page, key, stored)
+    journal.close()
+
+
+async def fetched(mailbox: LocalMailbox, address: str, n: int) -> dict[int, Any]:
+    """So many answers to an address, by number."""
+    answers: dict[int, Any] = {}
+    while len(answers) < n:
+        for one in await mailbox.fetch(address):
+            answers |= dict(one.to)
+    return answers
 
 
 async def test_what_a_silent_worker_has_leased_goes_to_others(
