@@ -36,6 +36,7 @@ from panel.runs.execution import CALLED, Execution
 from panel.runs.output import RunOutput
 from panel.runs.request_files import Exported, RequestFiles
 from panel.runs.run import Run
+from panel.runs.units import POINTS, unit_of_ratings
 from panel.runs.written_at_address import sent_to_address
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.display import general
@@ -242,7 +243,9 @@ def _on_one_scale(ratings: Array, rubric: Rubric) -> tuple[Array, float, str]:
     ends = _ends(rubric)
     if len(set(ends)) == 1:
         low, high = ends[0]
-        return ratings, high - low, f"points of the scale from {general(low)} to {general(high)}"
+        unit = unit_of_ratings(rubric)
+        scale = f" of the scale from {general(low)} to {general(high)}" if unit == POINTS else ""
+        return ratings, high - low, f"{unit.several}{scale}"
     lows, highs = np.array(ends).T
     return (ratings - lows) / (highs - lows), 1.0, "shares of the range of each dimension's scale"
 

@@ -12,7 +12,8 @@ from panel.breakdown.groups import axes_of, labels_of_personas
 from panel.breakdown.once import once_per_run
 from panel.conclusions.contested import contested_conclusion
 from panel.runs.run import Run
-from panel.runs.scale_limits import are_preferences, on_one_scale
+from panel.runs.scale_limits import on_one_scale
+from panel.runs.units import SHARES_OF_WIDTH, FigureUnit, unit_of_ratings
 from panel.statistics.breakdown.contested import (
     ContestedResponse,
     contested_responses,
@@ -80,11 +81,9 @@ def contested(run: Run, top: int | None = None) -> list[Contested]:
     return list(_ranked(run)[:top])
 
 
-def unit_of_departures(run: Run) -> str:
-    """What the spread and the departures of contested responses are in, in the plural."""
-    if are_preferences(run.rubric):
-        return "shares of the other responses"
-    return "points" if on_one_scale(run.rubric) else "shares of the scale's width"
+def unit_of_departures(run: Run) -> FigureUnit:
+    """What the spread and the departures of contested responses are in."""
+    return unit_of_ratings(run.rubric) if on_one_scale(run.rubric) else SHARES_OF_WIDTH
 
 
 @once_per_run
@@ -96,9 +95,7 @@ def _ranked(run: Run) -> tuple[Contested, ...]:
     labels = {one.id: one.label for one in run.rubric.dimensions}
     names = labels_of_personas(run)
     axes = axes_of(run)
-    unit = " points" if cells.one_scale else " of the scale's width"
-    if are_preferences(run.rubric):
-        unit = ""
+    unit = unit_of_departures(run).after_number
     personas = used.personas
     result = []
     for one in found:

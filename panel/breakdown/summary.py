@@ -10,7 +10,7 @@ from panel.breakdown.groups import axis_differences, labels_of_personas, model_d
 from panel.breakdown.personas import persona_departures
 from panel.conclusions.breakdown import groups, personas_and_responses, personas_and_systems
 from panel.runs.run import Run
-from panel.runs.scale_limits import in_points
+from panel.runs.units import unit_of
 
 _CONTESTED = 10
 
@@ -36,7 +36,7 @@ def who_differs(run: Run) -> list[str]:
     """A sentence each on personas and systems, personas and single responses, axes, and models;
     none on what there is only one of."""
     departures, names = persona_departures(run), labels_of_personas(run)
-    unit = " points" if in_points(run.rubric) else ""
+    unit = unit_of(run.rubric).after_number
     axes, models = axis_differences(run), model_differences(run)
     said = []
     if len(departures.personas) > 1:

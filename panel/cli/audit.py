@@ -137,11 +137,12 @@ def bias(run: str, renderer: Renderer) -> None:
     RUN is a run's folder. Length: the partial correlation of score and number of words, within
     systems. Self-preference (own-family bonus): what judges give to responses of their own model
     family beyond what other judges give them, less the same for other families' responses, in
-    points; families are recognized by the names of models and systems. Score compression: the
-    entropy of the scores and the share of the mode. Personas: the share of a model's variance
-    that lies between personas. Leniency: a judge's mean deviation from the panel on the same
-    responses, in points. Position: how much more often the response shown first won, where
-    pairs of responses were compared in both orders.
+    points, or where judges compare responses, in shares of the other responses; families are
+    recognized by the names of models and systems. Score compression: the entropy of the scores
+    and the share of the mode. Personas: the share of a model's variance that lies between
+    personas. Leniency: a judge's mean deviation from the panel on the same responses, in points;
+    undefined where judges compare responses. Position: how much more often the response shown
+    first won, where pairs of responses were compared in both orders.
 
     Every statistic has a 95 % confidence interval over prompts, or the reason why it is
     undefined. The figures are also written to bias.json in RUN, for which `report RUN` has a

@@ -88,9 +88,15 @@ def compare(
     if epsilon is not None and human is None:
         raise click.UsageError("--epsilon is of people's ratings; give them as --human RATINGS.")
     refuse_mapping_alone(human, human_mapping)
-    runs = map(Path, (run_a, run_b, *more))
     found = compared(
-        *runs, human=human, random=random, by=by, epsilon=epsilon, human_mapping=human_mapping
+        run_a,
+        run_b,
+        *more,
+        human=human,
+        random=random,
+        by=by,
+        epsilon=epsilon,
+        human_mapping=human_mapping,
     )
     gate.refuse_unknown(lambda: comparison_figures(found))
     if html is not None:

@@ -31,7 +31,8 @@ from panel.errors import Fault, InputError
 from panel.io.ratings import load_ratings
 from panel.io.records import ColumnMapping
 from panel.runs.run import Run
-from panel.runs.scale_limits import are_preferences, in_points
+from panel.runs.scale_limits import are_preferences
+from panel.runs.units import unit_of
 from panel.statistics.core.arrays import Labels
 from panel.statistics.core.holm import holm
 from panel.statistics.core.options import Random, check_choice
@@ -274,7 +275,7 @@ class _RunPair:
         """What the conclusion has to know, under the labels of dimensions."""
         models = {judge.model for one in (self.a, self.b) for judge in one.judges}
         alike = next(iter(self._alike()), None)
-        first = next(iter(self.differences), COMPOSITE)
+        rubric = self.a.run.rubric
         return TwoRuns(
             self.a.name,
             self.b.name,
@@ -290,8 +291,11 @@ class _RunPair:
             self.systems,
             (len(self.a.judges), len(self.b.judges)),
             len(judges_in_both(self.a, self.b)),
-            " points" if in_points(self.a.run.rubric, first) else "",
-            are_preferences(self.a.run.rubric),
+            {
+                called(name): unit_of(rubric, name).after_number
+                for name in (*self.differences, *self.people)
+            },
+            are_preferences(rubric),
         )
 
 

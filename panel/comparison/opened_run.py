@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from graphs import Judge
 from graphs.records import controls_among
+from panel.addresses import is_address
 from panel.errors import Fault, InputError
 from panel.io.digests import TEXTS, sha256_of
 from panel.io.run_copies import local_run, shown_folder
@@ -76,7 +77,8 @@ def open_run(given: Run | str | Path) -> OpenedRun:
     if folder is None:
         found, expected = "a run that was not written", "one scored with out=FOLDER: texts are kept"
         raise InputError([Fault("run", found, expected)])
-    name = shown_folder(folder if isinstance(source, Run) else source)
+    # The path of an address has one slash.
+    name = str(source) if is_address(source) else shown_folder(folder)
     _refuse_other_kinds(name, folder)
     run = source if isinstance(source, Run) else load_run(source)
     texts = {}

@@ -24,7 +24,7 @@ class RunDifference:
         dimension: `composite` for the whole; the share of a category is `dimension:category`.
         system: of which system alone (of two names, both); None of all that are compared.
         stratum: in which stratum alone; None of all.
-        difference: b − a, in points: the mean over prompts.
+        difference: b − a: the mean over prompts.
         ci_low, ci_high: its own 95 % interval, NaN where `reason` says why.
         p, p_adjusted: two-sided; by Holm over all dimensions and runs, composites as a family
             of their own, of a system or stratum over all systems or strata and runs.

@@ -91,11 +91,11 @@ APART_REMARK = (
     "lines."
 )
 PEOPLE_REMARK = (
-    "τ_b with the mean human rating: higher is nearer. Distance of a panel's score from it, in "
-    "points, if people rated on the panel's scale: lower is nearer. So b − a above 0 says of τ_b "
-    "that b is nearer, of the distance that b is farther. Differences are paired by prompt; p is "
-    "adjusted by Holm's method over them, those of ρ, all dimensions and runs; composites are a "
-    "family of their own, as above."
+    "τ_b with the mean human rating: higher is nearer. Distance of a panel's score from it, on the "
+    "panel's scale, if people rated on that: lower is nearer. So b − a above 0 says of τ_b that b "
+    "is nearer, of the distance that b is farther. Differences are paired by prompt; p is adjusted "
+    "by Holm's method over them, those of ρ, all dimensions and runs; composites are a family of "
+    "their own, as above."
 )
 PLACES_REMARK = (
     "Advantage ρ: how often a panel is at least as near to the other people as a person is, on "

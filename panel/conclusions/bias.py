@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import nan
 
@@ -25,7 +25,6 @@ _NAMES = {
     "self_preference": "own-family bonus",
     "position_bias": "position bias",
 }
-_UNIT = {"self_preference": " points"}
 
 
 def bias_conclusion(rows: Sequence[Row]) -> list[str]:
@@ -46,19 +45,32 @@ def bias_conclusion(rows: Sequence[Row]) -> list[str]:
         for row in rows
         if row.statistic == "leniency" and row.dimension == main and not row.reason
     }
-    compared = any(row.statistic == "leniency" and row.reason is Reason.COMPARED for row in rows)
+    compared = are_of_comparisons((row.statistic, row.reason) for row in rows)
     n_tests = len(judges) + sum(not row.reason for row in panel.values())
-    return [*_of_the_panel(panel, n_tests), *_of_judges(judges, n_tests, compared=compared)]
+    return [
+        *_of_the_panel(panel, n_tests, compared=compared),
+        *_of_judges(judges, n_tests, compared=compared),
+    ]
 
 
-def _of_the_panel(panel: Mapping[str, Row], n_tests: int) -> list[str]:
+def are_of_comparisons(rows: Iterable[tuple[str, str | None]]) -> bool:
+    """Whether judges compared responses, so that scores are shares of the other responses to which
+    one is preferred, and no points.
+
+    Args:
+        rows: the statistic of each row of biases, and why it is undefined.
+    """
+    return ("leniency", Reason.COMPARED) in rows
+
+
+def _of_the_panel(panel: Mapping[str, Row], n_tests: int, *, compared: bool) -> list[str]:
     measured = {name: row for name, row in panel.items() if not row.reason}
     signs = {name: _sign(row, n_tests) for name, row in measured.items()}
     said = []
     for name, sign in signs.items():
         if sign:
             told = _OF_THE_PANEL[name][sign < 0]
-            unit = _UNIT.get(name, "")
+            unit = " points" if name == "self_preference" and not compared else ""
             said.append(
                 f"Established: {told} ({_NAMES[name]} {signed(measured[name].value)}{unit}, 95 % "
                 f"interval {number(measured[name].ci_low)} to {number(measured[name].ci_high)})."

@@ -55,7 +55,8 @@ class TwoRuns:
         repeated: the dimensions that the composite is, whose test is the composite's.
         systems: of each system the composite's difference, adjusted over systems and runs.
         n_judges, n_shared: how many judges each run has, and how many are the same in both.
-        unit: what follows the first of `differences`; nothing where these are shares.
+        units: by dimension, what follows a number in the unit of its scores: nothing where these
+            are shares, points where it is not said.
         is_ranking: whether ratings are shares of preferences among the responses to a prompt.
     """
 
@@ -73,8 +74,12 @@ class TwoRuns:
     systems: Mapping[str, PairedDifference] = field(default_factory=dict)
     n_judges: tuple[int, int] = (0, 0)
     n_shared: int = 0
-    unit: str = " points"
+    units: Mapping[str, str] = field(default_factory=dict)
     is_ranking: bool = False
+
+    def unit(self, name: str) -> str:
+        """What follows a number in the unit of a dimension's scores."""
+        return self.units.get(name, " points")
 
 
 def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
@@ -92,7 +97,7 @@ def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]
         said += _difference(one, random, n_tests, alone=len(compared) == 1)
         if one.compared == "panels":
             said += _alike(one)
-        said += _people(one.people, one.a, one.b)
+        said += _people(one)
         if one.compared == "panels":
             said += _other_judges(one)
     people = [found.n_people for one in compared for found in one.people.values()]
@@ -125,7 +130,7 @@ def _difference(one: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> l
         said.append(_by_dimension(one, rest))
     said += _by_system(one)
     if alone and one.compared == "texts" and not whole.shown and whole.reason is None:
-        said += _to_settle(one, whole, n_tests)
+        said += _to_settle(one, main, whole, n_tests)
     if one.compared == "texts" and one.panel:
         said.append(
             f"The runs differ in more than their texts ({'; '.join(one.panel)}): which of these "
@@ -141,7 +146,7 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
         "prompts-and-judges": "with judges as a sample of such judges",
     }[random]
     higher, lower = (one.b, one.a) if found.difference > 0 else (one.a, one.b)
-    by = points(found.difference, one.unit)
+    by = points(found.difference, one.unit(main))
     if found.shown:
         if one.compared == "texts":
             # Ahead would be for its texts.
@@ -165,7 +170,7 @@ def _whole(one: TwoRuns, main: str, found: PairedDifference, random: Random) -> 
     what = (
         "their mean scores are equal"
         if level
-        else f"the difference {one.b} − {one.a} is {signed(found.difference)}{one.unit}"
+        else f"the difference {one.b} − {one.a} is {signed(found.difference)}{one.unit(main)}"
     )
     if found.reason is not None:
         return f"{open_}: {what}, which cannot be tested ({found.reason})."
@@ -198,11 +203,12 @@ def _by_system(one: TwoRuns) -> list[str]:
     return [f"By system, {one.b} is {', and '.join(parts)}."] if parts else []
 
 
-def _to_settle(one: TwoRuns, found: PairedDifference, n_tests: int) -> list[str]:
+def _to_settle(one: TwoRuns, main: str, found: PairedDifference, n_tests: int) -> list[str]:
     if abs(found.difference) <= _SAME:
         return []
     level = LEVEL / max(n_tests, 1)
-    given = f"If the difference is as large as observed ({points(found.difference, one.unit)}), "
+    observed = points(found.difference, one.unit(main))
+    given = f"If the difference is as large as observed ({observed}), "
     if takes_more_judges(found.sampled, level):
         return [
             f"{given}no number of prompts would show it with these judges: more judges are needed."
@@ -262,39 +268,20 @@ def _sides_shown_nearer(people: Mapping[str, NearerToPeople]) -> set[int]:
     return sides
 
 
-def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:
+def _people(runs: TwoRuns) -> list[str]:
     """Which panel is nearer to people."""
+    found, a, b = runs.people, runs.a, runs.b
     if not found:
         return []
+    tau = {name: one.tau for name, one in found.items()}
+    distance = {name: one.distance for name, one in found.items()}
+    advantage = {
+        name: one.advantages.difference for name, one in found.items() if one.advantages is not None
+    }
     said = (
-        _nearer(
-            "ranks responses more as people do",
-            "higher in τ_b",
-            1,
-            a,
-            b,
-            {name: one.tau for name, one in found.items()},
-        )
-        + _nearer(
-            "gives scores nearer to people's",
-            "points nearer",
-            -1,
-            a,
-            b,
-            {name: one.distance for name, one in found.items()},
-        )
-        + _nearer(
-            "takes a person's place better",
-            "higher in the advantage ρ",
-            1,
-            a,
-            b,
-            {
-                name: one.advantages.difference
-                for name, one in found.items()
-                if one.advantages is not None
-            },
-        )
+        _nearer("ranks responses more as people do", "higher in τ_b", 1, runs, tau)
+        + _nearer("gives scores nearer to people's", "nearer", -1, runs, distance, of_scores=True)
+        + _nearer("takes a person's place better", "higher in the advantage ρ", 1, runs, advantage)
     )
     if said:
         return said
@@ -315,11 +302,22 @@ def _people(found: Mapping[str, NearerToPeople], a: str, b: str) -> list[str]:
 
 
 def _nearer(
-    what: str, unit: str, sign: int, a: str, b: str, figures: Mapping[str, PairedFigure]
+    what: str,
+    how: str,
+    sign: int,
+    runs: TwoRuns,
+    figures: Mapping[str, PairedFigure],
+    *,
+    of_scores: bool = False,
 ) -> list[str]:
-    """On which dimensions either panel is shown nearer; `sign` is that of b − a where b is."""
+    """On which dimensions either panel is shown nearer.
+
+    Args:
+        sign: that of b − a where b is.
+        of_scores: whether figures are in the unit of the dimension's scores.
+    """
     said = []
-    for better, worse, side in ((b, a, sign), (a, b, -sign)):
+    for better, worse, side in ((runs.b, runs.a, sign), (runs.a, runs.b, -sign)):
         names = [name for name, one in figures.items() if one.shown and one.value * side > 0]
         if names:
             first = figures[names[0]]
@@ -327,9 +325,10 @@ def _nearer(
             facts = f"{interval(low, high)}, {p_adjusted(first.p_adjusted)}"
             called = list(map(dimension_called, names))
             of = f"{called[0]}: " if len(called) > 1 else ""
+            by = points(first.value, runs.unit(names[0]) if of_scores else "")
             said.append(
-                f"{better} {what} than {worse} on {listed(called, 'dimensions')} ({of}"
-                f"{number(abs(first.value))} {unit}, {facts})."
+                f"{better} {what} than {worse} on {listed(called, 'dimensions')} ({of}{by} {how}, "
+                f"{facts})."
             )
     return said
 

@@ -9,6 +9,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, Literal
 
 from panel.figures.units import composite_unit, dimension_labels, least_shown, units_of
+from panel.runs.units import unit_of, unit_of_ratings
 from panel.secrets import SECRETS
 from panel.statistics.core.display import counted
 from panel.statistics.core.ranking import Difference, SystemRank
@@ -156,7 +157,7 @@ class RunPlots:
         figure = forest(
             [SECRETS.scrub(name) for name in others],
             [ForestPanel("", [ForestSeries("difference", points)])],
-            f"Difference of the composite from {shown} (points)",
+            f"Difference of the composite from {shown} ({unit_of(self._run.rubric).several})",
             ForestMarks(sample, filled=f"adjusted p < {LEVEL}", empty=f"adjusted p ≥ {LEVEL}"),
             columns=columns,
             zero=True,
@@ -212,8 +213,8 @@ class RunPlots:
     def personas(
         self, by: Literal["system", "dimension"] = "system", *, columns: PageColumns = 2
     ) -> PaperFigure:
-        """A heatmap of how far each persona is from the panel on each system, in points, on the
-        same responses and with the persona's severity taken out: who sees a system otherwise.
+        """A heatmap of how far each persona is from the panel on each system, on the same
+        responses and with the persona's severity taken out: who sees a system otherwise.
         A star: more than chance explains. Personas are grouped by their axes.
 
         Args:
@@ -226,11 +227,11 @@ class RunPlots:
         run = self._run
         found = persona_departures(run)
         if by == "system":
-            departures = found.by_system
+            departures, unit = found.by_system, unit_of(run.rubric)
             order = [entry.system for entry in run.leaderboard().systems]
             heads = [SECRETS.scrub(name) for name in order]
         else:
-            departures = found.by_dimension
+            departures, unit = found.by_dimension, unit_of_ratings(run.rubric)
             order = [dimension.id for dimension in run.rubric.numeric]
             heads = [dimension.label for dimension in run.rubric.numeric]
         of = {(one.persona, one.on): one for one in departures}
@@ -245,7 +246,7 @@ class RunPlots:
         figure = heatmap(
             heads,
             panels,
-            "Departure from the panel (points)",
+            f"Departure from the panel ({unit.several})",
             [("negative", "below the panel"), ("*", f"adjusted p < {LEVEL}")],
             columns=columns,
             least=least_shown(run.rubric),
@@ -291,7 +292,7 @@ class RunPlots:
         figure = strips(
             rows,
             list(by_axis) or [""],
-            f"Departure of the persona from the panel ({unit_of_departures(self._run)})",
+            f"Departure of the persona from the panel ({unit_of_departures(self._run).several})",
             "beyond noise",
             "within noise",
             columns=columns,

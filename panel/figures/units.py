@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isinf
 
-from graphs.aggregate import composite_rule
 from panel.runs.run import share_name
-from panel.runs.scale_limits import are_preferences, composite_limits, mean_limits
+from panel.runs.scale_limits import composite_limits, mean_limits
+from panel.runs.units import POINTS, FigureUnit, unit_of
 from panel.statistics.core.display import general
 from panel.statistics.core.ranking import Limits
 from rubrics import Rubric
-
-_SHARE = "share of the judges"
-_PREFERRED = "share of the other responses"
 
 
 def dimension_labels(rubric: Rubric) -> Mapping[str, str]:
@@ -29,22 +26,14 @@ def dimension_labels(rubric: Rubric) -> Mapping[str, str]:
 
 def composite_unit(rubric: Rubric) -> str:
     """The unit of a composite, and its scale."""
-    rule = composite_rule(rubric)
-    if rule is not None and rule.share_of is not None:
-        return _SHARE
-    if are_preferences(rubric):
-        return _PREFERRED
-    return _points(composite_limits(rubric))
+    return _with_scale(unit_of(rubric), composite_limits(rubric))
 
 
 def units_of(rubric: Rubric, names: Sequence[str]) -> list[str]:
     """Of the means on these dimensions, and of shares of categories."""
-    if are_preferences(rubric):
-        return [_PREFERRED] * len(names)
-    numeric = {dimension.id for dimension in rubric.numeric}
+    limits = mean_limits(rubric, names)
     return [
-        _points(limits) if name in numeric else _SHARE
-        for name, limits in zip(names, mean_limits(rubric, names), strict=True)
+        _with_scale(unit_of(rubric, name), own) for name, own in zip(names, limits, strict=True)
     ]
 
 
@@ -55,8 +44,8 @@ def least_shown(rubric: Rubric) -> float:
     return 0.0 if isinf(low) or isinf(high) else (high - low) / 20
 
 
-def _points(limits: Limits) -> str:
+def _with_scale(unit: FigureUnit, limits: Limits) -> str:
     low, high = limits
-    if isinf(low) or isinf(high):
-        return "points"
-    return f"points; scale {general(low)} to {general(high)}"
+    if unit != POINTS or isinf(low) or isinf(high):
+        return unit.one
+    return f"{unit.one}; scale {general(low)} to {general(high)}"

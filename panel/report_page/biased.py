@@ -10,18 +10,22 @@ from typing import Any
 import orjson
 
 from panel.audit.bias_document import NAME, judgments_digest
+from panel.conclusions.bias import are_of_comparisons
 from panel.report_page.axis import Axis
+from panel.runs.units import POINTS, SHARES_OF_RESPONSES
 from panel.statistics.core.table import ALL
 
-_UNITS = {
+_CAPTIONS = {
     "length_correlation": "correlation with length, within systems",
-    "self_preference": "own-family bonus, points",
+    "self_preference": "own-family bonus",
     "position_bias": "position bias: wins of the first less wins of the second, as a share",
     "score_entropy": "entropy of the scores, bits",
     "mode_share": "share of the commonest score",
     "persona_share": "share of the variance between personas",
-    "leniency": "leniency, points",
+    "leniency": "leniency",
 }
+_OF_SCORES = frozenset({"self_preference", "leniency"})
+"""What is in the unit of scores."""
 _AT_0 = frozenset({"length_correlation", "self_preference", "position_bias", "leniency"})
 """Of which 0 is no bias."""
 _JUDGES = 12
@@ -63,8 +67,10 @@ def bias_section(folder: Path) -> BiasSection | None:
         dimensions = {row["dimension"] for row in found["rows"]}
         # Of all dimensions together, or of the only one; a position has none.
         main = (ALL,) if len(dimensions - {ALL}) > 1 else (*dimensions, ALL)
+        compared = are_of_comparisons((row["statistic"], row["reason"]) for row in found["rows"])
+        unit = (SHARES_OF_RESPONSES if compared else POINTS).several
         tables = []
-        for name, caption in _UNITS.items():
+        for name, caption in _CAPTIONS.items():
             rows = [
                 row
                 for row in found["rows"]
@@ -73,7 +79,8 @@ def bias_section(folder: Path) -> BiasSection | None:
                 and row["value"] is not None
             ]
             if rows:
-                tables.append(_table(name, caption, rows))
+                told = f"{caption}, {unit}" if name in _OF_SCORES else caption
+                tables.append(_table(name, told, rows))
         return BiasSection(
             found["conclusion"], tables, judgments_digest(folder) != found["judgments"]
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from panel.breakdown.contested import unit_of_departures
 from panel.runs.run import Run
-from panel.runs.scale_limits import are_preferences, in_points
+from panel.runs.units import unit_of, unit_of_ratings
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,8 @@ class PageUnits:
 
 def page_units(run: Run) -> PageUnits:
     """The units of a run's page."""
-    dimension = "shares of the other responses" if are_preferences(run.rubric) else "points"
-    composite = groups = dimension
-    if dimension == "points" and not in_points(run.rubric):
-        composite = groups = "shares of the judges"
-        if run.rubric.numeric:
-            groups += f" (on single dimensions, {dimension})"
-    return PageUnits(composite, dimension, groups, unit_of_departures(run))
+    whole, dimension = unit_of(run.rubric), unit_of_ratings(run.rubric)
+    groups = whole.several
+    if whole != dimension and run.rubric.numeric:
+        groups += f" (on single dimensions, {dimension.several})"
+    return PageUnits(whole.several, dimension.several, groups, unit_of_departures(run).several)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from graphs.records import controls_among
 from panel.conclusions.score import Judged, score_conclusion
 from panel.runs.collected import CollectedRatings
-from panel.runs.scale_limits import in_points
+from panel.runs.units import unit_of
 from panel.statistics.core.ranking import Leaderboard
 
 if TYPE_CHECKING:
@@ -48,5 +48,5 @@ def judged_in(run: CollectedRatings) -> Judged:
         abstained=coverage.abstained,
         missing=coverage.missing,
         reasons={status: why for status, why in reasons.items() if why is not None},
-        unit=" points" if in_points(run.rubric) else "",
+        unit=unit_of(run.rubric).after_number,
     )

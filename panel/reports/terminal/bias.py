@@ -9,15 +9,15 @@ from math import isnan
 from rich.console import Console
 
 from panel.audit.bias import REAL_BINS, unknown_families
-from panel.conclusions.bias import bias_conclusion
+from panel.conclusions.bias import are_of_comparisons, bias_conclusion
 from panel.conclusions.labels import labelled_rows
 from panel.reports.terminal.judge_names import in_short, names_on, what_is_left_out
 from panel.reports.terminal.rows import cells_of, remark, show, show_conclusion
 from panel.reports.terminal.tables import has_ids, legible
+from panel.runs.units import POINTS, SHARES_OF_RESPONSES
 from panel.statistics.core.table import ALL, Ratings, Row
 
 _JUDGES_SHOWN = 40
-_SELF_PREFERENCE = "own-family bonus,\npoints"
 _OF_SCORES = {
     "length_correlation": "correlation with length\n(within systems)",
     "score_entropy": "entropy,\nbits",
@@ -33,6 +33,8 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
         rows, (ratings,) = labelled_rows(rows, ratings)
     names = names_on(console, ratings)
     rows = in_short(rows, names)
+    compared = are_of_comparisons((row.statistic, row.reason) for row in rows)
+    bonus = f"own-family bonus,\n{(SHARES_OF_RESPONSES if compared else POINTS).several}"
     # A run on one dimension has no rows on all of them.
     main = ALL if len({row.dimension for row in rows} - {ALL}) > 1 else rows[-1].dimension
     ours = [replace(row, dimension=ALL) for row in rows if row.dimension == main]
@@ -45,14 +47,14 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
     table(
         "Panel",
         [_of_several(row, main) for row in rows if row.group == ALL],
-        {**_OF_SCORES, "self_preference": _SELF_PREFERENCE},
+        {**_OF_SCORES, "self_preference": bonus},
         ("", "dimension"),
     )
     judges = _by_leniency(ours, [names.get(one, one) for one in ratings.raters])[:_JUDGES_SHOWN]
     table(
         "Judges",
         [row for judge in judges for row in ours if row.group == judge],
-        {"leniency": "leniency,\npoints", **_OF_SCORES},
+        {"leniency": "leniency" if compared else "leniency,\npoints", **_OF_SCORES},
         ("judge", "dimension"),
     )
     if len(ratings.raters) > len(judges):
@@ -69,7 +71,7 @@ def show_biases(rows: Sequence[Row], ratings: Ratings, console: Console) -> None
     table(
         "Self-preference by family",
         [row for row in ours if row.group != ALL],
-        {"self_preference": _SELF_PREFERENCE},
+        {"self_preference": bonus},
         ("family", "dimension"),
     )
     places = [row for row in rows if row.statistic == "position_bias"]

@@ -216,6 +216,7 @@ def test_a_panel_that_compares_is_attacked_by_labels(elicitation: str, tmp_path:
     assert by_name["label-rival-withdrawn"].mean == 0.5
     assert by_name["label-tie-rule"].mean == 0.0
     assert found.measured.base_mean == 0.5
+    assert found.unit == "shares of the other responses"
     assert by_name["label-rival-withdrawn"].verdict == "vulnerable"
     assert {one.channel: one.why.split(":")[0] for one in found.plan.skipped} == {
         "prompt": "compared responses share one prompt",

@@ -661,6 +661,17 @@ async def test_a_call_of_which_nobody_knows_what_it_took_counts_as_its_estimate(
     assert at.caller.counts.spent[MODEL].output == 500 * n
 
 
+async def test_a_refused_connection_counts_towards_the_cap_on_calls(tmp_path: Path) -> None:
+    """Each attempt at a server that refuses to connect is a call, as a retry is."""
+    async with caller_at(always(ok("7")), tmp_path, caps=Caps(calls=2)) as at:
+        at.line.client = OpenAICompatible(model="stub", base_url="http://127.0.0.1:1/v1")
+        error = await at.outcome()
+        await at.line.client.aclose()
+    assert (error.status, at.caller.counts.made) == ("failed", 2)
+    assert "not repeated: the cap of 2 calls is reached" in str(error)
+    assert at.server.calls == []
+
+
 async def test_a_call_that_was_refused_or_never_sent_costs_nothing(tmp_path: Path) -> None:
     """An error status without usage, and a server that cannot be reached, are no tokens."""
     async with caller_at(in_turn(status(429), status(400)), tmp_path, caps=Caps(tokens=2000)) as at:

@@ -103,6 +103,29 @@ def test_position(tmp_path: Path, command: Command) -> None:
     assert rows["position_bias", "critic|openai:gpt-5|pairwise|1"]["n_items"] == 5
 
 
+def test_shares_are_no_points(run: Path, tmp_path: Path, command: Command) -> None:
+    """Of judges that compare responses neither the tables nor the report's page say points, but
+    shares of the other responses; of judges that rate them, points."""
+    latex = command("audit", "bias", run, "--latex").stdout
+    assert "own-family bonus, points" in latex and "leniency, points" in latex
+    with serving(always(ok('{"better": "first"}'))) as server:
+        models = [
+            ModelConfig(model=f"openai:{name}", base_url=server.base_url)
+            for name in ("gpt-5", "claude-4")
+        ]
+        panel = Panel(READERS, models, "debate-speech", elicitation="pairwise")
+        panel.score(RESPONSES, out=tmp_path / "compared")
+    done = command("audit", "bias", "compared")
+    assert done.returncode == 0, done.stderr
+    table = done.stdout.split("Self-preference by family")[1].split("Position bias")[0]
+    assert "shares of the other responses" in table and "openai" in table
+    assert "points" not in done.stdout
+    assert command("report", "compared").returncode == 0
+    page = (tmp_path / "compared" / "report.html").read_text("utf-8")
+    assert "Own-family bonus, shares of the other responses" in page
+    assert "bonus, points" not in page and "leniency, points" not in page
+
+
 def test_a_comparison_that_is_none(run: Path, command: Command) -> None:
     """A line whose comparisons cannot be read is named, with what was expected."""
     file = run / "judgments.jsonl"

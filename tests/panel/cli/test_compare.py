@@ -92,6 +92,17 @@ def test_two_panels_and_people_in_the_terminal(command: Command, runs: Path) -> 
         assert expected in done.stdout
 
 
+def test_an_address_without_a_run_is_shown_as_given(command: Command, runs: Path) -> None:
+    """With all of its slashes and no password; a folder of this machine as given, too."""
+    done = command("compare", "file:///nowhere/run", "memory://me:hunter2@x/run.csv", "gone/")
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    expected = "found no such file; expected a run's folder"
+    for name in ("file:///nowhere/run", "memory://me:[secret]@x/run.csv", "gone/"):
+        assert f"{name}: {expected}" in said
+    assert "hunter2" not in said
+
+
 def test_json_is_a_list_of_differences(command: Command, runs: Path) -> None:
     """Of two runs compared with the first a row for each dimension, the composite first, with the
     fields that the issue names, b − a, and null for what is undefined."""

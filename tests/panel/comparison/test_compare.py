@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from dataclasses import fields
 from pathlib import Path
@@ -33,6 +34,7 @@ from panel.reports import terminal
 from panel.reports.json import render_run_comparison
 from panel.statistics.core.holm import holm, holm_of_two
 from panel.testing import ScriptedModel
+from rubrics import ModelRequest
 from tests.helpers.marked_texts import (
     CLARITY_DEPTH,
     TEN,
@@ -268,6 +270,45 @@ def test_with_people_the_nearer_panel_is_named(panels: dict[str, Path]) -> None:
     assert one.tau.shown
     said = " ".join(found.conclusion)
     assert f"{found.runs[1]} ranks responses more as people do than {found.runs[0]}" in said
+
+
+def test_rankings_are_nearer_to_people_by_shares(tmp_path: Path) -> None:
+    """Of judges that compare responses neither the conclusion nor the page says points."""
+    rng = np.random.default_rng(3)
+    quality = {f"p{p}": rng.permutation(4) for p in range(8)}
+
+    def prefers(request: ModelRequest) -> str:
+        asked = "\n".join(request.blocks)
+        (who,) = re.findall(r"You are (\w+)\.", asked)
+        first, second = map(int, re.findall(rf"{who}\[(\d)\]", asked))
+        return json.dumps({"better": "first" if first > second else "second"})
+
+    texts = {
+        prompt: {f"s{i}": f"ann[{n}] bob[{q}] {prompt}{i}" for i, (n, q) in enumerate(both)}
+        for prompt, both in (
+            (prompt, zip(rng.permutation(4), order, strict=True))
+            for prompt, order in quality.items()
+        )
+    }
+    model = ScriptedModel(prefers)
+    runs = [
+        marked_run(tmp_path / who, texts, model, who, elicitation="pairwise")
+        for who in ("ann", "bob")
+    ]
+    lines = [
+        f"{prompt}/{prompt}-s{i},{who},{q / 3}"
+        for prompt, order in quality.items()
+        for i, q in enumerate(order)
+        for who in "xy"
+    ]
+    people = tmp_path / "people.csv"
+    people.write_text("\n".join(["item,rater,score", *lines]) + "\n")
+    found = compare(*runs, human=people)
+    assert "gives scores nearer to people's" in " ".join(found.conclusion)
+    shown = io.StringIO()
+    terminal.render_run_comparison(found, shown)
+    for text in (*found.conclusion, shown.getvalue(), comparison_page(found)):
+        assert "points" not in text
 
 
 def test_with_people_the_change_of_the_advantage_is_given(panels: dict[str, Path]) -> None:

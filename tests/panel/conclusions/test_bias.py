@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import nan
 from typing import Any
 
 from panel.conclusions.bias import bias_conclusion
@@ -38,6 +39,18 @@ def test_the_direction_of_a_bias_is_said() -> None:
         ("position_bias", "the response shown second wins more"),
     ):
         assert says in bias_conclusion([row(statistic, -0.5, -0.6, -0.4)])[0]
+
+
+def test_shares_are_no_points() -> None:
+    """An own-family bonus is in points of the scale; where judges compared responses, it is a
+    share of these and has no unit."""
+    bonus = row("self_preference", 0.5, 0.4, 0.6)
+    rated, compared = (
+        row("leniency", nan, nan, nan, group="ann", reason=reason)
+        for reason in (Reason.NO_SHARED_ITEMS, Reason.COMPARED)
+    )
+    assert "(own-family bonus +0.50 points, 95 %" in bias_conclusion([bonus, rated])[0]
+    assert "(own-family bonus +0.50, 95 %" in bias_conclusion([bonus, compared])[0]
 
 
 def test_what_is_not_measured_is_said() -> None:

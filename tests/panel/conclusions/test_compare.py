@@ -314,10 +314,17 @@ def test_a_ranking_has_no_level() -> None:
 
 
 def test_shares_are_no_points() -> None:
-    """A difference of composites that are shares of preferences has no unit."""
-    [ahead, *_] = said({"composite": LARGE}, unit="")
+    """A difference of composites that are shares of preferences has no unit, nor has how much
+    nearer to people's a panel's are; beside them a dimension is in points."""
+    units = {"composite": ""}
+    [ahead, *_] = said({"composite": LARGE}, units=units)
     assert "by 1.00 (95 %" in ahead
-    assert "points" not in " ".join(said({"composite": NONE}, unit=""))
+    assert "points" not in " ".join(said({"composite": NONE}, units=units))
+    found = nearer_to_people(NOISE, PEOPLE, PEOPLE, PROMPTS)
+    nearer = found.with_figures(*adjusted_figures([found.tau, found.distance]))
+    for name, expected in (("composite", ""), ("clarity", " points")):
+        *_, distance = said({"composite": LARGE}, "panels", people={name: nearer}, units=units)
+        assert f"({abs(found.distance.value):.2f}{expected} nearer, 95 % interval " in distance
 
 
 def test_each_of_several_runs_has_its_sentences() -> None:

@@ -8,6 +8,7 @@ from math import isnan
 from typing import Any
 
 import pytest
+from matplotlib.text import Text
 
 from graphs import Judge, Judgment
 from graphs.aggregate import aggregate
@@ -302,3 +303,8 @@ def test_strengths_are_drawn_with_their_intervals() -> None:
     assert [x for x, _ in points(axis)] == [one.strength for one in found.systems]
     assert thick_lines(axis) == close([(one.ci_low, one.ci_high) for one in found.systems])
     assert figure.get_supxlabel().startswith("Bradley-Terry strength (log-odds")
+    # What is no point is not called one.
+    for drawn in (compared.plot.differences(), compared.plot.personas()):
+        texts = [" ".join(text.get_text().split()) for text in drawn.findobj(Text)]
+        assert any("(shares of the other responses)" in text for text in texts)
+        assert not any("points" in text for text in texts)
