@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,35 @@ def test_labels_are_corrected_as_shares(tmp_path: Path) -> None:
     assert rows["all:useful"]["human_only"] == np.mean([row[2] == "useful" for row in people])
     shares = [rows[name]["corrected"] for name in rows]
     assert sum(shares) == pytest.approx(1)
+
+
+def test_intervals_of_shares_end_at_0_and_1(tmp_path: Path) -> None:
+    """Of a label that most texts of one system have, and few of another: means between 0 and 1 and
+    differences between −1 and 1, each inside of its interval, in JSON and in what is printed."""
+    rng, rows = np.random.default_rng(5), {"panel": [], "people": []}
+    for system, share in (("alder", 0.93), ("birch", 0.08)):
+        for n, useful in enumerate(rng.random(60) < share):
+            called = useful if rng.random() < 0.86 else not useful
+            of = [f"p{n}", system]
+            rows["panel"].append([f"{system}{n}", "j", "useful" if called else "other", *of])
+            if n < 20:
+                rows["people"].append([f"{system}{n}", "h", "useful" if useful else "other", *of])
+    columns = ["item", "rater", "label", "prompt", "source"]
+    panel, people = (written(tmp_path / f"{name}.csv", columns, of) for name, of in rows.items())
+    document = json.loads(run(panel, "--human", people, "--json").stdout)
+    ends = []
+    for kind, low, high in (("rows", 0, 1), ("differences", -1, 1)):
+        assert document[kind]
+        for row in document[kind]:
+            assert low <= row["ci_low"] <= row["corrected"] <= row["ci_high"] <= high
+            assert low <= row["human_ci_low"] <= row["human_only"] <= row["human_ci_high"] <= high
+            ends += [row["ci_low"], row["ci_high"]]
+    # Without limits some reach farther: these are cut.
+    assert {-1, 0, 1} <= {*ends}
+    text = run(panel, "--human", people, "--full").stdout
+    printed = re.findall(r"\[−?(\d\.\d\d), −?(\d\.\d\d)\]", text)
+    assert len(printed) == 2 * (len(document["rows"]) + len(document["differences"]))
+    assert max(float(end) for both in printed for end in both) == 1
 
 
 def test_few_ratings_by_people_are_refused_with_the_reason(
