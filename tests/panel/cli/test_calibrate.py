@@ -192,6 +192,34 @@ def test_intervals_of_shares_end_at_0_and_1(tmp_path: Path) -> None:
     assert max(float(end) for both in printed for end in both) == 1
 
 
+def test_people_who_name_no_dimension_rated_the_composite(
+    files: tuple[str, str], tmp_path: Path
+) -> None:
+    """Beside a panel of two dimensions their ratings, and what is said of them, are of the
+    `composite`, as everywhere: with the figures of a panel's file of the means alone."""
+    with Path(files[0]).open() as file:
+        columns, *rows = csv.reader(file)
+    both = [
+        [*row[:2], float(row[2]) + shift, *row[3:], dimension]
+        for row in rows
+        for dimension, shift in (("clarity", 1), ("depth", -1))
+    ]
+    panel = written(tmp_path / "panel.csv", [*columns, "dimension"], both)
+    require = "--require", "corrected[alder] >= 0", "--require", "corrected[alder, composite] >= 0"
+    done = run(panel, "--human", files[1], "--json", *require)
+    assert done.exit_code == 0, done.output
+    found, of_means = (
+        json.loads(each)
+        for each in (done.stdout, run(*files[:1], "--human", files[1], "--json").stdout)
+    )
+    for kind in ("rows", "differences", "labels_to_halve"):
+        assert {row.pop("dimension") for row in found[kind]} == {"composite"}
+        assert {row.pop("dimension") for row in of_means[kind]} == {"all"}
+        for row, other in zip(found[kind], of_means[kind], strict=True):
+            assert {**row, "notes": 0} == pytest.approx({**other, "notes": 0})
+    assert "alder is ahead of birch on the composite: " in found["conclusion"][0]
+
+
 def test_few_ratings_by_people_are_refused_with_the_reason(
     files: tuple[str, str], tmp_path: Path
 ) -> None:
