@@ -125,7 +125,10 @@ def test_humans_of_the_whole_meet_the_mean_of_dimensions() -> None:
     found = deliberation(before, after, human=humans(dimension="all"))
     assert found.humans is not None
     assert list(found.humans) == ["composite"]
-    assert (found.humans["composite"].distance.before, found.humans["composite"].distance.after) == (1, 0)
+    assert (
+        found.humans["composite"].distance.before,
+        found.humans["composite"].distance.after,
+    ) == (1, 0)
 
 
 def test_humans_of_something_else_are_refused() -> None:
