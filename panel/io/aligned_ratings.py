@@ -27,8 +27,9 @@ def load_aligned_ratings(
 
     Items are the same that have the same name. An item that one side calls `prompt/id`, as
     a run does, may be `id` on the other, where ids come once. Ratings that name no dimension
-    are of the whole: they are compared with the other side's mean over its dimensions; labels,
-    with the one dimension that has these categories. Both sides then have the same categories.
+    are of the whole: they are compared with the other side's mean over its dimensions, and where
+    that is the composite both are on the dimension `composite`, else on `all`; labels, with the one
+    dimension that has these categories. Both sides then have the same categories.
 
     Raises:
         InputError: anything is wrong with either, or they share no item or no dimension.
@@ -75,6 +76,8 @@ def align_ratings(
             ours = _whole(ours)
         else:
             faults.append(_no_dimension(ours, theirs, panel_name, humans_name))
+        if any(side.labels.get(ALL) == COMPOSITE for side in (ours, theirs)):
+            ours, theirs = ours.called(COMPOSITE), theirs.called(COMPOSITE)
     for name in shared:
         if (name in ours.categories) != (name in theirs.categories):
             kinds = ("scores", "labels of categories")

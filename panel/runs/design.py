@@ -24,7 +24,7 @@ from panel.runs.run import Run
 from panel.runs.scale_limits import in_points
 from panel.statistics.core.arrays import Array
 from panel.statistics.core.coverage import Coverage
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.table import Ratings
 from panel.statistics.quality.d_study import Goal
 from panel.statistics.quality.design_study import (
     ITEM,
@@ -96,8 +96,8 @@ class DesignReport:
 
     @property
     def composite(self) -> bool:
-        """Whether there is a composite beside the dimensions: what has no names is none."""
-        return any(study.dimension != ALL for study in self.studies)
+        """Whether there is a composite beside the dimensions."""
+        return len({study.dimension for study in self.studies}) > 1
 
     def few(self) -> dict[str, int]:
         """How many levels each facet has that has several and fewer than five."""

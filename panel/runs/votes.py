@@ -180,8 +180,9 @@ def _of_dimension(
     judges: list[int],
     rubric: Rubric,
 ) -> DimensionVotes:
-    # Of a rubric with one dimension the mean over dimensions is no composite.
-    is_composite = name == ALL and ratings.labels.get(ALL, COMPOSITE) == COMPOSITE
+    # Of people who name no dimension `all` may be the only dimension of the rubric, or a mean that
+    # is not its composite.
+    is_composite = name == ALL and ALL not in ratings.labels
     called = COMPOSITE if is_composite else name
     if people is None:
         found, differences = effective_votes(scores, sources, None, ratings.prompts)
@@ -210,8 +211,8 @@ def _of_dimension(
 def _limits(name: str, ratings: Ratings, people: Ratings, rubric: Rubric) -> Limits:
     """Between which a judge's scores on a dimension lie, or their mean over those that it is of."""
     every = [one.id for one in rubric.numeric]
-    shared = every if ratings.dimensions == (ALL,) else [n for n in every if n in people.dimensions]
-    ends = mean_limits(rubric, shared if name == ALL else [name])
+    shared = [each for each in every if each in people.dimensions] or every
+    ends = mean_limits(rubric, [name] if name in every else shared)
     return sum(low for low, _ in ends) / len(ends), sum(high for _, high in ends) / len(ends)
 
 

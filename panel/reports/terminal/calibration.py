@@ -33,8 +33,8 @@ _HOW_TO_READ = (
 _INTERVALS = " In brackets: 95 % intervals over prompts, with these people and judges"
 _IN_FULL = (
     "λ: how much the panel counts; 0, people alone."
-    f"{_INTERVALS}; a corrected one is at most {WIDEST:g} times as wide as that of people. p: "
-    "adjusted by Holm's method over all differences"
+    f"{_INTERVALS}; a corrected one is at most {WIDEST:g} times as wide as that of people, before "
+    "either is cut at an end of the scale. p: adjusted by Holm's method over all differences"
 )
 _OF_THE_COMPOSITE = (
     " of the composite, and over those of all dimensions together. composite: each rater's mean "

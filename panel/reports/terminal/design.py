@@ -65,7 +65,7 @@ def _show(report: DesignReport, console: Console, whose: str) -> None:
 
 def _conclusion(report: DesignReport, study: DesignStudy) -> str:
     """What the present design gives, and which twice as many would narrow most."""
-    mean = f"A {_WORDS[study.measured]}'s mean{_of(report, study)}"
+    mean = f"A {_WORDS[study.measured]}'s mean{_of(study)}"
     if study.reason is not None:
         return f"{mean}: its precision cannot be estimated ({study.reason})."
     present, *others = study.designs
@@ -136,10 +136,8 @@ def _listed(result: DesignResult) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _of(report: DesignReport, study: DesignStudy) -> str:
-    if study.dimension != ALL:
-        return f" ({legible(study.dimension)})"
-    return " (composite)" if report.composite else ""
+def _of(study: DesignStudy) -> str:
+    return "" if study.dimension == ALL else f" ({legible(study.dimension)})"
 
 
 def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
@@ -219,7 +217,7 @@ def _show_components(report: DesignReport, study: DesignStudy, console: Console)
     shares = study.error_shares or {}
     show_table(
         console,
-        f"Variance components of {_WORDS[study.measured]}s' scores{_of(report, study)}",
+        f"Variance components of {_WORDS[study.measured]}s' scores{_of(study)}",
         ["component"],
         ["variance", "share of\nvariance", "share of the\nmean's error"],
         [
@@ -284,7 +282,7 @@ def _show_designs(report: DesignReport, study: DesignStudy, console: Console) ->
     of = "all systems" if widths else "one response"
     show_table(
         console,
-        f"Precision of a {_WORDS[study.measured]}'s mean{_of(report, study)}, by design; "
+        f"Precision of a {_WORDS[study.measured]}'s mean{_of(study)}, by design; "
         f"{columns[0]} for {of}",
         ["", " ×\n".join(f"{facet}s" for facet in facets)],
         columns,

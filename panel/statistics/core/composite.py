@@ -43,9 +43,7 @@ def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | No
         return None
     if _ranges_differ(sides, names):
         return None
-    whole = tuple(
-        replace(_on(side, names).composite(), dimensions=(COMPOSITE,), scales={}) for side in sides
-    )
+    whole = tuple(_on(side, names).composite().called(COMPOSITE) for side in sides)
     return None if any(np.isnan(side.scores).all() for side in whole) else whole
 
 

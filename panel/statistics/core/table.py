@@ -145,6 +145,13 @@ class Ratings:
             self, scores=means, dimensions=(ALL,), categories={}, scales=scales, composite_of=None
         )
 
+    def called(self, name: str) -> Ratings:
+        """These ratings on one dimension that are numbers, under another name of that."""
+        [old] = self.dimensions
+        scales = {name: self.scales[old]} if old in self.scales else {}
+        labels = {name: self.labels[old]} if old in self.labels else {}
+        return replace(self, dimensions=(name,), scales=scales, labels=labels)
+
     def n_raters_of(self, other: Ratings) -> int:
         """How many raters rated an item of other ratings, on a dimension of theirs if they have one
         in common."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import isnan
+from math import inf, isnan
 
 import numpy as np
 
@@ -103,7 +103,8 @@ def calibrate(
     Systems are the panel's sources (`all` together, where it names none), and intervals over its
     prompts (items, where it names none). A panel's score of an item is the mean of its judges,
     those without a persona left out, people's the mean of those who rated it. Of categories, each
-    one's share is estimated.
+    one's share is estimated. Where the scale of people's ratings is known, or they are labels,
+    nothing lies outside its ends.
 
     Where the panel's composite is the mean of several dimensions and people rated each of them, it
     comes first, as the dimension `composite`: the primary result, whose p-values are a family
@@ -148,13 +149,18 @@ def calibrate(
     }
     systems: list[CorrectedSystem] = []
     pairs: list[CorrectedPair] = []
-    for dimension, ours, theirs in _scores(panel, humans, dimensions):
+    for dimension, ours, theirs, limits in _scores(panel, humans, dimensions):
         sides = {name: (ours[of], theirs[of], _kept(prompts, of)) for name, of in of_system.items()}
         systems += [
             CorrectedSystem(
                 name,
                 dimension,
-                corrected_mean(*side, inclusion=chance[of_system[name]], confidence=confidence),
+                corrected_mean(
+                    *side,
+                    inclusion=chance[of_system[name]],
+                    limits=limits,
+                    confidence=confidence,
+                ),
             )
             for name, side in sides.items()
         ]
@@ -163,6 +169,7 @@ def calibrate(
                 first,
                 second,
                 inclusion=(chance[of_system[a]], chance[of_system[b]]),
+                limits=limits,
                 confidence=confidence,
             )
             is_share = dimension not in (COMPOSITE, *panel.dimensions)
@@ -191,9 +198,9 @@ def _labels(panel: Ratings) -> dict[str, str]:
 
 def _scores(
     panel: Ratings, humans: Ratings, dimensions: list[str]
-) -> Iterator[tuple[str, Array, Array]]:
+) -> Iterator[tuple[str, Array, Array, tuple[float, float]]]:
     """Of the composite, each dimension, or label, the panel's and people's mean of each of the
-    panel's items."""
+    panel's items, and between which values people's lie."""
     if (sides := on_composite(panel, humans)) is not None:
         our_own, their_own = sides
         yield from _scores(our_own, their_own, [COMPOSITE])
@@ -204,13 +211,23 @@ def _scores(
         theirs = rows_of(rated, humans.items, panel.items)
         labels = panel.categories.get(dimension)
         if labels is None:
-            yield dimension, row_means(ours), row_means(theirs)
+            limits = _limits(panel, humans, dimension)
+            yield dimension, row_means(ours), row_means(theirs), limits
             continue
         for code, label in enumerate(labels):
             shares = [
                 row_means(np.where(np.isnan(side), np.nan, side == code)) for side in (ours, theirs)
             ]
-            yield f"{dimension}:{label}", shares[0], shares[1]
+            yield f"{dimension}:{label}", shares[0], shares[1], (0.0, 1.0)
+
+
+def _limits(panel: Ratings, humans: Ratings, dimension: str) -> tuple[float, float]:
+    """Between which people's ratings lie: the ends of their scale or, where that is not known, of
+    the panel's if all of theirs lie on it."""
+    nowhere = (-inf, inf)
+    low, high = humans.scales.get(dimension) or panel.scales.get(dimension, nowhere)
+    rated = humans.scores[:, :, humans.dimensions.index(dimension)]
+    return nowhere if ((rated < low) | (rated > high)).any() else (low, high)
 
 
 def _kept(labels: tuple[str, ...], of: Mask) -> list[str]:
@@ -223,7 +240,11 @@ def complete(found: Calibration) -> bool:
 
 
 def width_ratio(found: CorrectedMean) -> float:
-    """How wide the corrected interval is, of the width of people's own; NaN without either."""
+    """How wide the corrected interval is, of the width of people's own, both as if no end of the
+    scale cut them; NaN without either."""
     if isnan(found.ci_low) or isnan(found.human_ci_low):
         return float("nan")
-    return (found.ci_high - found.ci_low) / (found.human_ci_high - found.human_ci_low)
+    # At most one end of each is cut: the other is as far from the mean as both would be.
+    corrected, human = found.corrected, found.human_only
+    reach = max(found.ci_high - corrected, corrected - found.ci_low)
+    return reach / max(found.human_ci_high - human, human - found.human_ci_low)

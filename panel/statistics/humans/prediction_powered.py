@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -91,6 +91,7 @@ def corrected_mean(
     prompts: Labels | None = None,
     *,
     inclusion: ArrayLike | None = None,
+    limits: tuple[float, float] = (-inf, inf),
     confidence: float = 0.95,
 ) -> CorrectedMean:
     """The mean over prompts of what people would give to everything, from their ratings of a part
@@ -110,10 +111,12 @@ def corrected_mean(
         inclusion: `(items,)` in (0, 1], with which probability people were asked for an item; all
             the same if None, which is right where items were drawn at random, or prompts with all
             of their items, and biased where a number of items was drawn of each drawn prompt.
+        limits: between which people's ratings lie; a corrected mean or an end outside is cut there.
         confidence: in (0, 1).
 
     Raises:
-        ValueError: other lengths, an infinite value, or a probability outside (0, 1].
+        ValueError: other lengths, an infinite value, a probability outside (0, 1], or a rating by
+            people outside the limits.
 
     >>> panel = [3, 5, 4, 6, 2, 5, 4, 3, 5, 6, 2, 4]
     >>> human = [2, 5, 3, 6, 2, 4, 4, 3] + [float("nan")] * 4
@@ -123,7 +126,8 @@ def corrected_mean(
     """
     check_confidence(confidence)
     sample = RatedPart.of(panel, human, prompts, inclusion)
-    return _found([sample], sample.names, confidence)
+    _check_limits(sample, limits)
+    return _found([sample], sample.names, limits, confidence)
 
 
 def corrected_difference(
@@ -131,6 +135,7 @@ def corrected_difference(
     second: tuple[ArrayLike, ArrayLike, Labels],
     *,
     inclusion: tuple[ArrayLike, ArrayLike] | None = None,
+    limits: tuple[float, float] = (-inf, inf),
     confidence: float = 0.95,
 ) -> CorrectedMean:
     """The first mean less the second, over prompts that the two may share: what a prompt brings to
@@ -139,6 +144,8 @@ def corrected_difference(
     Args:
         first, second: of each side panel, human and prompts as for `corrected_mean`.
         inclusion: of each side.
+        limits: between which people's ratings of both lie: the difference is cut at plus and minus
+            what that allows. It is of the means before they are cut.
 
     Raises:
         ValueError: as `corrected_mean`.
@@ -154,11 +161,24 @@ def corrected_difference(
     check_confidence(confidence)
     chances = inclusion or (None, None)
     sides = [RatedPart.of(*side, of) for side, of in zip((first, second), chances, strict=True)]
-    return _found(sides, tuple(dict.fromkeys(sides[0].names + sides[1].names)), confidence)
+    for side in sides:
+        _check_limits(side, limits)
+    most = limits[1] - limits[0]
+    names = tuple(dict.fromkeys(sides[0].names + sides[1].names))
+    return _found(sides, names, (-most, most), confidence)
+
+
+def _check_limits(sample: RatedPart, limits: tuple[float, float]) -> None:
+    rated = sample.human[sample.rated]
+    if ((rated < limits[0] - SAME) | (rated > limits[1] + SAME)).any():
+        raise ValueError(f"people's ratings lie outside the limits {limits[0]:g} to {limits[1]:g}")
 
 
 def _found(
-    sides: Sequence[RatedPart], names: Sequence[Hashable], confidence: float
+    sides: Sequence[RatedPart],
+    names: Sequence[Hashable],
+    limits: tuple[float, float],
+    confidence: float,
 ) -> CorrectedMean:
     """The first side's mean, or its difference from the second's."""
     n_items, n_human = sum(one.n_items for one in sides), sum(one.n_human for one in sides)
@@ -192,7 +212,7 @@ def _found(
             human_reason = Reason.NO_SPREAD if error <= SAME * max(1.0, abs(human)) else None
         if human_reason is None:
             reach = error * critical_t(n - 1, confidence)
-            low, high = human - reach, human + reach
+            human, low, high = _within(human, reach, limits)
         reason = reason or human_reason
         if reason is None:
             result = _interval(moved, is_rated, n, confidence)
@@ -211,7 +231,7 @@ def _found(
         if reason is None and result.error <= SAME * max(1.0, abs(corrected)):
             corrected, tuning, reason, notes = nan, nan, Reason.NO_SPREAD, ()
         if reason is None:
-            ci_low, ci_high = corrected - result.reach, corrected + result.reach
+            corrected, ci_low, ci_high = _within(corrected, result.reach, limits)
             p = two_sided_p(corrected / result.error, result.df)
             tuning = tuning if len(sides) == 1 else nan
             to_halve = _to_halve(result, n, n_human, len(names), confidence)
@@ -219,6 +239,13 @@ def _found(
         float(panel), human, low, high, corrected, ci_low, ci_high, tuning, p, n_items, n_human,
         len(names), n, to_halve, human_reason, reason, notes,
     )  # fmt: skip
+
+
+def _within(value: float, reach: float, limits: tuple[float, float]) -> tuple[float, float, float]:
+    """A value and the ends of its interval, cut at the limits. A value outside has its interval
+    about the limit: it is nearer to whatever it may estimate, and so is the interval."""
+    value = min(max(value, limits[0]), limits[1])
+    return value, max(value - reach, limits[0]), min(value + reach, limits[1])
 
 
 @dataclass(frozen=True, slots=True)

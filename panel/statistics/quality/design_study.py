@@ -16,7 +16,7 @@ import numpy as np
 
 from panel.statistics.core.arrays import Array, Labels, divide, encode_labels, row_means
 from panel.statistics.core.statistic import Reason
-from panel.statistics.core.table import ALL, Ratings
+from panel.statistics.core.table import COMPOSITE, Ratings
 from panel.statistics.quality.components import (
     BETWEEN,
     VarianceComponents,
@@ -112,7 +112,7 @@ class DesignStudy:
 
     Attributes:
         measured: whose means are studied: each `item`'s, or each `system`'s over prompts.
-        dimension: `all` is the composite.
+        dimension: or `composite`.
         components: of the G-study.
         designs: the present one first, then with half and twice as many conditions of each facet;
             none where `reason` says why. Where raters rated some responses each, the present one is
@@ -227,11 +227,11 @@ def design_studies(
     scored = {name: numeric.scores[:, raters, d] for d, name in enumerate(numeric.dimensions)}
     spans = {name: high - low for name, (low, high) in numeric.scales.items()}
     if composites is not None:
-        scored = {ALL: composites[:, raters]} | scored
-        spans[ALL] = composite_span
-    elif len(scored) > 1:
-        composite = numeric.composite()
-        scored = {ALL: composite.scores[:, raters, 0]} | scored
+        scored = {COMPOSITE: composites[:, raters]} | scored
+        spans[COMPOSITE] = composite_span
+    elif len(scored) > 1 and COMPOSITE not in scored:
+        composite = numeric.composite().called(COMPOSITE)
+        scored = {COMPOSITE: composite.scores[:, raters, 0]} | scored
         spans |= {name: high - low for name, (low, high) in composite.scales.items()}
     if grouped:
         places = [[raters.index(rater) for rater in those] for those in grouped.values()]

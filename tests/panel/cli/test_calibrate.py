@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,63 @@ def test_labels_are_corrected_as_shares(tmp_path: Path) -> None:
     assert rows["all:useful"]["human_only"] == np.mean([row[2] == "useful" for row in people])
     shares = [rows[name]["corrected"] for name in rows]
     assert sum(shares) == pytest.approx(1)
+
+
+def test_intervals_of_shares_end_at_0_and_1(tmp_path: Path) -> None:
+    """Of a label that most texts of one system have, and few of another: means between 0 and 1 and
+    differences between −1 and 1, each inside of its interval, in JSON and in what is printed."""
+    rng, rows = np.random.default_rng(5), {"panel": [], "people": []}
+    for system, share in (("alder", 0.93), ("birch", 0.08)):
+        for n, useful in enumerate(rng.random(60) < share):
+            called = useful if rng.random() < 0.86 else not useful
+            of = [f"p{n}", system]
+            rows["panel"].append([f"{system}{n}", "j", "useful" if called else "other", *of])
+            if n < 20:
+                rows["people"].append([f"{system}{n}", "h", "useful" if useful else "other", *of])
+    columns = ["item", "rater", "label", "prompt", "source"]
+    panel, people = (written(tmp_path / f"{name}.csv", columns, of) for name, of in rows.items())
+    document = json.loads(run(panel, "--human", people, "--json").stdout)
+    ends = []
+    for kind, low, high in (("rows", 0, 1), ("differences", -1, 1)):
+        assert document[kind]
+        for row in document[kind]:
+            assert low <= row["ci_low"] <= row["corrected"] <= row["ci_high"] <= high
+            assert low <= row["human_ci_low"] <= row["human_only"] <= row["human_ci_high"] <= high
+            ends += [row["ci_low"], row["ci_high"]]
+    # Without limits some reach farther: these are cut.
+    assert {-1, 0, 1} <= {*ends}
+    text = run(panel, "--human", people, "--full").stdout
+    printed = re.findall(r"\[−?(\d\.\d\d), −?(\d\.\d\d)\]", text)
+    assert len(printed) == 2 * (len(document["rows"]) + len(document["differences"]))
+    assert max(float(end) for both in printed for end in both) == 1
+
+
+def test_people_who_name_no_dimension_rated_the_composite(
+    files: tuple[str, str], tmp_path: Path
+) -> None:
+    """Beside a panel of two dimensions their ratings, and what is said of them, are of the
+    `composite`, as everywhere: with the figures of a panel's file of the means alone."""
+    with Path(files[0]).open() as file:
+        columns, *rows = csv.reader(file)
+    both = [
+        [*row[:2], float(row[2]) + shift, *row[3:], dimension]
+        for row in rows
+        for dimension, shift in (("clarity", 1), ("depth", -1))
+    ]
+    panel = written(tmp_path / "panel.csv", [*columns, "dimension"], both)
+    require = "--require", "corrected[alder] >= 0", "--require", "corrected[alder, composite] >= 0"
+    done = run(panel, "--human", files[1], "--json", *require)
+    assert done.exit_code == 0, done.output
+    found, of_means = (
+        json.loads(each)
+        for each in (done.stdout, run(*files[:1], "--human", files[1], "--json").stdout)
+    )
+    for kind in ("rows", "differences", "labels_to_halve"):
+        assert {row.pop("dimension") for row in found[kind]} == {"composite"}
+        assert {row.pop("dimension") for row in of_means[kind]} == {"all"}
+        for row, other in zip(found[kind], of_means[kind], strict=True):
+            assert {**row, "notes": 0} == pytest.approx({**other, "notes": 0})
+    assert "alder is ahead of birch on the composite: " in found["conclusion"][0]
 
 
 def test_few_ratings_by_people_are_refused_with_the_reason(

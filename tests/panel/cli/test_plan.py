@@ -8,6 +8,7 @@ from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import numpy as np
 import pytest
@@ -155,7 +156,7 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
     (present,) = (
         row
         for row in document["designs"]
-        if row["present"] and (row["measured"], row["dimension"]) == ("system", "all")
+        if row["present"] and (row["measured"], row["dimension"]) == ("system", "composite")
     )
     assert present["levels"] == {"prompt": 6, "persona": 5, "model": 2}
     assert present["calls"] == summary["calls"]["made"] == 120
@@ -166,7 +167,8 @@ def test_a_run_of_the_panel(command: Command, tmp_path: Path) -> None:
     composite = {
         row["component"]: row["variance"]
         for row in document["components"]
-        if (row["measured"], row["dimension"]) == ("system", "all") and row["variance"] is not None
+        if (row["measured"], row["dimension"]) == ("system", "composite")
+        and row["variance"] is not None
     }
     expected = {name: study.components.variances[name] for name in composite}
     assert composite == pytest.approx(expected, abs=1e-6)
@@ -227,6 +229,31 @@ def test_a_difference_to_detect_and_people_beside(command: Command, tmp_path: Pa
     refused = command(*given, "--half-width", "1")
     assert refused.returncode == 2
     assert "exclude each other" in refused.stderr
+
+
+def test_the_composite_has_its_name(command: Command, tmp_path: Path) -> None:
+    """Of two dimensions the mean is the `composite`, and so is what people rated who name none; of
+    one dimension, named or not, there is no composite and nothing else to look for."""
+    rated(tmp_path / "people.csv")
+    heading, *rows = (tmp_path / "people.csv").read_text().splitlines()
+    for name, dimensions in (("two", ("clarity", "depth")), ("one", ("clarity",))):
+        lines = [f"{row},{dimension}" for row in rows for dimension in dimensions]
+        (tmp_path / f"{name}.csv").write_text("\n".join([f"{heading},dimension", *lines]) + "\n")
+
+    def names(document: dict[str, Any]) -> list[str]:
+        return list(dict.fromkeys(row["dimension"] for row in document["designs"]))
+
+    given = "plan", "--from", "two.csv", "--human", "people.csv"
+    document = json.loads(command(*given, "--json").stdout)
+    assert names(document) == ["composite", "clarity", "depth"]
+    assert names(document["people"]) == ["composite"]
+    printed = command(*given).stdout
+    assert "People: A system's mean (composite) has" in printed
+    assert printed.count("--json has every dimension.") == 1
+    assert names(json.loads(command("plan", "--from", "people.csv", "--json").stdout)) == ["all"]
+    printed = command("plan", "--from", "one.csv").stdout
+    assert printed.startswith("A system's mean (clarity) has")
+    assert "--json has every dimension." not in printed
 
 
 def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> None:

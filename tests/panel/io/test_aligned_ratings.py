@@ -54,13 +54,13 @@ def test_humans_of_a_run_beside_a_panel_of_ids(run: Path, tmp_path: Path) -> Non
 
 def test_ratings_of_the_whole_meet_the_mean_of_dimensions(run: Path, tmp_path: Path) -> None:
     """People who name no dimension are compared with each judge's mean, (1 + 2) / 2 and so on,
-    which is called the composite; of one dimension alone it is that one, under its label."""
+    as the dimension `composite`; a mean that is not the rubric's composite, and one dimension
+    alone, stay `all`, under their labels."""
     human = text(tmp_path / "h.csv", "item,rater,rank", "p/a,r,1", "p/b,r,2")
     ours, theirs = load_aligned_ratings(run, human)
-    assert ours.dimensions == theirs.dimensions == ("all",)
+    assert ours.dimensions == theirs.dimensions == ("composite",)
     assert ours.scores.ravel().tolist() == [1.5, 3.5]
     assert theirs.lower_is_better
-    assert whole_label(ours, theirs) == "composite"
     other = replace(load_ratings(run), composite_of=("clarity",))
     assert whole_label(*align_ratings(other, load_ratings(human), "p", "h")) == "mean of dimensions"
     alone = replace(other, scores=other.scores[:, :, :1], dimensions=("clarity",))

@@ -124,8 +124,11 @@ def test_humans_of_the_whole_meet_the_mean_of_dimensions() -> None:
     after = np.concatenate([AGREED - 1, AGREED + 1], axis=2)
     found = deliberation(before, after, human=humans(dimension="all"))
     assert found.humans is not None
-    assert list(found.humans) == ["all"]
-    assert (found.humans["all"].distance.before, found.humans["all"].distance.after) == (1, 0)
+    assert list(found.humans) == ["composite"]
+    assert (
+        found.humans["composite"].distance.before,
+        found.humans["composite"].distance.after,
+    ) == (1, 0)
 
 
 def test_humans_of_something_else_are_refused() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isnan
+from math import inf, isnan
 
 import numpy as np
 import pytest
 
 from panel.statistics import Ratings, calibrate, corrected_mean, row_means
 from panel.statistics.core.holm import holm_of_two
+from panel.statistics.humans.calibration import width_ratio
 
 
 def sides(n: int = 30, rated: int = 12) -> tuple[Ratings, Ratings]:
@@ -138,3 +139,56 @@ def test_what_cannot_be_corrected() -> None:
     ):
         with pytest.raises(ValueError, match=match):
             calibrate(panel, wrong)
+
+
+@pytest.mark.parametrize(
+    ("scales", "of_people", "limits"),
+    [
+        ({}, {}, (-inf, inf)),
+        ({"given": (1.0, 5.0), "other": (1.0, 5.0)}, {}, (1.0, 5.0)),
+        ({}, {"given": (1.0, 5.0), "other": (1.0, 5.0)}, (1.0, 5.0)),
+        ({"given": (1.0, 4.0), "other": (1.0, 4.0)}, {}, (-inf, inf)),
+    ],
+)
+def test_nothing_lies_beyond_a_known_scale(
+    scales: dict[str, tuple[float, float]],
+    of_people: dict[str, tuple[float, float]],
+    limits: tuple[float, float],
+) -> None:
+    """Of a scale that is known, people's or the panel's that theirs lie on, the means of each
+    dimension and of the composite end at its ends and differences at its width; people whose
+    ratings lie outside the panel's scale have another one, which is not known."""
+    rng = np.random.default_rng(1)
+    names, merit = tuple(f"{s}{n}" for s in "ab" for n in range(30)), np.repeat([5.1, 1.0], 30)
+    truth = merit[:, None, None] + rng.normal(0, 0.6, (60, 1, 2))
+    given, said = (
+        np.clip(np.round(truth + rng.normal(0, 0.4, (60, 1, 2))), 1, 5) for _ in range(2)
+    )
+    rated = [n for n, name in enumerate(names) if int(name[1:]) < 10]
+    panel = Ratings(
+        given, names, ("j",), ("given", "other"), ("m",), (*map(str, range(30)),) * 2,
+        ("a",) * 30 + ("b",) * 30, scales=scales,
+    )  # fmt: skip
+    people = Ratings(
+        said[rated], tuple(names[n] for n in rated), ("x",), panel.dimensions, ("h",),
+        scales=of_people,
+    )  # fmt: skip
+    found = calibrate(panel, people)
+    assert [one.dimension for one in found.pairs] == ["composite", "given", "other"]
+    [a, b], [pair] = (
+        [one.found for one in each if one.dimension == "given"]
+        for each in (found.systems, found.pairs)
+    )
+    if limits == (-inf, inf):
+        assert a.ci_high > 5 and a.human_ci_high > 5 and b.ci_low < 1 and b.human_ci_low < 1
+        return
+    for kinds, (low, high) in ((found.systems, limits), (found.pairs, (-4.0, 4.0))):
+        for one in (each.found for each in kinds):
+            assert low <= one.ci_low <= one.corrected <= one.ci_high <= high
+            assert low <= one.human_ci_low <= one.human_only <= one.human_ci_high <= high
+    free = calibrate(replace(panel, scales={}), replace(people, scales={}))
+    assert (a.ci_high, a.human_ci_high, b.ci_low, b.human_ci_low) == (5.0, 5.0, 1.0, 1.0)
+    assert pair.p == next(one for one in free.pairs if one.dimension == "given").found.p
+    # What is cut away narrows neither of the two.
+    for one, other in zip(found.systems, free.systems, strict=True):
+        assert width_ratio(one.found) == pytest.approx(width_ratio(other.found))

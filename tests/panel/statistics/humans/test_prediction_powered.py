@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from math import isnan, nan
+from dataclasses import replace
+from math import inf, isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from scipy import stats
 from panel.statistics import CorrectedMean, Reason, corrected_difference, corrected_mean
 
 CASES = json.loads((Path(__file__).parent / "ppi" / "figures.json").read_text())["cases"]
+SHARE, FREE = (0.0, 1.0), (-inf, inf)
 
 
 def sides(case: dict[str, Any]) -> tuple[list[float], list[float]]:
@@ -318,3 +320,45 @@ def test_rated_shares_that_differ_are_told() -> None:
         assert corrected_mean(panel, one_each, prompts.tolist(), inclusion=chance).notes == ()
     whole = np.where(np.isin(prompts, [*range(6), *range(20, 30)]), truth, nan)
     assert corrected_mean(panel, whole, prompts.tolist()).notes == ()
+
+
+def shares(seed: int) -> tuple[np.ndarray, np.ndarray, range]:
+    """A label that nearly every text has for people; the panel calls one text in seven wrongly."""
+    rng = np.random.default_rng(seed)
+    has = rng.random(60) < 0.93
+    panel = np.where(rng.random(60) < 0.86, has, ~has).astype(float)
+    return panel, np.where(np.arange(60) < 20, has, nan), range(60)
+
+
+def test_intervals_end_at_the_limits() -> None:
+    """The intervals of a share reach beyond 1: with limits they end there, and all else is as it
+    was; so does that of a difference, from either side, at the most that the limits allow."""
+    share, free = (corrected_mean(*shares(1), limits=limits) for limits in (SHARE, FREE))
+    assert 0 < free.corrected < 1 < min(free.ci_high, free.human_ci_high)
+    assert share == replace(free, ci_high=1.0, human_ci_high=1.0)
+    high, low = shares(1), shares(2)
+    sides = high, (1 - low[0], 1 - low[1], low[2])
+    cut, free = (corrected_difference(*sides, limits=limits) for limits in (SHARE, FREE))
+    assert 0 < free.corrected < 1 < min(free.ci_high, free.human_ci_high)
+    assert cut == replace(free, ci_high=1.0, human_ci_high=1.0)
+    turned = corrected_difference(*sides[::-1], limits=SHARE)
+    assert (turned.ci_low, turned.ci_high) == (-1.0, pytest.approx(-cut.ci_low))
+
+
+def test_a_corrected_mean_beyond_a_limit_stands_at_it() -> None:
+    """People went with the panel where it gave little and it gave far more to the rest: the line
+    leads beyond the scale, on which the mean and its interval stay."""
+    rng = np.random.default_rng(0)
+    panel = np.concatenate([rng.uniform(1, 3, 12), np.full(28, 5.0)])
+    human = np.where(np.arange(40) < 12, 2.7 + 0.7 * panel + rng.normal(0, 0.1, 40), nan)
+    cut, free = (corrected_mean(panel, human, limits=limits) for limits in ((1, 5), FREE))
+    assert free.corrected > 5
+    reach = free.ci_high - free.corrected
+    assert (cut.corrected, cut.ci_high) == (5.0, 5.0)
+    assert cut.ci_low == pytest.approx(5 - reach)
+    assert free.p < cut.p < 0.001
+    with pytest.raises(ValueError, match="people's ratings lie outside the limits 1 to 4"):
+        corrected_mean(panel, human, limits=(1, 4))
+    with pytest.raises(ValueError, match="outside the limits 1 to 4"):
+        side = panel, human, range(40)
+        corrected_difference(side, side, limits=(1, 4))

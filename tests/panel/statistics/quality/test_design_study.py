@@ -56,20 +56,22 @@ def test_responses_and_systems_are_studied_on_the_composite_and_each_dimension()
     ratings = of_a_run()
     studies = named(design_studies(ratings))
     assert list(studies) == [
-        (measured, name) for measured in ("item", "system") for name in ("all", "clarity", "depth")
+        (measured, name)
+        for measured in ("item", "system")
+        for name in ("composite", "clarity", "depth")
     ]
     table = ratings.scores.mean(axis=2).reshape(SYSTEMS, PROMPTS, PERSONAS, MODELS)
     grids = [grid.ravel() for grid in np.indices(table.shape)]
     names = ("system", "prompt", "persona", "model")
     expected = variance_components(table.ravel(), dict(zip(names, grids, strict=True)))
-    found = studies["system", "all"]
+    found = studies["system", "composite"]
     assert found.components.variances == pytest.approx(expected.variances, nan_ok=True)
     levels = {"prompt": PROMPTS, "persona": PERSONAS, "model": MODELS}
     present = found.designs[0]
     assert present.figures == d_study(expected, "system", levels)
     assert present.n_ratings == PROMPTS * PERSONAS * MODELS
     assert present.width == pytest.approx(expected_width(expected, "system", levels))
-    assert isnan(studies["item", "all"].designs[0].width)
+    assert isnan(studies["item", "composite"].designs[0].width)
 
 
 def test_designs_have_half_and_twice_as_many_of_each() -> None:
@@ -97,10 +99,10 @@ def test_several_responses_to_a_prompt_count_as_their_mean() -> None:
         prompts=(ratings.prompts or ()) * 2,
         sources=(ratings.sources or ()) * 2,
     )
-    whole, split = (named(design_studies(one))["system", "all"] for one in (ratings, halves))
+    whole, split = (named(design_studies(one))["system", "composite"] for one in (ratings, halves))
     assert split.components.variances == pytest.approx(whole.components.variances, nan_ok=True)
     halves.scores[: len(ratings.items)] = nan
-    alone = named(design_studies(halves))["system", "all"]
+    alone = named(design_studies(halves))["system", "composite"]
     assert alone.components.variances == pytest.approx(whole.components.variances, nan_ok=True)
 
 
@@ -123,7 +125,7 @@ def test_composites_of_a_rubric_take_the_place_of_the_mean() -> None:
     ratings = of_a_run()
     given = ratings.scores[:, :, 0] * 2
     studies = named(design_studies(ratings, given))
-    assert studies["item", "all"].components.variances == pytest.approx(
+    assert studies["item", "composite"].components.variances == pytest.approx(
         {
             name: 4 * variance
             for name, variance in studies["item", "clarity"].components.variances.items()
@@ -146,7 +148,7 @@ def test_one_model_is_taken_as_it_is() -> None:
     freedom, with fewer no width is forecast."""
     ratings = of_a_run()
     studies = named(design_studies(ratings.by({name for name in ratings.raters if "|0|" in name})))
-    study = studies["system", "all"]
+    study = studies["system", "composite"]
     assert {one.figures.levels["model"] for one in study.designs} == {1}
     widest = study.cheapest(100.0)
     assert widest is not None
@@ -155,7 +157,7 @@ def test_one_model_is_taken_as_it_is() -> None:
 
 def test_the_cheapest_design_is_narrow_enough_and_smaller_than_with_these_judges() -> None:
     """A tenth less than the present width: more prompts with these judges, or fewer ratings."""
-    study = named(design_studies(of_a_run()))["system", "all"]
+    study = named(design_studies(of_a_run()))["system", "composite"]
     width = 0.9 * study.designs[0].width
     found, kept = study.cheapest(width), study.cheapest(width, present_judges=True)
     assert found is not None
@@ -170,7 +172,7 @@ def test_the_cheapest_design_is_narrow_enough_and_smaller_than_with_these_judges
 def test_two_of_a_sample_are_not_the_cheapest_design() -> None:
     """Two models or personas leave one degree of freedom: three are the fewest that are tried,
     while the present two stay where only prompts may change."""
-    study = named(design_studies(of_a_run()))["system", "all"]
+    study = named(design_studies(of_a_run()))["system", "composite"]
     widest = study.cheapest(1000.0)
     assert widest is not None
     assert widest.figures.levels["persona"] >= 3
@@ -183,17 +185,17 @@ def test_a_width_is_at_most_what_the_scale_allows() -> None:
     """From 1 to 1.25 a mean's interval is 0.25 wide at most, and a larger difference cannot be
     detected; an unknown scale cuts nothing. A composite that is given has its own."""
     ratings = replace(of_a_run(), personas=None, groups=("human",) * 8)
-    free = named(design_studies(ratings))["system", "all"].designs[0]
+    free = named(design_studies(ratings))["system", "composite"].designs[0]
     assert free.width > 0.5
     assert free.detectable > 0.25
     scales = dict.fromkeys(ratings.dimensions, (1.0, 1.25))
     studies = named(design_studies(replace(ratings, scales=scales)))
-    for name in ("all", "clarity"):
+    for name in ("composite", "clarity"):
         cut = studies["system", name].designs[0]
         assert cut.width == 0.25
         assert isnan(cut.detectable)
     given = design_studies(ratings, ratings.scores.mean(axis=2), composite_span=0.125)
-    assert named(given)["system", "all"].designs[0].width == 0.125
+    assert named(given)["system", "composite"].designs[0].width == 0.125
     assert named(given)["system", "clarity"].designs[0].width > 0.5
 
 
