@@ -25,7 +25,7 @@ from panel.io.private_files import make_private_folder, open_private
 
 _DATABASE = "cache.db"  # diskcache's name for it
 _HEADER = struct.Struct(">32sI")  # a reply's key, and how many bytes follow
-_ROW_BYTES = 1 << 16  # a row that is longer gets a successor, not more bytes; no other has one
+_ROW_BYTES = 1 << 16  # a row that is longer gets a successor, not more bytes
 
 
 def open_store(location: str) -> DiskReplyStore:
@@ -123,8 +123,6 @@ class DiskReplyStore(JournaledStore):
             if row is None:
                 return
             yield name, row
-            if len(row) <= _ROW_BYTES:
-                return
 
     def _write(self, changes: Pages, *, again: bool = False) -> None:
         """In one transaction; `again` if some of it may be there already: a kill may come between
@@ -133,8 +131,7 @@ class DiskReplyStore(JournaledStore):
             for page, changed in changes.items():
                 if gone := {key for key, stored in changed.items() if again or not stored}:
                     self._delete(page, gone)
-                if replies := {key: stored for key, stored in changed.items() if stored}:
-                    self._append(page, replies)
+                self._append(page, {key: stored for key, stored in changed.items() if stored})
 
     def _append(self, page: str, replies: Mapping[bytes, bytes]) -> None:
         for number in count():
@@ -145,16 +142,10 @@ class DiskReplyStore(JournaledStore):
                 return
 
     def _delete(self, page: str, keys: Container[bytes]) -> None:
-        rows = dict(self._rows(page))
-        records = [record for row in rows.values() for record in _records(row)]
-        left = [record for record in records if record[0] not in keys]
-        if len(left) == len(records):
-            return
-        # All of them anew: one that became short would hide its successors.
-        for name in rows:
-            self._store.delete(name, retry=True)
-        for number, row in enumerate(_full_rows(left)):
-            self._store.set(_row_name(page, number), row, retry=True)
+        for name, row in list(self._rows(page)):
+            whole = _row_of(record for record in _records(row) if record[0] not in keys)
+            if whole != row:
+                self._store.set(name, whole, retry=True)
 
 
 def _row_name(page: str, number: int) -> str:
@@ -163,20 +154,6 @@ def _row_name(page: str, number: int) -> str:
 
 def _row_of(records: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"".join(_HEADER.pack(key, len(stored)) + stored for key, stored in records)
-
-
-def _full_rows(records: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
-    """Rows of which each but the last is longer than `_ROW_BYTES`."""
-    row: list[tuple[bytes, bytes]] = []
-    length = 0
-    for key, stored in records:
-        row.append((key, stored))
-        length += _HEADER.size + len(stored)
-        if length > _ROW_BYTES:
-            yield _row_of(row)
-            row, length = [], 0
-    if row:
-        yield _row_of(row)
 
 
 def _records(row: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -154,27 +154,6 @@ def test_a_long_page_goes_on_in_further_rows(tmp_path: Path) -> None:
         assert [is_kept(second, "page", key) for key in replies] == [False, *[True] * 48, False]
 
 
-def test_what_is_dropped_of_a_long_page_hides_nothing_else(tmp_path: Path) -> None:
-    """Of fifty replies in several rows, the first twenty are dropped, then all: the others are
-    there for the next run until then, what is put later joins them, and no row is left empty."""
-    keys = [bytes([n]) * 32 for n in range(50)]
-    long = replace(REPLY, text=os.urandom(4_000).hex())
-    for run in range(5):
-        with closing(DiskReplyStore(tmp_path)) as one:
-            for key in keys[10 * run : 10 * run + 10]:
-                one.put("page", key, long)
-    with closing(DiskReplyStore(tmp_path)) as second:
-        second.forget("page", keys[:20])
-    with closing(DiskReplyStore(tmp_path)) as third:
-        assert [is_kept(third, "page", key) for key in keys] == [False] * 20 + [True] * 30
-        third.put("page", keys[0], REPLY)
-    with closing(DiskReplyStore(tmp_path)) as fourth:
-        assert fourth.get("page", keys[0]) == replace(REPLY, cached=True)
-        assert is_kept(fourth, "page", keys[49])
-        fourth.forget("page", keys)
-    assert not rows(tmp_path, "SELECT value FROM Cache")
-
-
 def test_a_reply_put_again_takes_the_place_of_the_first(tmp_path: Path) -> None:
     """Of two replies under one key the later is served, now and by the next run."""
     with closing(DiskReplyStore(tmp_path)) as first:
