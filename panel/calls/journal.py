@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import struct
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +39,8 @@ class Journal:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / f"{uuid4().hex}{_SUFFIX}"
+        # One process may leave two, of which the later one counts.
+        self.path = folder / f"{time.time_ns():020d}-{uuid4().hex}{_SUFFIX}"
         self._file = open_private(self.path, "xb", buffered=False)
         # Who looks into it while it is empty holds the lock for a moment.
         _lock(self._file, wait=True)
@@ -69,8 +71,18 @@ class Journal:
         self.path.unlink(missing_ok=True)
 
 
+@contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait for a process that takes over the journals of a folder: what it has not moved yet, the
+    next would take for gone."""
+    with open_private(folder / "taking-over", "ab") as file:
+        _lock(file, wait=True)
+        yield
+
+
 def journals_in(folder: Path) -> list[Path]:
-    """The journals of all processes, of those that are gone and of those that run."""
+    """The journals of all processes, of those that are gone and of those that run, the oldest
+    first."""
     return sorted(folder.glob(f"*{_SUFFIX}"))
 
 

@@ -8,6 +8,7 @@ is, and how it keeps pages, is a store's own business.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import threading
@@ -22,10 +23,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import orjson
+import platformdirs
 
 from panel.calls.cache import CannotBeKept
-from panel.calls.journal import Journal, JournalEntry, journals_in, taken_over
+from panel.calls.journal import Journal, JournalEntry, journals_in, one_at_a_time, taken_over
+from panel.errors import ConfigurationError
 from panel.io.descriptors import is_lack_of_descriptors, spare_descriptor
+from panel.io.private_files import make_private_folder
 from rubrics import ModelResponse, Position, Usage
 
 logger = logging.getLogger(__name__)
@@ -95,13 +99,14 @@ class JournaledStore(ABC):
 
     def take_over(self) -> None:
         """Move what processes that were killed have left in their journals."""
-        for journal in journals_in(self._folder):
-            with taken_over(journal) as left:
-                changes: Pages = {}
-                for change in left:
-                    changes.setdefault(change.page, {})[change.key] = change.stored
-                if changes:
-                    self._write(changes, again=True)
+        with one_at_a_time(self._folder):
+            for journal in journals_in(self._folder):
+                with taken_over(journal) as left:
+                    changes: Pages = {}
+                    for change in left:
+                        changes.setdefault(change.page, {})[change.key] = change.stored
+                    if changes:
+                        self._write(changes, again=True)
 
     def get(self, page: str, key: bytes) -> ModelResponse | None:
         """The reply kept under `key`, marked as cached; None where there is none."""
@@ -230,6 +235,24 @@ class JournaledStore(ABC):
         if len(self._pages) > _PAGES_IN_MEMORY:
             self._pages.popitem(last=False)
         return self._pages[page]
+
+
+def unsent_folder(location: str) -> Path:
+    """The folder on this machine for the journals of a cache that is elsewhere.
+
+    Raises:
+        ConfigurationError: it cannot be made.
+    """
+    digest = hashlib.sha256(location.encode()).hexdigest()[:16]
+    folder = Path(platformdirs.user_cache_dir("persona-panel"), "unsent", digest)
+    try:
+        make_private_folder(folder)
+    except OSError as error:
+        raise ConfigurationError(
+            f"answers on their way to {location} are kept in {folder}, which cannot be used "
+            f"({error}); set XDG_CACHE_HOME to a folder that can be written"
+        ) from None
+    return folder
 
 
 def encoded(reply: ModelResponse) -> bytes:

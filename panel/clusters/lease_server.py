@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphs.context import Abort
 from panel.calls.abort_reasons import unrecorded, unwritable
@@ -26,6 +26,7 @@ from panel.clusters.messages import (
     TAKE_OVER_S,
     Alive,
     Answers,
+    Begin,
     ClaimReply,
     CountTokens,
     Enter,
@@ -52,14 +53,24 @@ _Entry = tuple[str, bytes]
 
 @dataclass(slots=True)
 class _Held:
-    """What a worker has leased and not given back, its questions that wait, and when it last said
-    something."""
+    """What a worker has leased and not given back, its questions that wait, where its journal is,
+    and when it last said something."""
 
     slots: Counter[str] = field(default_factory=Counter)
     reserved: list[tuple[str, Usage]] = field(default_factory=list)
     claims: dict[_Entry, AbstractAsyncContextManager[Any]] = field(default_factory=dict)
     waiting: set[asyncio.Task[None]] = field(default_factory=set)
+    storing: set[asyncio.Task[None]] = field(default_factory=set)
+    journals: str = ""
     heard: float = field(default_factory=time.monotonic)
+
+
+class _LeftClaim(NamedTuple):
+    """What a lost worker had claimed, where its journal is, and when it was lost."""
+
+    shared: AbstractAsyncContextManager[Any]
+    journals: str
+    lost: float
 
 
 class LeaseServer:
@@ -82,8 +93,7 @@ class LeaseServer:
         self._workers: dict[str, _Held] = {}
         self._lost: set[str] = set()
         self._claimed: dict[_Entry, asyncio.Event] = {}
-        # Claims of lost workers, and when these were lost.
-        self._claims_left: dict[_Entry, tuple[float, AbstractAsyncContextManager[Any]]] = {}
+        self._claims_left: dict[_Entry, _LeftClaim] = {}
         self._outbox: dict[str, list[tuple[int, Any]]] = {}
         self._settling: set[asyncio.Task[None]] = set()
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -100,7 +110,8 @@ class LeaseServer:
             await asyncio.gather(*tasks, return_exceptions=True)
             for worker in list(self._workers):
                 await self.lose(worker)
-            await self._end_claims_left()
+            for entry in list(self._claims_left):
+                await self._end_left_claim(entry)
             await asyncio.gather(*self._settling, return_exceptions=True)
             if not self.failure.done():
                 self.failure.cancel()
@@ -114,14 +125,18 @@ class LeaseServer:
         held = self._workers.pop(worker, _Held())
         for task in held.waiting:
             task.cancel()
-        await asyncio.gather(*held.waiting, return_exceptions=True)
+        # What was paid for is kept.
+        await asyncio.gather(*held.waiting, *held.storing, return_exceptions=True)
         for model, n in held.slots.items():
             for _ in range(n):
                 self._caller.endpoints[model].limiter.leave()
         for model, most in held.reserved:
             self._settle(model, most, most)
         now = time.monotonic()
-        self._claims_left.update((entry, (now, shared)) for entry, shared in held.claims.items())
+        for entry, shared in held.claims.items():
+            self._claims_left[entry] = _LeftClaim(shared, held.journals, now)
+            if await self._kept(entry) is not None:
+                await self._end_left_claim(entry)
 
     async def _listen(self) -> None:
         try:
@@ -132,14 +147,20 @@ class LeaseServer:
             self._fail(error)
 
     async def _lose_silent(self) -> None:
-        """Not everybody who starts workers is told of their end."""
-        while True:
-            await asyncio.sleep(ALIVE_S)
-            now = time.monotonic()
-            for worker, held in list(self._workers.items()):
-                if now - held.heard > LOST_S:
-                    await self.lose(worker)
-            await self._end_claims_left(TAKE_OVER_S)
+        """Not everybody who starts workers is told of their end, and not every worker that is lost
+        is replaced on its machine."""
+        try:
+            while True:
+                await asyncio.sleep(ALIVE_S)
+                now = time.monotonic()
+                for worker, held in list(self._workers.items()):
+                    if now - held.heard > LOST_S:
+                        await self.lose(worker)
+                for entry, left in list(self._claims_left.items()):
+                    if now - left.lost >= TAKE_OVER_S:
+                        await self._end_left_claim(entry)
+        except Exception as error:
+            self._fail(error)
 
     def _fail(self, error: Exception) -> None:
         if not self.failure.done():
@@ -161,15 +182,12 @@ class LeaseServer:
             self._note(held, notice)
         for number, question in questions:
             if letter.worker in self._lost and not isinstance(question, Store):
-                self._put_out(
-                    letter.reply_to,
-                    number,
-                    TakenForLost(f"this worker was silent for {LOST_S:.0f} s"),
-                )
+                self._put_out(letter.reply_to, number, _silent())
                 continue
             task = asyncio.create_task(self._answer(letter.reply_to, held, number, question))
-            held.waiting.add(task)
-            task.add_done_callback(held.waiting.discard)
+            tasks = held.storing if isinstance(question, Store) else held.waiting
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
 
     def _note(self, held: _Held, notice: Any) -> None:
         if isinstance(notice, Settle):
@@ -181,7 +199,9 @@ class LeaseServer:
             if shared is not None:
                 self._later(self._end_claim((notice.page, notice.key), shared))
         elif isinstance(notice, TookOver):
-            self._later(self._end_claims_left(notice.age_s))
+            for entry, left in self._claims_left.items():
+                if left.journals == held.journals and left.lost < notice.began:
+                    self._later(self._end_left_claim(entry))
         elif isinstance(notice, Told):
             told = logging.getLogger(notice.logger)
             told.log(notice.level, "%s", notice.text, extra={FROM_WORKER: True})
@@ -218,6 +238,9 @@ class LeaseServer:
     async def _answer(self, reply_to: str, held: _Held, number: int, question: Any) -> None:
         try:
             answer = await self._answered(held, question)
+        except asyncio.CancelledError:
+            # It may live, and wait for the answer.
+            answer = _silent()
         except Exception as error:
             answer = error
         self._put_out(reply_to, number, answer)
@@ -249,15 +272,17 @@ class LeaseServer:
                 except OSError as error:
                     raise unrecorded(error) from None
                 held.reserved.append((model, most))
+            case Begin(journals):
+                held.journals = journals
+                return time.monotonic()
             case Synchronize():
-                await asyncio.gather(*self._settling)
+                if self._settling:
+                    await asyncio.wait(set(self._settling))
         return None
 
     async def _claim(self, held: _Held, entry: _Entry) -> ModelResponse | None:
         while True:
-            if self._shared is not None:
-                await self._shared.read_ahead(*entry)
-            if (kept := self._store.get(*entry)) is not None:
+            if (kept := await self._kept(entry)) is not None:
                 return kept
             if (ended := self._claimed.get(entry)) is None:
                 break
@@ -277,6 +302,11 @@ class LeaseServer:
         held.claims[entry] = shared
         return None
 
+    async def _kept(self, entry: _Entry) -> ModelResponse | None:
+        if self._shared is not None:
+            await self._shared.read_ahead(*entry)
+        return self._store.get(*entry)
+
     async def _keep(self, held: _Held, changes: Mapping[str, Mapping[bytes, bytes]]) -> None:
         for page, changed in changes.items():
             for key, stored in changed.items():
@@ -288,23 +318,23 @@ class LeaseServer:
                 except Exception as error:
                     raise unwritable(self._store, error) from None
                 shared = held.claims.pop((page, key), None)
-                if shared is None and (page, key) in self._claims_left:
-                    _, shared = self._claims_left.pop((page, key))
                 if shared is not None:
                     await self._end_claim((page, key), shared)
+                await self._end_left_claim((page, key))
 
-    async def _end_claims_left(self, age_s: float = 0) -> None:
-        """Those of workers that were lost at least so long ago."""
-        now = time.monotonic()
-        for entry in [one for one, (lost, _) in self._claims_left.items() if now - lost >= age_s]:
-            # Its reply may be stored meanwhile, which ends it, too.
-            if (left := self._claims_left.pop(entry, None)) is not None:
-                await self._end_claim(entry, left[1])
+    async def _end_left_claim(self, entry: _Entry) -> None:
+        """Let others claim what a lost worker had, unless they may already."""
+        if (left := self._claims_left.pop(entry, None)) is not None:
+            await self._end_claim(entry, left.shared)
 
     async def _end_claim(self, entry: _Entry, shared: AbstractAsyncContextManager[Any]) -> None:
         self._claimed.pop(entry).set()
         with suppress(Abort):
             await shared.__aexit__(None, None, None)
+
+
+def _silent() -> TakenForLost:
+    return TakenForLost(f"this worker was silent for {LOST_S:.0f} s")
 
 
 def add_counts(counts: CallCounts, more: CallCounts) -> None:

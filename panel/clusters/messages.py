@@ -61,6 +61,13 @@ class Reserve(NamedTuple):
     most: Usage
 
 
+class Begin(NamedTuple):
+    """A worker that is about to look what others have left in its folder of journals, whose name is
+    the same for all who share it. Answered with the moment, by the driver's clock."""
+
+    journals: str
+
+
 class Synchronize(NamedTuple):
     """Answered with None once all that was said before is taken in."""
 
@@ -125,10 +132,10 @@ class Alive(NamedTuple):
 
 
 class TookOver(NamedTuple):
-    """What killed workers had left in journals on the machine of this new one is stored; it looked
-    for them `age_s` seconds ago."""
+    """What workers had left in the folder of journals that were lost before the moment `began`, the
+    answer to `Begin`, is stored."""
 
-    age_s: float
+    began: float
 
 
 class Told(NamedTuple):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -159,6 +160,7 @@ class _Team:
         self._lacking = lacking
         self._done: asyncio.Queue[JudgedPart] = asyncio.Queue()
         self._losses = 0
+        self._last_loss = -math.inf
         self._has_begun = False
 
     async def judged(self, workers: int) -> AsyncGenerator[JudgedPart, None]:
@@ -191,7 +193,7 @@ class _Team:
         """Have a place filled by a worker, and by another where that is killed, until there is no
         part left."""
         for number in count(1):
-            name = f"worker-{place}-{number}"
+            name, started = f"worker-{place}-{number}", time.monotonic()
             worker = self._start(replace(self._assignment, name=name))
             has_begun = False
             try:
@@ -206,13 +208,16 @@ class _Team:
                         await asyncio.wait_for(worker.end(), _END_S)
                 worker.kill()
                 await self._server.lose(name)
-            self._losses += 1
+            # Those that were there already are of the same event: a machine has several.
+            if started >= self._last_loss:
+                self._losses += 1
+                self._last_loss = time.monotonic()
             logger.warning("A worker was lost; its part of the run is judged by another.")
             if self._losses >= _MOST_LOSSES:
                 raise RunStopped(
-                    f"{self._losses} workers in a row were lost before any of them had finished "
-                    "a part: see the cluster's logs for why (memory, often). The same command "
-                    "continues the run"
+                    f"{self._losses} times in a row workers were lost before any of them had "
+                    "finished a part: see the cluster's logs for why (memory, often). The same "
+                    "command continues the run"
                 )
 
     async def _tell_of_waiting(self) -> None:

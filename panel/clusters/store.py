@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
+import platform
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import ClassVar
 
-import platformdirs
-
 from panel.calls.journal import JournalEntry
-from panel.calls.journaled_store import JournaledStore, Pages
+from panel.calls.journaled_store import JournaledStore, Pages, unsent_folder
 from panel.clusters.lease_client import LeaseClient
 from panel.clusters.messages import DRIVER, ClaimReply, GiveUp, Letter, Mailbox, Store
-from panel.io.private_files import make_private_folder
 from rubrics import ModelResponse
 
 
@@ -29,10 +25,7 @@ class ClusterStore(JournaledStore):
     batch_s: ClassVar[float] = 0.02
 
     def __init__(self, location: str, name: str, client: LeaseClient, mailbox: Mailbox) -> None:
-        digest = hashlib.sha256(location.encode()).hexdigest()[:16]
-        folder = Path(platformdirs.user_cache_dir("persona-panel"), "unsent", digest)
-        make_private_folder(folder)
-        super().__init__(folder)
+        super().__init__(unsent_folder(location))
         self._location = location
         # The writer's own letters: it waits for their answers while the loop may wait for it.
         self._name, self._reply_to = name, f"{name}/writer"
@@ -44,6 +37,12 @@ class ClusterStore(JournaledStore):
     @property
     def location(self) -> str:
         return self._location
+
+    @property
+    def journals(self) -> str:
+        """A name of the folder of journals, and of no other on any machine."""
+        found = self._folder.stat()
+        return f"{platform.node()}:{found.st_dev}:{found.st_ino}"
 
     def put_stored(self, page: str, key: bytes, stored: bytes) -> None:
         """Keep a reply; raises as `put`."""

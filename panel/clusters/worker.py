@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from panel.calls.call_counts import CallCounts
 from panel.calls.caller import Caller
 from panel.calls.endpoint import Endpoint
 from panel.clusters.lease_client import LeaseClient, LeasedBudget, LeasedLimiter, LogToDriver
-from panel.clusters.messages import Mailbox, Synchronize, TookOver
+from panel.clusters.messages import Begin, Mailbox, Synchronize, TookOver
 from panel.clusters.store import ClusterStore
 from panel.io.response_batch import as_async
 from panel.judging.model_access import open_caller
@@ -108,9 +107,9 @@ async def at_work(assignment: Assignment, mailbox: Mailbox) -> AsyncIterator[Wor
     async with client.listening():
         store = ClusterStore(assignment.cache, name, client, mailbox)
         # In a thread: the driver's answers come by the loop.
-        began = time.monotonic()
+        began = await client.ask(Begin(store.journals))
         await asyncio.to_thread(store.take_over)
-        client.tell(TookOver(time.monotonic() - began))
+        client.tell(TookOver(began))
         handler = LogToDriver(client, asyncio.get_running_loop())
         log = logging.getLogger("panel")
         log.addHandler(handler)

@@ -13,7 +13,6 @@ a write is on its disk (WAITAOF: Redis 7.2, Valkey) is asked.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import random
 import re
@@ -21,11 +20,9 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from uuid import uuid4
 
-import platformdirs
 import redis
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthorizationError
@@ -36,10 +33,9 @@ from panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
 from panel.calls.coalescing import Coalesced
 from panel.calls.in_flight import waiting_for_a_server
 from panel.calls.journal import JournalEntry, journals_in
-from panel.calls.journaled_store import JournaledStore, Pages, decoded
+from panel.calls.journaled_store import JournaledStore, Pages, decoded, unsent_folder
 from panel.calls.server_address import odd_address, refuse_unescaped, without_password
 from panel.errors import ConfigurationError
-from panel.io.private_files import make_private_folder
 from panel.secrets import SECRETS, credentials_in
 from rubrics import ModelResponse
 
@@ -105,16 +101,7 @@ class RedisReplyStore(JournaledStore):
         refuse_unescaped(address)
         SECRETS.learn(*credentials_in(address))
         self._location = without_password(address)
-        digest = hashlib.sha256(self._location.encode()).hexdigest()[:16]
-        folder = Path(platformdirs.user_cache_dir("persona-panel"), "unsent", digest)
-        try:
-            make_private_folder(folder)
-            super().__init__(folder)
-        except OSError as error:
-            raise ConfigurationError(
-                f"answers on their way to {self._location} are kept in {folder}, which cannot be "
-                f"used ({error}); set XDG_CACHE_HOME to a folder that can be written"
-            ) from None
+        super().__init__(unsent_folder(self._location))
         self._token = uuid4().hex
         # By page and key; whether the reply has been put, so that the writer gives the lease up.
         self._held: dict[tuple[str, bytes], bool] = {}

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from panel.calls.cache import ENVIRONMENT_VARIABLE, cache_location, key_of, page_of
-from panel.calls.journal import journals_in
+from panel.calls.journal import journals_in, one_at_a_time
 from panel.calls.stores.disk import DiskReplyStore
 from panel.errors import ConfigurationError
 from rubrics import ModelRequest, ModelResponse, Position, Usage
@@ -404,6 +404,18 @@ def test_what_another_process_left_is_taken_over(tmp_path: Path) -> None:
         assert journals_in(mine) == []
     ((row,),) = rows(mine, "SELECT value FROM Cache")
     assert row.count(GOOD) == 1
+
+
+def test_a_store_opens_once_another_has_taken_over_what_was_left(tmp_path: Path) -> None:
+    """While one process takes over journals, a second that opens the folder waits, so that it has
+    all that is in them."""
+    with one_at_a_time(tmp_path):
+        opening = threading.Thread(target=lambda: DiskReplyStore(tmp_path).close())
+        opening.start()
+        opening.join(0.3)
+        assert opening.is_alive()
+    opening.join(10)
+    assert not opening.is_alive()
 
 
 def test_what_was_dropped_once_may_come_again(tmp_path: Path) -> None:

@@ -25,11 +25,19 @@ CHANGES = st.lists(
 def test_one_s_own_journal_is_gone_once_it_is_removed(tmp_path: Path) -> None:
     """Two journals of one folder are two files, each there until it is removed."""
     first, second = Journal(tmp_path), Journal(tmp_path)
-    assert journals_in(tmp_path) == sorted([first.path, second.path])
+    assert journals_in(tmp_path) == [first.path, second.path]
     first.remove()
     assert journals_in(tmp_path) == [second.path]
     second.close()
     assert journals_in(tmp_path) == [second.path]
+
+
+def test_journals_come_in_the_order_in_which_they_were_made(tmp_path: Path) -> None:
+    """Of twenty that one process has left the oldest is first: what a later one says counts."""
+    made = [Journal(tmp_path) for _ in range(20)]
+    assert journals_in(tmp_path) == [journal.path for journal in made]
+    for journal in made:
+        journal.close()
 
 
 def test_a_journal_is_taken_over_once(tmp_path: Path) -> None:

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import replace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import platformdirs
 import pytest
 
-from panel import ModelConfig, PanelPlan, Persona, Response
+from panel import ConfigurationError, ModelConfig, PanelPlan, Persona, Response
 from panel.calls.budget import NO_CAPS, Caps
 from panel.calls.caller import Caller
 from panel.calls.journal import Journal
 from panel.calls.journaled_store import encoded
 from panel.clusters.lease_server import LeaseServer
-from panel.clusters.messages import DRIVER, ClaimReply, Enter, Letter, TakenForLost
+from panel.clusters.messages import (
+    DRIVER,
+    Begin,
+    ClaimReply,
+    Enter,
+    Letter,
+    Store,
+    TakenForLost,
+    TookOver,
+)
+from panel.clusters.store import ClusterStore
 from panel.clusters.worker import Assignment, JudgedPart, at_work
 from panel.io.response_batch import identified
 from panel.runs.executor import prepared
@@ -136,30 +148,109 @@ async def test_what_a_lost_worker_has_leased_goes_to_others(
     assert used.output > sum(one.usage.output for one in done.judgments)
 
 
-async def test_what_a_lost_worker_has_not_sent_is_not_asked_for_again() -> None:
-    """A worker is killed with one of two replies in its journal, and another waits for both: once
-    a third has begun on that machine, it gets the one and may ask for the other, and not before."""
+@dataclass
+class LostWorker:
+    """The driver's side of a run in which a worker was lost that had claimed two replies, of which
+    another asks for both; what letters at hand say, workers would."""
+
+    server: LeaseServer
+    mailbox: LocalMailbox
+    assignment: Assignment
+    answers: asyncio.Task[dict[int, Any]]
+
+    async def ask(self, worker: str, question: Any) -> Any:
+        self.mailbox.post(DRIVER, Letter(worker, (), [(0, question)], f"{worker}/one"))
+        return (await fetched(self.mailbox, f"{worker}/one", 1))[0]
+
+    async def answered(self, within_s: float) -> dict[int, Any] | None:
+        """What the other has been told after so long; None while it waits."""
+        done, _ = await asyncio.wait([self.answers], timeout=within_s)
+        return self.answers.result() if done else None
+
+
+KEPT = ModelResponse("Kept.")
+CLAIMS = [ClaimReply("page", bytes([number]) * 32) for number in (1, 2)]
+
+
+@asynccontextmanager
+async def lost_worker() -> AsyncIterator[LostWorker]:
+    """Both workers share a folder of journals, in which the first of the replies is."""
     plan = plan_of("http://localhost:1")
-    kept = ModelResponse("Kept.")
-    claims = [ClaimReply("page", bytes([number]) * 32) for number in (1, 2)]
     async with prepared(plan, NO_CAPS) as caller:
         mailbox = LocalMailbox()
         async with LeaseServer(caller, mailbox).serving() as server:
-            assignment = Assignment("other", plan, NO_CAPS, caller.store.location)
-            async with at_work(assignment, mailbox):
-                mailbox.post(DRIVER, Letter("killed", (), list(enumerate(claims)), "killed"))
-                assert (await mailbox.fetch("killed"))[0].to == [(0, None), (1, None)]
-                leave_in_journal(*claims[0], encoded(kept))
-                # What the other has said of its own beginning has come.
-                await asyncio.sleep(0.2)
-                await server.lose("killed")
-                mailbox.post(DRIVER, Letter("other", (), list(enumerate(claims)), "waits"))
-                waiting = asyncio.create_task(fetched(mailbox, "waits", 2))
-                await asyncio.sleep(0.2)
-                assert not waiting.done()
-                async with at_work(replace(assignment, name="third"), mailbox):
-                    answers = await asyncio.wait_for(waiting, 20)
-    assert answers == {0: replace(kept, cached=True), 1: None}
+            assignment = Assignment("third", plan, NO_CAPS, caller.store.location)
+            store = ClusterStore(assignment.cache, "", cast(Any, None), mailbox)
+            journals = store.journals
+            store.close()
+            answers = asyncio.create_task(fetched(mailbox, "other", 2))
+            run = LostWorker(server, mailbox, assignment, answers)
+            await run.ask("killed", Begin(journals))
+            for claim in CLAIMS:
+                assert await run.ask("killed", claim) is None
+            leave_in_journal(*CLAIMS[0], encoded(KEPT))
+            mailbox.post(DRIVER, Letter("other", (), list(enumerate(CLAIMS)), "other"))
+            yield run
+            answers.cancel()
+
+
+async def test_what_a_lost_worker_has_not_sent_is_not_asked_for_again() -> None:
+    """A worker is killed with one of two replies in its journal, and another waits for both: once
+    a third has begun on that machine, it gets the one and may ask for the other, and not before."""
+    async with lost_worker() as run:
+        await run.server.lose("killed")
+        assert await run.answered(0.2) is None
+        async with at_work(run.assignment, run.mailbox):
+            assert await run.answered(5) == {0: replace(KEPT, cached=True), 1: None}
+
+
+async def test_a_worker_of_another_machine_ends_no_claim_of_a_lost_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a worker finds that begins on another machine than the lost one's says nothing of what
+    that one has left."""
+    async with lost_worker() as run:
+        await run.server.lose("killed")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+        async with at_work(run.assignment, run.mailbox):
+            assert await run.answered(0.3) is None
+
+
+async def test_who_looked_before_a_worker_was_lost_ends_none_of_its_claims() -> None:
+    """A worker that looks for journals, a loss, and the word that it has looked: the claims stay
+    until one has looked after the loss."""
+    async with lost_worker() as run:
+        journals = run.server._workers["killed"].journals
+        began = await run.ask("third", Begin(journals))
+        await run.server.lose("killed")
+        run.mailbox.post(DRIVER, Letter("third", [TookOver(began)], (), "third"))
+        assert await run.answered(0.3) is None
+        began = await run.ask("third", Begin(journals))
+        run.mailbox.post(DRIVER, Letter("third", [TookOver(began)], (), "third"))
+        assert await run.answered(5) == {0: None, 1: None}
+
+
+async def test_a_reply_that_is_stored_ends_the_claim_that_a_lost_worker_had() -> None:
+    """Of two claims one ends with the reply that another sends from the journal, at once; one that
+    was sent before the loss had ended its claim with the loss."""
+    async with lost_worker() as run:
+        stored = encoded(KEPT)
+        await run.ask("third", Store({CLAIMS[0].page: {CLAIMS[0].key: stored}}))
+        await run.server.lose("killed")
+        await run.ask("third", Store({CLAIMS[1].page: {CLAIMS[1].key: stored}}))
+        kept = replace(KEPT, cached=True)
+        assert await run.answered(5) == {0: kept, 1: kept}
+
+
+async def test_who_is_taken_for_lost_while_it_waits_is_told() -> None:
+    """A worker that waits for an answer, is taken for lost and comes back, does not wait for ever:
+    its question is answered with that."""
+    async with lost_worker() as run:
+        run.mailbox.post(DRIVER, Letter("back", (), [(0, CLAIMS[0])], "back"))
+        await asyncio.sleep(0.1)
+        await run.server.lose("back")
+        told = await asyncio.wait_for(fetched(run.mailbox, "back", 1), 5)
+        assert isinstance(told[0], TakenForLost)
 
 
 def leave_in_journal(page: str, key: bytes, stored: bytes) -> None:
@@ -233,3 +324,14 @@ async def test_a_reply_that_did_not_come_is_asked_for_by_who_waits() -> None:
             done = await asyncio.wait_for(judging, 20)
         assert len(server.calls) == 2
     assert sorted(one.status for each in done for one in each.judgments) == ["failed", "scored"]
+
+
+async def test_a_machine_that_cannot_keep_answers_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the folder for answers on their way cannot be made, a worker says which, and what to
+    set."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(ConfigurationError, match=r"kept in .*unsent.*set XDG_CACHE_HOME"):
+        ClusterStore("cache", "one", cast(Any, None), LocalMailbox())

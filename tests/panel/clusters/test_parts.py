@@ -70,19 +70,22 @@ async def judged(
     url: str,
     start: Callable[[Assignment, LocalMailbox], WorkerHandle],
     lacking: Callable[[], str] = lambda: "there is room",
+    workers: int = 1,
+    n: int = N,
 ) -> int:
-    """How many verdicts one worker at a time gives, in parts of a response or two."""
+    """How many verdicts so many workers at a time give of so many responses, in parts of one or
+    two."""
     model = ModelConfig(model="openai:stub", base_url=url, concurrency=1)
     plan = PanelPlan.of([ANN], model, PLAIN)
 
     async def units() -> AsyncIterator[tuple[Response, ...]]:
-        for i in range(N):
+        for i in range(n):
             yield (identified(Response(id=f"r{i}", prompt="Why?", text=f"T {i}.", system="s")),)
 
     async with prepared(plan, NO_CAPS) as caller:
         mailbox = LocalMailbox()
         found = verdicts_by_workers(
-            plan, units(), caller, NO_CAPS, lambda judgment: None, workers=1, mailbox=mailbox,
+            plan, units(), caller, NO_CAPS, lambda judgment: None, workers=workers, mailbox=mailbox,
             start=lambda assignment: start(assignment, mailbox), lacking=lacking,
         )  # fmt: skip
         return len([verdict async for verdict in found])
@@ -93,6 +96,34 @@ async def test_only_losses_without_a_part_between_them_end_a_run() -> None:
     made."""
     with serving() as server:
         assert await judged(server.base_url, ShortLived) == N
+
+
+class OnOneMachine(ShortLived):
+    """A worker of a machine with three, which are lost at the same moment, before any has judged a
+    part; those that come after it are `ShortLived`."""
+
+    all_there = asyncio.Barrier(3)
+
+    async def judge(self, part: Units) -> JudgedPart:
+        async with self._first:
+            if not self._has_judged:
+                self._has_judged = True
+                await self.all_there.wait()
+            raise WorkerLost
+
+
+async def test_the_workers_of_a_machine_are_one_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with three workers is lost before any of them has judged a part: others take their
+    places, and the run is made."""
+    monkeypatch.setattr(OnOneMachine, "all_there", asyncio.Barrier(3))
+
+    def start(assignment: Assignment, mailbox: LocalMailbox) -> WorkerHandle:
+        of = OnOneMachine if assignment.name.endswith("-1") else ShortLived
+        return of(assignment, mailbox)
+
+    with serving() as server:
+        run = judged(server.base_url, start, workers=3, n=6 * N)
+        assert await asyncio.wait_for(run, 60) == 6 * N
 
 
 async def test_a_run_without_room_for_any_worker_ends(monkeypatch: pytest.MonkeyPatch) -> None:
