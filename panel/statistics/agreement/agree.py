@@ -25,7 +25,8 @@ from panel.statistics.core.options import (
 )
 from panel.statistics.core.prompts import OverPrompts
 from panel.statistics.core.registry import BlockOf, OnStep, Registry, Table
-from panel.statistics.core.results import Result, mean_over_prompts
+from panel.statistics.core.results import Result, mean_over_prompts, no_interval
+from panel.statistics.core.statistic import Reason
 from panel.statistics.core.strata import Strata, all_raters_of
 from panel.statistics.core.table import ALL, Ratings, Row, kept_without
 from panel.statistics.resampling.jackknife import EstimateKind
@@ -114,15 +115,22 @@ class AgreementBlock:
         """A mean over prompts, with an interval where each prompt lies in one cluster, so that
         it is drawn whole or not at all. `kind` and `limits` as for `Result`."""
         if self.prompts is None:
-            return Result(found.mean)
+            return self._without_interval(Result(found.mean))
         cluster_of: dict[Hashable, Hashable] = {}
         whole = all(
             cluster_of.setdefault(prompt, cluster) == cluster
             for prompt, cluster in zip(self.prompts, self.clusters, strict=True)
         )
-        return mean_over_prompts(
+        result = mean_over_prompts(
             found, self.prompts, self.prompt_kind, kind=kind, limits=limits, whole=whole
         )
+        # A mean over dimensions, of items without prompts.
+        return result if whole else self._without_interval(result)
+
+    def _without_interval(self, result: Result) -> Result:
+        if result.statistic.reason is not None or not self.options.intervals:
+            return result
+        return replace(result, ci=no_interval(Reason.NO_RANKINGS_BY_PROMPT, self.options))
 
 
 agreement_statistics: Registry[AgreementBlock] = Registry(

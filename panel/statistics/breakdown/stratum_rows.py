@@ -138,7 +138,7 @@ def _figure(result: Result, clusters: Labels, block: Block) -> StratumFigure:
     found = result.statistic
     if found.reason is not None:
         return StratumFigure(nan, {}, found.reason)
-    interval = interval_of(result, clusters, block.options)
+    interval = interval_of(result, clusters, block.options) or result.ci
     if interval is None or interval.reason is not None or result.resampled is None:
         return StratumFigure(found.value, {}, interval.reason if interval else Reason.NO_SPREAD)
     names, codes = encode_labels(clusters, len(clusters))

@@ -10,7 +10,7 @@ from panel.statistics.core.arrays import Labels, Mask, Resampled
 from panel.statistics.core.holm import holm_of_two
 from panel.statistics.core.options import AnalysisOptions
 from panel.statistics.core.prompts import OverPrompts, resampled_over_prompts
-from panel.statistics.core.statistic import Statistic
+from panel.statistics.core.statistic import Reason, Statistic
 from panel.statistics.core.table import Row
 from panel.statistics.resampling.jackknife import EstimateKind, Interval, jackknife
 
@@ -67,6 +67,11 @@ def mean_over_prompts(
         note += f", {result.n_undefined} undefined"
     resampled = resampled_over_prompts(result, prompts) if whole else None
     return Result(result.mean, resampled, note, kind, limits)
+
+
+def no_interval(reason: Reason, options: AnalysisOptions) -> Interval:
+    """The interval that is not there, and why."""
+    return Interval(nan, nan, nan, nan, options.confidence, 0, reason)
 
 
 def interval_of(
