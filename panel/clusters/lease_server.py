@@ -15,7 +15,7 @@ from graphs.context import Abort
 from panel.calls.abort_reasons import unrecorded, unwritable
 from panel.calls.budget import CapReached
 from panel.calls.cache import SharedReplyStore
-from panel.calls.call_counts import CallCounts
+from panel.calls.call_counts import CallCounts, Estimated
 from panel.calls.caller import Caller
 from panel.calls.journaled_store import decoded
 from panel.clusters.messages import (
@@ -132,6 +132,8 @@ class LeaseServer:
                 self._caller.endpoints[model].limiter.leave()
         for model, most in held.reserved:
             self._settle(model, most, most)
+            unknown = CallCounts(spent={model: most}, estimated=Estimated(1, {model: most}))
+            add_counts(self._caller.counts, unknown)
         now = time.monotonic()
         for entry, shared in held.claims.items():
             self._claims_left[entry] = _LeftClaim(shared, held.journals, now)

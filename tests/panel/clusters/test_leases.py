@@ -139,6 +139,8 @@ async def test_what_a_lost_worker_has_leased_goes_to_others(
             while len(server.calls) < 2:  # noqa: ASYNC110 (the server is in a thread)
                 await asyncio.sleep(0.01)
             await leases.lose("w0")
+            assert caller.counts.estimated.calls == 2
+            assert caller.counts.spent == caller.counts.estimated.usage != {}
             done = await asyncio.wait_for(other.judge(part), 20)
             losing.cancel()
             assert caller.budget.spending.calls == 2 + 8
