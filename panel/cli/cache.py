@@ -80,9 +80,10 @@ def import_(file: str) -> None:
     """Add the answers of FILE, which `cache export` wrote, to the cache.
 
     An answer that the cache has already stays as it is, so that a second import changes nothing. A
-    line that cannot be read is reported and left out.
+    line that cannot be read is reported and left out; a file without any that can is refused.
 
-    Exit status: 0; 1 if a line was left out or the file ends early; 2 for bad input.
+    Exit status: 0; 1 if a line was left out or the file ends early; 2 for bad input, also if no
+    line can be read.
     """
     from panel.calls.kept_replies import listed_store, read_replies
     from panel.conclusions.wording import counted

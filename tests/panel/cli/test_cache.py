@@ -176,17 +176,22 @@ def test_an_odd_line_is_reported_and_left_out(
         ("all.csv", b"a,b\n", "a name that ends in '.csv'"),
         ("all.jsonl.gz", gzip.compress(b"{}\n" * 1_000, mtime=0)[:-8], "a damaged file"),
         ("all.jsonl", b"{}\n", "64 hexadecimal digits"),
+        ("all.jsonl", b'{"x":1\n', "all.jsonl:1: found a syntax error at column 7"),
+        ("all.jsonl", b'{"x":1', "all.jsonl:1: found a syntax error at column 7"),
     ],
 )
 def test_a_file_of_which_nothing_can_be_read_is_refused(
     tmp_path: Path, name: str, content: bytes | None, said: str
 ) -> None:
-    """With what is wrong, exit status 2 and no traceback."""
+    """With what is wrong, where, exit status 2 and no traceback; the help says so."""
     if content is not None:
         (tmp_path / name).write_bytes(content)
     done = run("import", tmp_path / name)
     assert done.exit_code == 2
     assert said in done.stderr
+    assert "2 for bad input, also if no line can be read" in " ".join(
+        run("import", "--help").stdout.split()
+    )
 
 
 def test_old_answers_are_removed_once_that_is_confirmed(kept: None) -> None:
