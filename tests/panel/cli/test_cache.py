@@ -214,8 +214,24 @@ def test_answers_of_a_model_are_removed(kept: None) -> None:
     assert "2 answers removed." in run("prune", *both, "--yes").stdout
     assert "2 answers removed." in run("prune", "--model", "openai:big", "--yes").stdout
     assert texts() == [LONG.text, "5"]
-    assert "0 answers" in run("prune", "--model", "nobody", "--yes").stdout
     assert run("prune", "--yes").exit_code == 2
+
+
+def test_a_model_that_no_answer_has_is_refused(kept: None) -> None:
+    """With the models that there are, the closest first, and nothing is removed; one whose answers
+    are all too young is no unknown one."""
+    done = run("prune", "--model", "openai:bg", "--model", "local:small", "--yes")
+    assert (done.exit_code, len(texts())) == (2, 6)
+    assert "--model: found 'openai:bg'; expected one of openai:big, local:small\n" in done.stderr
+    assert done.stdout == ""
+    young = run("prune", "--model", "local:small", "--older-than", "30", "--yes")
+    assert (young.exit_code, "0 answers" in young.stdout) == (0, True)
+
+
+def test_an_empty_cache_refuses_no_model() -> None:
+    """There is no answer that another name would find."""
+    done = run("prune", "--model", "nobody", "--yes")
+    assert (done.exit_code, "0 answers" in done.stdout) == (0, True)
 
 
 def test_a_run_notes_its_model_and_no_key(tmp_path: Path) -> None:
