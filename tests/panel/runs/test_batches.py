@@ -130,7 +130,7 @@ def test_each_thing_is_told_once(
     working: str,
     ended: str,
 ) -> None:
-    """A batch is submitted, in progress, and ended, each in one line; one request is one request."""
+    """A batch is submitted, in progress, and ended, each in one line; one request is not many."""
     monkeypatch.setattr(OpenAIBatches, "most_rows", most_rows)
     with serving() as server:
         server.batches.script = BatchScript(looks=1)
