@@ -102,6 +102,24 @@ def test_the_readme_is_one_page() -> None:
         assert lines[lines.index(mark) + 1] == "```sh"
 
 
+PROMISES = {
+    "README.md": r"No answer is paid for twice.*calls in flight",
+    "docs/how-to/cost.md": r"## Pay once.*calls in flight again",
+    "docs/how-to/generate.md": r"continues with the same\scommand; only calls in flight",
+    "docs/how-to/prompts.md": r"makes only calls in flight again",
+    "docs/reference/errors.md": r"stopped by Ctrl-C[^|]*calls in flight are given up",
+}
+
+
+@pytest.mark.parametrize("page", PROMISES)
+def test_what_is_paid_for_again_is_said(page: str) -> None:
+    """Where a page promises that a run goes on, it says that calls in flight are made again; none
+    promises that nothing at all is, but that on batches, whose ids are kept."""
+    assert re.search(PROMISES[page], (ROOT / page).read_text("utf-8"), re.S)
+    promising = [one for one in PAGES if re.search(r"othing is paid for twice", one.read_text())]
+    assert names(promising) == ["docs/how-to/batch.md"]
+
+
 PROVIDERS = {
     "azure.yaml": ("langchain_openai", "AZURE_OPENAI_API_KEY"),
     "vertex.yaml": ("langchain_google_genai", None),

@@ -159,7 +159,8 @@ class BatchAnswers:
 
     def _told(self, n_absent: int) -> Iterator[str]:
         n = len(self._batch.rows)
-        yield f"{n - len(self._faults):,} of {n:,} requests have an answer"
+        verb = "has" if n == 1 else "have"
+        yield f"{n - len(self._faults):,} of {requests(n)} {verb} an answer"
         if n_odd := self._n_again + self._n_unknown:
             yield f"{n_odd:,} rows came twice or belong to no request, and were ignored"
         if self._unreadable:
@@ -170,6 +171,11 @@ class BatchAnswers:
             yield f"{said} that the provider counts not in its results, to be asked for again"
         for model, n_by_it in self._other_models.items():
             yield f"{_answers(n_by_it)} by the model {shown(model)}, not {shown(self._asked)}"
+
+
+def requests(n: int) -> str:
+    """So many, in words."""
+    return "1 request" if n == 1 else f"{n:,} requests"
 
 
 def _answers(n: int) -> str:

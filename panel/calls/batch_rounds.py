@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
-from panel.calls.batch_answers import BatchAnswers
+from panel.calls.batch_answers import BatchAnswers, requests
 from panel.calls.batch_caller import BatchCaller, WantedRows
 from panel.calls.batch_faults import may_have_arrived, wait_after
 from panel.calls.batch_journal import BatchJournal
@@ -192,7 +192,7 @@ class BatchRounds:
         status = await self._sent(batch, api, list(rows.lines(part)))
         self._journal.add(submitted(token, status.id))
         self._caller.sent(keys)
-        self._tell(f"{model}: batch {status.id} with {len(keys):,} requests was submitted")
+        self._tell(f"{model}: batch {status.id} with {requests(len(keys))} was submitted")
 
     async def _sent(self, batch: BatchRecord, api: BatchApi, lines: list[bytes]) -> BatchStatus:
         began, wait = time.monotonic(), self._pace.first_look
@@ -273,14 +273,15 @@ class BatchRounds:
             status = await self._patiently(
                 batch, lambda: api.status(id_), "say how its batch stands"
             )
+            # What an ended one came to is told with its answers.
+            if status.phase != "working":
+                return status
             done = status.done + status.failed
             if told != (status.word, done):
                 told = (status.word, done)
-                of = f"{status.done:,} of {status.total or len(batch.rows):,} requests answered"
+                of = f"{status.done:,} of {requests(status.total or len(batch.rows))} answered"
                 failed = f", {status.failed:,} failed" if status.failed else ""
                 self._tell(f"{batch.model}: batch {id_}: {status.word}, {of}{failed}")
-            if status.phase != "working":
-                return status
             await asyncio.sleep(max(wait, status.retry_after or 0.0))
             wait = min(1.5 * wait, self._pace.longest_look)
 

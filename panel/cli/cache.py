@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,9 +81,10 @@ def import_(file: str) -> None:
     """Add the answers of FILE, which `cache export` wrote, to the cache.
 
     An answer that the cache has already stays as it is, so that a second import changes nothing. A
-    line that cannot be read is reported and left out.
+    line that cannot be read is reported and left out; a file without any that can is refused.
 
-    Exit status: 0; 1 if a line was left out or the file ends early; 2 for bad input.
+    Exit status: 0; 1 if a line was left out or the file ends early; 2 for bad input, also if no
+    line can be read.
     """
     from panel.calls.kept_replies import listed_store, read_replies
     from panel.conclusions.wording import counted
@@ -142,6 +144,8 @@ def prune(older_than: float | None, models: tuple[str, ...], dry_run: bool, yes:
     which = Prunable(models, before)
     with listed_store() as store:
         counts = counts_of(store, which)
+        if unknown := [name for name in models if name not in counts.by_model]:
+            _refuse_unknown(unknown, counts_of(store).by_model)
         say(f"To be removed from {store.location}: {_answers(counts.all)}")
         if not counts.all.n:
             return
@@ -155,6 +159,23 @@ def prune(older_than: float | None, models: tuple[str, ...], dry_run: bool, yes:
             click.confirm("Remove them? What a later run needs is paid for again.", abort=True)
         n = drop_replies(store, which)
     say(f"{counted(n, 'answer')} removed.")
+
+
+def _refuse_unknown(names: Sequence[str], by_model: Collection[str]) -> None:
+    """Refuse models of which no answer is kept, unless none is noted at all."""
+    from panel.errors import Fault, InputError
+    from panel.io.wording import nearest, printable, shown
+
+    known = sorted(name for name in by_model if name)
+    faults = []
+    for name in names if known else ():
+        if name not in by_model:
+            near = nearest(name, known)
+            first = sorted(known, key=lambda one: one != near)
+            expected = f"one of {', '.join(map(printable, first))}"
+            faults.append(Fault("--model", shown(name), expected))
+    if faults:
+        raise InputError(faults)
 
 
 def _answers(kept: KeptReplies) -> str:

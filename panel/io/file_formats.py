@@ -198,9 +198,11 @@ def _json_object(
         decoder = json.JSONDecoder(object_pairs_hook=repeated)
         value, end = decoder.raw_decode(text, _after_space(text, at))
     except json.JSONDecodeError as error:
-        where = line + text.count("\n", at, error.pos)
-        found = f"a syntax error at column {error.colno} ({error.msg})"
-        add(found, "a JSON object", line=where)
+        # What ends too early does so where its text ends, not on the line after that.
+        place = min(error.pos, len(text.rstrip()))
+        column = place - text.rfind("\n", 0, place)
+        where = line + text.count("\n", at, place)
+        add(f"a syntax error at column {column} ({error.msg})", "a JSON object", line=where)
         return None, None
     except (ValueError, RecursionError):
         # Python reads no number of more than 4,300 digits, nor a thousand levels.

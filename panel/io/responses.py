@@ -277,6 +277,8 @@ class _Intake:
             found, expected = explain(detail)
             if detail["input"] == "":
                 found, expected = "an empty value", "text"
+                if detail["loc"][0] == "text":
+                    expected += " (remove rows that have none)"
             self._report.add(found, expected, line=record.line, field=name)
 
 

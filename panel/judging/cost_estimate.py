@@ -20,7 +20,7 @@ from panel.calls.cache import ReplyStore, key_of, page_of
 from panel.calls.token_counts import tokens_in
 from panel.judging.context import context_of
 from panel.judging.preflight import PROBE, PROBE_PAGE, is_probed
-from panel.models.catalogue import cost
+from panel.models.catalogue import ModelFacts, cost, prices_as_of
 from panel.plan.bound_models import BoundModel
 from panel.plan.panel_plan import PanelPlan
 from rubrics import Calls, ModelRequest, ModelResponse, Usage
@@ -40,7 +40,8 @@ class CostEstimate:
     `calls_at_most`, which differ only where the answers decide how many there are: how a panel
     deliberates, what stands behind a probability. `reasoning_tokens`, part of `output_tokens`, is
     the room that a model which reasons has for thinking: the most that it may use. `tokenizer` says
-    how tokens were counted. `usd` is None where the price is not known.
+    how tokens were counted. `usd` is None where the price is not known; `prices_as_of` is the date
+    of the package's table where it is by that, and None where the price was given.
     """
 
     model: str
@@ -54,6 +55,7 @@ class CostEstimate:
     reasoning_tokens: int
     tokenizer: str
     usd: float | None
+    prices_as_of: str | None = None
 
 
 _MARK = re.compile(rf"\b[0-9a-f]{{{MARK_DIGITS}}}\b")
@@ -191,6 +193,7 @@ class ModelEstimate:
 
     def estimate(self, name: str = "") -> CostEstimate:
         """What it comes to; `name` goes before the model's."""
+        price = self.bound.price
         return CostEstimate(
             model=f"{name} {self.bound.id}".strip(),
             judgments=self.judgments,
@@ -202,7 +205,9 @@ class ModelEstimate:
             output_tokens=self.usage.output,
             reasoning_tokens=self.usage.reasoning,
             tokenizer=self._tokenizer[0],
-            usd=cost(self.bound.price, self.usage),
+            usd=cost(price, self.usage),
+            # Only the table's prices have a date.
+            prices_as_of=prices_as_of().isoformat() if isinstance(price, ModelFacts) else None,
         )
 
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import re
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -24,9 +24,6 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from uuid import uuid4
 
 import redis
-from redis.backoff import NoBackoff
-from redis.exceptions import AuthorizationError
-from redis.retry import Retry
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 
 from panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable
@@ -34,7 +31,10 @@ from panel.calls.coalescing import Coalesced
 from panel.calls.in_flight import waiting_for_a_server
 from panel.calls.journal import JournalEntry, journals_in
 from panel.calls.journaled_store import JournaledStore, Pages, decoded, unsent_folder
-from panel.calls.server_address import odd_address, refuse_unescaped, without_password
+from panel.calls.redis_client import WITHOUT_ANSWER, client_at, is_worth_another, said_by
+from panel.calls.server_address import refuse_unescaped, without_password
+from panel.calls.server_durability import possible_losses
+from panel.calls.server_outage import OutageReport
 from panel.errors import ConfigurationError
 from panel.secrets import SECRETS, credentials_in
 from rubrics import ModelResponse
@@ -42,14 +42,10 @@ from rubrics import ModelResponse
 logger = logging.getLogger(__name__)
 
 _PAGE, _LEASE = "persona-panel:page:", "persona-panel:lease:"
-_TIMEOUT_S = 10.0
 _FLUSHED_MS = 3_000
 """How long a write may take to be on the server's disk; it flushes once a second, or at once."""
 _CLOSING_S = 5.0
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.05, 1.0
-_WITHOUT_ANSWER = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError)
-"""A server that is down, starts, or has just become the replica of another."""
-_REFUSED = (redis.AuthenticationError, AuthorizationError)
 
 # The reply; else 1 where this process has the lease now, and 0 where another has it.
 _CLAIM = """
@@ -103,12 +99,13 @@ class RedisReplyStore(JournaledStore):
         self._location = without_password(address)
         super().__init__(unsent_folder(self._location))
         self._token = uuid4().hex
+        self._outage = OutageReport(f"The cache {self._location}")
         # By page and key; whether the reply has been put, so that the writer gives the lease up.
         self._held: dict[tuple[str, bytes], bool] = {}
         self._questions = Coalesced(self._ask, "shared-cache")
-        self._client = _client(address)
+        self._client = client_at(address)
         # All of one connection: what WAITAOF waits for are the writes of its own.
-        self._writing = _client(address, max_connections=1)
+        self._writing = client_at(address, max_connections=1)
         self._flushes = self._opened()
         self.take_over()
         threading.Thread(target=self._keep_leases, name="cache-leases", daemon=True).start()
@@ -282,32 +279,44 @@ class RedisReplyStore(JournaledStore):
         """
 
         def is_lost(state: RetryCallState) -> bool:
-            longest = self.patience_s
-            if self._closing.is_set():
-                longest = min(longest, _CLOSING_S)
-            return (state.seconds_since_start or 0.0) + state.upcoming_sleep > longest
+            return (state.seconds_since_start or 0.0) + state.upcoming_sleep > self._longest_s
+
+        def attempt() -> T:
+            asked_at = time.monotonic()
+            try:
+                found = work()
+            except WITHOUT_ANSWER as error:
+                if is_worth_another(error):
+                    self._outage.failed(asked_at, said_by(error), self._longest_s)
+                raise
+            self._outage.answered()
+            return found
 
         retrying = Retrying(
-            retry=retry_if_exception(_is_worth_another),
+            retry=retry_if_exception(is_worth_another),
             wait=wait_random_exponential(multiplier=0.1, max=2),
             stop=is_lost,
             reraise=True,
         )
         try:
-            return retrying(work)
-        except _WITHOUT_ANSWER as error:
-            if not _is_worth_another(error):
+            return retrying(attempt)
+        except WITHOUT_ANSWER as error:
+            if not is_worth_another(error):
                 raise self._refused(error) from None
             raise CacheUnreachable(
-                f"the cache {self._location} does not answer ({_said(error)}); see that its "
+                f"the cache {self._location} does not answer ({said_by(error)}); see that its "
                 "server runs and can be reached, then run the same command again"
             ) from None
         except redis.RedisError as error:
             raise self._refused(error) from None
 
+    @property
+    def _longest_s(self) -> float:
+        return min(self.patience_s, _CLOSING_S) if self._closing.is_set() else self.patience_s
+
     def _refused(self, error: redis.RedisError) -> CacheUnreachable:
         return CacheUnreachable(
-            f"the cache {self._location} refuses to work ({_said(error)}); put that right on its "
+            f"the cache {self._location} refuses to work ({said_by(error)}); put that right on its "
             "server, then run the same command again"
         )
 
@@ -322,28 +331,21 @@ class RedisReplyStore(JournaledStore):
             info = self._client.info()
         except redis.RedisError as error:
             raise ConfigurationError(
-                f"the cache {self._location} cannot be used ({_said(error)}); see that its server "
-                f"runs, and that {ENVIRONMENT_VARIABLE} says its address and password"
+                f"the cache {self._location} cannot be used ({said_by(error)}); see that its "
+                f"server runs, and that {ENVIRONMENT_VARIABLE} says its address and password"
             ) from None
         if info.get("role") == "slave":
             raise ConfigurationError(
                 f"the cache {self._location} is a replica and takes no answers; set "
                 f"{ENVIRONMENT_VARIABLE} to its primary"
             )
-        keeps = bool(info.get("aof_enabled"))
-        if not keeps:
-            self._warn(
-                "does not write changes to its disk (appendonly no): answers that were paid for "
-                "are lost when it stops. Set `appendonly yes` in its configuration"
-            )
-        policy = str(info.get("maxmemory_policy"))
-        if info.get("maxmemory") and policy.startswith("allkeys"):
-            self._warn(
-                f"drops answers that were paid for when its memory is full (maxmemory-policy "
-                f"{policy}). Set `maxmemory-policy noeviction` in its configuration"
-            )
+        save: str | None = None
+        with suppress(redis.RedisError):  # A server that is rented may refuse to say.
+            save = self._client.config_get("save").get("save")
+        for loss in possible_losses(info, save):
+            self._warn(loss)
         major, minor = str(info.get("redis_version", "0.0")).split(".")[:2]
-        return keeps and (int(major), int(minor)) >= (7, 2)
+        return bool(info.get("aof_enabled")) and (int(major), int(minor)) >= (7, 2)
 
     def _warn(self, what: str) -> None:
         """Once a process."""
@@ -352,33 +354,5 @@ class RedisReplyStore(JournaledStore):
             logger.warning("The cache %s %s.", self._location, what)
 
 
-def _client(address: str, **options: int) -> redis.Redis:
-    try:
-        client = redis.Redis.from_url(
-            address,
-            socket_timeout=_TIMEOUT_S,
-            socket_connect_timeout=_TIMEOUT_S,
-            # Retried here, where the reason is told and closing shortens it.
-            retry=Retry(NoBackoff(), 0),
-            **options,
-        )
-        # Made, not connected: refuses what the address calls an option and is none.
-        client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
-        return client
-    # Not what it says: that may quote a part of the password.
-    except (ValueError, TypeError):
-        raise odd_address() from None
-
-
 def _lease(page: str, key: bytes) -> str:
     return f"{_LEASE}{page}:{key.hex()}"
-
-
-def _is_worth_another(error: BaseException) -> bool:
-    return isinstance(error, _WITHOUT_ANSWER) and not isinstance(error, _REFUSED)
-
-
-def _said(error: Exception) -> str:
-    # Without our script, in which a server may quote it and redis-py does.
-    said = re.sub(r"^Command # \d+ \(EVAL .*?\) of pipeline caused error: ", "", str(error))
-    return re.sub(r",? script: \w{40},.*", "", said).rstrip(".") or type(error).__name__

@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.text import Text
 
 from panel.judging.cost_estimate import CostEstimate
-from panel.models.catalogue import prices_as_of
 from panel.reports.terminal.tables import TableRow, show_table
 
 
@@ -64,7 +63,9 @@ def show_cost_estimates(estimates: Sequence[CostEstimate], console: Console) -> 
         n = sum(one.calls for one in estimates)
         told += f", depending on the answers; tokens and dollars are for {n:,}"
     if known:
-        told += f", ${math.fsum(known):,.4f} by prices as of {prices_as_of()}"
+        told += f", ${math.fsum(known):,.4f}"
+        if dates := {one.prices_as_of for one in estimates if one.prices_as_of is not None}:
+            told += f" by prices as of {max(dates)}"
     if unknown:
         told += ", plus the models whose price is unknown" if known else ", cost unknown"
     console.print(

@@ -15,7 +15,7 @@ from panel.breakdown.contested import conclusion_on
 from panel.breakdown.groups import labels_of_personas
 from panel.breakdown.summary import who_differs
 from panel.calls.budget import Spending
-from panel.models.catalogue import cost
+from panel.models.catalogue import batched_name, cost
 from panel.models.embedded_weights import NOTICE
 from panel.reports.terminal.contested import apart, headline
 from panel.reports.terminal.leaderboard import score, show_leaderboard
@@ -158,12 +158,17 @@ def _show_judged(run: Run, console: Console) -> None:
 
 def show_counts(run: Run, console: Console) -> None:
     """How many judgments were scored, by how many calls."""
-    coverage = run.coverage
+    coverage, calls = run.coverage, run.calls
+    made = f"{calls.made:,} calls made"
+    # Of batches, requests without an answer are no calls.
+    by_batches = any(name.endswith(batched_name("")) for name in calls.spent)
+    if 0 < (failed := calls.faults.total()) <= calls.made and not by_batches:
+        made += f" ({failed:,} of them failed)"
     console.print(
         Text(
             f"{coverage.scored:,} of {coverage.expected:,} judgments scored, "
             f"{coverage.abstained:,} judged as abstentions; "
-            f"{run.calls.made:,} calls made, {run.calls.cached:,} answered from the cache."
+            f"{made}, {calls.cached:,} answered from the cache."
         )
     )
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -291,6 +292,72 @@ def test_a_server_that_may_lose_replies_is_warned_of(
     assert caplog.text.count("Set `appendonly yes` in its configuration") == 1
     assert caplog.text.count("Set `maxmemory-policy noeviction` in its configuration") == 1
     assert len(caplog.messages) == 2
+
+
+@pytest.mark.parametrize(
+    ("save", "said"),
+    [
+        ("3600 1 300 100", "loses in a crash what came since its last snapshot (appendonly no)"),
+        ("", 'loses all answers when it stops (appendonly no, save "")'),
+    ],
+)
+def test_what_a_crash_would_lose_is_told(
+    server: RedisServer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    save: str,
+    said: str,
+) -> None:
+    """Without appendonly: what came since the last snapshot, or all where none is taken."""
+    monkeypatch.setattr("panel.calls.stores.redis._warned", set())
+    with server.client() as client:
+        client.config_set("appendonly", "no")
+        client.config_set("save", save)
+        opened(server).close()
+        client.config_set("save", "")
+    assert [said in message for message in caplog.messages] == [True]
+
+
+def test_a_server_that_does_not_tell_its_snapshots_is_warned_of(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where CONFIG is not allowed nothing is said of snapshots, and the store opens."""
+    monkeypatch.setattr("panel.calls.stores.redis._warned", set())
+    with server.client() as client:
+        client.config_set("appendonly", "no")
+        client.execute_command(
+            "ACL", "SETUSER", "few", "on", ">pw4f9e01234", "~*", "+@all", "-config"
+        )
+        RedisReplyStore(f"redis://few:pw4f9e01234@127.0.0.1:{server.port}/0").close()
+        client.execute_command("ACL", "DELUSER", "few")
+    assert ["may lose answers when it stops" in said for said in caplog.messages] == [True]
+
+
+def test_an_outage_is_told_at_once_and_its_end(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of two outages each is told once, however many ask, with how long the server is waited for,
+    and that it answers again."""
+    with closing(opened(server)) as store:
+        for n in range(2):
+            server.kill()
+            store.put(PAGE, bytes([n]) * 32, REPLY)
+            with ThreadPoolExecutor(4) as pool:
+                asking = [pool.submit(store.get, f"{n}{i}" * 32, KEY) for i in range(4)]
+                limit = time.monotonic() + 5
+                while len(caplog.messages) < 2 * n + 1:
+                    assert time.monotonic() < limit
+                    time.sleep(0.01)
+                time.sleep(0.3)
+                server.start()
+                assert [one.result(20) for one in asking] == [None] * 4
+    where = f"The cache redis://127.0.0.1:{server.port}/0"
+    assert len(caplog.messages) == 4, caplog.text
+    for lost, back in (caplog.messages[:2], caplog.messages[2:]):
+        assert lost.startswith(f"{where} does not answer (")
+        assert lost.endswith("; waiting for it for up to 20 s.")
+        assert back.startswith(f"{where} answers again, after ")
+    assert PASSWORD not in caplog.text
 
 
 # An address that does not do

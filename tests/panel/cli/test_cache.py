@@ -176,17 +176,22 @@ def test_an_odd_line_is_reported_and_left_out(
         ("all.csv", b"a,b\n", "a name that ends in '.csv'"),
         ("all.jsonl.gz", gzip.compress(b"{}\n" * 1_000, mtime=0)[:-8], "a damaged file"),
         ("all.jsonl", b"{}\n", "64 hexadecimal digits"),
+        ("all.jsonl", b'{"x":1\n', "all.jsonl:1: found a syntax error at column 7"),
+        ("all.jsonl", b'{"x":1', "all.jsonl:1: found a syntax error at column 7"),
     ],
 )
 def test_a_file_of_which_nothing_can_be_read_is_refused(
     tmp_path: Path, name: str, content: bytes | None, said: str
 ) -> None:
-    """With what is wrong, exit status 2 and no traceback."""
+    """With what is wrong, where, exit status 2 and no traceback; the help says so."""
     if content is not None:
         (tmp_path / name).write_bytes(content)
     done = run("import", tmp_path / name)
     assert done.exit_code == 2
     assert said in done.stderr
+    assert "2 for bad input, also if no line can be read" in " ".join(
+        run("import", "--help").stdout.split()
+    )
 
 
 def test_old_answers_are_removed_once_that_is_confirmed(kept: None) -> None:
@@ -209,8 +214,24 @@ def test_answers_of_a_model_are_removed(kept: None) -> None:
     assert "2 answers removed." in run("prune", *both, "--yes").stdout
     assert "2 answers removed." in run("prune", "--model", "openai:big", "--yes").stdout
     assert texts() == [LONG.text, "5"]
-    assert "0 answers" in run("prune", "--model", "nobody", "--yes").stdout
     assert run("prune", "--yes").exit_code == 2
+
+
+def test_a_model_that_no_answer_has_is_refused(kept: None) -> None:
+    """With the models that there are, the closest first, and nothing is removed; one whose answers
+    are all too young is no unknown one."""
+    done = run("prune", "--model", "openai:bg", "--model", "local:small", "--yes")
+    assert (done.exit_code, len(texts())) == (2, 6)
+    assert "--model: found 'openai:bg'; expected one of openai:big, local:small\n" in done.stderr
+    assert done.stdout == ""
+    young = run("prune", "--model", "local:small", "--older-than", "30", "--yes")
+    assert (young.exit_code, "0 answers" in young.stdout) == (0, True)
+
+
+def test_an_empty_cache_refuses_no_model() -> None:
+    """There is no answer that another name would find."""
+    done = run("prune", "--model", "nobody", "--yes")
+    assert (done.exit_code, "0 answers" in done.stdout) == (0, True)
 
 
 def test_a_run_notes_its_model_and_no_key(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_many_empty_cells_are_one_fault_in_words(tmp_path: Path) -> None:
         load_responses(path)
     assert str(caught.value) == (
         f"{path}: lines 3-4, 6-7, 9-10, 12-13, 15-16, … (666 lines): response: "
-        "found an empty value; expected text"
+        "found an empty value; expected text (remove rows that have none)"
     )
 
 

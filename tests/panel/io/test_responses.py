@@ -451,7 +451,10 @@ def test_a_fault_of_many_lines_is_one_in_words(here: Path) -> None:
     ]  # fmt: skip
     several, empty, another = str(caught.value).splitlines()
     assert several.startswith(f"{here}: lines 1-3, 5, 7-9, 11-14: system: found no such field")
-    assert empty == f"{here}:9: response: found an empty value; expected text"
+    assert (
+        empty
+        == f"{here}:9: response: found an empty value; expected text (remove rows that have none)"
+    )
     assert another.startswith(f"{here}:10: system: found no such field")
     assert "'note'" in another
 

@@ -140,7 +140,8 @@ def test_faults_of_a_table_are_those_of_a_file_with_rows_in_place_of_lines() -> 
     assert refused(rows) == [
         "responses: row 4: id: found '1' again, first on row 1; expected an id once for each "
         "prompt",
-        "responses: rows 5-6: response: found an empty value; expected text",
+        "responses: rows 5-6: response: found an empty value; expected text (remove rows that "
+        "have none)",
         "responses: row 8: prompt_id: found 'p', which is another prompt's, on row 7; expected one "
         "prompt for each prompt_id",
     ]

@@ -57,7 +57,7 @@ def test_json_is_written_to_the_stream_with_null_for_what_is_undefined() -> None
             "model": "openai:stub", "judgments": 3, "of": 5, "calls": 4, "calls_at_least": 3,
             "calls_at_most": 6, "input_tokens": 1200, "output_tokens": 40,
             "reasoning_tokens": 30,
-            "tokenizer": "characters / 4", "usd": None,
+            "tokenizer": "characters / 4", "usd": None, "prices_as_of": None,
         }
     ]  # fmt: skip
 

@@ -115,6 +115,36 @@ def test_answers_in_any_order_and_twice(tmp_path: Path) -> None:
     assert "8 rows came twice or belong to no request" in told[-1]
 
 
+@pytest.mark.parametrize(
+    ("most_rows", "submitted", "working", "ended"),
+    [
+        (8, "8 requests was", "0 of 8 requests answered", "8 of 8 requests have an answer"),
+        (1, "1 request was", "0 of 1 request answered", "1 of 1 request has an answer"),
+    ],
+)
+def test_each_thing_is_told_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    most_rows: int,
+    submitted: str,
+    working: str,
+    ended: str,
+) -> None:
+    """A batch is submitted, in progress, and ended, each in one line; one request is not many."""
+    monkeypatch.setattr(OpenAIBatches, "most_rows", most_rows)
+    with serving() as server:
+        server.batches.script = BatchScript(looks=1)
+        told: list[str] = []
+        scored(panel_at(server.base_url), tmp_path / "run", tell=told.append)
+    start = "openai:stub: batch batch_1"
+    first = [line for line in told if line.startswith((f"{start} ", f"{start}:"))]
+    assert first == [
+        f"{start} with {submitted} submitted",
+        f"{start}: in_progress, {working}",
+        f"{start} has ended (completed): {ended}",
+    ]
+
+
 def test_what_expired_goes_into_the_next_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from panel.reports.terminal import render_run
 from panel.runs.collected import judgment_of_row
 from panel.runs.run import Run
 from panel.testing import ScriptedModel
+from rubrics import Usage
 
 
 def a_run(n_prompts: int, n_systems: int, models: str, personas: str = "perspectives") -> Run:
@@ -63,6 +64,21 @@ def test_a_large_run_is_a_screen_and_a_half(monkeypatch: pytest.MonkeyPatch) -> 
     assert "1 of 1,200 responses is contested" in text
     assert "system-0, p0/r0 (" in text
     assert "36,000 of 36,000 judgments scored" in text
+
+
+def test_calls_that_failed_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls made less those that failed, and what the cache answered, are the judgments; where no
+    call failed nothing is said of it, nor of batches, whose requests without an answer are no
+    calls."""
+    run = a_run(2, 2, "a")
+    n = run.coverage.expected
+    run.calls.made, run.calls.cached = n, 5
+    assert f"{n} calls made, 5 answered" in " ".join(shown(run, monkeypatch).split())
+    run.calls.faults.update({"timeout": 2, "HTTP 500": 3})
+    told = f"{n} calls made (5 of them failed), 5 answered from the cache."
+    assert told in " ".join(shown(run, monkeypatch).split())
+    run.calls.spent["a (batch)"] = Usage(1)
+    assert "failed)" not in shown(run, monkeypatch)
 
 
 def test_a_small_run_has_the_rank_of_each_response(monkeypatch: pytest.MonkeyPatch) -> None:

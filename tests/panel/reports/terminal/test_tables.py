@@ -190,6 +190,24 @@ def test_a_dry_run_of_long_names(command: Command, run: str) -> None:
     assert "unknown" not in told("openai:gpt-4o-mini")
 
 
+def test_only_prices_of_the_table_have_a_date(command: Command, run: str, tmp_path: Path) -> None:
+    """Where the panel file gives the prices of all models the sum has no date; where the table has
+    one of them, its date."""
+    given = "price: {input: 1.5, output: 6.0}"
+    models = [f"{{model: 'openai:mine', {given}}}", f"{{model: 'openai:gpt-4o-mini', {given}}}"]
+
+    def total(*models: str) -> str:
+        lines = "".join(f"  - {model}\n" for model in models)
+        (tmp_path / "panel.yaml").write_text(f"personas: readers.yaml\nmodels:\n{lines}")
+        done = command("score", "in.jsonl", "--panel", "panel.yaml", "--dry-run")
+        assert done.returncode == 0, done.stderr
+        [line] = re.findall(r"Total: .*?\. Retries", " ".join(done.stdout.split()))
+        return line
+
+    assert re.fullmatch(r"Total: 40 calls, \$0\.\d{4}\. Retries", total(*models))
+    assert " by prices as of 20" in total(models[0], "openai:gpt-4o-mini")
+
+
 def test_no_name_speaks_to_the_terminal(command: Command, tmp_path: Path) -> None:
     """A name with an escape sequence is shown as one would write it, in lines and over columns."""
     rows = [
