@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
-from typing import Literal
+from typing import Any, Literal
 
 from panel.secrets import mask_addresses
 
@@ -112,3 +112,7 @@ class InputError(PanelError):
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
         super().__init__("\n".join(told_once(self.faults)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Its message alone, by which an exception is made anew, does not hold the faults.
+        return type(self), (self.faults,), vars(self)

@@ -32,11 +32,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.path.as_posix().endswith(LONG))
 
 
+@pytest.fixture(scope="session")
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where caches are: ours has nothing of this user's but converted weights; those of other
+    packages, such as lists of fonts, are the user's own, since they take long to make."""
+    home = tmp_path_factory.mktemp("cache-home")
+    users = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    ours = Path("persona-panel")
+    (home / ours).mkdir(mode=0o700)
+    there = [path.relative_to(users) for path in users.glob("*") if path.name != ours.name]
+    for name in (*there, ours / "weights"):
+        if (users / name).exists():
+            (home / name).symlink_to((users / name).absolute())
+    return home
+
+
 @pytest.fixture(autouse=True)
-def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replies, and what is remembered of batches, are kept below tmp_path; no OPENAI_*, proxy or
-    panel file of the Studio is set."""
+def own_surroundings(tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replies, also those on their way to a store elsewhere, and what is remembered of batches are
+    kept in folders of the tests; no OPENAI_*, proxy or panel file of the Studio is set."""
     monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_home))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in list(os.environ):
         # The servers of tests are on this machine: a proxy would not find them.

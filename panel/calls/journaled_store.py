@@ -49,8 +49,10 @@ Pages = dict[str, dict[bytes, bytes]]
 class JournaledStore(ABC):
     """A `ReplyStore` over a database, its journals in a `folder` of this machine.
 
-    A subclass opens its database, then calls `take_over`; its methods below are called from the
-    thread that moves replies, `_read_page` also from any that looks a page up.
+    A subclass opens its database and calls `super().__init__`, then `take_over`, which calls
+    `_write`. Later `_write` is called from the thread that moves replies, the other methods below
+    from those that look replies up or close the store, `_read_page` maybe from several at once;
+    the database must allow that.
     """
 
     batch_s: ClassVar[float] = 1.0
@@ -68,8 +70,9 @@ class JournaledStore(ABC):
         self._being_written: Pages = {}
         self._fault: Exception | None = None
         # Given up for a journal where this process can open no further file: what must be
-        # dropped cannot wait until it can.
-        self._spare = spare_descriptor()
+        # dropped cannot wait until it can. Held from when the store can be used: one that cannot
+        # is never closed.
+        self._spare: int | None = None
 
     @abstractmethod
     def _write(self, changes: Pages, *, again: bool = False) -> None:
@@ -98,7 +101,8 @@ class JournaledStore(ABC):
         """Where replies are kept, for messages: no password, no key."""
 
     def take_over(self) -> None:
-        """Move what processes that were killed have left in their journals."""
+        """Move what processes that were killed have left in their journals; the store can be used
+        then."""
         with one_at_a_time(self._folder):
             for journal in journals_in(self._folder):
                 with taken_over(journal) as left:
@@ -107,6 +111,8 @@ class JournaledStore(ABC):
                         changes.setdefault(change.page, {})[change.key] = change.stored
                     if changes:
                         self._write(changes, again=True)
+        if self._spare is None:
+            self._spare = spare_descriptor()
 
     def get(self, page: str, key: bytes) -> ModelResponse | None:
         """The reply kept under `key`, marked as cached; None where there is none."""

@@ -12,6 +12,7 @@ import click
 
 from panel.cli.call_options import options_by_name
 from panel.cli.options import Command, option
+from panel.clusters.engines import engine_names
 
 if TYPE_CHECKING:
     from panel.runs.execution import Engine
@@ -56,10 +57,11 @@ def engine_options(command: Command) -> Command:
     @option(
         "--engine",
         "spec",
-        metavar="ray[:ADDRESS]",
-        help="Judge by workers on a Ray cluster: at ADDRESS (HOST:PORT), or the one that "
-        "$RAY_ADDRESS names or that runs on this machine, or else a new one here. Limits, caps and "
-        "the cache are shared by all workers.  [default: judge in this process]",
+        metavar="NAME[:ADDRESS]",
+        help="Judge by the workers of an engine, which share limits, caps and the cache. "
+        f"Installed: {', '.join(engine_names())}. `ray` is a Ray cluster, at ADDRESS (HOST:PORT), "
+        "or the one that $RAY_ADDRESS names or that runs on this machine, or else a new one here.  "
+        "[default: judge in this process]",
     )
     @option(
         "--workers",
@@ -74,8 +76,9 @@ def engine_options(command: Command) -> Command:
         metavar="NAME=VALUE",
         multiple=True,
         callback=options_by_name,
-        help="What each worker takes of the Ray cluster: num_cpus (1 if not given), num_gpus, or "
-        "'resources={NAME: AMOUNT}'; repeatable; only with --engine.",
+        help="An option of the engine. Of `ray`, what each worker takes of the cluster: num_cpus "
+        "(1 if not given), num_gpus, or 'resources={NAME: AMOUNT}'. Repeatable; only with "
+        "--engine.",
     )
     @wraps(command)
     def with_engine(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from panel.secrets import SECRETS
@@ -51,6 +52,10 @@ class CallError(Exception):
         self.retry_after = retry_after
         self.used = used
         self.no_descriptor = no_descriptor
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # `kind` has no default; what else there is, the attributes bring.
+        return partial(type(self), kind=self.kind), self.args, vars(self)
 
 
 def not_too_long(reply: ModelResponse) -> ModelResponse:

@@ -31,8 +31,7 @@ from panel.models.batches import (
     object_in,
     plain_id,
 )
-from panel.models.client import NOTHING, CallError, not_too_long
-from panel.models.completions import read_completion
+from panel.models.client import NOTHING, CallError
 from panel.models.error_responses import (
     BROKEN,
     Complaint,
@@ -44,7 +43,6 @@ from panel.models.error_responses import (
     refused_by_filter,
     retry_after,
 )
-from panel.models.usage import usage_in
 from rubrics import ModelRequest, ModelResponse
 
 PATH = "/v1/chat/completions"
@@ -73,6 +71,8 @@ class BatchServer(Protocol):
     def address(self) -> str: ...
 
     def body(self, request: ModelRequest) -> dict[str, Any]: ...
+
+    def answer_in(self, completion: dict[str, Any], latency_s: float) -> ModelResponse: ...
 
     async def exchange_at(
         self, method: str, path: str, data: bytes | None, kind: str, timeout_s: float | None
@@ -208,19 +208,16 @@ class OpenAIBatches:
         code, body = response.get("status_code"), response.get("body")
         status = code if isinstance(code, int) else 200
         answer = HttpResponse(status, {}, b"")
-        if completion := completion_in(body, status):
-            try:
-                return not_too_long(read_completion(completion, 0.0))
-            except CallError as error:
-                return error
-            except (AttributeError, LookupError, TypeError, ValueError):
-                told = "the answer in the batch is not a chat completion"
-                used = usage_in(completion)
-                return CallError(told, kind="transient", status=BROKEN, used=used)
-        complaint = error_of(body, answer)
-        if is_filtered(complaint):
-            return read_completion(refused_by_filter(complaint, body), 0.0)
-        return self._model.fault_in_row(complaint, answer, body)
+        completion = completion_in(body, status)
+        if completion is None:
+            complaint = error_of(body, answer)
+            if not is_filtered(complaint):
+                return self._model.fault_in_row(complaint, answer, body)
+            completion = refused_by_filter(complaint, body)
+        try:
+            return self._model.answer_in(completion, 0.0)
+        except CallError as error:
+            return error
 
     async def _called(
         self,

@@ -169,7 +169,7 @@ class OpenAICompatible(BaseChatModel):
         """
         started = time.perf_counter()
         completion = await self._accepted(self._payload(request))
-        return self._read(completion, time.perf_counter() - started)
+        return self.answer_in(completion, time.perf_counter() - started)
 
     @property
     def address(self) -> str:
@@ -199,6 +199,28 @@ class OpenAICompatible(BaseChatModel):
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The body of a live call, without what the server is known to decline."""
         return without(self._payload(request), self._declined)
+
+    def read_answer(self, completion: dict[str, Any], latency_s: float) -> ModelResponse:
+        """The reply in a completion, of a live call or of a batch. A subclass for a server that
+        answers in another form overrides this.
+
+        `completion` has `choices` that are not empty. Where a filter of the server's refused the
+        request it is in OpenAI's form, its message with a `refusal`.
+
+        Raises:
+            AttributeError, LookupError, TypeError, ValueError: there is none.
+        """
+        return read_completion(completion, latency_s)
+
+    def answer_in(self, completion: dict[str, Any], latency_s: float) -> ModelResponse:
+        """What `read_answer` reads. Raises a CallError where that is nothing, or too long."""
+        try:
+            reply = self.read_answer(completion, latency_s)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            said = f"{self.base_url}: the answer is not a chat completion"
+            fault = CallError(said, kind="transient", status=BROKEN, used=usage_in(completion))
+            raise fault from None
+        return not_too_long(reply)
 
     async def exchange_at(
         self, method: str, path: str, data: bytes | None, kind: str, timeout_s: float | None
@@ -272,7 +294,7 @@ class OpenAICompatible(BaseChatModel):
             payload["stop"] = stop
         started = time.perf_counter()
         completion = await self._accepted(payload)
-        reply = self._read(completion, time.perf_counter() - started)
+        reply = self.answer_in(completion, time.perf_counter() - started)
         message = as_message(reply, completion)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
@@ -331,15 +353,6 @@ class OpenAICompatible(BaseChatModel):
             fault = self._unreachable(error)
         # Raised out here, the fault has no context that could hold more than it says.
         raise fault
-
-    def _read(self, completion: dict[str, Any], latency_s: float) -> ModelResponse:
-        try:
-            reply = read_completion(completion, latency_s)
-        except (AttributeError, LookupError, TypeError, ValueError):
-            message = f"{self.base_url}: the answer is not a chat completion"
-            used = usage_in(completion)
-            raise CallError(message, kind="transient", status=BROKEN, used=used) from None
-        return not_too_long(reply)
 
     def _fault(self, complaint: Complaint, answer: HttpResponse, content: Any) -> CallError:
         kind = kind_of(complaint)

@@ -57,7 +57,6 @@ from panel.testing.conformance import (
     check_framings,
     check_persona_set,
     check_provider,
-    check_reply_store,
     check_stopping_rule,
 )
 from panel.testing.engine_check import check_engine
@@ -67,6 +66,7 @@ from panel.testing.requirements import assert_requirements
 from panel.testing.result_checks import check_executor, check_statistic
 from panel.testing.server import ScriptedServer, serving
 from panel.testing.store import MemoryReplyStore
+from panel.testing.store_check import check_reply_store
 
 __all__ = [
     "MODEL",

@@ -92,22 +92,24 @@ def thinking(tokens: int, text: str | None = None) -> Answer:
 def status(
     code: int,
     *,
-    body: Mapping[str, Any] | str | None = None,
+    body: Mapping[str, Any] | str | bytes | None = None,
     retry_after: float | str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Answer:
     """An HTTP status, by default with an error in OpenAI's shape."""
     if body is None:
         body = {"error": {"message": f"scripted {code}", "type": "scripted", "code": None}}
-    data = body.encode() if isinstance(body, str) else orjson.dumps(body)
+    if isinstance(body, str):
+        body = body.encode()
+    data = body if isinstance(body, bytes) else orjson.dumps(body)
     sent = dict(headers or {})
     if retry_after is not None:
         sent["Retry-After"] = str(retry_after)
     return Answer(lambda call: data, status=code, headers=sent)
 
 
-def raw(body: Mapping[str, Any] | str) -> Answer:
-    """A 200 with this body, whatever it is."""
+def raw(body: Mapping[str, Any] | str | bytes) -> Answer:
+    """A 200 with this body, whatever it is; a mapping is sent as JSON."""
     return status(200, body=body)
 
 

@@ -25,22 +25,24 @@ _LOOK_S = 0.05
 def check_batch_client(client: ModelClient, timeout_s: float = 60.0) -> None:
     """Whether a model's requests can go as batches; see `panel.models.batches.BatchClient`.
 
-    Sends one batch of two requests, which may cost something: a client is best checked with a local
-    server that speaks its provider's protocol. `timeout_s`, in seconds, is how long the batch may
-    take.
+    Sends one batch of two requests and makes one call, which may cost something: a client is best
+    checked with a local server that speaks its provider's protocol. `timeout_s`, in seconds, is how
+    long the batch may take.
 
     A row must hold no key, a batch must be found by its token once it has ended, and not be found
-    where it is another's; its answers must come under the names of their requests.
+    where it is another's; its answers must come under the names of their requests, and be read as
+    that of the call is: with a text where that has one, and with the same where the client's
+    capabilities say `deterministic_text`.
     """
     require(isinstance(client, BatchClient), "the client is no `BatchClient`")
     assert isinstance(client, BatchClient)  # noqa: S101
     require(client.address.startswith("http"), f"address is a web address, found {client.address}")
     said = orjson.dumps(dict(client.settings)).decode()
     require(SECRETS.scrub(said) == said, "settings have no key in them")
-    asyncio.run(_checked(client.batches(), timeout_s))
+    asyncio.run(_checked(client, client.batches(), timeout_s))
 
 
-async def _checked(api: BatchApi, timeout_s: float) -> None:
+async def _checked(client: ModelClient, api: BatchApi, timeout_s: float) -> None:
     try:
         require(api.most_rows > 0 and api.most_bytes > 0, "most_rows and most_bytes are positive")
         names = [sha256(text).hexdigest() for text in (b"one", b"two")]
@@ -73,6 +75,15 @@ async def _checked(api: BatchApi, timeout_s: float) -> None:
         require(answered == sorted(names), f"answers are named {answered}, requests {names}")
         for row in rows:
             require(isinstance(row.answer, ModelResponse), f"a request has a fault: {row.answer}")
+        live = await client.complete(_ASKED)
+        same = client.capabilities.deterministic_text
+        for row in rows:
+            assert isinstance(row.answer, ModelResponse)  # noqa: S101
+            text = row.answer.text
+            require(
+                text == live.text if same else bool(text) == bool(live.text),
+                f"the answer {live.text[:200]!r} of a call is {text[:200]!r} in a batch",
+            )
     finally:
         await api.aclose()
 

@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +21,6 @@ import rubrics
 from graphs import Judge, Judgment
 from graphs.framing import Framings
 from graphs.stopping_rules import StoppingRule
-from panel.calls.cache import CannotBeKept, ReplyStore
 from panel.errors import ConfigurationError, InputError, PanelError
 from panel.io.definitions import load_definition, resolve
 from panel.models.client import Capabilities, ModelClient
@@ -43,7 +41,6 @@ from rubrics import (
     Question,
     Rubric,
     Status,
-    Usage,
 )
 from rubrics.elicitation import Elicitation
 
@@ -262,63 +259,6 @@ def check_stopping_rule(rule: StoppingRule) -> None:
         require(judgments == before, "should_stop() changes the judgments that it is shown")
         again = rule.should_stop(judgments, rubric)
         require(again is answer, "should_stop() answers otherwise when it is asked again")
-
-
-def check_reply_store(open_store: Callable[[], ReplyStore]) -> None:
-    """Whether a storage keeps replies as `panel.calls.cache.ReplyStore` says.
-
-    `open_store` opens one and the same storage each time it is called, empty at first.
-    """
-    page, other = "a" * 64, "b" * 64
-    keys = [bytes([n]) * 32 for n in range(3)]
-    usage = Usage(input=120, cached=100, output=5, written=3)
-    reply = ModelResponse(
-        text="Grüße 🙂\n",
-        finish_reason="length",
-        refusal="no",
-        logprobs=(Position("7", (("7", -0.1), ("8", -2.5))),),
-        usage=usage,
-        latency_s=0.25,
-    )
-    large = ModelResponse("x" * 1_000_000)
-    store = open_store()
-    require(bool(store.location), "location says where replies are kept")
-    require(store.get(page, keys[0]) is None, "the storage is not empty at first")
-    store.put(page, keys[0], ModelResponse("earlier"))
-    store.put(page, keys[0], reply)
-    store.put(page, keys[1], large)
-    store.put(other, keys[2], reply)
-    store.put(other, keys[0], ModelResponse("dropped"))
-    store.forget(other, [keys[0], keys[1]])
-    try:
-        store.put(page, keys[2], ModelResponse("\ud800"))
-    except CannotBeKept:
-        pass
-    else:
-        found = store.get(page, keys[2])
-        require(
-            found is not None and found.text == "\ud800",
-            "a text with half a surrogate pair is neither kept nor refused by CannotBeKept",
-        )
-        store.forget(page, [keys[2]])
-    for when in ("at once", "by the next store"):
-        expected = {
-            (page, keys[0]): replace(reply, cached=True),
-            (page, keys[1]): replace(large, cached=True),
-            (page, keys[2]): None,
-            (other, keys[2]): replace(reply, cached=True),
-            (other, keys[0]): None,
-        }
-        for (where, key), kept in expected.items():
-            found = store.get(where, key)
-            require(
-                found == kept,
-                f"what was put is not served {when} as it was, but for cached=True: "
-                f"found {str(found)[:200]}, expected {str(kept)[:200]}",
-            )
-        store.close()
-        store = open_store()
-    store.close()
 
 
 def check_framings(framings: str | Path | Framings) -> None:

@@ -3,6 +3,7 @@ returns None."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -19,17 +20,28 @@ from panel.testing.server import serving
 
 _CONCURRENCY = 3
 _CALLS = 20
+_CALLS_BEFORE_A_LOSS = 12
+_LOOK_S = 0.01
 
 
-def check_engine(opened: Callable[[], AbstractContextManager[Engine]]) -> None:
+def check_engine(
+    opened: Callable[[], AbstractContextManager[Engine]],
+    *,
+    kill: Callable[[], object] | None = None,
+    timeout_s: float = 120.0,
+) -> None:
     """Whether the workers of an engine judge every response once and as one process does, and
-    together make no more calls than a cap allows, nor more at once than a model's limit.
+    together make no more calls than a cap allows, nor more at once than a model's limit; and with
+    `kill`, whether a run goes on where a worker is killed.
 
     The replies that it makes go into the cache in use. The model that answers is a server on this
     machine, which workers elsewhere do not reach.
 
     Args:
         opened: the engine, with two workers or more: `lambda: opened_engine("acme", 2)`.
+        kill: kills the process of one worker, from outside, while workers judge; it is called once,
+            in a thread.
+        timeout_s: how long a run may take from then on.
     """
     from panel.models.config import ModelConfig
 
@@ -65,3 +77,62 @@ def check_engine(opened: Callable[[], AbstractContextManager[Engine]]) -> None:
         most = server.in_flight_max
         within = f"of a model that takes {_CONCURRENCY} calls at once {most} are in flight"
         require(most <= _CONCURRENCY, within)
+    if kill is not None:
+        _check_a_loss(opened, kill, timeout_s)
+
+
+def _check_a_loss(
+    opened: Callable[[], AbstractContextManager[Engine]],
+    kill: Callable[[], object],
+    timeout_s: float,
+) -> None:
+    from panel.models.config import ModelConfig
+
+    responses = [
+        Response(id=f"k{n}", prompt=f"Again {n // 2}?", text=f"Answer {n}.", system=f"s{n % 2}")
+        for n in range(12)
+    ]
+    # Slow, so that a worker is killed before it has done its part.
+    with serving(latency_s=0.2) as server:
+        model = ModelConfig(
+            model=f"openai:{MODEL}", base_url=server.base_url, concurrency=_CONCURRENCY
+        )
+        panel = Panel("disciplinary", model, "debate-speech")
+
+        async def scored() -> Run:
+            with opened() as engine:
+                scoring = asyncio.ensure_future(panel.ascore(responses, engine=engine))
+                while len(server.calls) < _CALLS_BEFORE_A_LOSS and not scoring.done():
+                    await asyncio.wait({scoring}, timeout=_LOOK_S)
+                if not scoring.done():
+                    await asyncio.to_thread(kill)
+                await asyncio.wait({scoring}, timeout=timeout_s)
+                if scoring.done():
+                    return await scoring
+                scoring.cancel()
+                await asyncio.wait({scoring}, timeout=timeout_s)
+                raise AssertionError(
+                    f"a run is not finished {timeout_s:g} s after a worker was killed; the methods "
+                    "of its handle raise WorkerLost"
+                )
+
+        try:
+            run = asyncio.run(scored())
+        except AssertionError:
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            raise AssertionError(
+                f"a run ends with its worker that was killed ({said}); the methods of its handle "
+                "raise WorkerLost"
+            ) from error
+        n = run.coverage.expected
+        missing = f"{n - run.coverage.scored} of {n} judgments are missing"
+        require(run.coverage.complete, f"after a worker was killed {missing}")
+        most = n + _CONCURRENCY
+        calls = len(server.calls)
+        require(
+            calls <= most,
+            f"after a worker was killed {calls} calls are made for {n} judgments, and no more than "
+            f"{_CONCURRENCY} were in flight",
+        )

@@ -20,13 +20,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from panel.errors import ConfigurationError
-from panel.runs.execution import Engine
 from rubrics.extensions import ExtensionError, extension_names, load_extension
 
+if TYPE_CHECKING:
+    # The help of a command names the engines, and needs no more.
+    from panel.runs.execution import Engine
+
 _GROUP = "persona_panel.engines"
+
+
+def engine_names() -> tuple[str, ...]:
+    """The names of all engines, in alphabetical order."""
+    return extension_names(__name__, _GROUP)
 
 
 def opened_engine(
@@ -66,7 +74,7 @@ def check_engine_options(spec: str, options: Mapping[str, Any]) -> None:
 
 def _checked(spec: str, options: Mapping[str, Any]) -> tuple[Any, str | None]:
     name, colon, address = spec.partition(":")
-    known = extension_names(__name__, _GROUP)
+    known = engine_names()
     if name not in known:
         raise ConfigurationError(f"no engine is called {name!r}; there are {', '.join(known)}")
     if colon and not address:

@@ -11,6 +11,7 @@ from panel import ConfigurationError
 from panel.clusters.engines import check_engine_options, opened_engine
 from rubrics import extensions
 from rubrics.extensions import extension_names, load_extension
+from tests.helpers.command import Command
 from tests.helpers.distributions import installed
 from tests.helpers.invoked import invoked
 
@@ -47,6 +48,15 @@ def test_a_package_that_anothers_engine_lacks_is_told(
     finally:
         for each in forget:
             each.cache_clear()
+
+
+def test_help_names_the_engines_of_other_distributions(tmp_path: Path, command: Command) -> None:
+    """Beside ours, in lines of 80 columns; an engine is imported only where it is used."""
+    name = "engine-of-a-distribution-with-a-long-name"
+    installed(tmp_path, "engines", f"{name} = long_engine", "long_engine", "raise ImportError\n")
+    done = command("score", "--help", PYTHONPATH=str(tmp_path), COLUMNS="80")
+    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
+    assert f"Installed: {name}, ray." in " ".join(done.stdout.split())
 
 
 def test_options_that_do_not_fit_are_refused() -> None:

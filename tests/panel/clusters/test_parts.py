@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
+import platformdirs
 import pytest
 
 from panel import ModelConfig, PanelPlan, Persona, Response, RunStopped
@@ -124,6 +125,17 @@ async def test_the_workers_of_a_machine_are_one_loss(monkeypatch: pytest.MonkeyP
     with serving() as server:
         run = judged(server.base_url, start, workers=3, n=6 * N)
         assert await asyncio.wait_for(run, 60) == 6 * N
+
+
+async def test_journals_of_workers_are_below_the_folders_of_the_tests(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Tests leave nothing in the cache of who runs them."""
+    unsent = platformdirs.user_cache_path("persona-panel") / "unsent"
+    with serving() as server:
+        await judged(server.base_url, ShortLived)
+    assert unsent.is_dir()
+    assert unsent.resolve().is_relative_to(tmp_path_factory.getbasetemp().resolve())
 
 
 async def test_a_run_without_room_for_any_worker_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import resource
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from panel import ConfigurationError
 from panel.calls.budget import NO_CAPS, Budget
 from panel.calls.cache import key_of
 from panel.calls.caller import Caller
@@ -153,6 +155,20 @@ async def test_a_reply_that_cannot_be_kept_for_want_of_a_descriptor_is_kept_late
     again = DiskReplyStore(tmp_path)
     assert again.get("page", key_of(ModelRequest("", ("Second.",)), 1)) is not None
     again.close()
+
+
+def test_a_cache_that_cannot_be_opened_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    """Tried again and again, where what a killed process left cannot be read."""
+    (tmp_path / "left.journal").mkdir()
+
+    def tried() -> int:
+        with pytest.raises(ConfigurationError, match="cannot be used"):
+            DiskReplyStore(tmp_path)
+        gc.collect()
+        return sum(1 for _ in Path("/dev/fd").iterdir())
+
+    before = tried()
+    assert [tried() for _ in range(3)] == [before] * 3
 
 
 def test_a_cache_keeps_and_drops_without_a_free_descriptor(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import openai
 import orjson
@@ -13,7 +14,16 @@ from panel.models.batches import BatchSought, listed_in, next_page
 from panel.models.client import CallError
 from panel.models.openai_batches import OpenAIBatches
 from panel.models.openai_compatible import OpenAICompatible
-from panel.testing import ScriptedServer, in_turn, ok, serving, status
+from panel.testing import (
+    ScriptedServer,
+    always,
+    check_batch_client,
+    in_turn,
+    ok,
+    raw,
+    serving,
+    status,
+)
 from panel.testing.batches import BatchScript
 from rubrics import ModelRequest, ModelResponse
 
@@ -217,3 +227,49 @@ async def test_a_batch_is_found_among_many() -> None:
         made[50]["created_at"] = now - 10_000
         assert await api.find(BatchSought("first", now, 1)) is None
         await model.aclose()
+
+
+class InAnswer(OpenAICompatible):
+    """A server's whose messages have their text in `answer`."""
+
+    def read_answer(self, completion: dict[str, Any], latency_s: float) -> ModelResponse:
+        message = completion["choices"][0]["message"]
+        return ModelResponse(message["answer"], latency_s=latency_s)
+
+
+class AlsoLive(OpenAICompatible):
+    """One that reads such answers otherwise in live calls alone."""
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        completion = await self._accepted(self._payload(request))
+        return ModelResponse(completion["choices"][0]["message"]["answer"])
+
+
+IN_ANSWER = {"choices": [{"message": {"role": "assistant", "answer": "7"}}]}
+
+
+def test_a_subclass_that_reads_answers_otherwise_has_batches_read_so() -> None:
+    """The check for batch clients passes with the text that the subclass finds; where live calls
+    alone read it so, the check says what each has."""
+    with serving(always(raw(IN_ANSWER))) as server:
+        check_batch_client(InAnswer(model="stub", base_url=server.base_url))
+        with pytest.raises(AssertionError, match=r"the answer '7' of a call is '' in a batch"):
+            check_batch_client(AlsoLive(model="stub", base_url=server.base_url))
+
+
+async def test_what_a_subclass_cannot_read_is_a_fault_of_the_call(tmp_path: Path) -> None:
+    """A live call and a batch tell of it alike, by the address and as transient."""
+    with serving(always(ok("7"))) as server:
+        model = InAnswer(model="stub", base_url=server.base_url)
+        api = model.batches()
+        sent = await api.submit("token", [api.line("one", ASK)])
+        while (found := await api.status(sent.id)).phase == "working":
+            pass
+        (row,) = [row async for row in api.results(found, tmp_path)]
+        with pytest.raises(CallError) as caught:
+            await model.complete(ASK)
+        assert isinstance(row.answer, CallError)
+        said = f"{server.base_url}: the answer is not a chat completion"
+        assert str(row.answer) == str(caught.value) == said
+        assert row.answer.kind == caught.value.kind == "transient"
+        await api.aclose()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import pickle
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,16 +46,17 @@ from panel.testing import (
     check_stopping_rule,
     serving,
 )
-from rubrics import ModelResponse, elicitation_names, is_comparative, load_elicitation
+from panel.testing.store_check import SAMPLE
+from rubrics import ModelResponse, Usage, elicitation_names, is_comparative, load_elicitation
 
 
 def shipped(name: str) -> Rubric:
     return load_definition(rubrics.shipped()[name], Rubric)
 
 
-def refusal(check: Callable[..., None], *arguments: Any) -> str:
+def refusal(check: Callable[..., None], *arguments: Any, **options: Any) -> str:
     with pytest.raises(AssertionError) as caught:
-        check(*arguments)
+        check(*arguments, **options)
     return str(caught.value)
 
 
@@ -104,7 +107,7 @@ def test_stores_of_ours_conform(tmp_path: Path) -> None:
     """On disk and in memory."""
     check_reply_store(lambda: open_store(str(tmp_path)))
     replies: dict[tuple[str, bytes], ModelResponse] = {}
-    check_reply_store(lambda: MemoryReplyStore(replies))
+    check_reply_store(lambda: MemoryReplyStore(replies), in_memory=True)
 
 
 @pytest.mark.parametrize("name", ["perfect_agreement", "tau_c", "smallest_subset"])
@@ -148,16 +151,107 @@ class OnePage(MemoryReplyStore):
         return super().get("a" * 64, key)
 
 
-@pytest.mark.parametrize("kind", [Unmarked, Unforgetting, OnePage])
+class Nameless(MemoryReplyStore):
+    """One that keeps no `model`, which no comparison of replies looks at."""
+
+    def put(self, page: str, key: bytes, reply: ModelResponse) -> None:
+        super().put(page, key, replace(reply, model=""))
+
+
+class Thoughtless(MemoryReplyStore):
+    """One that was written before there were tokens for thinking."""
+
+    def put(self, page: str, key: bytes, reply: ModelResponse) -> None:
+        super().put(page, key, replace(reply, usage=replace(reply.usage, reasoning=0)))
+
+
+class Uncritical(MemoryReplyStore):
+    """One that does not keep what a provider reported that cannot be."""
+
+    def put(self, page: str, key: bytes, reply: ModelResponse) -> None:
+        super().put(page, key, replace(reply, usage=replace(reply.usage, odd=None)))
+
+
+class Overwriting(MemoryReplyStore):
+    """One that writes all that it knows when it is closed, over what another has written."""
+
+    def __init__(self, kept: dict[tuple[str, bytes], ModelResponse]) -> None:
+        super().__init__(dict(kept))
+        self._kept = kept
+
+    def close(self) -> None:
+        self._kept.clear()
+        self._kept |= self._replies
+
+
+@pytest.mark.parametrize(
+    "kind", [Unmarked, Unforgetting, OnePage, Nameless, Thoughtless, Uncritical, Overwriting]
+)
 def test_a_store_that_serves_something_else_is_named(kind: type[MemoryReplyStore]) -> None:
     """What was found and expected is said."""
     replies: dict[tuple[str, bytes], ModelResponse] = {}
-    assert "found" in refusal(check_reply_store, lambda: kind(replies))
+    assert "found" in refusal(check_reply_store, lambda: kind(replies), in_memory=True)
 
 
 def test_a_store_that_loses_all_when_closed_is_named() -> None:
     """The next one must serve what the first has kept."""
-    assert "by the next store" in refusal(check_reply_store, MemoryReplyStore)
+    assert "by the next store" in refusal(check_reply_store, MemoryReplyStore, in_memory=True)
+
+
+class WrittenWhenClosed(MemoryReplyStore):
+    """One whose file has nothing before the store is closed."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(pickle.loads(file.read_bytes()) if file.exists() else {})
+        self._file = file
+
+    def close(self) -> None:
+        self._file.write_bytes(pickle.dumps(self._replies))
+
+
+class WrittenSoon(WrittenWhenClosed):
+    """One whose file has what was put a moment ago, by a thread that writes it."""
+
+    def put(self, page: str, key: bytes, reply: ModelResponse) -> None:
+        super().put(page, key, reply)
+        threading.Timer(0.5, self.close).start()
+
+
+class WrittenNever(WrittenWhenClosed):
+    """One that cannot write."""
+
+    def put(self, page: str, key: bytes, reply: ModelResponse) -> None:
+        raise OSError("no space left")
+
+
+@pytest.mark.parametrize("kind", [WrittenWhenClosed, WrittenSoon])
+def test_a_store_that_loses_what_a_killed_process_put_is_named(
+    kind: type[WrittenWhenClosed], tmp_path: Path
+) -> None:
+    """What put has returned from must be there without close, however soon it would have been."""
+    said = refusal(check_reply_store, lambda: kind(tmp_path / "kept"))
+    assert "is not served after a kill of the process that put it" in said
+
+
+def test_a_store_that_fails_in_another_process_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With where to read why."""
+    said = refusal(check_reply_store, lambda: WrittenNever(tmp_path / "kept"))
+    assert said == "put() or forget() fails in a forked child of this process; stderr says why"
+    assert "OSError: no space left" in capfd.readouterr().err
+
+
+def test_the_reply_that_stores_are_checked_by_leaves_no_field_at_its_default() -> None:
+    """But `cached`, which only a store sets."""
+    for filled, bare in ((SAMPLE, ModelResponse("")), (SAMPLE.usage, Usage())):
+        assert isinstance(filled, ModelResponse | Usage)
+        same = [
+            field.name
+            for field in fields(filled)
+            if getattr(filled, field.name) == getattr(bare, field.name)
+        ]
+        assert same == (["cached"] if filled is SAMPLE else [])
 
 
 def provider(**changes: Any) -> Any:

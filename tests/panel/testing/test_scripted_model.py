@@ -6,13 +6,14 @@ import doctest
 import subprocess
 import sys
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
 import panel.testing
 from panel import ConfigurationError, ModelConfig, Panel, Response
 from panel.models.client import CallError, Capabilities
-from panel.testing import ScriptedModel
+from panel.testing import ScriptedModel, raw, serving
 from rubrics import ModelRequest, ModelResponse
 
 ESSAY = Response(id="a", prompt="Should rents be capped?", text="Yes, for two years.", system="s")
@@ -87,3 +88,20 @@ def test_a_scripted_model_s_own_limits_hold() -> None:
     assert {judge.elicitation for judge in panel.judges} == {"holistic"}
     assert panel.models == ("scriptedmodel:scripted",)
     assert ModelConfig(model=panel.models[0]).model_name == "scripted"
+
+
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [
+        (b"\xff\xfe<html>", b"\xff\xfe<html>"),
+        ("Grüße", "Grüße".encode()),
+        ({"choices": []}, b'{"choices":[]}'),
+    ],
+    ids=["bytes", "text", "mapping"],
+)
+def test_a_body_is_sent_as_it_is(body: Any, sent: bytes) -> None:
+    """Bytes, also those that are no text, a text in UTF-8, and a mapping as JSON."""
+    with serving(lambda number, payload: raw(body)) as server:
+        ask = Request(f"{server.base_url}/chat/completions", b'{"messages": []}')
+        with urlopen(ask) as answer:
+            assert answer.read() == sent
