@@ -28,6 +28,10 @@ _LONGEST_IDLE_S = 15
 """How long a connection is kept after its last answer: servers close them sooner or later, and one
 that closes it just then has lost a call."""
 _MOST_IDLE = 10_000
+"""More than are ever open. By itself libcurl keeps four connections for each request under way, and
+would close the others whenever fewer calls are in flight for a moment."""
+_SPARING_S = _LONGEST_IDLE_S
+"""How long fewer connections are kept after a lack of descriptors."""
 _Options = dict[int, str | bytes | int]
 
 
@@ -156,7 +160,6 @@ class HttpConnection:
         except pycurl.error as error:
             raise no_descriptor() or NoHttpResponse(str(error), is_unsent=True) from None
         async with connections as multi:
-            # How many calls are in flight is decided above; each may leave a connection.
             multi.setopt(pycurl.M_MAXCONNECTS, _MOST_IDLE)
             try:
                 yield multi
@@ -187,6 +190,7 @@ class _Pool:
         self.sockets = KeptSockets()
         self._in_flight = 0
         self._kept_s: float = _LONGEST_IDLE_S
+        self._sparing: asyncio.TimerHandle | None = None
         self._closing: asyncio.TimerHandle | asyncio.Task[None] | None = None
 
     def __enter__(self) -> None:
@@ -196,11 +200,8 @@ class _Pool:
             self._closing = None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # Without descriptors others need them more than what is idle, such as the file that a reply
-        # is kept in.
         if isinstance(error, OSError) and is_lack_of_descriptors(error):
-            self.multi.setopt(pycurl.M_MAXCONNECTS, max(1, self._in_flight // 2))
-            self._kept_s = 0
+            self._keep_few()
         self._in_flight -= 1
         # libcurl closes idle connections only when the next request is made.
         if not (self._in_flight or self.multi.closed or self._loop.is_closed()):
@@ -209,8 +210,25 @@ class _Pool:
     def close(self) -> None:
         """Told before the connections are closed."""
         self.idle.clear()
-        if self._closing is not None:
-            self._closing.cancel()
+        for later in (self._closing, self._sparing):
+            if later is not None:
+                later.cancel()
+
+    def _keep_few(self) -> None:
+        # Without descriptors others need them more than what is idle, such as the file that a reply
+        # is kept in.
+        if self.multi.closed or self._loop.is_closed():
+            return
+        self.multi.setopt(pycurl.M_MAXCONNECTS, max(1, self._in_flight // 2))
+        self._kept_s = 0
+        if self._sparing is not None:
+            self._sparing.cancel()
+        self._sparing = self._loop.call_later(_SPARING_S, self._keep_all)
+
+    def _keep_all(self) -> None:
+        # Else each later call of a run that is never idle would open a connection of its own.
+        self.multi.setopt(pycurl.M_MAXCONNECTS, _MOST_IDLE)
+        self._kept_s = _LONGEST_IDLE_S
 
     def _close_idle(self) -> None:
         self._closing = self._loop.create_task(self._closed())

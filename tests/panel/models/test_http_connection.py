@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import resource
 import socket
@@ -11,11 +12,12 @@ import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from yarl import URL
 
-from panel.models import http_connection
+from panel.models import http_connection, http_transfer
 from panel.models.error_responses import MOST_BYTES, HttpResponse
 from panel.models.http_connection import HttpConnection
 from panel.models.http_transfer import NoHttpResponse
@@ -70,6 +72,30 @@ async def wire(*answers: Answer) -> AsyncIterator[tuple[Wire, HttpConnection]]:
 
 def open_descriptors() -> int:
     return len(list(Path("/dev/fd").iterdir()))
+
+
+async def lack_descriptors(connection: HttpConnection) -> None:
+    """A call while this process can open nothing."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_descriptors(), hard))
+    taken: list[socket.socket] = []
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            while True:
+                taken.append(socket.socket())
+        with pytest.raises(OSError, match="Too many open files"):
+            await connection.exchange(b"{}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for one in taken:
+            one.close()
+
+
+def raises(error: Exception) -> Callable[..., Any]:
+    def instead(*_: object) -> None:
+        raise error
+
+    return instead
 
 
 def sends(data: bytes) -> Answer:
@@ -306,20 +332,45 @@ async def test_a_cancelled_call_is_cancelled() -> None:
 async def test_without_descriptors_it_is_the_process_that_is_at_fault() -> None:
     """No server is blamed, and with some free again the same connection answers."""
     async with wire(sends(OK)) as (_, connection):
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (open_descriptors(), hard))
-        taken: list[socket.socket] = []
-        try:
-            with pytest.raises(OSError, match="Too many open files"):
-                while True:
-                    taken.append(socket.socket())
-            with pytest.raises(OSError, match="Too many open files"):
-                await connection.exchange(b"{}")
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-            for one in taken:
-                one.close()
+        await lack_descriptors(connection)
         assert (await connection.exchange(b"{}")).body == b"ok"
+
+
+@pytest.mark.parametrize(("sparing_s", "opened"), [(0.05, range(5, 6)), (60, range(12, 18))])
+async def test_after_a_lack_of_descriptors_few_connections_are_kept_for_a_while(
+    sparing_s: float, opened: range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are idle are closed although a call is in flight; a while later calls keep theirs
+    again, and each that follows opens none of its own."""
+    monkeypatch.setattr(http_connection, "_SPARING_S", sparing_s)
+
+    def later(writer: asyncio.StreamWriter) -> None:
+        asyncio.get_running_loop().call_later(0.02, writer.write, OK)
+
+    async with wire(lambda _: None, *[later] * 16) as (seen, connection):
+        waiting = asyncio.create_task(connection.exchange(b"{}"))
+        while not seen.requests:  # noqa: ASYNC110 (the server's state)
+            await asyncio.sleep(0.01)
+        await lack_descriptors(connection)
+        await asyncio.sleep(0.1)
+        for _ in range(4):
+            await asyncio.gather(*(connection.exchange(b"{}") for _ in range(4)))
+        assert seen.connections in opened
+        waiting.cancel()
+
+
+async def test_a_lack_of_descriptors_closes_what_is_idle(tmp_path: Path) -> None:
+    """With no other call in flight all connections are closed at once."""
+    async with wire(*[sends(OK)] * 4) as (seen, connection):
+        await asyncio.gather(*(connection.exchange(b"{}") for _ in range(3)))
+        assert seen.connections == 3
+        lack = OSError(errno.EMFILE, "Too many open files")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(http_transfer, "open_private", raises(lack))
+            with pytest.raises(OSError, match="Too many open files"):
+                await connection.download(seen.url, tmp_path / "file", 5)
+        _, open_still = await asyncio.wait(filter(None, seen.tasks), timeout=2)
+        assert not open_still
 
 
 async def test_a_download_is_a_new_file_and_an_error_is_none(tmp_path: Path) -> None:
