@@ -73,7 +73,7 @@ class HttpConnection:
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
         with pool:
             transfer = pool.idle.pop() if pool.idle else self._transfer(pool, self._endpoint)
-            transfer.send(data)
+            transfer.prepare(data)
             answer = await transfer.answer()
             # One that is cancelled is still libcurl's, and is used no more.
             pool.idle.append(transfer)
@@ -87,7 +87,7 @@ class HttpConnection:
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
         with pool:
             transfer = self._transfer(pool, url, kind, timeout_s)
-            transfer.send(data or b"", method)
+            transfer.prepare(data or b"", method)
             return await transfer.answer()
 
     async def download(self, url: URL, to: Path, timeout_s: float) -> HttpResponse:
@@ -96,7 +96,7 @@ class HttpConnection:
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
         with pool:
             transfer = self._transfer(pool, url, timeout_s=timeout_s)
-            transfer.send(b"", "GET")
+            transfer.prepare(b"", "GET")
             return await transfer.into(to)
 
     async def aclose(self) -> None:

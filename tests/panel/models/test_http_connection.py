@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import errno
 import gzip
+import random
 import resource
 import socket
 import struct
+import time
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -102,6 +105,11 @@ def sends(data: bytes) -> Answer:
     return lambda writer: writer.write(data)
 
 
+def gzipped(data: bytes) -> bytes:
+    # Without the time: tests are called after it.
+    return gzip.compress(data, mtime=0)
+
+
 def closes(writer: asyncio.StreamWriter) -> None:
     writer.close()
 
@@ -130,6 +138,25 @@ async def test_calls_after_one_another_use_one_connection() -> None:
             assert (await connection.exchange(b"call %d" % n)).body == b"ok"
     assert seen.connections == 1
     assert [request[-6:] for request in seen.requests] == [b"call %d" % n for n in range(5)]
+
+
+async def test_idle_connections_hold_no_requests_and_answers() -> None:
+    """There may be a hundred of them, and each has served the longest."""
+    ok = b"HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n" + bytes(2_000_000)
+
+    def answers_long_and_closes(writer: asyncio.StreamWriter) -> None:
+        writer.write(ok)
+        writer.close()
+
+    async with wire(*[answers_long_and_closes] * 3) as (seen, connection):
+        tracemalloc.start()
+        await asyncio.gather(*(connection.exchange(bytes(2_000_000)) for _ in range(3)))
+        # What the server holds is not counted.
+        await asyncio.gather(*filter(None, seen.tasks))
+        seen.requests.clear()
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert held < 1_000_000
 
 
 @pytest.mark.parametrize("breaks_off", [closes, resets])
@@ -207,11 +234,16 @@ async def test_headers_are_found_in_any_case_behind_those_of_earlier_statuses() 
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [
-        ("gzip", gzip.compress(b"whole")),
-        ("GZIP", gzip.compress(b"who") + gzip.compress(b"le")),
-        ("gzip", gzip.compress(b"whole") + b"\0\0"),
+        ("gzip", gzipped(b"whole")),
+        ("GZIP", gzipped(b"who") + gzipped(b"le")),
+        ("gzip", gzipped(b"whole") + b"\0\0"),
         ("deflate", zlib.compress(b"whole")),
         ("deflate", zlib.compress(b"whole", wbits=-zlib.MAX_WBITS)),
+        ("deflate", zlib.compress(b"") + zlib.compress(b"whole")),
+        ("gzip,", gzipped(b"whole")),
+        ("identity, gzip", gzipped(b"whole")),
+        ("deflate, X-Gzip", gzipped(zlib.compress(b"whole"))),
+        ("gzip\r\nContent-Encoding: gzip", gzipped(gzipped(b"whole"))),
         ("utf-8", b"whole"),
         ("aws-chunked", b"whole"),
         ("", b"whole"),
@@ -223,6 +255,58 @@ async def test_a_packed_body_is_unpacked_and_an_unknown_encoding_is_passed_over(
     """Servers and proxies write odd things there; the answer has been paid for."""
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}"
     assert (await answer_of(head.encode() + b"\r\n\r\n" + body)).body == b"whole"
+
+
+JSON = b'\n\n{"choices": [{"message": {"content": "4"}}]}'
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", JSON),
+        ("deflate", JSON),
+        ("gzip, gzip", gzipped(JSON)),
+        ("deflate", b"[" + JSON + b"]"),
+    ],
+)
+async def test_json_that_is_called_packed_is_read_as_it_is(encoding: str, body: bytes) -> None:
+    """A proxy may unpack a body and leave the header, and the answer has been paid for."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}"
+    assert JSON in (await answer_of(head.encode() + b"\r\n\r\n" + body)).body
+
+
+@pytest.mark.parametrize("packed_twice", [False, True])
+async def test_of_a_packed_body_that_is_too_long_the_beginning_is_read(packed_twice: bool) -> None:
+    """A few bytes may hold a body of any length: what is over the limit is not unpacked."""
+    body = gzipped(b"x" * (MOST_BYTES + 500_000))
+    if packed_twice:
+        body = gzipped(body)
+    encoding = b"gzip, gzip" if packed_twice else b"gzip"
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: %b\r\n" % encoding
+    answer = await answer_of(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    assert answer.body == b"x" * MOST_BYTES
+    assert not answer.whole
+
+
+async def test_a_packed_body_of_many_parts_does_not_keep_others_waiting() -> None:
+    """The time that it takes grows with its length, not with the square of it."""
+    body = gzipped(b"x") * (MOST_BYTES // 21)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+    async with wire(sends(head % len(body) + body)) as (_, connection):
+        before = time.process_time()
+        answer = await connection.exchange(b"{}")
+    assert answer.body == b"x" * (MOST_BYTES // 21)
+    # It took 45 s.
+    assert time.process_time() - before < 10
+
+
+async def test_a_packed_body_that_is_damaged_late_is_no_answer() -> None:
+    """What could be unpacked before the damage is not passed off as the whole."""
+    body = bytearray(gzipped(random.Random(1).randbytes(100_000)))
+    body[-8:-4] = b"sums"
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+    with pytest.raises(NoHttpResponse, match="cannot be read"):
+        await answer_of(head % len(body) + bytes(body))
 
 
 async def test_a_header_with_a_space_before_its_colon_hides_none() -> None:
@@ -272,7 +356,7 @@ async def test_of_a_long_body_the_beginning_is_read(extra: int) -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal",
         b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnot!",
-        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"ok")[:-1],
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzipped(b"ok")[:-1],
         b"HTTP/1.1 200 OK\r\nConte",
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n",
         b"no HTTP at all",
@@ -314,6 +398,22 @@ async def test_connections_that_are_closed_cancel_nobody() -> None:
         with pytest.raises(NoHttpResponse, match="were closed"):
             await waiting
         assert (await connection.exchange(b"{}")).body == b"ok"
+
+
+async def test_a_call_that_finds_its_connections_closed_can_be_made_again() -> None:
+    """Another run may end in the moment in which a connection is replaced: the model is at no
+    fault."""
+    async with wire(sends(OK), sends(OK)) as (seen, connection):
+        await connection.exchange(b"{}")
+        (pool,) = connection._pools.values()
+        idle = list(pool.idle)
+        await connection.aclose()
+        idle[0].prepare(b"{}")
+        with pytest.raises(NoHttpResponse, match="were closed") as caught:
+            await idle[0].answer()
+        assert caught.value.is_unsent
+        assert not caught.value.is_final
+        assert len(seen.requests) == 1
 
 
 async def test_a_cancelled_call_is_cancelled() -> None:
