@@ -1,4 +1,4 @@
-"""HTTP connections to one endpoint, by libcurl, kept for as long as an event loop lives.
+"""HTTP connections to one endpoint, by libcurl, kept open between the calls of an event loop.
 
 What is sent and what an answer means is not here.
 """
@@ -9,6 +9,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 from urllib.request import getproxies, proxy_bypass
@@ -32,6 +33,8 @@ _MOST_IDLE = 10_000
 would close the others whenever fewer calls are in flight for a moment."""
 _SPARING_S = _LONGEST_IDLE_S
 """How long fewer connections are kept after a lack of descriptors."""
+_LARGEST_VALUE = 2**31 - 1
+"""The largest number that libcurl's options take on every system."""
 _Options = dict[int, str | bytes | int]
 
 
@@ -130,10 +133,12 @@ class HttpConnection:
         set_option(pycurl.ACCEPT_ENCODING, "gzip, deflate")
         set_option(pycurl.NOSIGNAL, True)
         set_option(pycurl.MAXAGE_CONN, _LONGEST_IDLE_S)
+        # While a model thinks nothing is sent, and a router may forget the connection.
+        set_option(pycurl.TCP_KEEPALIVE, True)
         set_option(pycurl.TIMEOUT_MS, _milliseconds(timeout_s or self._timeout_s))
         if timeout_s is not None:
             set_option(pycurl.LOW_SPEED_LIMIT, 1)
-            set_option(pycurl.LOW_SPEED_TIME, max(1, round(self._timeout_s)))
+            set_option(pycurl.LOW_SPEED_TIME, max(1, round(min(self._timeout_s, _LARGEST_VALUE))))
         for option, value in pool.options.items():
             set_option(option, value)
         return Transfer(curl, pool.multi, pool.sockets)
@@ -145,7 +150,10 @@ class HttpConnection:
         closes those of its generators that are still open.
         """
         loop = asyncio.get_running_loop()
-        options = _certificates() | _way_to(self._endpoint)
+        options = _certificates() | _proxy_options(self._endpoint)
+        for closed in [loop for loop in list(self._pools) if loop.is_closed()]:
+            if pool := self._pools.pop(closed, None):
+                pool.close_after_loop()
         keeper = self._keep_connections(loop)
         # Nothing is awaited up to its yield, so no second caller gets in between.
         multi = await anext(keeper)
@@ -214,6 +222,12 @@ class _Pool:
             if later is not None:
                 later.cancel()
 
+    def close_after_loop(self) -> None:
+        """Close the connections of a loop that was closed and did not close its generators."""
+        # Nothing is awaited. What is still in flight cannot be ended without its loop.
+        with suppress(StopIteration, RuntimeError):
+            self.keeper.aclose().send(None)
+
     def _keep_few(self) -> None:
         # Without descriptors others need them more than what is idle, such as the file that a reply
         # is kept in.
@@ -240,8 +254,8 @@ class _Pool:
 
 
 def _milliseconds(seconds: float) -> int:
-    # 0 would be no limit, and libcurl has no more than this.
-    return max(1, round(min(seconds * 1000, 2**31 - 1)))
+    # 0 would be no limit.
+    return max(1, round(min(seconds * 1000, _LARGEST_VALUE)))
 
 
 def _certificates() -> _Options:
@@ -258,7 +272,7 @@ def _certificates() -> _Options:
     return options
 
 
-def _way_to(endpoint: URL) -> _Options:
+def _proxy_options(endpoint: URL) -> _Options:
     """The proxy that the environment names for an endpoint, and what it wants to be told of who
     asks.
 
@@ -267,7 +281,10 @@ def _way_to(endpoint: URL) -> _Options:
     Raises:
         NoHttpResponse: it is no proxy that can be used.
     """
-    named = None if proxy_bypass(endpoint.host or "") else getproxies().get(endpoint.scheme)
+    # With brackets and without: either is written in NO_PROXY.
+    hosts = {endpoint.host, endpoint.host_subcomponent}
+    is_left_out = any(proxy_bypass(f"{host}:{endpoint.port}") for host in hosts)
+    named = None if is_left_out else getproxies().get(endpoint.scheme)
     if not named:
         # Empty, as libcurl would look into the environment by itself.
         return {pycurl.PROXY: ""}

@@ -1,4 +1,4 @@
-"""One request and its answer over libcurl, and what is said where none comes."""
+"""Requests and their answers over libcurl, and what is said where none comes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class NoHttpResponse(Exception):
 
 
 class Transfer:
-    """One exchange after another by the same options of libcurl's; `curl` has the address."""
+    """Exchanges by the same options of libcurl's, one after another: `prepare`, then `answer` or
+    `into`. `curl` has the address."""
 
     def __init__(
         self, curl: pycurl.Curl, multi: pycurl.AsyncCurlMulti, sockets: KeptSockets
@@ -165,7 +166,7 @@ class Transfer:
 
         def write(part: bytes) -> int | None:
             nonlocal file, fault
-            # libcurl is not to be asked meanwhile.
+            # libcurl tells no status here: pycurl refuses `getinfo` within a callback.
             if not _last_head(self._head).startswith(b"2", 9):
                 return self._take(part)
             try:

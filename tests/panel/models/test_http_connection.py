@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import gzip
+import os
 import random
 import resource
 import socket
@@ -24,6 +25,7 @@ from panel.models import http_connection, http_transfer
 from panel.models.error_responses import MOST_BYTES, HttpResponse
 from panel.models.http_connection import HttpConnection
 from panel.models.http_transfer import NoHttpResponse
+from panel.testing import serving
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 Answer = Callable[[asyncio.StreamWriter], None]
@@ -75,6 +77,16 @@ async def wire(*answers: Answer) -> AsyncIterator[tuple[Wire, HttpConnection]]:
 
 def open_descriptors() -> int:
     return len(list(Path("/dev/fd").iterdir()))
+
+
+def kept_alive(port: int | None) -> list[bool]:
+    """Of each connection to a port of this machine, whether TCP keeps it alive."""
+    alive: list[bool] = []
+    for name in Path("/dev/fd").iterdir():
+        with suppress(OSError), socket.socket(fileno=os.dup(int(name.name))) as one:
+            if one.getpeername() == ("127.0.0.1", port):
+                alive.append(bool(one.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)))
+    return alive
 
 
 async def lack_descriptors(connection: HttpConnection) -> None:
@@ -385,6 +397,49 @@ async def test_a_slow_answer_is_waited_for_as_long_as_is_said() -> None:
         with pytest.raises(TimeoutError):
             await connection.exchange(b"{}")
         await connection.aclose()
+
+
+async def test_a_longer_time_is_for_a_server_that_goes_on_sending() -> None:
+    """Where an exchange may take longer than a call, silence is waited for no longer than in
+    one."""
+    async with wire(lambda _: None) as (seen, _):
+        connection = HttpConnection(seen.url, None, timeout_s=1)
+        before = time.monotonic()
+        with pytest.raises(TimeoutError):
+            await connection.exchange_at("GET", seen.url, None, "text/plain", timeout_s=60)
+        await connection.aclose()
+    assert time.monotonic() - before < 10
+
+
+@pytest.mark.parametrize("timeout_s", [float("inf"), 1e30, 5e9])
+async def test_any_length_of_time_may_be_given(timeout_s: float) -> None:
+    """What is more than libcurl can count is as long as it can."""
+    async with wire(*[sends(OK)] * 2) as (seen, _):
+        connection = HttpConnection(seen.url, None, timeout_s)
+        assert (await connection.exchange(b"{}")).body == b"ok"
+        answer = await connection.exchange_at("GET", seen.url, None, "text/plain", timeout_s)
+        assert answer.body == b"ok"
+        await connection.aclose()
+
+
+def test_the_connections_of_a_loop_that_closed_none_are_closed_by_the_next() -> None:
+    """A loop that is not run by `asyncio.run` may leave its asynchronous generators open."""
+    with serving() as server:
+        connection = HttpConnection(URL(server.base_url + "/models"), None, timeout_s=5)
+        numbers: list[int] = []
+        for _ in range(4):
+            loop = asyncio.new_event_loop()
+            loop.run_until_complete(connection.exchange(b"{}"))
+            loop.close()
+            numbers.append(open_descriptors())
+    assert numbers[-1] == numbers[0]
+
+
+async def test_a_silent_connection_is_kept_alive() -> None:
+    """A router on the way may forget one on which nothing goes by."""
+    async with wire(sends(OK)) as (seen, connection):
+        await connection.exchange(b"{}")
+        assert kept_alive(seen.url.port) == [True]
 
 
 async def test_connections_that_are_closed_cancel_nobody() -> None:
