@@ -546,6 +546,76 @@ async def test_a_download_is_a_new_file_and_an_error_is_none(tmp_path: Path) -> 
     assert all(request.startswith(b"GET ") for request in seen.requests)
 
 
+async def test_a_download_is_unpacked(tmp_path: Path) -> None:
+    """A file is what was packed, as a body is."""
+    body = gzipped(b"whole")
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with wire(sends(head + body)) as (seen, connection):
+        await connection.download(seen.url, tmp_path / "file", 5)
+    assert (tmp_path / "file").read_bytes() == b"whole"
+
+
+async def test_a_download_that_breaks_off_is_none(tmp_path: Path) -> None:
+    """Without a length nobody would see that the end of the file is missing."""
+
+    def breaks_off(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\nhalf")
+        asyncio.get_running_loop().call_later(0.1, resets, writer)
+
+    async with wire(breaks_off, breaks_off) as (seen, connection):
+        with pytest.raises(NoHttpResponse):
+            await connection.download(seen.url, tmp_path / "file", 5)
+        # That of a call is read by what it says.
+        assert (await connection.exchange(b"{}")).body == b"half"
+
+
+async def test_a_server_that_refuses_connections_is_not_taken_for_a_lack_of_descriptors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its fault has a number of its own, also where this process lacks descriptors just then."""
+    lack = OSError(errno.EMFILE, "Too many open files")
+    monkeypatch.setattr(http_transfer, "no_descriptor", lambda: lack)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    connection = HttpConnection(URL(f"http://127.0.0.1:{port}/v1"), None, timeout_s=5)
+    with pytest.raises(NoHttpResponse) as caught:
+        await connection.exchange(b"{}")
+    await connection.aclose()
+    assert caught.value.is_unsent
+    assert not caught.value.is_final
+
+
+async def test_a_proxy_that_opens_no_tunnel_has_sent_no_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing can have been paid for."""
+    refuses = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"
+    async with wire(sends(refuses)) as (seen, _):
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{seen.url.port}")
+        connection = HttpConnection(URL("https://model.invalid/v1"), None, timeout_s=5)
+        with pytest.raises(NoHttpResponse, match="502") as caught:
+            await connection.exchange(b"{}")
+        await connection.aclose()
+    assert caught.value.is_unsent
+    assert not caught.value.is_final
+
+
+async def test_in_a_run_that_is_never_idle_a_connection_that_is_goes_unused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server closes it sooner or later, and one that does just then has lost a call."""
+    monkeypatch.setattr(http_connection, "_LONGEST_IDLE_S", 1)
+    async with wire(lambda _: None, sends(OK), sends(OK)) as (seen, connection):
+        waiting = asyncio.create_task(connection.exchange(b"{}"))
+        while not seen.requests:  # noqa: ASYNC110 (the server's state)
+            await asyncio.sleep(0.01)
+        await connection.exchange(b"{}")
+        await asyncio.sleep(2.1)
+        await connection.exchange(b"{}")
+        waiting.cancel()
+    assert seen.connections == 3
+
+
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
 async def test_other_addresses_are_asked_by_other_methods(method: str) -> None:
     """With the media type that is given, and without a body where none is."""
