@@ -321,6 +321,26 @@ async def test_a_packed_body_that_is_damaged_late_is_no_answer() -> None:
         await answer_of(head % len(body) + bytes(body))
 
 
+async def test_what_follows_a_whole_packed_body_is_left_out() -> None:
+    """Also where its first pieces can be unpacked."""
+    first = random.Random(1).randbytes(100_000)
+    later = bytearray(gzipped(first))
+    later[-8:-4] = b"sums"
+    body = gzipped(first) + later
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+    assert (await answer_of(head % len(body) + body)).body == first
+
+
+async def test_a_body_is_unpacked_five_times_at_most() -> None:
+    """A header may name thousands of encodings, and each would be a pass over the body."""
+    body = b"whole"
+    for _ in range(6):
+        body = gzipped(body)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip%b\r\nContent-Length: %d\r\n\r\n"
+    answer = await answer_of(head % (b", gzip" * 5, len(body)) + body)
+    assert answer.body == gzipped(b"whole")
+
+
 async def test_a_header_with_a_space_before_its_colon_hides_none() -> None:
     """How long to wait stands behind it."""
     head = b"HTTP/1.1 429 Slow\r\nX : 1\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n"
