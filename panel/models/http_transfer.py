@@ -281,7 +281,7 @@ def _fault(curl: pycurl.Curl, code: int, said: str) -> Exception:
     # libcurl does not say why it could not open a socket; a connection that fails has a number.
     if code in _UNOPENED and not curl.getinfo(pycurl.OS_ERRNO) and (lack := no_descriptor()):
         return lack
-    # Or a proxy that opens no tunnel, for which older versions have the code of a broken connection.
+    # Or a proxy that opens no tunnel: older versions of libcurl call it a broken connection.
     unsent = code in _UNSENT or curl.getinfo(pycurl.HTTP_CONNECTCODE) >= 300
     reason = f"{said or 'no answer came'} (libcurl: {code})"
     return NoHttpResponse(reason, is_unsent=unsent, is_final=code in _FINAL)
