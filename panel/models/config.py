@@ -47,7 +47,7 @@ class ModelConfig(BaseModel):
     tokens_per_minute: float | None = Field(default=None, gt=0)
     concurrency: int | None = Field(default=None, ge=1)
     temperature: float | None = Field(default=None, ge=0)
-    timeout: float = Field(default=120.0, gt=0)
+    timeout: float = Field(default=120.0, gt=0, allow_inf_nan=False)
     patience: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     context_window: int | None = Field(default=None, ge=512)
     price: Price | None = None

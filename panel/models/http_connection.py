@@ -1,4 +1,4 @@
-"""HTTP connections to one endpoint, by libcurl, kept for as long as an event loop lives.
+"""HTTP connections to one endpoint, by libcurl, kept open between the calls of an event loop.
 
 What is sent and what an answer means is not here.
 """
@@ -9,6 +9,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 from urllib.request import getproxies, proxy_bypass
@@ -28,6 +29,12 @@ _LONGEST_IDLE_S = 15
 """How long a connection is kept after its last answer: servers close them sooner or later, and one
 that closes it just then has lost a call."""
 _MOST_IDLE = 10_000
+"""More than are ever open. By itself libcurl keeps four connections for each request under way, and
+would close the others whenever fewer calls are in flight for a moment."""
+_SPARING_S = _LONGEST_IDLE_S
+"""How long fewer connections are kept after a lack of descriptors."""
+_LARGEST_VALUE = 2**31 - 1
+"""The largest number that libcurl's options take on every system."""
 _Options = dict[int, str | bytes | int]
 
 
@@ -69,7 +76,7 @@ class HttpConnection:
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
         with pool:
             transfer = pool.idle.pop() if pool.idle else self._transfer(pool, self._endpoint)
-            transfer.send(data)
+            transfer.prepare(data)
             answer = await transfer.answer()
             # One that is cancelled is still libcurl's, and is used no more.
             pool.idle.append(transfer)
@@ -83,7 +90,7 @@ class HttpConnection:
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
         with pool:
             transfer = self._transfer(pool, url, kind, timeout_s)
-            transfer.send(data or b"", method)
+            transfer.prepare(data or b"", method)
             return await transfer.answer()
 
     async def download(self, url: URL, to: Path, timeout_s: float) -> HttpResponse:
@@ -92,7 +99,7 @@ class HttpConnection:
         pool = self._pools.get(asyncio.get_running_loop()) or await self._open()
         with pool:
             transfer = self._transfer(pool, url, timeout_s=timeout_s)
-            transfer.send(b"", "GET")
+            transfer.prepare(b"", "GET")
             return await transfer.into(to)
 
     async def aclose(self) -> None:
@@ -126,10 +133,12 @@ class HttpConnection:
         set_option(pycurl.ACCEPT_ENCODING, "gzip, deflate")
         set_option(pycurl.NOSIGNAL, True)
         set_option(pycurl.MAXAGE_CONN, _LONGEST_IDLE_S)
+        # While a model thinks nothing is sent, and a router may forget the connection.
+        set_option(pycurl.TCP_KEEPALIVE, True)
         set_option(pycurl.TIMEOUT_MS, _milliseconds(timeout_s or self._timeout_s))
         if timeout_s is not None:
             set_option(pycurl.LOW_SPEED_LIMIT, 1)
-            set_option(pycurl.LOW_SPEED_TIME, max(1, round(self._timeout_s)))
+            set_option(pycurl.LOW_SPEED_TIME, max(1, round(min(self._timeout_s, _LARGEST_VALUE))))
         for option, value in pool.options.items():
             set_option(option, value)
         return Transfer(curl, pool.multi, pool.sockets)
@@ -141,7 +150,10 @@ class HttpConnection:
         closes those of its generators that are still open.
         """
         loop = asyncio.get_running_loop()
-        options = _certificates() | _way_to(self._endpoint)
+        options = _certificates() | _proxy_options(self._endpoint)
+        for closed in [loop for loop in list(self._pools) if loop.is_closed()]:
+            if pool := self._pools.pop(closed, None):
+                pool.close_after_loop()
         keeper = self._keep_connections(loop)
         # Nothing is awaited up to its yield, so no second caller gets in between.
         multi = await anext(keeper)
@@ -156,7 +168,6 @@ class HttpConnection:
         except pycurl.error as error:
             raise no_descriptor() or NoHttpResponse(str(error), is_unsent=True) from None
         async with connections as multi:
-            # How many calls are in flight is decided above; each may leave a connection.
             multi.setopt(pycurl.M_MAXCONNECTS, _MOST_IDLE)
             try:
                 yield multi
@@ -187,6 +198,7 @@ class _Pool:
         self.sockets = KeptSockets()
         self._in_flight = 0
         self._kept_s: float = _LONGEST_IDLE_S
+        self._sparing: asyncio.TimerHandle | None = None
         self._closing: asyncio.TimerHandle | asyncio.Task[None] | None = None
 
     def __enter__(self) -> None:
@@ -196,11 +208,8 @@ class _Pool:
             self._closing = None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # Without descriptors others need them more than what is idle, such as the file that a reply
-        # is kept in.
         if isinstance(error, OSError) and is_lack_of_descriptors(error):
-            self.multi.setopt(pycurl.M_MAXCONNECTS, max(1, self._in_flight // 2))
-            self._kept_s = 0
+            self._keep_few()
         self._in_flight -= 1
         # libcurl closes idle connections only when the next request is made.
         if not (self._in_flight or self.multi.closed or self._loop.is_closed()):
@@ -209,8 +218,31 @@ class _Pool:
     def close(self) -> None:
         """Told before the connections are closed."""
         self.idle.clear()
-        if self._closing is not None:
-            self._closing.cancel()
+        for later in (self._closing, self._sparing):
+            if later is not None:
+                later.cancel()
+
+    def close_after_loop(self) -> None:
+        """Close the connections of a loop that was closed and did not close its generators."""
+        # Nothing is awaited. What is still in flight cannot be ended without its loop.
+        with suppress(StopIteration, RuntimeError):
+            self.keeper.aclose().send(None)
+
+    def _keep_few(self) -> None:
+        # Without descriptors others need them more than what is idle, such as the file that a reply
+        # is kept in.
+        if self.multi.closed or self._loop.is_closed():
+            return
+        self.multi.setopt(pycurl.M_MAXCONNECTS, max(1, self._in_flight // 2))
+        self._kept_s = 0
+        if self._sparing is not None:
+            self._sparing.cancel()
+        self._sparing = self._loop.call_later(_SPARING_S, self._keep_all)
+
+    def _keep_all(self) -> None:
+        # Else each later call of a run that is never idle would open a connection of its own.
+        self.multi.setopt(pycurl.M_MAXCONNECTS, _MOST_IDLE)
+        self._kept_s = _LONGEST_IDLE_S
 
     def _close_idle(self) -> None:
         self._closing = self._loop.create_task(self._closed())
@@ -222,8 +254,8 @@ class _Pool:
 
 
 def _milliseconds(seconds: float) -> int:
-    # 0 would be no limit, and libcurl has no more than this.
-    return max(1, round(min(seconds * 1000, 2**31 - 1)))
+    # 0 would be no limit.
+    return max(1, round(min(seconds * 1000, _LARGEST_VALUE)))
 
 
 def _certificates() -> _Options:
@@ -240,7 +272,7 @@ def _certificates() -> _Options:
     return options
 
 
-def _way_to(endpoint: URL) -> _Options:
+def _proxy_options(endpoint: URL) -> _Options:
     """The proxy that the environment names for an endpoint, and what it wants to be told of who
     asks.
 
@@ -249,7 +281,10 @@ def _way_to(endpoint: URL) -> _Options:
     Raises:
         NoHttpResponse: it is no proxy that can be used.
     """
-    named = None if proxy_bypass(endpoint.host or "") else getproxies().get(endpoint.scheme)
+    # With brackets and without: either is written in NO_PROXY.
+    hosts = {endpoint.host, endpoint.host_subcomponent}
+    is_left_out = any(proxy_bypass(f"{host}:{endpoint.port}") for host in hosts)
+    named = None if is_left_out else getproxies().get(endpoint.scheme)
     if not named:
         # Empty, as libcurl would look into the environment by itself.
         return {pycurl.PROXY: ""}

@@ -1,4 +1,4 @@
-"""One request and its answer over libcurl, and what is said where none comes."""
+"""Requests and their answers over libcurl, and what is said where none comes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ _UNSENT = frozenset(
 _UNOPENED = frozenset(
     {pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT, pycurl.E_OUT_OF_MEMORY}
 )
+_PACKINGS = frozenset({"gzip", "x-gzip", "deflate"})
+_MOST_PACKINGS = 5
+_PIECE_BYTES = 16_384
 _FINAL = frozenset({pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE})
+_CLOSED = "the connections were closed before it came"
 
 
 class NoHttpResponse(Exception):
@@ -48,7 +52,8 @@ class NoHttpResponse(Exception):
 
 
 class Transfer:
-    """One exchange after another by the same options of libcurl's; `curl` has the address."""
+    """Exchanges by the same options of libcurl's, one after another: `prepare`, then `answer` or
+    `into`. `curl` has the address."""
 
     def __init__(
         self, curl: pycurl.Curl, multi: pycurl.AsyncCurlMulti, sockets: KeptSockets
@@ -68,8 +73,8 @@ class Transfer:
         curl.setopt(pycurl.WRITEFUNCTION, self._take)
         curl.setopt(pycurl.POST, True)
 
-    def send(self, data: bytes, method: str = "POST") -> None:
-        """What is sent next."""
+    def prepare(self, data: bytes, method: str = "POST") -> None:
+        """Say what the next exchange sends."""
         curl = self._curl
         if method == "GET":
             curl.setopt(pycurl.HTTPGET, True)
@@ -87,7 +92,8 @@ class Transfer:
         curl = self._curl
         while True:
             self._head.clear()
-            self._parts, self._room = [], MOST_BYTES
+            self._parts.clear()
+            self._room = MOST_BYTES
             self._found_closed = False
             try:
                 await self._multi.add_handle(curl)
@@ -99,12 +105,14 @@ class Transfer:
                 if self._room >= 0 and not self._has_come(error.args[0]):
                     raise _fault(curl, *error.args) from None
             except RuntimeError as error:
+                if self._multi.closed:
+                    raise NoHttpResponse(_CLOSED, is_unsent=True) from None
                 # An event loop of another kind, such as Windows' own.
                 raise NoHttpResponse(str(error), is_unsent=True, is_final=True) from None
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if self._multi.closed and task is not None and not task.cancelling():
-                    raise NoHttpResponse("the connections were closed before it came") from None
+                    raise NoHttpResponse(_CLOSED) from None
                 raise
             break
         return self._received()
@@ -115,11 +123,16 @@ class Transfer:
         if not headers.are_whole:
             raise NoHttpResponse("the answer broke off within its headers")
         body, whole = b"".join(self._parts)[:MOST_BYTES], self._room >= 0
+        # Not held until the next exchange: there are as many transfers as were ever in flight.
+        self._parts.clear()
+        self._data.truncate(0)
         if not self._to_file and headers.tell_of_packing:
-            # Others are none that was asked for: what they are written on is read as it is.
-            if headers.get("Content-Encoding", "").lower() in ("gzip", "x-gzip", "deflate"):
+            for _ in range(headers.times_packed):
+                # Some servers and proxies call packed what is not, or is only once.
+                if body.lstrip().startswith((b"{", b"[")):
+                    break
                 body = _unpacked(body, whole)
-            body, whole = body[:MOST_BYTES], whole and len(body) <= MOST_BYTES
+                body, whole = body[:MOST_BYTES], whole and len(body) <= MOST_BYTES
         return HttpResponse(self._curl.getinfo(pycurl.RESPONSE_CODE), headers, body, whole)
 
     def _has_come(self, code: int) -> bool:
@@ -153,7 +166,7 @@ class Transfer:
 
         def write(part: bytes) -> int | None:
             nonlocal file, fault
-            # libcurl is not to be asked meanwhile.
+            # libcurl tells no status here: pycurl refuses `getinfo` within a callback.
             if not _last_head(self._head).startswith(b"2", 9):
                 return self._take(part)
             try:
@@ -198,6 +211,12 @@ class _Headers(Mapping[str, str]):
         """Whether there may be a Content-Encoding among them."""
         return b"content-encoding" in self._heads.lower()
 
+    @property
+    def times_packed(self) -> int:
+        """How often the body was packed by what was asked for; other encodings are passed over."""
+        named = ",".join(self._all.getall("Content-Encoding", [])).lower().split(",")
+        return min(sum(name.strip() in _PACKINGS for name in named), _MOST_PACKINGS)
+
     @cached_property
     def _last(self) -> bytes:
         return bytes(_last_head(self._heads)).replace(b"\r\n", b"\n")
@@ -225,22 +244,29 @@ def _unpacked(body: bytes, whole: bool) -> bytes:
     Raises:
         NoHttpResponse: it breaks off, or is no such thing.
     """
-    found = b""
+    rest, found, room = memoryview(body), list[bytes](), MOST_BYTES + 1
+    ended = 0
     try:
         # One after another, as gzip allows.
-        while body and len(found) <= MOST_BYTES:
+        while rest and room:
             # Some servers leave out what deflate begins with.
-            bare = not found and body[0] & 15 != 8 and body[:2] != b"\x1f\x8b"
+            bare = not ended and body[0] & 15 != 8 and body[:2] != b"\x1f\x8b"
             unpacking = zlib.decompressobj(-zlib.MAX_WBITS if bare else 32 + zlib.MAX_WBITS)
-            found += unpacking.decompress(body, MOST_BYTES + 1 - len(found))
-            if whole and not unpacking.eof and len(found) <= MOST_BYTES:
+            while rest and room and not unpacking.eof:
+                # Not all of it: what it leaves is copied each time.
+                piece = rest[:_PIECE_BYTES]
+                found.append(unpacking.decompress(piece, room))
+                room -= len(found[-1])
+                left = len(unpacking.unused_data) + len(unpacking.unconsumed_tail)
+                rest = rest[len(piece) - left :]
+            if whole and room and not unpacking.eof:
                 raise NoHttpResponse("the packed answer broke off")
-            body = unpacking.unused_data
+            ended = len(found)
     except zlib.error as error:
         # What follows a whole one means nothing.
-        if not found:
+        if not ended:
             raise NoHttpResponse(f"the packed answer cannot be read: {error}") from None
-    return found
+    return b"".join(found[:ended])
 
 
 def _last_head(heads: bytes | bytearray) -> bytes | bytearray:
@@ -255,7 +281,7 @@ def _fault(curl: pycurl.Curl, code: int, said: str) -> Exception:
     # libcurl does not say why it could not open a socket; a connection that fails has a number.
     if code in _UNOPENED and not curl.getinfo(pycurl.OS_ERRNO) and (lack := no_descriptor()):
         return lack
-    # Or a proxy that opens no tunnel.
+    # Or a proxy that opens no tunnel: older versions of libcurl call it a broken connection.
     unsent = code in _UNSENT or curl.getinfo(pycurl.HTTP_CONNECTCODE) >= 300
     reason = f"{said or 'no answer came'} (libcurl: {code})"
     return NoHttpResponse(reason, is_unsent=unsent, is_final=code in _FINAL)

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
+import os
+import random
 import resource
 import socket
 import struct
+import time
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from yarl import URL
 
-from panel.models import http_connection
+from panel.models import http_connection, http_transfer
 from panel.models.error_responses import MOST_BYTES, HttpResponse
 from panel.models.http_connection import HttpConnection
 from panel.models.http_transfer import NoHttpResponse
+from panel.testing import serving
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 Answer = Callable[[asyncio.StreamWriter], None]
@@ -72,8 +79,47 @@ def open_descriptors() -> int:
     return len(list(Path("/dev/fd").iterdir()))
 
 
+def kept_alive(port: int | None) -> list[bool]:
+    """Of each connection to a port of this machine, whether TCP keeps it alive."""
+    alive: list[bool] = []
+    for name in Path("/dev/fd").iterdir():
+        with suppress(OSError), socket.socket(fileno=os.dup(int(name.name))) as one:
+            if one.getpeername() == ("127.0.0.1", port):
+                alive.append(bool(one.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)))
+    return alive
+
+
+async def lack_descriptors(connection: HttpConnection) -> None:
+    """A call while this process can open nothing."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_descriptors(), hard))
+    taken: list[socket.socket] = []
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            while True:
+                taken.append(socket.socket())
+        with pytest.raises(OSError, match="Too many open files"):
+            await connection.exchange(b"{}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for one in taken:
+            one.close()
+
+
+def raises(error: Exception) -> Callable[..., Any]:
+    def instead(*_: object) -> None:
+        raise error
+
+    return instead
+
+
 def sends(data: bytes) -> Answer:
     return lambda writer: writer.write(data)
+
+
+def gzipped(data: bytes) -> bytes:
+    # Without the time: tests are called after it.
+    return gzip.compress(data, mtime=0)
 
 
 def closes(writer: asyncio.StreamWriter) -> None:
@@ -104,6 +150,25 @@ async def test_calls_after_one_another_use_one_connection() -> None:
             assert (await connection.exchange(b"call %d" % n)).body == b"ok"
     assert seen.connections == 1
     assert [request[-6:] for request in seen.requests] == [b"call %d" % n for n in range(5)]
+
+
+async def test_idle_connections_hold_no_requests_and_answers() -> None:
+    """There may be a hundred of them, and each has served the longest."""
+    ok = b"HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\n\r\n" + bytes(2_000_000)
+
+    def answers_long_and_closes(writer: asyncio.StreamWriter) -> None:
+        writer.write(ok)
+        writer.close()
+
+    async with wire(*[answers_long_and_closes] * 3) as (seen, connection):
+        tracemalloc.start()
+        await asyncio.gather(*(connection.exchange(bytes(2_000_000)) for _ in range(3)))
+        # What the server holds is not counted.
+        await asyncio.gather(*filter(None, seen.tasks))
+        seen.requests.clear()
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert held < 1_000_000
 
 
 @pytest.mark.parametrize("breaks_off", [closes, resets])
@@ -181,11 +246,16 @@ async def test_headers_are_found_in_any_case_behind_those_of_earlier_statuses() 
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [
-        ("gzip", gzip.compress(b"whole")),
-        ("GZIP", gzip.compress(b"who") + gzip.compress(b"le")),
-        ("gzip", gzip.compress(b"whole") + b"\0\0"),
+        ("gzip", gzipped(b"whole")),
+        ("GZIP", gzipped(b"who") + gzipped(b"le")),
+        ("gzip", gzipped(b"whole") + b"\0\0"),
         ("deflate", zlib.compress(b"whole")),
         ("deflate", zlib.compress(b"whole", wbits=-zlib.MAX_WBITS)),
+        ("deflate", zlib.compress(b"") + zlib.compress(b"whole")),
+        ("gzip,", gzipped(b"whole")),
+        ("identity, gzip", gzipped(b"whole")),
+        ("deflate, X-Gzip", gzipped(zlib.compress(b"whole"))),
+        ("gzip\r\nContent-Encoding: gzip", gzipped(gzipped(b"whole"))),
         ("utf-8", b"whole"),
         ("aws-chunked", b"whole"),
         ("", b"whole"),
@@ -197,6 +267,78 @@ async def test_a_packed_body_is_unpacked_and_an_unknown_encoding_is_passed_over(
     """Servers and proxies write odd things there; the answer has been paid for."""
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}"
     assert (await answer_of(head.encode() + b"\r\n\r\n" + body)).body == b"whole"
+
+
+JSON = b'\n\n{"choices": [{"message": {"content": "4"}}]}'
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", JSON),
+        ("deflate", JSON),
+        ("gzip, gzip", gzipped(JSON)),
+        ("deflate", b"[" + JSON + b"]"),
+    ],
+)
+async def test_json_that_is_called_packed_is_read_as_it_is(encoding: str, body: bytes) -> None:
+    """A proxy may unpack a body and leave the header, and the answer has been paid for."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}"
+    assert JSON in (await answer_of(head.encode() + b"\r\n\r\n" + body)).body
+
+
+@pytest.mark.parametrize("packed_twice", [False, True])
+async def test_of_a_packed_body_that_is_too_long_the_beginning_is_read(packed_twice: bool) -> None:
+    """A few bytes may hold a body of any length: what is over the limit is not unpacked."""
+    body = gzipped(b"x" * (MOST_BYTES + 500_000))
+    if packed_twice:
+        body = gzipped(body)
+    encoding = b"gzip, gzip" if packed_twice else b"gzip"
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: %b\r\n" % encoding
+    answer = await answer_of(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    assert answer.body == b"x" * MOST_BYTES
+    assert not answer.whole
+
+
+async def test_a_packed_body_of_many_parts_does_not_keep_others_waiting() -> None:
+    """The time that it takes grows with its length, not with the square of it."""
+    body = gzipped(b"x") * (MOST_BYTES // 21)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+    async with wire(sends(head % len(body) + body)) as (_, connection):
+        before = time.process_time()
+        answer = await connection.exchange(b"{}")
+    assert answer.body == b"x" * (MOST_BYTES // 21)
+    # It took 45 s.
+    assert time.process_time() - before < 10
+
+
+async def test_a_packed_body_that_is_damaged_late_is_no_answer() -> None:
+    """What could be unpacked before the damage is not passed off as the whole."""
+    body = bytearray(gzipped(random.Random(1).randbytes(100_000)))
+    body[-8:-4] = b"sums"
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+    with pytest.raises(NoHttpResponse, match="cannot be read"):
+        await answer_of(head % len(body) + bytes(body))
+
+
+async def test_what_follows_a_whole_packed_body_is_left_out() -> None:
+    """Also where its first pieces can be unpacked."""
+    first = random.Random(1).randbytes(100_000)
+    later = bytearray(gzipped(first))
+    later[-8:-4] = b"sums"
+    body = gzipped(first) + later
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+    assert (await answer_of(head % len(body) + body)).body == first
+
+
+async def test_a_body_is_unpacked_five_times_at_most() -> None:
+    """A header may name thousands of encodings, and each would be a pass over the body."""
+    body = b"whole"
+    for _ in range(6):
+        body = gzipped(body)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip%b\r\nContent-Length: %d\r\n\r\n"
+    answer = await answer_of(head % (b", gzip" * 5, len(body)) + body)
+    assert answer.body == gzipped(b"whole")
 
 
 async def test_a_header_with_a_space_before_its_colon_hides_none() -> None:
@@ -246,7 +388,7 @@ async def test_of_a_long_body_the_beginning_is_read(extra: int) -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal",
         b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnot!",
-        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"ok")[:-1],
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzipped(b"ok")[:-1],
         b"HTTP/1.1 200 OK\r\nConte",
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n",
         b"no HTTP at all",
@@ -277,6 +419,49 @@ async def test_a_slow_answer_is_waited_for_as_long_as_is_said() -> None:
         await connection.aclose()
 
 
+async def test_a_longer_time_is_for_a_server_that_goes_on_sending() -> None:
+    """Where an exchange may take longer than a call, silence is waited for no longer than in
+    one."""
+    async with wire(lambda _: None) as (seen, _):
+        connection = HttpConnection(seen.url, None, timeout_s=1)
+        before = time.monotonic()
+        with pytest.raises(TimeoutError):
+            await connection.exchange_at("GET", seen.url, None, "text/plain", timeout_s=60)
+        await connection.aclose()
+    assert time.monotonic() - before < 10
+
+
+@pytest.mark.parametrize("timeout_s", [float("inf"), 1e30, 5e9])
+async def test_any_length_of_time_may_be_given(timeout_s: float) -> None:
+    """What is more than libcurl can count is as long as it can."""
+    async with wire(*[sends(OK)] * 2) as (seen, _):
+        connection = HttpConnection(seen.url, None, timeout_s)
+        assert (await connection.exchange(b"{}")).body == b"ok"
+        answer = await connection.exchange_at("GET", seen.url, None, "text/plain", timeout_s)
+        assert answer.body == b"ok"
+        await connection.aclose()
+
+
+def test_the_connections_of_a_loop_that_closed_none_are_closed_by_the_next() -> None:
+    """A loop that is not run by `asyncio.run` may leave its asynchronous generators open."""
+    with serving() as server:
+        connection = HttpConnection(URL(server.base_url + "/models"), None, timeout_s=5)
+        numbers: list[int] = []
+        for _ in range(4):
+            loop = asyncio.new_event_loop()
+            loop.run_until_complete(connection.exchange(b"{}"))
+            loop.close()
+            numbers.append(open_descriptors())
+    assert numbers[-1] == numbers[0]
+
+
+async def test_a_silent_connection_is_kept_alive() -> None:
+    """A router on the way may forget one on which nothing goes by."""
+    async with wire(sends(OK)) as (seen, connection):
+        await connection.exchange(b"{}")
+        assert kept_alive(seen.url.port) == [True]
+
+
 async def test_connections_that_are_closed_cancel_nobody() -> None:
     """Another run of the same panel may end first: a call under way has no answer then, and the
     task that waits for it is not cancelled."""
@@ -288,6 +473,22 @@ async def test_connections_that_are_closed_cancel_nobody() -> None:
         with pytest.raises(NoHttpResponse, match="were closed"):
             await waiting
         assert (await connection.exchange(b"{}")).body == b"ok"
+
+
+async def test_a_call_that_finds_its_connections_closed_can_be_made_again() -> None:
+    """Another run may end in the moment in which a connection is replaced: the model is at no
+    fault."""
+    async with wire(sends(OK), sends(OK)) as (seen, connection):
+        await connection.exchange(b"{}")
+        (pool,) = connection._pools.values()
+        idle = list(pool.idle)
+        await connection.aclose()
+        idle[0].prepare(b"{}")
+        with pytest.raises(NoHttpResponse, match="were closed") as caught:
+            await idle[0].answer()
+        assert caught.value.is_unsent
+        assert not caught.value.is_final
+        assert len(seen.requests) == 1
 
 
 async def test_a_cancelled_call_is_cancelled() -> None:
@@ -306,20 +507,45 @@ async def test_a_cancelled_call_is_cancelled() -> None:
 async def test_without_descriptors_it_is_the_process_that_is_at_fault() -> None:
     """No server is blamed, and with some free again the same connection answers."""
     async with wire(sends(OK)) as (_, connection):
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (open_descriptors(), hard))
-        taken: list[socket.socket] = []
-        try:
-            with pytest.raises(OSError, match="Too many open files"):
-                while True:
-                    taken.append(socket.socket())
-            with pytest.raises(OSError, match="Too many open files"):
-                await connection.exchange(b"{}")
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-            for one in taken:
-                one.close()
+        await lack_descriptors(connection)
         assert (await connection.exchange(b"{}")).body == b"ok"
+
+
+@pytest.mark.parametrize(("sparing_s", "opened"), [(0.05, range(5, 6)), (60, range(12, 18))])
+async def test_after_a_lack_of_descriptors_few_connections_are_kept_for_a_while(
+    sparing_s: float, opened: range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are idle are closed although a call is in flight; a while later calls keep theirs
+    again, and each that follows opens none of its own."""
+    monkeypatch.setattr(http_connection, "_SPARING_S", sparing_s)
+
+    def later(writer: asyncio.StreamWriter) -> None:
+        asyncio.get_running_loop().call_later(0.02, writer.write, OK)
+
+    async with wire(lambda _: None, *[later] * 16) as (seen, connection):
+        waiting = asyncio.create_task(connection.exchange(b"{}"))
+        while not seen.requests:  # noqa: ASYNC110 (the server's state)
+            await asyncio.sleep(0.01)
+        await lack_descriptors(connection)
+        await asyncio.sleep(0.1)
+        for _ in range(4):
+            await asyncio.gather(*(connection.exchange(b"{}") for _ in range(4)))
+        assert seen.connections in opened
+        waiting.cancel()
+
+
+async def test_a_lack_of_descriptors_closes_what_is_idle(tmp_path: Path) -> None:
+    """With no other call in flight all connections are closed at once."""
+    async with wire(*[sends(OK)] * 4) as (seen, connection):
+        await asyncio.gather(*(connection.exchange(b"{}") for _ in range(3)))
+        assert seen.connections == 3
+        lack = OSError(errno.EMFILE, "Too many open files")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(http_transfer, "open_private", raises(lack))
+            with pytest.raises(OSError, match="Too many open files"):
+                await connection.download(seen.url, tmp_path / "file", 5)
+        _, open_still = await asyncio.wait(filter(None, seen.tasks), timeout=2)
+        assert not open_still
 
 
 async def test_a_download_is_a_new_file_and_an_error_is_none(tmp_path: Path) -> None:
@@ -338,6 +564,76 @@ async def test_a_download_is_a_new_file_and_an_error_is_none(tmp_path: Path) -> 
         with pytest.raises(FileExistsError):
             await connection.download(seen.url, tmp_path / "there", 5)
     assert all(request.startswith(b"GET ") for request in seen.requests)
+
+
+async def test_a_download_is_unpacked(tmp_path: Path) -> None:
+    """A file is what was packed, as a body is."""
+    body = gzipped(b"whole")
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with wire(sends(head + body)) as (seen, connection):
+        await connection.download(seen.url, tmp_path / "file", 5)
+    assert (tmp_path / "file").read_bytes() == b"whole"
+
+
+async def test_a_download_that_breaks_off_is_none(tmp_path: Path) -> None:
+    """Without a length nobody would see that the end of the file is missing."""
+
+    def breaks_off(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\nhalf")
+        asyncio.get_running_loop().call_later(0.1, resets, writer)
+
+    async with wire(breaks_off, breaks_off) as (seen, connection):
+        with pytest.raises(NoHttpResponse):
+            await connection.download(seen.url, tmp_path / "file", 5)
+        # That of a call is read by what it says.
+        assert (await connection.exchange(b"{}")).body == b"half"
+
+
+async def test_a_server_that_refuses_connections_is_not_taken_for_a_lack_of_descriptors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its fault has a number of its own, also where this process lacks descriptors just then."""
+    lack = OSError(errno.EMFILE, "Too many open files")
+    monkeypatch.setattr(http_transfer, "no_descriptor", lambda: lack)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    connection = HttpConnection(URL(f"http://127.0.0.1:{port}/v1"), None, timeout_s=5)
+    with pytest.raises(NoHttpResponse) as caught:
+        await connection.exchange(b"{}")
+    await connection.aclose()
+    assert caught.value.is_unsent
+    assert not caught.value.is_final
+
+
+async def test_a_proxy_that_opens_no_tunnel_has_sent_no_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing can have been paid for."""
+    refuses = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"
+    async with wire(sends(refuses)) as (seen, _):
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{seen.url.port}")
+        connection = HttpConnection(URL("https://model.invalid/v1"), None, timeout_s=5)
+        with pytest.raises(NoHttpResponse, match="502") as caught:
+            await connection.exchange(b"{}")
+        await connection.aclose()
+    assert caught.value.is_unsent
+    assert not caught.value.is_final
+
+
+async def test_in_a_run_that_is_never_idle_a_connection_that_is_goes_unused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server closes it sooner or later, and one that does just then has lost a call."""
+    monkeypatch.setattr(http_connection, "_LONGEST_IDLE_S", 1)
+    async with wire(lambda _: None, sends(OK), sends(OK)) as (seen, connection):
+        waiting = asyncio.create_task(connection.exchange(b"{}"))
+        while not seen.requests:  # noqa: ASYNC110 (the server's state)
+            await asyncio.sleep(0.01)
+        await connection.exchange(b"{}")
+        await asyncio.sleep(2.1)
+        await connection.exchange(b"{}")
+        waiting.cancel()
+    assert seen.connections == 3
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])

@@ -34,6 +34,13 @@ def server() -> Iterator[ScriptedServer]:
         yield running
 
 
+@pytest.mark.parametrize("timeout", [0, -1, float("inf"), float("nan")])
+def test_a_timeout_is_a_number_of_seconds(timeout: float) -> None:
+    """One that never ends would hold a run up, and libcurl cannot count it."""
+    with pytest.raises(ValidationError, match="timeout"):
+        ModelConfig(model="openai:stub", timeout=timeout)
+
+
 def refused(options: dict[str, Any]) -> str:
     with pytest.raises(ValidationError) as caught:
         ModelConfig(model="openai:stub", options=options)

@@ -14,10 +14,13 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+import pycurl
 import pytest
 from aiohttp import web
 from pydantic import SecretStr
+from yarl import URL
 
+from panel.models import http_connection
 from panel.models.client import CallError
 from panel.models.openai_compatible import OpenAICompatible
 from panel.testing import MODEL, always, ok, serving
@@ -104,6 +107,47 @@ async def test_no_proxy_leaves_servers_out(left_out: str, monkeypatch: pytest.Mo
     monkeypatch.setenv("NO_PROXY", left_out)
     with serving(always(ok("direct"))) as server:
         assert await text_from(server.base_url) == "direct"
+
+
+async def test_no_proxy_may_name_a_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server at that port is reached without the proxy, another at the same host through it."""
+    async with proxying() as (address, _):
+        # In lower case, as libcurl would read it by itself.
+        monkeypatch.setenv("http_proxy", address)
+        with serving(always(ok("direct"))) as server:
+            port = URL(server.base_url).port
+            monkeypatch.setenv("NO_PROXY", f"localhost:9,127.0.0.1:{port}")
+            assert await text_from(server.base_url) == "direct"
+            monkeypatch.setenv("NO_PROXY", f"127.0.0.1:{port}0")
+            assert await text_from(server.base_url) == "by proxy"
+
+
+@pytest.mark.parametrize("written", ["::1", "[::1]", "[::1]:8000", "::1:8000"])
+def test_no_proxy_may_name_an_address_of_ipv6(
+    written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With and without brackets and a port."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", written)
+    assert http_connection._proxy_options(URL("http://[::1]:8000/v1")) == {pycurl.PROXY: ""}
+    assert len(http_connection._proxy_options(URL("http://[::2]:8000/v1"))) == 2
+
+
+async def test_a_proxy_for_everything_else_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """libcurl, too, looks at none but HTTP_PROXY and HTTPS_PROXY."""
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    with serving(always(ok("direct"))) as server:
+        assert await text_from(server.base_url) == "direct"
+
+
+async def test_an_empty_no_proxy_leaves_no_server_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In lower case it takes the place of NO_PROXY, for libcurl, too."""
+    async with proxying() as (address, _):
+        monkeypatch.setenv("HTTP_PROXY", address)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        monkeypatch.setenv("no_proxy", "")
+        with serving(always(ok("direct"))) as server:
+            assert await text_from(server.base_url) == "by proxy"
 
 
 @pytest.mark.parametrize("proxy", ["socks5://ann:secret-word@127.0.0.1:9", "http://", "http://[::"])
