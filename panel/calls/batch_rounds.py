@@ -140,17 +140,12 @@ class BatchRounds:
             RunStopped: a provider does not take a batch.
             RunFolderError: the journal cannot be written.
         """
-        n_sent = 0
-        for model, rows in wanted.items():
-            api = self._caller.apis[model]
-            for part in parts_of(rows.sizes, api.most_rows, api.most_bytes):
-                fitting = self._within_caps(model, rows, part)
-                if fitting:
-                    await self._submit(model, api, rows, fitting)
-                n_sent += len(fitting)
-                if len(fitting) < len(part):
-                    break
-        return n_sent
+        fitting = self._within_caps(wanted)
+        for model, n in fitting.items():
+            api, rows = self._caller.apis[model], wanted[model]
+            for part in parts_of(rows.sizes[:n], api.most_rows, api.most_bytes):
+                await self._submit(model, api, rows, part)
+        return sum(fitting.values())
 
     async def settle(self) -> None:
         """Wait for all batches that are open, and put their answers into the cache.
@@ -171,14 +166,23 @@ class BatchRounds:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
 
-    def _within_caps(self, model: str, rows: WantedRows, part: range) -> range:
-        """The first rows of a part that the caps leave room for, which is set aside."""
-        name, budget = batched_name(model), self._caller.budget
-        for place in part:
-            if (cap := budget.hold(name, 1, rows.most[place])) is not None:
-                self._caller.cap = cap
-                return range(part.start, place)
-        return part
+    def _within_caps(self, wanted: Mapping[str, WantedRows]) -> dict[str, int]:
+        """How many of each model's first rows the caps leave room for, which is set aside: a row of
+        each model in turn, so that no model is left out for another."""
+        fitting = dict.fromkeys(wanted, 0)
+        models = [model for model, rows in wanted.items() if rows.rows]
+        while models:
+            for model in tuple(models):
+                most = wanted[model].most
+                cap = self._caller.budget.hold(batched_name(model), 1, most[fitting[model]])
+                if cap is not None:
+                    self._caller.cap = cap
+                    models.remove(model)
+                    continue
+                fitting[model] += 1
+                if fitting[model] == len(most):
+                    models.remove(model)
+        return fitting
 
     async def _submit(self, model: str, api: BatchApi, rows: WantedRows, part: range) -> None:
         keys = [rows.rows[place] for place in part]

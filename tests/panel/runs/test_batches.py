@@ -18,7 +18,7 @@ import pytest
 
 from graphs.context import Abort
 from graphs.deliberation import Deliberation
-from panel import Panel, RunFolderError, RunStopped
+from panel import ModelConfig, Panel, RunFolderError, RunStopped
 from panel.calls.batch_caller import WantedRows
 from panel.calls.batch_journal import BATCHES, batches_of
 from panel.calls.batch_records import BatchRecord, prepared
@@ -399,6 +399,19 @@ def test_a_cap_holds_before_a_batch_is_sent(tmp_path: Path) -> None:
         totals = [batch["request_counts"]["total"] for batch in server.batches.made]
         assert totals == [5, 3]
     assert spent(tmp_path / "run")["calls"] == 8
+
+
+def test_a_cap_is_shared_by_the_models(tmp_path: Path) -> None:
+    """With room for 6 of 16 calls each of two models is asked 3 times."""
+    with serving() as server:
+        models = [
+            ModelConfig(model=f"openai:{name}", base_url=server.base_url, price=PRICE)
+            for name in ("one", "two")
+        ]
+        run = scored(panel_at(server.base_url, models=models), tmp_path / "run", Caps(calls=6))
+        totals = [batch["request_counts"]["total"] for batch in server.batches.made]
+    assert totals == [3, 3]
+    assert (run.coverage.scored, run.coverage.missing["skipped"]) == (6, 10)
 
 
 def test_a_cap_in_dollars(tmp_path: Path) -> None:
