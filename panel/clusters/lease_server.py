@@ -137,8 +137,11 @@ class LeaseServer:
         now = time.monotonic()
         for entry, shared in held.claims.items():
             self._claims_left[entry] = _LeftClaim(shared, held.journals, now)
-            if await self._kept(entry) is not None:
-                await self._end_left_claim(entry)
+        # Who waits for them is told where the cache cannot be read.
+        with suppress(Abort):
+            for entry in held.claims:
+                if await self._kept(entry) is not None:
+                    await self._end_left_claim(entry)
 
     async def _listen(self) -> None:
         try:
