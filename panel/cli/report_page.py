@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from panel.cli.options import Command, option
+from panel.errors import RunFolderError, RunStopped
 from panel.secrets.visible import say, visible
 
 if TYPE_CHECKING:
@@ -26,7 +27,11 @@ def report_option(command: Command) -> Command:
 
 
 def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = None) -> None:
-    """Write a run's page into its folder, or say how to, where that would take long."""
+    """Write a run's page into its folder, or say how to, where that would take long.
+
+    Raises:
+        RunStopped: it cannot be written; the run itself is whole.
+    """
     from panel.report_page import AUTOMATIC
 
     if run.folder is None:
@@ -43,7 +48,13 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
     # Templates and their library are of no use to a run that has no page.
     from panel.report_page.report import NAME, report_of
 
-    write_report(report_of(run, humans, by), run.folder / NAME)
+    try:
+        write_report(report_of(run, humans, by), run.folder / NAME)
+    except RunFolderError as error:
+        raise RunStopped(
+            f"{error}. The run is complete but for its page; `persona-panel report "
+            f"{shown_folder(run.folder)}` writes it"
+        ) from None
 
 
 def write_report(page: RunReport, path: Path) -> None:

@@ -241,6 +241,25 @@ def test_odd_ids_stay_inside_the_run_folder(command: Command, tmp_path: Path) ->
 # A run with gaps
 
 
+def test_a_page_that_cannot_be_written_leaves_a_whole_run(
+    command: Command, batch: Path, tmp_path: Path
+) -> None:
+    """Where report.html cannot be written after the calls, the command says so, and what writes it,
+    and not that no model was called; all judgments are there."""
+    out = tmp_path / "run"
+    arguments = ("score", str(batch), *ARGUMENTS, "--out", str(out))
+    with serving() as server:
+        assert command(*arguments, "--no-report", **at(server)).returncode == 0
+        (out / "report.html").mkdir()
+        done = command(*arguments, **at(server))
+    assert done.returncode == 1
+    told = words(done.stderr)
+    assert "The run is complete but for its page" in told
+    assert f"`persona-panel report {out}` writes it" in told
+    assert "No model was called" not in told
+    assert len((out / "judgments.jsonl").read_text().splitlines()) == 30
+
+
 def test_gaps_exit_1_and_are_counted(command: Command, batch: Path, tmp_path: Path) -> None:
     """Where one of two models has a bad key and a judge of the other declines, the run ends
     with status 1, ranks what it has, and the summary counts and explains what is missing."""
