@@ -18,6 +18,7 @@ from panel.io.wording import shown
 from panel.models.batches import BatchAnswer, BatchStatus, unreadable_answer
 from panel.models.client import CallError
 from panel.models.model_names import is_another_model
+from panel.statistics.core.display import counted
 from rubrics import ModelResponse, Usage
 
 _NO_ANSWER = "no answer in a batch"
@@ -160,26 +161,18 @@ class BatchAnswers:
     def _told(self, n_absent: int) -> Iterator[str]:
         n = len(self._batch.rows)
         verb = "has" if n == 1 else "have"
-        yield f"{n - len(self._faults):,} of {requests(n)} {verb} an answer"
+        yield f"{n - len(self._faults):,} of {counted(n, 'request')} {verb} an answer"
         if n_odd := self._n_again + self._n_unknown:
             yield f"{n_odd:,} rows came twice or belong to no request, and were ignored"
         if self._unreadable:
-            said = _answers(len(self._unreadable))
+            said = counted(len(self._unreadable), "answer")
             yield f"{said} cannot be read, paid for all the same and not asked for again"
         if n_absent:
-            said = _answers(n_absent)
+            said = counted(n_absent, "answer")
             yield f"{said} that the provider counts not in its results, to be asked for again"
         for model, n_by_it in self._other_models.items():
-            yield f"{_answers(n_by_it)} by the model {shown(model)}, not {shown(self._asked)}"
-
-
-def requests(n: int) -> str:
-    """So many, in words."""
-    return "1 request" if n == 1 else f"{n:,} requests"
-
-
-def _answers(n: int) -> str:
-    return "1 answer" if n == 1 else f"{n:,} answers"
+            said = counted(n_by_it, "answer")
+            yield f"{said} by the model {shown(model)}, not {shown(self._asked)}"
 
 
 def _is_paid(fault: CallError) -> bool:

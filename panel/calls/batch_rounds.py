@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
-from panel.calls.batch_answers import BatchAnswers, requests
+from panel.calls.batch_answers import BatchAnswers
 from panel.calls.batch_caller import BatchCaller, WantedRows
 from panel.calls.batch_faults import may_have_arrived, wait_after
 from panel.calls.batch_journal import BatchJournal
@@ -38,6 +38,7 @@ from panel.models.batches import BatchApi, BatchStatus, NotToldYet, UploadingBat
 from panel.models.catalogue import batched_name
 from panel.models.client import NOTHING, CallError
 from panel.models.error_responses import BROKEN
+from panel.statistics.core.display import counted
 from rubrics import Usage
 
 T = TypeVar("T")
@@ -196,7 +197,7 @@ class BatchRounds:
         status = await self._sent(batch, api, list(rows.lines(part)))
         self._journal.add(submitted(token, status.id))
         self._caller.sent(keys)
-        self._tell(f"{model}: batch {status.id} with {requests(len(keys))} was submitted")
+        self._tell(f"{model}: batch {status.id} with {counted(len(keys), 'request')} was submitted")
 
     async def _sent(self, batch: BatchRecord, api: BatchApi, lines: list[bytes]) -> BatchStatus:
         began, wait = time.monotonic(), self._pace.first_look
@@ -283,7 +284,8 @@ class BatchRounds:
             done = status.done + status.failed
             if told != (status.word, done):
                 told = (status.word, done)
-                of = f"{status.done:,} of {requests(status.total or len(batch.rows))} answered"
+                total = counted(status.total or len(batch.rows), "request")
+                of = f"{status.done:,} of {total} answered"
                 failed = f", {status.failed:,} failed" if status.failed else ""
                 self._tell(f"{batch.model}: batch {id_}: {status.word}, {of}{failed}")
             await asyncio.sleep(max(wait, status.retry_after or 0.0))

@@ -322,8 +322,7 @@ class LeaseServer:
                         self._store.put(page, key, reply)
                 except Exception as error:
                     raise unwritable(self._store, error) from None
-                shared = held.claims.pop((page, key), None)
-                if shared is not None:
+                if (shared := held.claims.pop((page, key), None)) is not None:
                     await self._end_claim((page, key), shared)
                 await self._end_left_claim((page, key))
 

@@ -106,8 +106,8 @@ async def at_work(assignment: Assignment, mailbox: Mailbox) -> AsyncIterator[Wor
 
     async with client.listening():
         store = ClusterStore(assignment.cache, name, client, mailbox)
-        # In a thread: the driver's answers come by the loop.
         began = await client.ask(Begin(store.journals))
+        # In a thread: the driver's answers come by the loop.
         await asyncio.to_thread(store.take_over)
         client.tell(TookOver(began))
         handler = LogToDriver(client, asyncio.get_running_loop())

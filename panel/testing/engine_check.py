@@ -43,17 +43,9 @@ def check_engine(
             in a thread.
         timeout_s: how long a run may take from then on.
     """
-    from panel.models.config import ModelConfig
-
-    responses = [
-        Response(id=f"r{n}", prompt=f"Question {n // 2}?", text=f"Answer {n}.", system=f"s{n % 2}")
-        for n in range(24)
-    ]
+    responses = _responses("Question", 24)
     with serving(latency_s=0.02) as server:
-        model = ModelConfig(
-            model=f"openai:{MODEL}", base_url=server.base_url, concurrency=_CONCURRENCY
-        )
-        panel = Panel("disciplinary", model, "debate-speech")
+        panel = _panel_at(server.base_url)
 
         def by_engine(rows: list[Response], caps: Caps = NO_CAPS) -> tuple[Run, int]:
             before = len(server.calls)
@@ -81,23 +73,30 @@ def check_engine(
         _check_a_loss(opened, kill, timeout_s)
 
 
+def _responses(prompt: str, n: int) -> list[Response]:
+    """So many, two to a prompt that begins so, each of another system."""
+    return [
+        Response(id=f"r{i}", prompt=f"{prompt} {i // 2}?", text=f"Answer {i}.", system=f"s{i % 2}")
+        for i in range(n)
+    ]
+
+
+def _panel_at(url: str) -> Panel:
+    from panel.models.config import ModelConfig
+
+    model = ModelConfig(model=f"openai:{MODEL}", base_url=url, concurrency=_CONCURRENCY)
+    return Panel("disciplinary", model, "debate-speech")
+
+
 def _check_a_loss(
     opened: Callable[[], AbstractContextManager[Engine]],
     kill: Callable[[], object],
     timeout_s: float,
 ) -> None:
-    from panel.models.config import ModelConfig
-
-    responses = [
-        Response(id=f"k{n}", prompt=f"Again {n // 2}?", text=f"Answer {n}.", system=f"s{n % 2}")
-        for n in range(12)
-    ]
+    responses = _responses("Again", 12)
     # Slow, so that a worker is killed before it has done its part.
     with serving(latency_s=0.2) as server:
-        model = ModelConfig(
-            model=f"openai:{MODEL}", base_url=server.base_url, concurrency=_CONCURRENCY
-        )
-        panel = Panel("disciplinary", model, "debate-speech")
+        panel = _panel_at(server.base_url)
 
         async def scored() -> Run:
             with opened() as engine:

@@ -241,10 +241,10 @@ def complete(found: Calibration) -> bool:
 
 def width_ratio(found: CorrectedMean) -> float:
     """How wide the corrected interval is, of the width of people's own, both as if no end of the
-    scale cut them; NaN without either."""
+    scale cut them, unless both do; NaN without either."""
     if isnan(found.ci_low) or isnan(found.human_ci_low):
         return float("nan")
-    # At most one end of each is cut: the other is as far from the mean as both would be.
+    # An end that is not cut is as far from the mean as both would be.
     corrected, human = found.corrected, found.human_only
     reach = max(found.ci_high - corrected, corrected - found.ci_low)
     return reach / max(found.human_ci_high - human, human - found.human_ci_low)
